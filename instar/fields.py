@@ -1,0 +1,201 @@
+"""Where in an object something is wrong, and what: the vocabulary every rule speaks.
+
+A rule returns ``FieldError`` values; it never raises, logs or knows HTTP. The wording
+of ``body()`` is the wire format of kube-apiserver and is pinned by tests.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+NO_FIELD = "<nil>"
+"""What upstream prints for an error that has no path (the root of an object)."""
+
+
+class Kind(StrEnum):
+    """The type of a field error; the value is the cause's ``reason`` on the wire."""
+
+    REQUIRED = "FieldValueRequired"
+    INVALID = "FieldValueInvalid"
+    TYPE_INVALID = "FieldValueTypeInvalid"
+    NOT_SUPPORTED = "FieldValueNotSupported"
+    FORBIDDEN = "FieldValueForbidden"
+    DUPLICATE = "FieldValueDuplicate"
+    TOO_MANY = "FieldValueTooMany"
+    TOO_LONG = "FieldValueTooLong"
+    INTERNAL = "InternalError"
+
+
+class _Omitted:
+    """Marks an error whose value is not shown at all (CEL on objects and lists)."""
+
+    def __repr__(self) -> str:
+        return "OMITTED"
+
+
+OMITTED = _Omitted()
+
+
+@dataclass(frozen=True, slots=True)
+class FieldError:
+    """One problem at one place."""
+
+    kind: Kind
+    field: str
+    detail: str = ""
+    value: Any = None
+
+    def body(self) -> str:
+        return _BODIES[self.kind](self)
+
+    def __str__(self) -> str:
+        return f"{self.field}: {self.body()}"
+
+    def cause(self) -> dict[str, str]:
+        return {"reason": self.kind.value, "message": self.body(), "field": self.field}
+
+
+def required(field: str, detail: str = "") -> FieldError:
+    return FieldError(Kind.REQUIRED, field, detail)
+
+
+def invalid(field: str, value: Any, detail: str) -> FieldError:
+    return FieldError(Kind.INVALID, field, detail, value)
+
+
+def type_invalid(field: str, value: Any, detail: str) -> FieldError:
+    return FieldError(Kind.TYPE_INVALID, field, detail, value)
+
+
+def not_supported(field: str, value: Any, supported: Iterable[str]) -> FieldError:
+    """``supported`` is printed in the order given; callers sort where upstream does."""
+    listed = ", ".join(go_quote(item) for item in supported)
+    return FieldError(Kind.NOT_SUPPORTED, field, f"supported values: {listed}", value)
+
+
+def forbidden(field: str, detail: str) -> FieldError:
+    return FieldError(Kind.FORBIDDEN, field, detail)
+
+
+def duplicate(field: str, value: Any) -> FieldError:
+    return FieldError(Kind.DUPLICATE, field, "", value)
+
+
+def too_many(field: str, actual: int, most: int) -> FieldError:
+    noun = "item" if most == 1 else "items"
+    return FieldError(Kind.TOO_MANY, field, f"must have at most {most} {noun}", actual)
+
+
+def too_long(field: str, most: int) -> FieldError:
+    noun = "byte" if most == 1 else "bytes"
+    return FieldError(Kind.TOO_LONG, field, f"may not be more than {most} {noun}")
+
+
+def internal(field: str, detail: str) -> FieldError:
+    return FieldError(Kind.INTERNAL, field, detail)
+
+
+def child(path: str, name: str) -> str:
+    """``path.name``; an empty path is the root and adds no dot."""
+    return f"{path}.{name}" if path else name
+
+
+def index(path: str, position: int) -> str:
+    return f"{path}[{position}]"
+
+
+def key(path: str, name: str) -> str:
+    """A map key: ``path[name]``."""
+    return f"{path}[{name}]"
+
+
+def messages(errors: Sequence[FieldError]) -> str:
+    """Several errors as upstream's aggregate prints them: one bare, more in brackets, no repeats."""
+    texts = list(dict.fromkeys(str(error) for error in errors))
+    return texts[0] if len(texts) == 1 else "[" + ", ".join(texts) + "]"
+
+
+def render_value(value: Any) -> str:
+    """A value as Go prints it inside a field error."""
+    if isinstance(value, str):
+        return go_quote(value)
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int):
+        return str(value)
+    if isinstance(value, float):
+        return go_float(value)
+    return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
+
+
+def go_quote(text: str) -> str:
+    """Go's ``%q`` for the characters that occur in practice."""
+    out = ['"']
+    for char in text:
+        escape = _ESCAPES.get(char)
+        if escape is not None:
+            out.append(escape)
+        elif ord(char) < 0x20 or ord(char) == 0x7F:
+            out.append(f"\\x{ord(char):02x}")
+        else:
+            out.append(char)
+    out.append('"')
+    return "".join(out)
+
+
+def go_float(value: float) -> str:
+    """A float64 as Go's JSON encoder writes it: no fraction where there is none, ``e+21`` forms."""
+    if value == int(value) and abs(value) < 1e21:
+        return str(int(value))
+    text = repr(value)
+    if "e" in text:
+        mantissa, exponent = text.split("e")
+        sign = "-" if exponent.startswith("-") else "+"
+        digits = exponent.lstrip("+-").lstrip("0")
+        return f"{mantissa.removesuffix('.0')}e{sign}{digits.rjust(2, '0')}"
+    return text
+
+
+_ESCAPES = {
+    '"': '\\"',
+    "\\": "\\\\",
+    "\n": "\\n",
+    "\r": "\\r",
+    "\t": "\\t",
+    "\a": "\\a",
+    "\b": "\\b",
+    "\f": "\\f",
+    "\v": "\\v",
+}
+
+
+def _with_value(label: str) -> Callable[[FieldError], str]:
+    def body(error: FieldError) -> str:
+        shown = "" if error.value is OMITTED else f": {render_value(error.value)}"
+        return f"{label}{shown}: {error.detail}" if error.detail else f"{label}{shown}"
+
+    return body
+
+
+def _without_value(label: str) -> Callable[[FieldError], str]:
+    def body(error: FieldError) -> str:
+        return f"{label}: {error.detail}" if error.detail else label
+
+    return body
+
+
+_BODIES: dict[Kind, Callable[[FieldError], str]] = {
+    Kind.REQUIRED: _without_value("Required value"),
+    Kind.INVALID: _with_value("Invalid value"),
+    Kind.TYPE_INVALID: _with_value("Invalid value"),
+    Kind.NOT_SUPPORTED: _with_value("Unsupported value"),
+    Kind.FORBIDDEN: _without_value("Forbidden"),
+    Kind.DUPLICATE: _with_value("Duplicate value"),
+    Kind.TOO_MANY: _with_value("Too many"),
+    Kind.TOO_LONG: _without_value("Too long"),
+    Kind.INTERNAL: _without_value("Internal error"),
+}

@@ -1,0 +1,118 @@
+"""The storage seam: bytes under keys, one global revision. etcd's contract and nothing more.
+
+A ``Store`` knows no Kubernetes object. Every backend passes ``tests/contract``. Reads of the
+server come from ``storage/cache.py``, which follows a store through ``subscribe``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple, Protocol
+
+
+class Record(NamedTuple):
+    """The value of a key as of ``revision``, the revision of its last write."""
+
+    key: str
+    value: bytes
+    revision: int
+
+
+class Event(NamedTuple):
+    """One committed write. ``value`` is ``None`` for a deletion."""
+
+    key: str
+    value: bytes | None
+    revision: int
+
+
+class Page(NamedTuple):
+    """A slice of a range, in byte order of keys, as of ``revision``."""
+
+    records: Sequence[Record]
+    revision: int
+    more: bool
+
+
+class Write(NamedTuple):
+    """Set ``key`` to ``value`` (``None`` deletes) if its last revision is ``expected`` (0: absent)."""
+
+    key: str
+    value: bytes | None
+    expected: int
+
+
+class StoreError(Exception):
+    """Base of what a backend may raise; ``str()`` is fit for an operator to read."""
+
+
+class Stale(StoreError):
+    """The key's revision is not the expected one; nothing was written."""
+
+    def __init__(self, key: str, expected: int, actual: int) -> None:
+        super().__init__(f"{key}: expected revision {expected}, found {actual}")
+        self.key, self.expected, self.actual = key, expected, actual
+
+
+class Compacted(StoreError):
+    """The asked revision's history is gone; ``oldest`` is the first revision still readable."""
+
+    def __init__(self, oldest: int) -> None:
+        super().__init__(f"required revision has been compacted; the oldest available is {oldest}")
+        self.oldest = oldest
+
+
+class Unavailable(StoreError):
+    """The backend cannot answer now (disk full, cluster without leader); trying later may help."""
+
+
+class TooLarge(StoreError):
+    """The backend refuses a value of this size."""
+
+
+Sink = Callable[[Sequence[Event], int], None]
+"""Receives events in revision order and the revision they bring the follower to."""
+
+Ended = Callable[[StoreError], None]
+"""Told once when a subscription cannot go on; the follower must load again."""
+
+
+class Subscription(Protocol):
+    def close(self) -> None: ...
+
+
+class Store(Protocol):
+    """What a backend must do. A write is acknowledged only when it is durable.
+
+    When ``commit`` returns, every subscriber of this process has already been handed the event
+    (local stores), or will be without a gap (remote ones): ``Cache.reached`` bridges the two.
+    """
+
+    async def get(self, key: str) -> Record | None: ...
+
+    async def range(
+        self, prefix: str, *, start: str = "", limit: int = 0, revision: int = 0
+    ) -> Page:
+        """Keys with ``prefix``, from ``start`` on; ``revision`` 0 is now; 0 ``limit`` is all."""
+        ...
+
+    async def commit(self, write: Write) -> int:
+        """The revision of the write. Raises ``Stale``, ``Unavailable``, ``TooLarge``."""
+        ...
+
+    def subscribe(self, after: int, sink: Sink, ended: Ended) -> Subscription:
+        """Every event with a revision above ``after``, without gap or repeat, then live ones.
+
+        Raises ``Compacted`` (or tells ``ended``) when that history is gone.
+        """
+        ...
+
+    async def barrier(self) -> int:
+        """A revision at least as new as every write acknowledged before the call, by anyone."""
+        ...
+
+    async def compact(self, revision: int) -> None:
+        """Forget history at and below ``revision``; current values stay."""
+        ...
+
+    async def close(self) -> None: ...
