@@ -114,7 +114,7 @@ def key(path: str, name: str) -> str:
 
 
 def messages(errors: Sequence[FieldError]) -> str:
-    """Several errors as upstream's aggregate prints them: one bare, more in brackets, no repeats."""
+    """Several errors as upstream aggregates them: one bare, more in brackets, no repeats."""
     texts = list(dict.fromkeys(str(error) for error in errors))
     return texts[0] if len(texts) == 1 else "[" + ", ".join(texts) + "]"
 

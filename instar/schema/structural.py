@@ -26,7 +26,7 @@ class Rule:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Structural:
-    """A node of the skeleton. ``additional`` is a node, ``True``/``False``, or ``None`` when absent.
+    """A node of the skeleton. ``additional`` is a node, a bool, or ``None`` when absent.
 
     A default of ``None`` means "no default": JSON null cannot be a default.
     """

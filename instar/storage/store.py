@@ -35,7 +35,7 @@ class Page(NamedTuple):
 
 
 class Write(NamedTuple):
-    """Set ``key`` to ``value`` (``None`` deletes) if its last revision is ``expected`` (0: absent)."""
+    """Set ``key`` to ``value`` (``None``: delete) if its revision is ``expected`` (0: absent)."""
 
     key: str
     value: bytes | None

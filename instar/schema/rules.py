@@ -1,0 +1,31 @@
+"""The seam for ``x-kubernetes-validations``: compile once per CRD change, run per write.
+
+The engine behind it (CEL) can change; nobody else names it. Pure: values in, findings out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple, Protocol
+
+from instar.fields import FieldError
+from instar.schema.structural import Structural
+
+
+class Outcome(NamedTuple):
+    """What the rules say; ``warnings`` are failures forgiven because nothing changed."""
+
+    errors: list[FieldError]
+    warnings: list[str]
+
+
+class Program(Protocol):
+    """All rules of one version's schema, compiled."""
+
+    def evaluate(self, new: Any, old: Any | None) -> Outcome:
+        """``old`` is None on create; both are whole objects at the request's version."""
+        ...
+
+
+RuleCompiler = Callable[[Structural], Program | None]
+"""None when the schema holds no rule, so the write path can skip the step."""
