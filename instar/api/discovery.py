@@ -1,0 +1,279 @@
+"""What clients ask first: which groups, versions and resources exist, and their verbs.
+
+Pure shapes, computed from ``Resource`` values each time they change; the caller caches and
+serialises. Must not know HTTP, schemas, or how a CRD comes to be established.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+from instar.api.crd import Crd, CrdVersion, Names
+from instar.api.names import GroupVersion, by_priority
+
+JsonDict = dict[str, Any]
+
+CUSTOM_VERBS = ("delete", "deletecollection", "get", "list", "patch", "create", "update", "watch")
+TERMINATING_VERBS = ("delete", "deletecollection", "get", "list", "watch")
+BUILTIN_VERBS = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
+SUBRESOURCE_VERBS = ("get", "patch", "update")
+
+CUSTOM_GROUP_PRIORITY = 1000
+UNLISTED_BUILTIN_PRIORITY = 15000
+BUILTIN_GROUP_PRIORITIES = {
+    "": 18000,
+    "apps": 17800,
+    "events.k8s.io": 17750,
+    "authentication.k8s.io": 17700,
+    "authorization.k8s.io": 17600,
+    "autoscaling": 17500,
+    "batch": 17400,
+    "certificates.k8s.io": 17300,
+    "networking.k8s.io": 17200,
+    "policy": 17100,
+    "rbac.authorization.k8s.io": 17000,
+    "storage.k8s.io": 16800,
+    "admissionregistration.k8s.io": 16700,
+    "apiextensions.k8s.io": 16700,
+    "scheduling.k8s.io": 16600,
+    "coordination.k8s.io": 16500,
+    "node.k8s.io": 16300,
+    "discovery.k8s.io": 16200,
+    "flowcontrol.apiserver.k8s.io": 16100,
+    "internal.apiserver.k8s.io": 16000,
+    "resource.k8s.io": 15900,
+    "storagemigration.k8s.io": 15800,
+}
+"""Clients resolve an ambiguous short name by this order, so it follows kube-apiserver's."""
+
+
+class Resource(NamedTuple):
+    """One resource to be discovered; built-in ones are described as ``Crd`` values too."""
+
+    crd: Crd
+    builtin: bool = False
+    verbs: tuple[str, ...] | None = None
+    """Instead of the usual ones, for built-ins that know fewer."""
+
+    @property
+    def names(self) -> Names:
+        """A custom resource goes by the names it was granted, not by those it asked for."""
+        return self.crd.names if self.builtin else self.crd.accepted
+
+    @property
+    def established(self) -> bool:
+        return self.builtin or self.crd.is_true("Established")
+
+    @property
+    def effective_verbs(self) -> tuple[str, ...]:
+        if self.verbs is not None:
+            return self.verbs
+        if self.builtin:
+            return BUILTIN_VERBS
+        return TERMINATING_VERBS if self.crd.is_true("Terminating") else CUSTOM_VERBS
+
+
+def legacy_versions(server_address: str) -> JsonDict:
+    """The document at ``/api``."""
+    return {
+        "kind": "APIVersions",
+        "versions": ["v1"],
+        "serverAddressByClientCIDRs": [
+            {"clientCIDR": "0.0.0.0/0", "serverAddress": server_address}
+        ],
+    }
+
+
+def group_list(resources: Iterable[Resource]) -> JsonDict:
+    """The document at ``/apis``. A CRD's group shows up here before it is established."""
+    groups = _by_group(resources)
+    groups.pop("", None)
+    ordered = sorted(groups, key=lambda name: _group_rank(name, groups[name]))
+    return {
+        "kind": "APIGroupList",
+        "apiVersion": "v1",
+        "groups": [_group_body(name, groups[name]) for name in ordered],
+    }
+
+
+def group(resources: Iterable[Resource], name: str) -> JsonDict | None:
+    """The document at ``/apis/<name>``, or ``None`` where there is no such group."""
+    members = [item for item in resources if item.crd.group == name and item.crd.served()]
+    if not members or not name:
+        return None
+    return {"kind": "APIGroup", "apiVersion": "v1", **_group_body(name, members)}
+
+
+def resource_list(resources: Iterable[Resource], group: str, version: str) -> JsonDict | None:
+    """The document at ``/apis/<group>/<version>`` (``/api/v1`` for the core group)."""
+    entries: list[JsonDict] = []
+    found = False
+    for resource, served in _serving(resources, group, version):
+        found = True
+        entries.extend(_entries(resource, served))
+    if not found:
+        return None
+    return {
+        "kind": "APIResourceList",
+        "apiVersion": "v1",
+        "groupVersion": str(GroupVersion(group, version)),
+        "resources": entries,
+    }
+
+
+def aggregated(resources: Iterable[Resource], *, legacy: bool) -> JsonDict:
+    """``apidiscovery.k8s.io/v2`` for ``/api`` (``legacy``) or ``/apis``: everything at once."""
+    groups = _by_group(item for item in resources if item.established)
+    chosen = [name for name in groups if (name == "") is legacy]
+    chosen.sort(key=lambda name: (-_priority(groups[name]), name))
+    return {
+        "kind": "APIGroupDiscoveryList",
+        "apiVersion": "apidiscovery.k8s.io/v2",
+        "metadata": {},
+        "items": [_aggregated_group(name, groups[name]) for name in chosen],
+    }
+
+
+def etag(document: bytes) -> str:
+    """The quoted entity tag of a serialised document."""
+    return f'"{hashlib.sha512(document).hexdigest().upper()}"'
+
+
+def storage_version_hash(group: str, version: str, kind: str) -> str:
+    digest = hashlib.sha256(f"{group}/{version}/{kind}".encode()).digest()
+    return base64.b64encode(digest[:8]).decode()
+
+
+def _by_group(resources: Iterable[Resource]) -> dict[str, list[Resource]]:
+    groups: dict[str, list[Resource]] = {}
+    for resource in resources:
+        if any(version.served for version in resource.crd.versions):
+            groups.setdefault(resource.crd.group, []).append(resource)
+    return groups
+
+
+def _versions(members: Sequence[Resource]) -> list[str]:
+    return by_priority(
+        {version.name for item in members for version in item.crd.versions if version.served}
+    )
+
+
+def _priority(members: Sequence[Resource]) -> int:
+    return max(
+        BUILTIN_GROUP_PRIORITIES.get(item.crd.group, UNLISTED_BUILTIN_PRIORITY)
+        if item.builtin
+        else CUSTOM_GROUP_PRIORITY
+        for item in members
+    )
+
+
+def _group_rank(name: str, members: Sequence[Resource]) -> tuple[int, str]:
+    """Equal priorities are ordered by APIService name, which starts with the version."""
+    return -_priority(members), min(f"{version}.{name}" for version in _versions(members))
+
+
+def _group_body(name: str, members: Sequence[Resource]) -> JsonDict:
+    versions = [
+        {"groupVersion": f"{name}/{version}", "version": version} for version in _versions(members)
+    ]
+    return {"name": name, "versions": versions, "preferredVersion": versions[0]}
+
+
+def _serving(
+    resources: Iterable[Resource], group: str, version: str
+) -> Iterator[tuple[Resource, CrdVersion]]:
+    members = [item for item in resources if item.crd.group == group and item.established]
+    for resource in sorted(members, key=lambda item: item.names.plural):
+        found = resource.crd.version(version)
+        if found is not None and found.served:
+            yield resource, found
+
+
+def _entries(resource: Resource, version: CrdVersion) -> Iterator[JsonDict]:
+    names, namespaced = resource.names, resource.crd.namespaced
+    yield {
+        "name": names.plural,
+        "singularName": names.singular,
+        "namespaced": namespaced,
+        "kind": names.kind,
+        "verbs": list(resource.effective_verbs),
+        **_nicknames(names),
+        **_hash_field(resource),
+    }
+    for subresource, scale in _subresources(version):
+        yield {
+            "name": f"{names.plural}/{subresource}",
+            "singularName": "",
+            "namespaced": namespaced,
+            **({"group": "autoscaling", "version": "v1"} if scale else {}),
+            "kind": "Scale" if scale else names.kind,
+            "verbs": list(SUBRESOURCE_VERBS),
+        }
+
+
+def _subresources(version: CrdVersion) -> Iterator[tuple[str, bool]]:
+    if version.has_status:
+        yield "status", False
+    if version.scale is not None:
+        yield "scale", True
+
+
+def _nicknames(names: Names) -> JsonDict:
+    found: JsonDict = {}
+    if names.short_names:
+        found["shortNames"] = list(names.short_names)
+    if names.categories:
+        found["categories"] = list(names.categories)
+    return found
+
+
+def _hash_field(resource: Resource) -> JsonDict:
+    """Only for what is stored; a CRD must also serve the version it stores."""
+    crd = resource.crd
+    storage = crd.version(crd.storage_version())
+    if storage is None or not ({"get", "list"} & set(resource.effective_verbs)):
+        return {}
+    if not storage.served and not resource.builtin:
+        return {}
+    return {"storageVersionHash": storage_version_hash(crd.group, storage.name, crd.names.kind)}
+
+
+def _aggregated_group(name: str, members: Sequence[Resource]) -> JsonDict:
+    versions = [
+        {
+            "version": version,
+            "resources": [
+                _aggregated_resource(item, served)
+                for item, served in _serving(members, name, version)
+            ],
+            "freshness": "Current",
+        }
+        for version in _versions(members)
+    ]
+    return {"metadata": {"name": name} if name else {}, "versions": versions}
+
+
+def _aggregated_resource(resource: Resource, version: CrdVersion) -> JsonDict:
+    names = resource.names
+    response_kind = {"group": resource.crd.group, "version": version.name, "kind": names.kind}
+    scale_kind = {"group": "autoscaling", "version": "v1", "kind": "Scale"}
+    subresources = [
+        {
+            "subresource": subresource,
+            "responseKind": scale_kind if scale else response_kind,
+            "verbs": list(SUBRESOURCE_VERBS),
+        }
+        for subresource, scale in _subresources(version)
+    ]
+    return {
+        "resource": names.plural,
+        "responseKind": response_kind,
+        "scope": "Namespaced" if resource.crd.namespaced else "Cluster",
+        "singularResource": names.singular,
+        "verbs": list(resource.effective_verbs),
+        **_nicknames(names),
+        **({"subresources": subresources} if subresources else {}),
+    }
