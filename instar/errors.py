@@ -6,7 +6,7 @@ Nothing here knows requests, storage or schemas.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar
 
 from instar.fields import FieldError, messages
@@ -225,3 +225,47 @@ def invalid_options(kind: str, errors: Sequence[FieldError]) -> Invalid:
 
 def causes(errors: Iterable[FieldError]) -> list[dict[str, str]]:
     return [error.cause() for error in errors]
+
+
+def from_status(status: Mapping[str, Any], code: int = 500) -> ApiError:
+    """A ``Status`` read off the wire as the error it stands for; ``code`` is the HTTP one."""
+    chosen = _BY_REASON.get(status.get("reason") or "") or _by_code(status.get("code") or code)
+    details = status.get("details")
+    error = chosen.__new__(chosen)
+    # Not the subclass's own __init__: some of them add the prefix this message already has.
+    ApiError.__init__(
+        error,
+        status.get("message") or f"HTTP {code}",
+        details=details,
+        retry_after=(details or {}).get("retryAfterSeconds") or 0,
+        list_meta=status.get("metadata"),
+    )
+    return error
+
+
+def _by_code(code: int) -> type[ApiError]:
+    for kind in _WIRE:
+        if kind.code == code and kind is not Internal:
+            return kind
+    return BadRequest if 400 <= code < 500 else Unclassified
+
+
+_WIRE: tuple[type[ApiError], ...] = (
+    BadRequest,
+    Unauthorized,
+    Forbidden,
+    NotFound,
+    MethodNotAllowed,
+    NotAcceptable,
+    Conflict,
+    AlreadyExists,
+    Expired,
+    RequestTooLarge,
+    UnsupportedMediaType,
+    Invalid,
+    TooManyRequests,
+    Internal,
+    ServiceUnavailable,
+    Timeout,
+)
+_BY_REASON: dict[str, type[ApiError]] = {kind.reason: kind for kind in _WIRE}

@@ -1,0 +1,211 @@
+"""Where the API server is and how to prove who we are: a kubeconfig, or a pod's mounted account.
+
+Reads files and environment only; it opens no connection and knows no HTTP library.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import os
+import ssl
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
+
+
+class KubeconfigError(Exception):
+    """The configuration cannot be used; ``str()`` says which file, which entry and why."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Access:
+    """One server and one identity. PEM fields hold bytes, never file names."""
+
+    server: str
+    ca: bytes | None = None
+    insecure: bool = False
+    server_name: str | None = None
+    client_cert: bytes | None = None
+    client_key: bytes | None = None
+    token: str | None = None
+    token_file: Path | None = None
+    """Re-read on every use: a mounted account's token is rotated under us."""
+    basic: tuple[str, str] | None = None
+    namespace: str = "default"
+
+    def bearer(self) -> str | None:
+        if self.token_file is not None:
+            try:
+                return self.token_file.read_text().strip()
+            except OSError as error:
+                raise KubeconfigError(f"{self.token_file}: {error.strerror}") from None
+        return self.token
+
+    def ssl_context(self) -> ssl.SSLContext | None:
+        """``None`` for a plain ``http://`` server."""
+        if not self.server.startswith("https://"):
+            return None
+        try:
+            return self._ssl_context()
+        except (ssl.SSLError, ValueError) as error:
+            raise KubeconfigError(f"certificates for {self.server}: {error}") from None
+
+    def _ssl_context(self) -> ssl.SSLContext:
+        context = ssl.create_default_context(cadata=self.ca.decode() if self.ca else None)
+        if self.insecure:
+            context.check_hostname = False
+            context.verify_mode = ssl.CERT_NONE
+        if self.client_cert and self.client_key:
+            # The ssl module reads key pairs from files only.
+            with tempfile.TemporaryDirectory() as folder:
+                cert, key = Path(folder, "cert.pem"), Path(folder, "key.pem")
+                cert.write_bytes(self.client_cert)
+                key.touch(mode=0o600)
+                key.write_bytes(self.client_key)
+                context.load_cert_chain(cert, key)
+        return context
+
+
+def load_access(path: str | Path | None = None, context: str | None = None) -> Access:
+    """``path``, else ``$KUBECONFIG``, else ``~/.kube/config``, else the pod's own account."""
+    files = _candidates(path)
+    found = [file for file in files if file.is_file()]
+    if found:
+        return read_kubeconfig(found, context)
+    if path is None and os.environ.get("KUBERNETES_SERVICE_HOST"):
+        return in_cluster()
+    listed = ", ".join(str(file) for file in files)
+    raise KubeconfigError(f"no kubeconfig at {listed}, and not running inside a cluster")
+
+
+def _candidates(path: str | Path | None) -> list[Path]:
+    if path is not None:
+        return [Path(path).expanduser()]
+    listed = [Path(part) for part in os.environ.get("KUBECONFIG", "").split(os.pathsep) if part]
+    return listed or [Path.home() / ".kube" / "config"]
+
+
+def in_cluster(account: Path = _ACCOUNT) -> Access:
+    host = os.environ.get("KUBERNETES_SERVICE_HOST", "")
+    port = os.environ.get("KUBERNETES_SERVICE_PORT", "443")
+    if not host or not (account / "token").is_file():
+        raise KubeconfigError("not inside a cluster: no service account is mounted")
+    namespace = account / "namespace"
+    return Access(
+        server=f"https://{f'[{host}]' if ':' in host else host}:{port}",
+        ca=_read(account / "ca.crt"),
+        token_file=account / "token",
+        namespace=namespace.read_text().strip() if namespace.is_file() else "default",
+    )
+
+
+def read_kubeconfig(files: list[Path], context: str | None = None) -> Access:
+    """Several files merge as kubectl merges them: the first to name an entry wins."""
+    entries: dict[str, dict[str, _Entry]] = {"clusters": {}, "users": {}, "contexts": {}}
+    current = ""
+    for file in files:
+        raw = _parse(file)
+        current = current or str(raw.get("current-context") or "")
+        for section, known in entries.items():
+            for item in raw.get(section) or ():
+                body = item.get(section[:-1]) or {}
+                known.setdefault(str(item.get("name", "")), _Entry(body, file))
+    wanted = context or current
+    if not wanted:
+        raise KubeconfigError(f"{files[0]}: no current-context; choose one of {_names(entries)}")
+    chosen = entries["contexts"].get(wanted)
+    if chosen is None:
+        raise KubeconfigError(
+            f"{files[0]}: no context named {wanted!r}; there is {_names(entries)}"
+        )
+    cluster = _entry(entries, "clusters", chosen, "cluster")
+    user_name = chosen.body.get("user")
+    user = _entry(entries, "users", chosen, "user") if user_name else _Entry({}, chosen.file)
+    return _access(cluster, user, str(chosen.body.get("namespace") or "default"))
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    body: Mapping[str, Any]
+    file: Path
+
+    def pem(self, name: str) -> bytes | None:
+        """``<name>-data`` inline, or the file ``<name>`` beside the kubeconfig."""
+        inline = self.body.get(f"{name}-data")
+        if inline:
+            try:
+                return base64.b64decode(inline, validate=True)
+            except binascii.Error:
+                raise KubeconfigError(f"{self.file}: {name}-data is not base64") from None
+        named = self.body.get(name)
+        return _read(self.file.parent / Path(named).expanduser()) if named else None
+
+
+def _access(cluster: _Entry, user: _Entry, namespace: str) -> Access:
+    server = str(cluster.body.get("server") or "").rstrip("/")
+    if not server.startswith(("http://", "https://")):
+        raise KubeconfigError(f"{cluster.file}: server {server!r} is neither http nor https")
+    _refuse_helpers(user)
+    password = user.body.get("password")
+    token_file = user.body.get("tokenFile")
+    return Access(
+        server=server,
+        ca=cluster.pem("certificate-authority"),
+        insecure=bool(cluster.body.get("insecure-skip-tls-verify")),
+        server_name=cluster.body.get("tls-server-name") or None,
+        client_cert=user.pem("client-certificate"),
+        client_key=user.pem("client-key"),
+        token=user.body.get("token") or None,
+        token_file=user.file.parent / token_file if token_file else None,
+        basic=(str(user.body.get("username", "")), str(password)) if password else None,
+        namespace=namespace,
+    )
+
+
+def _refuse_helpers(user: _Entry) -> None:
+    for helper in ("exec", "auth-provider"):
+        if user.body.get(helper):
+            command = user.body[helper].get("command") or user.body[helper].get("name") or helper
+            raise KubeconfigError(
+                f"{user.file}: this user logs in with the helper {command!r} ({helper}), which "
+                "instar does not run; use a service account's token or a client certificate "
+                "(kubectl create token NAME prints one)"
+            )
+
+
+def _entry(
+    entries: Mapping[str, Mapping[str, _Entry]], section: str, context: _Entry, field: str
+) -> _Entry:
+    name = str(context.body.get(field) or "")
+    entry = entries[section].get(name)
+    if entry is None:
+        raise KubeconfigError(f"{context.file}: the context's {field} {name!r} is not defined")
+    return entry
+
+
+def _names(entries: Mapping[str, Mapping[str, _Entry]]) -> str:
+    return ", ".join(sorted(entries["contexts"])) or "no context at all"
+
+
+def _parse(file: Path) -> dict[str, Any]:
+    try:
+        raw = yaml.safe_load(_read(file))
+    except yaml.YAMLError as error:
+        raise KubeconfigError(f"{file}: {error}") from None
+    if not isinstance(raw, dict):
+        raise KubeconfigError(f"{file}: not a kubeconfig")
+    return raw
+
+
+def _read(file: Path) -> bytes:
+    try:
+        return file.read_bytes()
+    except OSError as error:
+        raise KubeconfigError(f"{file}: {error.strerror}") from None
