@@ -6,8 +6,8 @@ server come from ``storage/cache.py``, which follows a store through ``subscribe
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import NamedTuple, Protocol
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple, Protocol, runtime_checkable
 
 
 class Record(NamedTuple):
@@ -66,6 +66,14 @@ class Unavailable(StoreError):
     """The backend cannot answer now (disk full, cluster without leader); trying later may help."""
 
 
+class Ahead(StoreError):
+    """The asked revision is newer than the store."""
+
+    def __init__(self, revision: int, current: int) -> None:
+        super().__init__(f"revision {revision} is ahead of the store's, {current}")
+        self.revision, self.current = revision, current
+
+
 class TooLarge(StoreError):
     """The backend refuses a value of this size."""
 
@@ -93,11 +101,18 @@ class Store(Protocol):
     async def range(
         self, prefix: str, *, start: str = "", limit: int = 0, revision: int = 0
     ) -> Page:
-        """Keys with ``prefix``, from ``start`` on; ``revision`` 0 is now; 0 ``limit`` is all."""
+        """Keys with ``prefix``, from ``start`` on; ``revision`` 0 is now; 0 ``limit`` is all.
+
+        Raises ``Compacted`` below the compacted revision (which itself is readable), ``Ahead``.
+        """
         ...
 
     async def commit(self, write: Write) -> int:
-        """The revision of the write. Raises ``Stale``, ``Unavailable``, ``TooLarge``."""
+        """The revision of the write. Raises ``Stale``, ``Unavailable``, ``TooLarge``.
+
+        ``Unavailable`` does not promise that nothing was written. Deleting needs the revision of
+        a live key: ``expected`` 0 is a ``ValueError``.
+        """
         ...
 
     def subscribe(self, after: int, sink: Sink, ended: Ended) -> Subscription:
@@ -112,7 +127,23 @@ class Store(Protocol):
         ...
 
     async def compact(self, revision: int) -> None:
-        """Forget history at and below ``revision``; current values stay."""
+        """Forget history at and below ``revision``; values current at ``revision`` stay.
+
+        Doing it again is no error; ``Ahead`` for a revision the store has not reached.
+        """
         ...
 
     async def close(self) -> None: ...
+
+
+@runtime_checkable
+class Replayable(Protocol):
+    """A store whose content is at hand, so that a follower need not page through it at start."""
+
+    def snapshot(self) -> tuple[int, Iterator[Record]]:
+        """The current revision and every live record, in any order; consume before awaiting."""
+        ...
+
+    def history(self) -> tuple[int, Iterator[Event]]:
+        """The compacted revision and every event above it, in order; consume before awaiting."""
+        ...

@@ -1,0 +1,105 @@
+"""The reference store: everything in this process, gone with it; what others must behave like."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from instar.storage.followers import Followers
+from instar.storage.index import Index
+from instar.storage.store import (
+    Ended,
+    Event,
+    Page,
+    Record,
+    Sink,
+    Stale,
+    Subscription,
+    Unavailable,
+    Write,
+)
+
+
+class MemoryStore:
+    def __init__(self) -> None:
+        self._index = Index()
+        self._log: dict[int, Event] = {}
+        self._followers = Followers()
+        self._closed = False
+
+    async def get(self, key: str) -> Record | None:
+        self._check_open()
+        revision = self._index.head(key)
+        return self._record(revision) if revision else None
+
+    async def range(
+        self, prefix: str, *, start: str = "", limit: int = 0, revision: int = 0
+    ) -> Page:
+        self._check_open()
+        at = self._index.readable(revision)
+        found, more = self._index.select(prefix, start, limit, at)
+        return Page([self._record(revision) for _, revision in found], at, more)
+
+    async def commit(self, write: Write) -> int:
+        self._check_open()
+        check_write(write)
+        actual = self._index.head(write.key)
+        if actual != write.expected:
+            raise Stale(write.key, write.expected, actual)
+        revision = self._index.revision + 1
+        event = Event(write.key, write.value, revision)
+        self._log[revision] = event
+        self._index.apply(write.key, revision, write.value is None)
+        self._followers.publish([event], revision)
+        return revision
+
+    def subscribe(self, after: int, sink: Sink, ended: Ended) -> Subscription:
+        self._check_open()
+        self._index.check_history(after)
+        backlog = [list(self._events(after))] if after < self._index.revision else []
+        return self._followers.add(after, sink, ended, filter(None, backlog))
+
+    async def barrier(self) -> int:
+        self._check_open()
+        return self._index.revision
+
+    async def compact(self, revision: int) -> None:
+        self._check_open()
+        if revision <= self._index.compacted:
+            return
+        self._index.compacted = self._index.readable(revision)
+        while chunk := self._index.garbage(1000):
+            for item in chunk:
+                del self._log[item.revision]
+            self._index.forget(len(chunk))
+
+    async def close(self) -> None:
+        self._closed = True
+        self._followers.end(Unavailable("the store is closed"))
+
+    def snapshot(self) -> tuple[int, Iterator[Record]]:
+        records = (self._record(revision) for _, revision in self._index.heads())
+        return self._index.revision, records
+
+    def history(self) -> tuple[int, Iterator[Event]]:
+        return self._index.compacted, self._events(self._index.compacted)
+
+    def _events(self, after: int) -> Iterator[Event]:
+        return (
+            self._log[revision]
+            for revision in range(after + 1, self._index.revision + 1)
+            if revision in self._log
+        )
+
+    def _record(self, revision: int) -> Record:
+        key, value, _ = self._log[revision]
+        assert value is not None
+        return Record(key, value, revision)
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise Unavailable("the store is closed")
+
+
+def check_write(write: Write) -> None:
+    if write.value is None and write.expected == 0:
+        raise ValueError(f"{write.key}: a deletion needs the revision of the key")

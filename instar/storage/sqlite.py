@@ -1,0 +1,152 @@
+"""The default store: one append-only table in one file. The revision is the row's id.
+
+Which revision a key is at, the index in memory knows; SQLite is asked for values only, by row.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from itertools import islice
+
+from instar.storage.followers import Followers
+from instar.storage.groupcommit import GroupCommit
+from instar.storage.memory import check_write
+from instar.storage.sqlite_file import SqliteFile
+from instar.storage.store import (
+    Ended,
+    Event,
+    Page,
+    Record,
+    Sink,
+    StoreError,
+    Subscription,
+    TooLarge,
+    Unavailable,
+    Write,
+)
+
+_CHUNK = 500
+_FEW = 500
+_VALUE = "SELECT value FROM log WHERE revision = ?"
+_DELETE = "DELETE FROM log WHERE revision = ?"
+_COMPACT = "UPDATE compaction SET revision = ?"
+
+
+class SqliteStore:
+    def __init__(self, path: str) -> None:
+        """Open the file, or create it. Raises ``StoreError`` when that cannot be done."""
+        self._file = SqliteFile(path)
+        self._index = self._file.index
+        self._followers = Followers()
+        self._writer = GroupCommit(
+            str(self._file.path), self._file.writer, self._index, self._followers.publish
+        )
+        self._max_value = self._file.writer.getlimit(sqlite3.SQLITE_LIMIT_LENGTH) - 4096
+        self._compacting = asyncio.Lock()
+        self._closed = False
+
+    @property
+    def commits(self) -> int:
+        """Transactions made durable so far."""
+        return self._writer.commits
+
+    async def get(self, key: str) -> Record | None:
+        self._check_open()
+        revision = self._index.head(key)
+        if not revision:
+            return None
+        with self._reading():
+            (value,) = self._file.reader.execute(_VALUE, (revision,)).fetchone()
+        return Record(key, value, revision)
+
+    async def range(
+        self, prefix: str, *, start: str = "", limit: int = 0, revision: int = 0
+    ) -> Page:
+        self._check_open()
+        at = self._index.readable(revision)
+        found, more = self._index.select(prefix, start, limit, at)
+        with self._reading():
+            values = self._values([row for _, row in found])
+        return Page([Record(key, values[row], row) for key, row in found], at, more)
+
+    async def commit(self, write: Write) -> int:
+        self._check_open()
+        check_write(write)
+        if write.value is not None and len(write.value) > self._max_value:
+            raise TooLarge(f"{write.key}: {len(write.value)} bytes")
+        return await self._writer.write(write)
+
+    def subscribe(self, after: int, sink: Sink, ended: Ended) -> Subscription:
+        self._check_open()
+        self._index.check_history(after)
+        with self._reading():
+            return self._followers.add(after, sink, ended, self._backlog(after))
+
+    async def barrier(self) -> int:
+        self._check_open()
+        return self._index.revision
+
+    async def compact(self, revision: int) -> None:
+        async with self._compacting:
+            self._check_open()
+            if revision > self._index.compacted:
+                await self._writer.execute(_COMPACT, [(self._index.readable(revision),)])
+                self._index.compacted = revision
+            while chunk := self._index.garbage(_CHUNK):
+                # One chunk per transaction: writers wait for this much and no more.
+                self._check_open()
+                await self._writer.execute(_DELETE, [(item.revision,) for item in chunk])
+                self._index.forget(len(chunk))
+
+    async def close(self) -> None:
+        if self._closed:
+            return
+        self._closed = True
+        await self._writer.close()
+        self._followers.end(Unavailable("the store is closed"))
+        self._file.close()
+
+    def snapshot(self) -> tuple[int, Iterator[Record]]:
+        heads = dict(self._index.heads())
+        records = (
+            Record(key, value, revision)
+            for revision, key, value in self._file.rows(0, self._index.revision)
+            if value is not None and heads.get(key) == revision
+        )
+        return self._index.revision, records
+
+    def history(self) -> tuple[int, Iterator[Event]]:
+        return self._index.compacted, self._events(self._index.compacted)
+
+    def _events(self, after: int) -> Iterator[Event]:
+        rows = self._file.rows(after, self._index.revision)
+        return (Event(key, value, revision) for revision, key, value in rows)
+
+    def _backlog(self, after: int) -> Iterator[Sequence[Event]]:
+        events = self._events(after)
+        while chunk := list(islice(events, _CHUNK)):
+            yield chunk
+
+    def _values(self, revisions: list[int]) -> dict[int, bytes]:
+        if len(revisions) <= _FEW:
+            read = self._file.reader.execute
+            return {revision: read(_VALUE, (revision,)).fetchone()[0] for revision in revisions}
+        wanted = set(revisions)
+        rows = self._file.rows(min(wanted) - 1, max(wanted))
+        return {row: value for row, _, value in rows if row in wanted and value is not None}
+
+    @contextmanager
+    def _reading(self) -> Iterator[None]:
+        try:
+            yield
+        except sqlite3.OperationalError as error:
+            raise Unavailable(f"{self._file.path}: {error}") from error
+        except sqlite3.DatabaseError as error:
+            raise StoreError(f"{self._file.path}: {error}") from error
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise Unavailable("the store is closed")

@@ -1,0 +1,143 @@
+"""The file behind the SQLite store: who may open it, what it must look like, its connections.
+
+Nothing is written before the file is known to be ours and readable from end to end: a foreign
+or damaged file is refused and left as it was.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from urllib.parse import quote
+
+from instar.storage.index import Index
+from instar.storage.store import StoreError
+
+APPLICATION_ID = 0x696E7374  # "inst"
+FORMAT = 1
+_HEADER_BYTES = 100
+_MAGIC = b"SQLite format 3\0"
+_CHECKPOINT_PAGES = 4000
+_SCHEMA = (
+    "CREATE TABLE log(revision INTEGER PRIMARY KEY, key TEXT NOT NULL, value BLOB)",
+    "CREATE TABLE compaction(revision INTEGER NOT NULL)",
+    "INSERT INTO compaction VALUES (0)",
+    f"PRAGMA application_id = {APPLICATION_ID}",
+    f"PRAGMA user_version = {FORMAT}",
+)
+
+
+class SqliteFile:
+    """An open store file, locked for this process: one connection to write, one to read.
+
+    Two connections because a reader must not wait for the writer's fsync.
+    """
+
+    def __init__(self, path: str) -> None:
+        self.path = Path(path).resolve()
+        self._lock = _lock(self.path)
+        try:
+            if not _is_ours(self.path):
+                _create(self.path)
+            self.reader = _connect(self.path, "ro")
+            try:
+                self.index = self._load_index()
+                self.writer = _connect(self.path, "rw")
+                self.writer.execute("PRAGMA synchronous = FULL")
+                self.writer.execute(f"PRAGMA wal_autocheckpoint = {_CHECKPOINT_PAGES}")
+            except BaseException:
+                self.reader.close()
+                raise
+        except sqlite3.Error as error:
+            os.close(self._lock)
+            raise StoreError(f"{self.path}: cannot be opened: {error}") from error
+        except BaseException:
+            os.close(self._lock)
+            raise
+
+    def rows(self, after: int, until: int) -> Iterator[tuple[int, str, bytes | None]]:
+        return self.reader.execute(
+            "SELECT revision, key, value FROM log WHERE revision > ? AND revision <= ?"
+            " ORDER BY revision",
+            (after, until),
+        )
+
+    def close(self) -> None:
+        self.reader.close()  # first, so that the writer is the last one and folds the WAL back
+        self.writer.close()
+        os.close(self._lock)
+
+    def _load_index(self) -> Index:
+        (compacted,) = self.reader.execute("SELECT revision FROM compaction").fetchone()
+        index = Index(compacted)
+        for revision, key, deleted in self.reader.execute(
+            "SELECT revision, key, value IS NULL FROM log ORDER BY revision"
+        ):
+            index.apply(key, revision, bool(deleted))
+        index.revision = max(index.revision, compacted)
+        return index
+
+
+def _lock(path: Path) -> int:
+    """One process per file: another writer would hand out the same revisions again."""
+    lock_path = path.with_name(path.name + ".lock")
+    try:
+        lock = os.open(lock_path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    except OSError as error:
+        raise StoreError(f"{path}: cannot be opened: {error.strerror}") from error
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        owner = os.read(lock, 32).decode(errors="replace").strip() or "unknown"
+        os.close(lock)
+        raise StoreError(f"{path}: in use by another process (pid {owner})") from error
+    os.ftruncate(lock, 0)
+    os.pwrite(lock, b"%d\n" % os.getpid(), 0)
+    return lock
+
+
+def _is_ours(path: Path) -> bool:
+    """False for a file that is absent or empty; a foreign one is refused.
+
+    The header is read without SQLite, which would touch the files beside it.
+    """
+    try:
+        with open(path, "rb") as file:
+            header = file.read(_HEADER_BYTES)
+    except FileNotFoundError:
+        return False
+    except OSError as error:
+        raise StoreError(f"{path}: cannot be read: {error.strerror}") from error
+    if not header:
+        return False
+    if len(header) < _HEADER_BYTES or not header.startswith(_MAGIC):
+        raise StoreError(f"{path}: not a SQLite database; left untouched")
+    format_, application = (int.from_bytes(header[at : at + 4], "big") for at in (60, 68))
+    if application != APPLICATION_ID:
+        raise StoreError(f"{path}: a SQLite database of another program; left untouched")
+    if format_ != FORMAT:
+        raise StoreError(f"{path}: has format {format_}, this version of instar reads {FORMAT}")
+    return True
+
+
+def _create(path: Path) -> None:
+    """Make the tables in rollback mode, so that the header is in the file itself, then go WAL."""
+    with closing(_connect(path, "rwc")) as connection:
+        connection.execute("BEGIN EXCLUSIVE")
+        for statement in _SCHEMA:
+            connection.execute(statement)
+        connection.execute("COMMIT")
+        connection.execute("PRAGMA journal_mode = WAL")
+
+
+def _connect(path: Path, mode: str) -> sqlite3.Connection:
+    return sqlite3.connect(
+        f"file:{quote(str(path))}?mode={mode}",
+        uri=True,
+        isolation_level=None,
+        check_same_thread=False,
+    )
