@@ -1,0 +1,49 @@
+"""Regular expressions of schemas: RE2 syntax, searched unanchored, compiled once per text.
+
+The only module that names the RE2 binding. Its complaints are reworded into Go's, which is what
+clients of kube-apiserver know.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+
+import re2
+
+_GO_WORDING = {
+    "no argument for repetition operator": "missing argument to repetition operator",
+    "bad repetition operator": "invalid nested repetition operator",
+    "invalid repetition size": "invalid repeat count",
+    "invalid perl operator": "invalid or unsupported Perl syntax",
+    "missing ]": "missing closing ]",
+    "missing )": "missing closing )",
+    "invalid named capture group": "invalid named capture",
+}
+
+
+class PatternError(ValueError):
+    """The text is not a regular expression; the message is Go's."""
+
+
+@lru_cache(maxsize=4096)
+def compile_pattern(pattern: str) -> Callable[[str], object | None]:
+    """A search function; it answers None when nothing matches."""
+    options = re2.Options()
+    options.log_errors = False
+    options.never_capture = True
+    try:
+        search: Callable[[str], object | None] = re2.compile(pattern, options).search
+    except re2.error as error:
+        raise PatternError(_go_text(error)) from None
+    return search
+
+
+def _go_text(error: Exception) -> str:
+    said = error.args[0] if error.args else ""
+    text = said.decode("utf-8", "replace") if isinstance(said, bytes) else str(said)
+    if text.startswith("trailing \\"):
+        return "error parsing regexp: trailing backslash at end of expression: ``"
+    reason, colon, where = text.partition(": ")
+    shown = f": `{where}`" if colon else ""
+    return f"error parsing regexp: {_GO_WORDING.get(reason, reason)}{shown}"
