@@ -1,0 +1,98 @@
+"""Parts that several built-in schemas share."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from instar.openapi.models import API_VERSION, KIND, OBJECT_META
+from instar.openapi.naming import META_PREFIX
+from instar.openapi.published import MODEL_KEY
+from instar.openapi.shapes import integer, obj, text
+
+JsonDict = dict[str, Any]
+
+ATOMIC_LIST: JsonDict = {"x-kubernetes-list-type": "atomic"}
+SET_LIST: JsonDict = {"x-kubernetes-list-type": "set"}
+ATOMIC_MAP: JsonDict = {"x-kubernetes-map-type": "atomic"}
+
+
+def kind_of_object(description: str, properties: JsonDict, *required: str) -> JsonDict:
+    """The root of a schema: its own fields and those every object has."""
+    common = {
+        "apiVersion": text(API_VERSION),
+        "kind": text(KIND),
+        "metadata": {"description": OBJECT_META, "type": "object"},
+    }
+    return obj(description, {**common, **properties}, *required)
+
+
+def moment(description: str, model: str = "Time") -> JsonDict:
+    return text(
+        description, format="date-time", nullable=True, **{MODEL_KEY: f"{META_PREFIX}{model}"}
+    )
+
+
+def precise_moment(description: str) -> JsonDict:
+    return moment(description, "MicroTime")
+
+
+def data(description: str = "", **more: Any) -> JsonDict:
+    return text(description, format="byte", **more)
+
+
+def object_reference(description: str) -> JsonDict:
+    return obj(
+        description,
+        {
+            "apiVersion": text("Group and version of the object."),
+            "fieldPath": text("The part of the object that is meant."),
+            "kind": text("Kind of the object."),
+            "name": text("Name of the object."),
+            "namespace": text("Namespace of the object."),
+            "resourceVersion": text("The state of the object that is meant."),
+            "uid": text("Unique id of the object."),
+        },
+        **ATOMIC_MAP,
+    )
+
+
+def local_reference(description: str) -> JsonDict:
+    return obj(description, {"name": text("Name of the object.")}, **ATOMIC_MAP)
+
+
+def condition(description: str) -> JsonDict:
+    """A condition as newer APIs write it: every field but the generation is required."""
+    return obj(
+        description,
+        {
+            "lastTransitionTime": moment("When the status last changed."),
+            "message": text("The reason for humans."),
+            "observedGeneration": integer("The generation this was seen at.", 64),
+            "reason": text("The reason for machines."),
+            "status": text("True, False or Unknown."),
+            "type": text("What the condition is about."),
+        },
+        "lastTransitionTime",
+        "message",
+        "reason",
+        "status",
+        "type",
+    )
+
+
+def loose_condition(description: str, *, generation: bool = False) -> JsonDict:
+    """A condition as older APIs write it: only type and status are required."""
+    seen = {"observedGeneration": integer("The generation this was seen at.", 64)}
+    return obj(
+        description,
+        {
+            "lastTransitionTime": moment("When the status last changed."),
+            "message": text("The reason for humans."),
+            **(seen if generation else {}),
+            "reason": text("The reason for machines."),
+            "status": text("True, False or Unknown."),
+            "type": text("What the condition is about."),
+        },
+        "status",
+        "type",
+    )

@@ -1,0 +1,47 @@
+"""What v2 and v3 documents have in common: which versions appear, and the models they need."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from instar.api.crd import CrdVersion
+from instar.api.discovery import Resource
+from instar.openapi.builtin_models import EXTRA_MODELS
+from instar.openapi.dialect import Dialect, JsonDict
+from instar.openapi.models import SCALE, SHARED, list_model
+from instar.openapi.naming import model_name
+from instar.openapi.published import published_schema
+
+Entry = tuple[Resource, CrdVersion]
+
+
+def served(resources: Iterable[Resource]) -> Iterator[Entry]:
+    """Every version that is published, resource by resource."""
+    for resource in resources:
+        if resource.established:
+            for version in resource.crd.versions:
+                if version.served:
+                    yield resource, version
+
+
+def models(entries: Iterable[Entry], dialect: Dialect) -> JsonDict:
+    """All models of a document by name, sorted as upstream's encoder does."""
+    found: JsonDict = {name: dialect.render(model) for name, model in SHARED.items()}
+    scaled = False
+    for resource, version in entries:
+        crd, builtin = resource.crd, resource.builtin
+        names = crd.names
+        item = model_name(crd.group, version.name, names.kind, builtin=builtin)
+        found[item] = published_schema(resource, version, dialect)
+        if not builtin or "list" in resource.effective_verbs:
+            listed = model_name(crd.group, version.name, names.list_kind, builtin=builtin)
+            found[listed] = dialect.render(
+                list_model(item, crd.group, version.name, names.list_kind, names.kind)
+            )
+        scaled = scaled or version.scale is not None
+        if builtin:
+            extra = EXTRA_MODELS.get(names.kind, {})
+            found.update((name, dialect.render(model)) for name, model in extra.items())
+    if scaled:
+        found.update((name, dialect.render(model)) for name, model in SCALE.items())
+    return dict(sorted(found.items()))

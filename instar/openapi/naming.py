@@ -1,0 +1,49 @@
+"""Names inside OpenAPI documents: models, tags and operation ids, spelled as clients expect."""
+
+from __future__ import annotations
+
+META_PREFIX = "io.k8s.apimachinery.pkg.apis.meta.v1."
+SCALE_MODEL = "io.k8s.api.autoscaling.v1.Scale"
+
+_BUILTIN_PACKAGES = {
+    "": "io.k8s.api.core",
+    "apiextensions.k8s.io": "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions",
+}
+
+
+def model_name(group: str, version: str, kind: str, *, builtin: bool) -> str:
+    """``com.example.v1.Foo``; built-in kinds keep the package names of their Go types."""
+    if builtin:
+        package = _BUILTIN_PACKAGES.get(group, f"io.k8s.api.{group.partition('.')[0]}")
+    else:
+        package = ".".join(reversed(group.split(".")))
+    return f"{package}.{version}.{kind}"
+
+
+def tag(group: str, version: str) -> str:
+    return f"{_camel(_short(group), capital=False)}_{_camel(version, capital=False)}"
+
+
+def operation_id(verb: str, group: str, version: str, rest: str) -> str:
+    """``list`` + ``OaIoV1`` + ``NamespacedOa``."""
+    return verb + _camel(_short(group), capital=True) + _camel(version, capital=True) + rest
+
+
+def group_version_path(group: str, version: str) -> str:
+    return f"apis/{group}/{version}" if group else f"api/{version}"
+
+
+def _short(group: str) -> str:
+    return group.removesuffix(".k8s.io") if group else "core"
+
+
+def _camel(text: str, *, capital: bool) -> str:
+    """Letters and digits only; what follows a dropped character is capitalised."""
+    out: list[str] = []
+    for position, char in enumerate(text):
+        if char.isalpha() or char == "_" or (position and char.isdigit()):
+            out.append(char.upper() if capital else char)
+            capital = False
+        else:
+            capital = True
+    return "".join(out)

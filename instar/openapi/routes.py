@@ -1,0 +1,131 @@
+"""Which requests one version of a resource answers, told once for v2 and v3."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from instar.api.crd import CrdVersion
+from instar.api.discovery import Resource
+from instar.openapi.naming import (
+    META_PREFIX,
+    SCALE_MODEL,
+    group_version_path,
+    model_name,
+    operation_id,
+)
+
+_PATCH = f"{META_PREFIX}Patch"
+_STATUS = f"{META_PREFIX}Status"
+_DELETE_OPTIONS = f"{META_PREFIX}DeleteOptions"
+
+_CUSTOM_PATCHES = (
+    "application/json-patch+json",
+    "application/merge-patch+json",
+    "application/apply-patch+yaml",
+)
+_BUILTIN_PATCHES = (*_CUSTOM_PATCHES, "application/strategic-merge-patch+json")
+_PLAIN = ("application/json", "application/yaml")
+
+
+class Route(NamedTuple):
+    path: str
+    method: str
+    action: str
+    operation_id: str
+    description: str
+    body: str
+    """Model of the request body, or empty."""
+    response: str
+    """Model of the response."""
+    statuses: tuple[tuple[str, str], ...]
+    consumes: tuple[str, ...]
+    kind: str
+
+
+class _Step(NamedTuple):
+    """One verb: what it is called in each of the four vocabularies, and its answers."""
+
+    method: str
+    action: str
+    permission: str
+    id_verb: str
+    phrase: str
+    statuses: tuple[tuple[str, str], ...] = (("200", "OK"),)
+
+
+_CREATED, _ACCEPTED = ("201", "Created"), ("202", "Accepted")
+_OK = ("200", "OK")
+_LIST = _Step("get", "list", "list", "list", "list objects of kind {kind}")
+_COLLECTION = (
+    _LIST,
+    _Step("post", "post", "create", "create", "create one {kind}", (_OK, _CREATED, _ACCEPTED)),
+    _Step(
+        "delete", "deletecollection", "deletecollection", "delete", "delete a collection of {kind}"
+    ),
+)
+_ITEM = (
+    _Step("get", "get", "get", "read", "read {what}"),
+    _Step("put", "put", "update", "replace", "replace {what}", (_OK, _CREATED)),
+    _Step("delete", "delete", "delete", "delete", "delete {what}", (_OK, _ACCEPTED)),
+    _Step("patch", "patch", "patch", "patch", "change parts of {what}", (_OK, _CREATED)),
+)
+
+
+def routes(resource: Resource, version: CrdVersion) -> Iterator[Route]:
+    """Custom resources list all verbs, whatever state their CRD is in; built-ins their own."""
+    crd = resource.crd
+    root = f"/{group_version_path(crd.group, version.name)}"
+    plural, kind = crd.names.plural, crd.names.kind
+    allowed = set(resource.effective_verbs) if resource.builtin else None
+    build = _Builder(resource, version.name)
+    scope = ""
+    if crd.namespaced:
+        if allowed is None or "list" in allowed:
+            yield build.route(f"{root}/{plural}", _LIST, f"{kind}ForAllNamespaces")
+        root, scope = f"{root}/namespaces/{{namespace}}", "Namespaced"
+    for step in _COLLECTION:
+        if allowed is None or step.permission in allowed:
+            prefix = "Collection" if step.action == "deletecollection" else ""
+            yield build.route(f"{root}/{plural}", step, f"{prefix}{scope}{kind}")
+    item = f"{root}/{plural}/{{name}}"
+    for step in _ITEM:
+        if allowed is None or step.permission in allowed:
+            yield build.route(item, step, f"{scope}{kind}")
+    subresources = [("status", version.has_status), ("scale", version.scale is not None)]
+    for name, enabled in subresources:
+        for step in _ITEM if enabled else ():
+            if step.action != "delete":
+                ending = f"{scope}{kind}{name.capitalize()}"
+                yield build.route(f"{item}/{name}", step, ending, subresource=name)
+
+
+class _Builder:
+    """Carries what all routes of one resource version have in common."""
+
+    def __init__(self, resource: Resource, version: str) -> None:
+        names = resource.crd.names
+        self._group, self._version, self._kind = resource.crd.group, version, names.kind
+        self._patches = _BUILTIN_PATCHES if resource.builtin else _CUSTOM_PATCHES
+        self._model = model_name(self._group, version, names.kind, builtin=resource.builtin)
+        self._list_model = model_name(
+            self._group, version, names.list_kind, builtin=resource.builtin
+        )
+
+    def route(self, path: str, step: _Step, ending: str, subresource: str = "") -> Route:
+        model = SCALE_MODEL if subresource == "scale" else self._model
+        what = f"{subresource} of one {self._kind}" if subresource else f"one {self._kind}"
+        answers = {"list": self._list_model, "delete": _STATUS, "deletecollection": _STATUS}
+        bodies = {"post": model, "put": model, "patch": _PATCH, "delete": _DELETE_OPTIONS}
+        return Route(
+            path=path,
+            method=step.method,
+            action=step.action,
+            operation_id=operation_id(step.id_verb, self._group, self._version, ending),
+            description=step.phrase.format(kind=self._kind, what=what),
+            body=bodies.get(step.action, ""),
+            response=answers.get(step.action, model),
+            statuses=step.statuses,
+            consumes=self._patches if step.action == "patch" else _PLAIN,
+            kind=self._kind,
+        )

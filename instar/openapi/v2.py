@@ -1,0 +1,84 @@
+"""OpenAPI v2: one merged document, poorer than v3 because its readers are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from instar.api.discovery import Resource
+from instar.openapi import parameters
+from instar.openapi.dialect import V2, JsonDict
+from instar.openapi.documents import Entry, models, served
+from instar.openapi.naming import tag
+from instar.openapi.parameters import Parameter
+from instar.openapi.routes import Route, routes
+
+
+def document(resources: Iterable[Resource], *, server_version: str) -> JsonDict:
+    """The document at ``/openapi/v2``: all served versions of all resources."""
+    entries = list(served(resources))
+    return {
+        "swagger": "2.0",
+        "info": {"title": "Kubernetes", "version": server_version},
+        "paths": dict(sorted(_paths(entries).items())),
+        "definitions": models(entries, V2),
+    }
+
+
+def _paths(entries: Iterable[Entry]) -> JsonDict:
+    paths: JsonDict = {}
+    for resource, version in entries:
+        for route in routes(resource, version):
+            path = paths.setdefault(
+                route.path,
+                {
+                    "parameters": [
+                        _parameter(item) for item in parameters.of_path(route.path, route.kind)
+                    ]
+                },
+            )
+            path[route.method] = _operation(route, resource.crd.group, version.name)
+    return paths
+
+
+def _operation(route: Route, group: str, version: str) -> JsonDict:
+    found = _BY_ACTION[route.action]
+    if route.body:
+        body = {"name": "body", "in": "body", "schema": V2.ref(route.body)}
+        found = [body if route.action == "delete" else {**body, "required": True}, *found]
+    schema = V2.ref(route.response)
+    responses: JsonDict = {
+        code: {"description": words, "schema": schema} for code, words in route.statuses
+    }
+    return {
+        "description": route.description,
+        "consumes": list(route.consumes),
+        "produces": ["application/json", "application/yaml"],
+        "schemes": ["https"],
+        "tags": [tag(group, version)],
+        "operationId": route.operation_id,
+        "parameters": found,
+        "responses": {**responses, "401": {"description": "Unauthorized"}},
+        "x-kubernetes-action": route.action,
+        "x-kubernetes-group-version-kind": {
+            "group": group,
+            "kind": route.kind,
+            "version": version,
+        },
+    }
+
+
+def _parameter(parameter: Parameter) -> JsonDict:
+    required = {"required": True} if parameter.location == "path" else {}
+    return {
+        "uniqueItems": True,
+        "type": parameter.type,
+        "description": parameter.description,
+        "name": parameter.name,
+        "in": parameter.location,
+        **required,
+    }
+
+
+_BY_ACTION = {
+    action: [_parameter(item) for item in items] for action, items in parameters.BY_ACTION.items()
+}

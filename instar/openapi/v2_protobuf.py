@@ -1,0 +1,229 @@
+"""The v2 document as the protobuf message old kubectl asks for (gnostic's ``openapi.v2``).
+
+Driven by tables of field numbers: JSON key to number and wire form. Only what our own v2
+documents contain is covered. Nothing here knows Kubernetes.
+"""
+
+from __future__ import annotations
+
+import json
+import struct
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+Json = Mapping[str, Any]
+Writer = Callable[[int, Any], bytes]
+
+_VARINT, _FIXED64, _BYTES = 0, 1, 2
+
+
+def encode(document: Json) -> bytes:
+    """A ``Document`` message from a JSON v2 document."""
+    return _message(document, _DOCUMENT)
+
+
+def _varint(value: int) -> bytes:
+    value &= 0xFFFFFFFFFFFFFFFF
+    out = bytearray()
+    while value > 0x7F:
+        out.append(value & 0x7F | 0x80)
+        value >>= 7
+    out.append(value)
+    return bytes(out)
+
+
+def _tag(number: int, wire: int) -> bytes:
+    return _varint(number << 3 | wire)
+
+
+def _delimited(number: int, payload: bytes) -> bytes:
+    return _tag(number, _BYTES) + _varint(len(payload)) + payload
+
+
+def _text(number: int, value: Any) -> bytes:
+    return _delimited(number, str(value).encode())
+
+
+def _flag(number: int, value: Any) -> bytes:
+    return _tag(number, _VARINT) + (b"\x01" if value else b"\x00")
+
+
+def _integer(number: int, value: Any) -> bytes:
+    return _tag(number, _VARINT) + _varint(int(value))
+
+
+def _double(number: int, value: Any) -> bytes:
+    return _tag(number, _FIXED64) + struct.pack("<d", value)
+
+
+def _each(writer: Writer) -> Writer:
+    return lambda number, values: b"".join(writer(number, value) for value in values)
+
+
+def _any(number: int, value: Any) -> bytes:
+    """A free value travels as YAML text, and JSON is YAML."""
+    return _delimited(number, _text(2, json.dumps(value, ensure_ascii=False) + "\n"))
+
+
+def _named(number: int, name: str, writer: Writer, value: Any) -> bytes:
+    return _delimited(number, _text(1, name) + writer(2, value))
+
+
+def _pairs(writer: Writer) -> Writer:
+    """A JSON object as a message of repeated name and value pairs (field 1)."""
+
+    def write(number: int, values: Any) -> bytes:
+        body = b"".join(_named(1, name, writer, value) for name, value in values.items())
+        return _delimited(number, body)
+
+    return write
+
+
+Table = Mapping[str, tuple[int, Writer]]
+
+
+def _message(value: Json, table: Table, extensions: int = 0) -> bytes:
+    """Known keys by their field numbers; ``x-`` keys as the field ``extensions``."""
+    out: list[bytes] = []
+    for key, item in value.items():
+        entry = table.get(key)
+        if entry is not None:
+            out.append(entry[1](entry[0], item))
+        elif extensions and key.startswith("x-"):
+            out.append(_named(extensions, key, _any, item))
+    return b"".join(out)
+
+
+def _nested(table: Callable[[], Table], extensions: int = 0) -> Writer:
+    """``table`` is asked for late, so that messages may contain themselves."""
+    return lambda number, value: _delimited(number, _message(value, table(), extensions))
+
+
+def _type(number: int, value: Any) -> bytes:
+    return _delimited(number, _each(_text)(1, [value] if isinstance(value, str) else value))
+
+
+def _items(number: int, value: Any) -> bytes:
+    return _delimited(number, _schema(1, value))
+
+
+def _additional(number: int, value: Any) -> bytes:
+    inner = _flag(2, value) if isinstance(value, bool) else _schema(1, value)
+    return _delimited(number, inner)
+
+
+def _response_schema(number: int, value: Any) -> bytes:
+    return _delimited(number, _schema(1, value))
+
+
+def _responses(number: int, value: Any) -> bytes:
+    body = b"".join(
+        _named(1, code, lambda field, item: _delimited(field, _response(1, item)), response)
+        for code, response in value.items()
+    )
+    return _delimited(number, body)
+
+
+def _paths(number: int, value: Any) -> bytes:
+    return _delimited(number, b"".join(_named(2, *_path_pair(item)) for item in value.items()))
+
+
+def _path_pair(item: tuple[str, Any]) -> tuple[str, Writer, Any]:
+    return item[0], _nested(lambda: _PATH, 10), item[1]
+
+
+def _parameters(number: int, values: Iterable[Json]) -> bytes:
+    return b"".join(_delimited(number, _delimited(1, _parameter(value))) for value in values)
+
+
+def _parameter(value: Json) -> bytes:
+    if value["in"] == "body":
+        return _delimited(1, _message(value, _BODY, 6))
+    field, table, extensions = _PLACES[value["in"]]
+    return _delimited(2, _delimited(field, _message(value, table, extensions)))
+
+
+_SCHEMA: Table
+_schema = _nested(lambda: _SCHEMA, 31)
+_response = _nested(lambda: _RESPONSE, 5)
+
+_SCHEMA = {
+    "$ref": (1, _text),
+    "format": (2, _text),
+    "title": (3, _text),
+    "description": (4, _text),
+    "default": (5, _any),
+    "multipleOf": (6, _double),
+    "maximum": (7, _double),
+    "exclusiveMaximum": (8, _flag),
+    "minimum": (9, _double),
+    "exclusiveMinimum": (10, _flag),
+    "maxLength": (11, _integer),
+    "minLength": (12, _integer),
+    "pattern": (13, _text),
+    "maxItems": (14, _integer),
+    "minItems": (15, _integer),
+    "uniqueItems": (16, _flag),
+    "maxProperties": (17, _integer),
+    "minProperties": (18, _integer),
+    "required": (19, _each(_text)),
+    "enum": (20, _each(_any)),
+    "additionalProperties": (21, _additional),
+    "type": (22, _type),
+    "items": (23, _items),
+    "properties": (25, _pairs(_schema)),
+}
+_RESPONSE: Table = {"description": (1, _text), "schema": (2, _response_schema)}
+_BODY: Table = {
+    "description": (1, _text),
+    "name": (2, _text),
+    "in": (3, _text),
+    "required": (4, _flag),
+    "schema": (5, _schema),
+}
+_QUERY: Table = {
+    "required": (1, _flag),
+    "in": (2, _text),
+    "description": (3, _text),
+    "name": (4, _text),
+    "type": (6, _text),
+    "format": (7, _text),
+    "uniqueItems": (20, _flag),
+}
+_PATH_PARAMETER: Table = {
+    "required": (1, _flag),
+    "in": (2, _text),
+    "description": (3, _text),
+    "name": (4, _text),
+    "type": (5, _text),
+    "format": (6, _text),
+    "uniqueItems": (19, _flag),
+}
+_PLACES = {"query": (3, _QUERY, 23), "path": (4, _PATH_PARAMETER, 22)}
+_OPERATION: Table = {
+    "tags": (1, _each(_text)),
+    "description": (3, _text),
+    "operationId": (5, _text),
+    "produces": (6, _each(_text)),
+    "consumes": (7, _each(_text)),
+    "parameters": (8, _parameters),
+    "responses": (9, _responses),
+    "schemes": (10, _each(_text)),
+    "deprecated": (11, _flag),
+}
+_operation = _nested(lambda: _OPERATION, 13)
+_PATH: Table = {
+    "get": (2, _operation),
+    "put": (3, _operation),
+    "post": (4, _operation),
+    "delete": (5, _operation),
+    "patch": (8, _operation),
+    "parameters": (9, _parameters),
+}
+_INFO: Table = {"title": (1, _text), "version": (2, _text), "description": (3, _text)}
+_DOCUMENT: Table = {
+    "swagger": (1, _text),
+    "info": (2, _nested(lambda: _INFO, 7)),
+    "paths": (8, _paths),
+    "definitions": (9, _pairs(_schema)),
+}

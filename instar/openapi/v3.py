@@ -1,0 +1,116 @@
+"""OpenAPI v3: an index, and one document per group and version."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from instar.api.discovery import Resource
+from instar.api.names import GroupVersion
+from instar.openapi import parameters
+from instar.openapi.dialect import V3, JsonDict
+from instar.openapi.documents import Entry, models, served
+from instar.openapi.naming import group_version_path, tag
+from instar.openapi.parameters import Parameter
+from instar.openapi.routes import Route, routes
+
+
+def group_versions(resources: Iterable[Resource]) -> list[GroupVersion]:
+    """Those that have a document, sorted."""
+    return sorted({GroupVersion(r.crd.group, version.name) for r, version in served(resources)})
+
+
+def index(hashes: Mapping[GroupVersion, str]) -> JsonDict:
+    """The document at ``/openapi/v3``; a hash lets clients cache a document for ever."""
+    paths = {group_version_path(*gv): digest for gv, digest in hashes.items()}
+    return {
+        "paths": {
+            path: {"serverRelativeURL": f"/openapi/v3/{path}?hash={digest}"}
+            for path, digest in sorted(paths.items())
+        }
+    }
+
+
+def content_hash(document: bytes) -> str:
+    return hashlib.sha512(document).hexdigest().upper()
+
+
+def document(resources: Iterable[Resource], group: str, version: str) -> JsonDict | None:
+    """The document of one group version, or ``None`` where nothing is published under it."""
+    entries = [
+        entry
+        for entry in served(r for r in resources if r.crd.group == group)
+        if entry[1].name == version
+    ]
+    if not entries:
+        return None
+    builtin = any(resource.builtin for resource, _ in entries)
+    info = {"title": "Kubernetes CRD Swagger", "version": "v0.1.0"}
+    return {
+        "openapi": "3.0.0",
+        "info": {"title": "Kubernetes", "version": "unversioned"} if builtin else info,
+        "paths": dict(sorted(_paths(entries, group).items())),
+        "components": {"schemas": models(entries, V3)},
+    }
+
+
+def _paths(entries: Iterable[Entry], group: str) -> JsonDict:
+    paths: JsonDict = {}
+    for resource, version in entries:
+        for route in routes(resource, version):
+            path = paths.setdefault(
+                route.path,
+                {
+                    "parameters": [
+                        _parameter(item) for item in parameters.of_path(route.path, route.kind)
+                    ]
+                },
+            )
+            path[route.method] = _operation(route, group, version.name)
+    return paths
+
+
+def _operation(route: Route, group: str, version: str) -> JsonDict:
+    operation: JsonDict = {
+        "tags": [tag(group, version)],
+        "description": route.description,
+        "operationId": route.operation_id,
+        "parameters": _BY_ACTION[route.action],
+    }
+    if route.body:
+        body: JsonDict = {
+            "content": {media: {"schema": V3.ref(route.body)} for media in route.consumes}
+        }
+        operation["requestBody"] = body if route.action == "delete" else {**body, "required": True}
+    content = {
+        media: {"schema": V3.ref(route.response)}
+        for media in ("application/json", "application/yaml")
+    }
+    responses: JsonDict = {
+        code: {"description": words, "content": content} for code, words in route.statuses
+    }
+    operation["responses"] = {**responses, "401": {"description": "Unauthorized"}}
+    operation["x-kubernetes-action"] = route.action
+    operation["x-kubernetes-group-version-kind"] = {
+        "group": group,
+        "version": version,
+        "kind": route.kind,
+    }
+    return operation
+
+
+def _parameter(parameter: Parameter) -> dict[str, Any]:
+    required = {"required": True} if parameter.location == "path" else {}
+    return {
+        "name": parameter.name,
+        "in": parameter.location,
+        "description": parameter.description,
+        **required,
+        "schema": {"type": parameter.type, "uniqueItems": True},
+    }
+
+
+_BY_ACTION = {
+    action: [_parameter(item) for item in items] for action, items in parameters.BY_ACTION.items()
+}
