@@ -1,0 +1,28 @@
+"""A process that writes to a store until it is killed, telling on stdout what was acknowledged."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+
+from instar.storage.sqlite import SqliteStore
+from instar.storage.store import Write
+
+
+async def write_forever(store: SqliteStore, name: str) -> None:
+    found = await store.get(name)
+    revision, count = (found.revision, int(found.value)) if found else (0, 0)
+    while True:
+        count += 1
+        revision = await store.commit(Write(name, b"%d" % count, revision))
+        os.write(1, b"%s %d %d\n" % (name.encode(), count, revision))
+
+
+async def main(path: str) -> None:
+    store = SqliteStore(path)
+    await asyncio.gather(*(write_forever(store, f"writer/{number}") for number in range(8)))
+
+
+if __name__ == "__main__":
+    asyncio.run(main(sys.argv[1]))
