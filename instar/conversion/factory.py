@@ -1,0 +1,73 @@
+"""From a CRD to its converter: the one place that knows how the pieces are stacked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from instar.api.crd import Crd
+from instar.conversion.checked import CheckedConverter
+from instar.conversion.converter import Converter, NoneConverter
+from instar.conversion.inprocess import ConvertFunction, InProcessConverter
+from instar.conversion.measured import ConversionMetrics, MeasuredConverter, NoMetrics
+from instar.conversion.memo import Memo
+from instar.conversion.shared import SharedConverter
+from instar.conversion.transport import DEFAULT_TIMEOUT, TransportPool
+from instar.conversion.webhook import BatchLimits, WebhookConverter
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConversionServices:
+    """What converters of all CRDs share; lives as long as the server."""
+
+    transports: TransportPool = field(default_factory=TransportPool)
+    metrics: ConversionMetrics = field(default_factory=NoMetrics)
+    memo: Memo | None = field(default_factory=Memo)
+    """None turns the cache off."""
+    limits: BatchLimits = field(default_factory=BatchLimits)
+    timeout: float = DEFAULT_TIMEOUT
+    timeouts: Mapping[str, float] = field(default_factory=dict)
+    """By CRD name, before ``timeout``."""
+    in_process: Mapping[str, ConvertFunction] = field(default_factory=dict)
+    """By CRD name: converters to run here instead of calling the CRD's webhook."""
+
+    async def close(self) -> None:
+        await self.transports.close()
+
+
+def converter_for(crd: Crd, services: ConversionServices) -> Converter:
+    """Raises ``ValueError`` with upstream's text for a CRD no converter can be built for."""
+    strategy = crd.conversion.strategy
+    if strategy == "None":
+        return CheckedConverter(crd, NoneConverter())
+    if strategy != "Webhook":
+        raise ValueError(f'unknown conversion strategy "{strategy}" for CRD {crd.name}')
+    called = _in_process(crd, services) or _webhook(crd, services)
+    measured = MeasuredConverter(called, services.metrics, crd=crd.name, webhook=called.address)
+    return CheckedConverter(crd, measured)
+
+
+def shared_converter_for(crd: Crd, services: ConversionServices) -> SharedConverter:
+    """For one generation of the CRD; ``close`` it when the CRD changes."""
+    converter = converter_for(crd, services)
+    return SharedConverter(converter, services.memo, crd=crd.name, metrics=services.metrics)
+
+
+def _webhook(crd: Crd, services: ConversionServices) -> WebhookConverter:
+    client = crd.conversion.client
+    if client is None or (client.url is None and client.service is None):
+        raise ValueError("webhook configuration must have either service or URL")
+    return WebhookConverter(
+        crd,
+        services.transports.transport_for(client),
+        limits=services.limits,
+        timeout=services.timeouts.get(crd.name, services.timeout),
+    )
+
+
+def _in_process(crd: Crd, services: ConversionServices) -> InProcessConverter | None:
+    function = services.in_process.get(crd.name)
+    if function is None:
+        return None
+    timeout = services.timeouts.get(crd.name, services.timeout)
+    return InProcessConverter(crd, function, timeout=timeout)

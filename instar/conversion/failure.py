@@ -1,0 +1,119 @@
+"""What a failed conversion tells its caller: upstream's sentence, and beside it what to do.
+
+``message`` is kube-apiserver's text, untouched, because clients and people match on it. What
+upstream leaves out (which CRD, which versions, which objects, which webhook, what to look at)
+is in ``details.causes``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from instar.api.crd import Crd
+from instar.errors import ApiError
+
+MOST_OBJECTS_NAMED = 10
+
+
+class FailureType(StrEnum):
+    """Upstream's label values; empty where upstream counts nothing."""
+
+    NONE = ""
+    CALL = "conversion_webhook_call_failure"
+    MALFORMED = "conversion_webhook_malformed_response_failure"
+    PARTIAL = "conversion_webhook_partial_response_failure"
+    INVALID_OBJECT = "conversion_webhook_invalid_converted_object_failure"
+
+
+class CallFailed(Exception):
+    """A webhook gave no usable HTTP answer; ``text`` is what a Go client says about it."""
+
+    def __init__(self, text: str, *, advice: str = "", timed_out: bool = False) -> None:
+        super().__init__(text)
+        self.text = text
+        self.advice = advice
+        self.timed_out = timed_out
+
+
+class ConversionFailed(ApiError):
+    """500 with a bare message, as upstream answers every conversion error."""
+
+    retryable = True
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        failure_type: FailureType = FailureType.NONE,
+        timed_out: bool = False,
+        details: dict[str, Any] | None = None,
+    ) -> None:
+        super().__init__(message, details=details)
+        self.failure_type = failure_type
+        self.timed_out = timed_out
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """What was tried: everything about a conversion that its error should name."""
+
+    crd: Crd
+    api_version: str
+    objects: Sequence[Mapping[str, Any]]
+    webhook: str = ""
+
+    def failed(
+        self,
+        message: str,
+        failure_type: FailureType,
+        cause: str,
+        *,
+        advice: str = "",
+        timed_out: bool = False,
+    ) -> ConversionFailed:
+        return ConversionFailed(
+            message,
+            failure_type=failure_type,
+            timed_out=timed_out,
+            details=self._details(cause, advice),
+        )
+
+    def _details(self, cause: str, advice: str) -> dict[str, Any]:
+        details: dict[str, Any] = {"group": self.crd.group, "kind": self.crd.names.plural}
+        if len(self.objects) == 1:
+            name = _metadata(self.objects[0]).get("name")
+            details = {"name": name, **details} if name else details
+        sources = dict.fromkeys(str(obj.get("apiVersion", "")) for obj in self.objects)
+        causes = [
+            ("CustomResourceDefinition", self.crd.name),
+            *(("FromVersion", source) for source in sources),
+            ("ToVersion", self.api_version),
+            *(("Object", name) for name in object_names(self.objects)),
+            ("Webhook", self.webhook),
+            ("Cause", cause),
+            ("Advice", advice),
+        ]
+        details["causes"] = [{"reason": reason, "message": text} for reason, text in causes if text]
+        return details
+
+
+def object_names(objects: Sequence[Mapping[str, Any]]) -> list[str]:
+    """``namespace/name`` of the first few, then how many more there are."""
+    names = [_object_name(obj) for obj in objects[:MOST_OBJECTS_NAMED]]
+    left = len(objects) - MOST_OBJECTS_NAMED
+    return [*names, f"and {left} more"] if left > 0 else names
+
+
+def _object_name(obj: Mapping[str, Any]) -> str:
+    metadata = _metadata(obj)
+    name = metadata.get("name") or metadata.get("generateName") or ""
+    namespace = metadata.get("namespace")
+    return f"{namespace}/{name}" if namespace else str(name)
+
+
+def _metadata(obj: Mapping[str, Any]) -> Mapping[str, Any]:
+    metadata = obj.get("metadata")
+    return metadata if isinstance(metadata, Mapping) else {}

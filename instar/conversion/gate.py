@@ -1,0 +1,44 @@
+"""How many calls of one webhook may run, and how many may wait: a hanging webhook holds no more.
+
+Without the second number every reader of a CRD whose webhook hangs would wait here, each with
+its connection and its memory; with it they are told to come back.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from types import TracebackType
+
+
+class QueueFull(Exception):
+    """As many calls wait as may wait."""
+
+
+class Gate:
+    """``async with gate``: at most ``calls`` inside, at most ``waiting`` in front of it."""
+
+    def __init__(self, calls: int, waiting: int) -> None:
+        self.calls = calls
+        self.most_waiting = waiting
+        self.inside = 0
+        self.waiting = 0
+        self._slots = asyncio.Semaphore(calls)
+
+    async def __aenter__(self) -> None:
+        if self._slots.locked() and self.waiting >= self.most_waiting:
+            raise QueueFull
+        self.waiting += 1
+        try:
+            await self._slots.acquire()
+        finally:
+            self.waiting -= 1
+        self.inside += 1
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.inside -= 1
+        self._slots.release()

@@ -1,0 +1,77 @@
+"""A converter that runs in this process instead of behind a URL: same contract, no network.
+
+The converting function belongs to somebody else, so it gets copies, runs in a thread where it
+may block, and its answer is checked like a webhook's.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import copy
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from instar.api.crd import Crd
+from instar.conversion import contract
+from instar.conversion.converter import Object
+from instar.conversion.failure import Attempt, ConversionFailed, FailureType
+from instar.conversion.transport import DEFAULT_TIMEOUT, go_duration
+
+ConvertFunction = Callable[[list[Object], str], Sequence[Any]]
+"""(objects, desired apiVersion) -> the same objects, converted, in the same order."""
+
+
+class InProcessConverter:
+    """A ``Converter`` that calls a function."""
+
+    def __init__(
+        self, crd: Crd, function: ConvertFunction, *, timeout: float = DEFAULT_TIMEOUT
+    ) -> None:
+        self._crd = crd
+        self._function = function
+        self._timeout = timeout
+        self.address = f"in-process converter of {crd.name}"
+
+    async def convert(self, objects: Sequence[Object], api_version: str) -> list[Object]:
+        result = list(objects)
+        positions = [at for at, obj in enumerate(objects) if obj.get("apiVersion") != api_version]
+        if positions:
+            sent = [objects[at] for at in positions]
+            converted = await self._converted(sent, api_version)
+            for position, obj in zip(positions, converted, strict=True):
+                result[position] = obj
+        return result
+
+    async def _converted(self, objects: list[Object], api_version: str) -> list[Object]:
+        source = contract.source_of(objects[0])
+        attempt = Attempt(self._crd, api_version, objects, self.address)
+        try:
+            async with asyncio.timeout(self._timeout):
+                answer = await asyncio.to_thread(
+                    self._function, copy.deepcopy(objects), api_version
+                )
+        except TimeoutError as error:
+            problem = f"no answer within {go_duration(self._timeout)}"
+            raise self._failed(attempt, source, problem, timed_out=True) from error
+        except Exception as error:
+            problem = f"{type(error).__name__}: {error}"
+            raise self._failed(attempt, source, problem) from error
+        try:
+            return contract.accept_all(objects, answer, api_version)
+        except contract.Broken as broken:
+            guilty = objects if broken.index < 0 else [objects[broken.index]]
+            sentence = broken.sentence(contract.source_of(guilty[0]), batch=len(objects) > 1)
+            raise Attempt(self._crd, api_version, guilty, self.address).failed(
+                sentence, broken.stage.failure_type, broken.text
+            ) from broken
+
+    def _failed(
+        self, attempt: Attempt, source: object, problem: str, *, timed_out: bool = False
+    ) -> ConversionFailed:
+        return attempt.failed(
+            f"conversion webhook for {source} failed: {problem}",
+            FailureType.CALL,
+            problem,
+            advice="the converter given to the server raised this; mend it and restart",
+            timed_out=timed_out,
+        )

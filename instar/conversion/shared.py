@@ -1,0 +1,228 @@
+"""Converts once what many ask for: finished results are remembered, running calls are shared.
+
+A stored object at one resourceVersion always converts to the same thing within one generation
+of its CRD, so readers may share it; the body of a write is never remembered. Results are
+handed out as bytes, which nobody can change under somebody else. Make a new one per CRD
+generation. How bytes are made of a converted object is the caller's (``finish``).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+
+from instar.conversion.converter import Converter, Object
+from instar.conversion.failure import ConversionFailed, FailureType
+from instar.conversion.measured import ConversionMetrics, NoMetrics, waiting
+from instar.conversion.memo import Memo
+
+Load = Callable[[Sequence[int]], Sequence[Object]]
+"""The objects at these positions; called for those that must be converted and no others."""
+Finish = Callable[[int, Object], bytes]
+"""(position, converted object) -> the bytes to hand out and to remember."""
+
+
+class SharedConverter:
+    """A ``Converter`` (never remembered: for writes), and ``convert_encoded`` for reads."""
+
+    def __init__(
+        self,
+        inner: Converter,
+        memo: Memo | None = None,
+        *,
+        crd: str = "",
+        metrics: ConversionMetrics | None = None,
+    ) -> None:
+        """Without a ``memo`` running calls are still shared, but nothing is remembered."""
+        self._inner = inner
+        self._memo = memo
+        self._crd = crd
+        self._metrics: ConversionMetrics = metrics or NoMetrics()
+        self._scope = object()
+        self._flights: dict[Hashable, _Flight] = {}
+
+    async def convert(self, objects: Sequence[Object], api_version: str) -> list[Object]:
+        with waiting():
+            return await self._inner.convert(objects, api_version)
+
+    async def convert_encoded(
+        self,
+        keys: Sequence[Hashable | None],
+        load: Load,
+        api_version: str,
+        finish: Finish,
+        *,
+        bypass: bool = False,
+    ) -> list[bytes]:
+        """The bytes of every position, in order; what is missing is sent in one batch.
+
+        A key stands for one content of one stored object, such as (uid, resourceVersion); None
+        is never remembered. ``bypass`` converts everything afresh and leaves no trace.
+        """
+        with waiting():
+            positions = range(len(keys))
+            if bypass:
+                converted = await self._inner.convert(load(positions), api_version)
+                return [finish(at, obj) for at, obj in zip(positions, converted, strict=True)]
+            # A fresh object equals no other key, so a position without a key is simply alone.
+            wanted = [object() if key is None else (api_version, key) for key in keys]
+            kept = {key: wanted[at] for at, key in enumerate(keys) if key is not None}
+            memorable = frozenset(kept.values())
+            return await self._collected(wanted, memorable, load, api_version, finish)
+
+    def close(self) -> None:
+        """The CRD has changed: forget. Calls that run are left to those who wait for them."""
+        if self._memo is not None:
+            self._memo.drop(self._scope)
+        self._memo = None
+
+    async def _collected(
+        self,
+        wanted: Sequence[Hashable],
+        memorable: frozenset[Hashable],
+        load: Load,
+        api_version: str,
+        finish: Finish,
+    ) -> list[bytes]:
+        have = self._remembered(wanted)
+        missing = _first_positions(wanted, have)
+        may_join, counted = True, False
+        while missing:
+            joined = {
+                key: self._flights[key] for key in missing if may_join and key in self._flights
+            }
+            own = {key: at for key, at in missing.items() if key not in joined}
+            flights = set(joined.values())
+            if own:
+                flights.add(self._start(own, memorable, load, api_version, finish))
+            if not counted:
+                self._count(len(wanted), len(missing), len(joined))
+                counted = True
+            await self._landed(flights)
+            have.update(_results(flights, missing))
+            missing = {key: at for key, at in missing.items() if key not in have}
+            may_join = False
+        if not counted:
+            self._count(len(wanted), 0, 0)
+        return [have[key] for key in wanted]
+
+    def _remembered(self, wanted: Sequence[Hashable]) -> dict[Hashable, bytes]:
+        if self._memo is None:
+            return {}
+        found = {}
+        for key in wanted:
+            data = self._memo.get(self._scope, key)
+            if data is not None:
+                found[key] = data
+        return found
+
+    def _start(
+        self,
+        own: Mapping[Hashable, int],
+        memorable: frozenset[Hashable],
+        load: Load,
+        api_version: str,
+        finish: Finish,
+    ) -> _Flight:
+        objects = load(list(own.values()))
+        flight = _Flight(frozenset(own))
+
+        async def fly() -> dict[Hashable, bytes]:
+            try:
+                converted = await self._inner.convert(objects, api_version)
+                return self._finished(own, memorable, converted, finish)
+            finally:
+                self._forget(flight)
+
+        flight.task = asyncio.create_task(fly())
+        flight.task.add_done_callback(_look_at_failure)
+        self._flights.update(dict.fromkeys(own, flight))
+        return flight
+
+    def _finished(
+        self,
+        own: Mapping[Hashable, int],
+        memorable: frozenset[Hashable],
+        converted: Iterable[Object],
+        finish: Finish,
+    ) -> dict[Hashable, bytes]:
+        results = {}
+        for (key, at), obj in zip(own.items(), converted, strict=True):
+            results[key] = finish(at, obj)
+        if self._memo is not None:
+            for key in memorable & results.keys():
+                self._memo.put(self._scope, key, results[key])
+        return results
+
+    async def _landed(self, flights: set[_Flight]) -> None:
+        """Waits for all; a flight that nobody waits for any more is called off."""
+        for flight in flights:
+            flight.waiters += 1
+        try:
+            await asyncio.wait({flight.task for flight in flights})
+        finally:
+            for flight in flights:
+                flight.waiters -= 1
+                if not flight.waiters and not flight.task.done():
+                    self._forget(flight)
+                    flight.task.cancel()
+
+    def _forget(self, flight: _Flight) -> None:
+        for key in flight.keys:
+            if self._flights.get(key) is flight:
+                del self._flights[key]
+
+    def _count(self, asked: int, missing: int, shared: int) -> None:
+        self._metrics.looked_up(
+            self._crd, hits=asked - missing, misses=missing - shared, shared=shared
+        )
+
+
+class _Flight:
+    """A running conversion and how many wait for it."""
+
+    __slots__ = ("keys", "task", "waiters")
+
+    task: asyncio.Task[dict[Hashable, bytes]]
+
+    def __init__(self, keys: frozenset[Hashable]) -> None:
+        self.keys = keys
+        self.waiters = 0
+
+
+def _first_positions(
+    wanted: Sequence[Hashable], have: Mapping[Hashable, bytes]
+) -> dict[Hashable, int]:
+    missing: dict[Hashable, int] = {}
+    for at, key in enumerate(wanted):
+        if key not in have:
+            missing.setdefault(key, at)
+    return missing
+
+
+def _results(flights: Iterable[_Flight], missing: Mapping[Hashable, int]) -> dict[Hashable, bytes]:
+    """What the flights brought; raises if one failed for a reason that is ours, too."""
+    results: dict[Hashable, bytes] = {}
+    for flight in flights:
+        failure = flight.task.exception()
+        if failure is None:
+            results.update(
+                (key, data) for key, data in flight.task.result().items() if key in missing
+            )
+        elif _concerns(failure, flight, missing):
+            # Many wait for the same failure: each must not add its frames to the others'.
+            raise failure.with_traceback(None)
+    return results
+
+
+def _concerns(failure: BaseException, flight: _Flight, missing: Mapping[Hashable, int]) -> bool:
+    """A batch may fail for an object that only somebody else asked for: then ask again alone."""
+    if flight.keys <= missing.keys():
+        return True
+    return isinstance(failure, ConversionFailed) and failure.failure_type is FailureType.CALL
+
+
+def _look_at_failure(task: asyncio.Task[dict[Hashable, bytes]]) -> None:
+    """Keeps asyncio from reporting failures whose last waiter left in the same moment."""
+    if not task.cancelled():
+        task.exception()
