@@ -1,0 +1,243 @@
+"""Typed decoding of a CustomResourceDefinition, the way a Go server reads JSON.
+
+Unknown fields are dropped and reported, wrong JSON types are refused by the name of the Go
+type, zero values come out as Go prints them. No rules: what decodes may still be invalid.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from instar.api.crd_types import (
+    STRINGS,
+    Emit,
+    Field,
+    Form,
+    ListOf,
+    MapOf,
+    Scalar,
+    Struct,
+    Type,
+    Union,
+    UnionKind,
+    crd_type,
+)
+
+Json = dict[str, Any]
+
+_INTEGER_LIMITS = {"int32": 2**31, "int64": 2**63}
+_EXACT_FLOAT = 2**53
+
+
+class CrdDecodeError(ValueError):
+    """The body does not fit the type; the text is what follows ``cannot be handled as a …:``."""
+
+
+@dataclass(frozen=True, slots=True)
+class Decoded:
+    obj: Json
+    unknown: list[str]
+    """Paths of dropped fields, in document order."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Where the decoder is: for people (``path``) and as Go's error names it."""
+
+    path: str = ""
+    struct: str = ""
+    stack: tuple[str, ...] = ()
+    unknown: list[str] | None = field(default_factory=list)
+    """None inside a union: those decode on their own and report nothing."""
+
+    def into_field(self, struct: str, name: str) -> _Place:
+        path = f"{self.path}.{name}" if self.path else name
+        return replace(self, path=path, struct=struct, stack=(*self.stack, name))
+
+    def into_key(self, name: str) -> _Place:
+        return replace(self, path=f"{self.path}.{name}")
+
+    def into_item(self, position: int) -> _Place:
+        return replace(self, path=f"{self.path}[{position}]")
+
+    def mismatch(self, found: str, wanted: str) -> CrdDecodeError:
+        target = "Go value"
+        if self.stack:
+            target = f"Go struct field {self.struct}.{'.'.join(self.stack)}"
+        return CrdDecodeError(f"json: cannot unmarshal {found} into {target} of type {wanted}")
+
+
+def decode(obj: Any, version: str) -> Decoded:
+    """``obj`` as the ``v1`` or ``v1beta1`` type prints it; raises ``CrdDecodeError``."""
+    place = _Place()
+    shape = crd_type(version)
+    if not isinstance(obj, dict):
+        raise place.mismatch(_json_kind(obj), shape.go)
+    return Decoded(_struct(obj, shape, place), place.unknown or [])
+
+
+def _value(value: Any, type: Type, place: _Place) -> Any:
+    match type:
+        case Scalar():
+            return _scalar(value, type, place)
+        case ListOf():
+            return _list(value, type, place)
+        case MapOf():
+            return _map(value, type, place)
+        case Struct():
+            if not isinstance(value, dict):
+                raise place.mismatch(_json_kind(value), type.go)
+            return _struct(value, type, place)
+        case Union():
+            return _union(value, type, replace(place, unknown=None))
+
+
+def _struct(value: Mapping[str, Any], type: Struct, place: _Place) -> Json:
+    out: Json = {}
+    for name, raw in value.items():
+        spec = type.fields.get(name)
+        if spec is None:
+            if place.unknown is not None:
+                place.unknown.append(place.into_key(name).path if place.path else name)
+        elif raw is not None:
+            read = _value(raw, spec.type, place.into_field(type.name, name))
+            if _kept(read, spec):
+                out[name] = read
+    for name, spec in type.fields.items():
+        if spec.emit is Emit.ALWAYS and name not in out:
+            out[name] = zero(spec.type)
+    return out
+
+
+def _kept(read: Any, spec: Field) -> bool:
+    """An empty list is no list: Go tells them apart in memory, storage does not."""
+    if spec.emit is Emit.FILLED or isinstance(spec.type, ListOf):
+        return bool(read)
+    return read is not None
+
+
+def zero(type: Type) -> Any:
+    """What Go prints for a field that was never set."""
+    match type:
+        case Struct():
+            fields = type.fields.items()
+            return {name: zero(f.type) for name, f in fields if f.emit is Emit.ALWAYS}
+        case Scalar(form=Form.STRING):
+            return ""
+        case Scalar(form=Form.BOOL):
+            return False
+        case _:
+            return None
+
+
+def _list(value: Any, type: ListOf, place: _Place) -> list[Any]:
+    if not isinstance(value, list):
+        raise place.mismatch(_json_kind(value), type.go)
+    return [
+        _element(item, type.item, place.into_item(position)) for position, item in enumerate(value)
+    ]
+
+
+def _map(value: Any, type: MapOf, place: _Place) -> Json:
+    if not isinstance(value, dict):
+        raise place.mismatch(_json_kind(value), type.go)
+    return {name: _element(item, type.item, place.into_key(name)) for name, item in value.items()}
+
+
+def _element(value: Any, type: Type, place: _Place) -> Any:
+    """A list item or a map value: here null is the zero value, not absence."""
+    if value is None:
+        return zero(type)
+    return _value(value, type, place)
+
+
+def _union(value: Any, type: Union, place: _Place) -> Any:
+    if isinstance(value, dict):
+        return _struct(value, type.schema, place)
+    listed = isinstance(value, list)
+    match type.kind:
+        case UnionKind.SCHEMA_OR_BOOL:
+            if not isinstance(value, bool):
+                raise CrdDecodeError("boolean or JSON schema expected")
+            return value
+        case UnionKind.SCHEMA_OR_ARRAY:
+            return (_list(value, ListOf(type.schema), place) or None) if listed else None
+        case UnionKind.SCHEMA_OR_STRINGS:
+            return _list(value, STRINGS, place) if listed else []
+
+
+def _scalar(value: Any, type: Scalar, place: _Place) -> Any:
+    match type.form:
+        case Form.ANY:
+            return value
+        case Form.STRING | Form.TIME:
+            fits = isinstance(value, str)
+        case Form.BOOL:
+            fits = isinstance(value, bool)
+        case Form.BYTES:
+            return _bytes(value, type, place)
+        case Form.INTEGER:
+            return _integer(value, type, place)
+        case Form.FLOAT:
+            return _float(value, type, place)
+    if not fits:
+        raise place.mismatch(_json_kind(value), type.go)
+    return value
+
+
+def _integer(value: Any, type: Scalar, place: _Place) -> int:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise place.mismatch(_json_kind(value), type.go)
+    limit = _INTEGER_LIMITS[type.go]
+    if isinstance(value, float) or not -limit <= value < limit:
+        raise place.mismatch(f"number {value!r}", type.go)
+    return value
+
+
+def _float(value: Any, type: Scalar, place: _Place) -> int | float:
+    """Whole numbers come back as ``int`` so that 1 and 1.0 are one value, as in Go."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise place.mismatch(_json_kind(value), type.go)
+    if abs(value) <= _EXACT_FLOAT and value == int(value):
+        return int(value)
+    return float(value)
+
+
+def _bytes(value: Any, type: Scalar, place: _Place) -> str:
+    if not isinstance(value, str):
+        raise place.mismatch(_json_kind(value), type.go)
+    text = value.replace("\r", "").replace("\n", "")
+    try:
+        return base64.b64encode(base64.b64decode(text, validate=True)).decode()
+    except (binascii.Error, ValueError):
+        raise CrdDecodeError(
+            f"illegal base64 data at input byte {_first_bad_base64(text)}"
+        ) from None
+
+
+def _first_bad_base64(text: str) -> int:
+    """Go names the offset of the first byte that cannot stand there."""
+    for position, char in enumerate(text):
+        if not (char.isascii() and (char.isalnum() or char in "+/")):
+            return position
+    return len(text) - len(text) % 4
+
+
+def _json_kind(value: Any) -> str:
+    match value:
+        case bool():
+            return "bool"
+        case str():
+            return "string"
+        case int() | float():
+            return "number"
+        case list():
+            return "array"
+        case dict():
+            return "object"
+        case _:
+            return "null"

@@ -1,0 +1,82 @@
+"""Which of a CRD's names it may have, given the names its group already uses.
+
+Pure and blind to time and conditions: ``conditions.py`` turns the verdict into status.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from instar.api.crd_codec import same
+
+Json = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Naming:
+    ok: bool
+    reason: str
+    message: str
+    accepted: Json
+
+
+def decide_names(crd: Json, others: Sequence[Json]) -> Naming | None:
+    """None when the wanted names are the accepted ones: then nothing is looked at.
+
+    The CRD's own accepted names count as used, as upstream's do. Of several conflicts the
+    last one checked is the one reported.
+    """
+    wanted, held = crd["spec"]["names"], crd["status"].get("acceptedNames") or {}
+    if same(_tidy(wanted), _tidy(held)):
+        return None
+    resources, kinds = _used([crd, *others], crd["spec"].get("group", ""))
+    accepted = dict(held)
+    conflict = ("", "")
+    for field, used, reason in (
+        ("plural", resources, "PluralConflict"),
+        ("singular", resources, "SingularConflict"),
+        ("shortNames", resources, "ShortNamesConflict"),
+        ("kind", kinds, "KindConflict"),
+        ("listKind", kinds, "ListKindConflict"),
+    ):
+        problem = _problem(field, wanted, held, used)
+        if problem:
+            conflict = (reason, problem)
+        else:
+            accepted[field] = wanted.get(field)
+    accepted["categories"] = wanted.get("categories")
+    reason, message = conflict if conflict[0] else ("NoConflicts", "no conflicts found")
+    return Naming(not conflict[0], reason, message, _tidy(accepted))
+
+
+def _problem(field: str, wanted: Json, held: Json, used: set[str]) -> str:
+    if field == "shortNames":
+        own = held.get("shortNames") or []
+        taken = [name for name in wanted.get("shortNames") or [] if name not in own]
+    else:
+        name = wanted.get(field) or ""
+        taken = [] if name == (held.get(field) or "") else [name]
+    clashes = dict.fromkeys(f'"{name}" is already in use' for name in taken if name in used)
+    texts = list(clashes)
+    return texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]" if texts else ""
+
+
+def _used(crds: Iterable[Json], group: str) -> tuple[set[str], set[str]]:
+    resources: set[str] = set()
+    kinds: set[str] = set()
+    for crd in crds:
+        if crd["spec"].get("group") != group:
+            continue
+        names = (crd.get("status") or {}).get("acceptedNames") or {}
+        resources.update((names.get("plural", ""), names.get("singular", "")))
+        resources.update(names.get("shortNames") or ())
+        kinds.update((names.get("kind", ""), names.get("listKind", "")))
+    return resources - {""}, kinds - {""}
+
+
+def _tidy(names: Json) -> Json:
+    """Names as Go prints them: plural and kind always, the rest when set."""
+    out = {name: value for name, value in names.items() if value}
+    return {"plural": "", "kind": "", **out}
