@@ -1,0 +1,203 @@
+"""Who owns which field after a create, an update or a patch.
+
+Two steps, because converting is the registry's business: ``ownership_before`` says which
+managers there are (``foreign_versions`` which versions they speak), then ``track_update`` is
+handed the object in each of those versions. A version that is not handed over (gone from the
+CRD, or its converter failed) costs its own entries and no others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from instar.apply.compare import Comparison, compare
+from instar.apply.entries import (
+    UPDATE,
+    BadManagedFields,
+    Entry,
+    Identity,
+    Managers,
+    capped,
+    decode,
+    encode,
+    identify,
+    is_reset,
+)
+from instar.apply.fieldset import FieldSet, difference, union
+from instar.apply.paths import NEVER_OWNED, present_in_object
+from instar.apply.remove import reconciled
+from instar.apply.typed import TypedSchema
+
+Object = dict[str, Any]
+ByVersion = Mapping[str, Object]
+"""apiVersion to the object in it; a version that could not be had is missing."""
+Schemas = Mapping[str, TypedSchema]
+
+
+@dataclass(frozen=True, slots=True)
+class Writer:
+    """Who writes, through which endpoint and when (RFC 3339, UTC, whole seconds)."""
+
+    manager: str
+    api_version: str
+    now: str
+    subresource: str = ""
+    ignored: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    """Per version the top-level fields this endpoint does not write; see ``ignored_fields``."""
+
+    def skipped(self, version: str) -> frozenset[str]:
+        return self.ignored.get(version, frozenset())
+
+
+_STATUS_IGNORES = frozenset(("metadata", "spec"))
+_MAIN_IGNORES = frozenset(("status",))
+
+
+def ignored_fields(
+    subresource: str, request_version: str, versions: Mapping[str, bool]
+) -> dict[str, frozenset[str]]:
+    """What an endpoint leaves alone; ``versions`` maps apiVersion to "has a status subresource".
+
+    The status endpoint ignores metadata and spec in every version, the main one ``status`` in
+    the request's version only, as upstream.
+    """
+    if subresource == "status":
+        return dict.fromkeys(versions, _STATUS_IGNORES)
+    if subresource or not versions.get(request_version):
+        return {}
+    return {request_version: _MAIN_IGNORES}
+
+
+def ownership_before(live: Object | None, new: Object, subresource: str = "") -> Managers:
+    """The managers a write starts from: the request's own list if it may and can be used.
+
+    Never fails: unreadable entries count as none, as upstream has it for everything but apply.
+    """
+    if not subresource:
+        sent = _managed_fields(new)
+        if is_reset(sent):
+            return {}
+        managers = _decoded(sent)
+        if managers:
+            return managers
+    return _decoded(_managed_fields(live)) if live is not None else {}
+
+
+def foreign_versions(managers: Managers, api_version: str) -> set[str]:
+    """The versions, besides the request's, in which live and new object are needed."""
+    return {entry.api_version for entry in managers.values()} - {api_version}
+
+
+def versions_needed(managed_fields: Iterable[Mapping[str, Any]] | None, version: str) -> set[str]:
+    """``foreign_versions`` for a list that is still on the wire."""
+    return {raw.get("apiVersion") or version for raw in managed_fields or ()} - {version}
+
+
+def track_update(
+    before: Managers,
+    writer: Writer,
+    live: ByVersion | None,
+    new: ByVersion,
+    schemas: Schemas,
+) -> list[dict[str, Any]] | None:
+    """``managedFields`` after a write that is not an apply; None when there are none.
+
+    ``live`` is None on create. Both mappings hold the request's version; of the others only
+    what ``foreign_versions`` named, and nothing at all is needed when the object is unchanged.
+    """
+    managers = updated(before, writer, live, new, schemas)
+    return encode(managers) if managers else None
+
+
+def updated(
+    before: Managers,
+    writer: Writer,
+    live: ByVersion | None,
+    new: ByVersion,
+    schemas: Schemas,
+) -> Managers:
+    version = writer.api_version
+    schema = schemas[version]
+    if live is None and not before:
+        return _created(writer, schema, new[version])
+    if not before:
+        return {}
+    current = compare(schema, live[version] if live else {}, new[version], writer.skipped(version))
+    if current.empty():
+        return {who: _reconciled(entry, schemas) for who, entry in before.items()}
+    changes = _changes(before, writer, current, live or {}, new, schemas)
+    managers = _bereaved(before, changes, schemas)
+    _take(managers, writer, current.touched())
+    return capped(managers)
+
+
+def _created(writer: Writer, schema: TypedSchema, obj: Object) -> Managers:
+    fields = present_in_object(schema, obj, writer.skipped(writer.api_version))
+    return {_identity(writer): Entry(fields, writer.api_version, writer.now)} if fields else {}
+
+
+def _identity(writer: Writer) -> Identity:
+    return identify(writer.manager, UPDATE, writer.api_version, writer.subresource)
+
+
+def _changes(
+    before: Managers,
+    writer: Writer,
+    current: Comparison,
+    live: ByVersion,
+    new: ByVersion,
+    schemas: Schemas,
+) -> dict[str, FieldSet]:
+    """Per version at hand, the paths other managers lose."""
+    found = {writer.api_version: union(current.touched(), current.removed)}
+    for version in foreign_versions(before, writer.api_version):
+        if version in schemas and version in new and (version in live or not live):
+            change = compare(
+                schemas[version], live.get(version, {}), new[version], writer.skipped(version)
+            )
+            found[version] = union(change.touched(), change.removed)
+    return found
+
+
+def _bereaved(before: Managers, lost: Mapping[str, FieldSet], schemas: Schemas) -> Managers:
+    """All managers without the paths that changed; whoever has nothing left is gone."""
+    out: Managers = {}
+    for who, entry in before.items():
+        paths = lost.get(entry.api_version)
+        if paths is None:
+            continue
+        fields = difference(_reconciled(entry, schemas).fields, paths)
+        if fields:
+            out[who] = Entry(fields, entry.api_version, entry.time)
+    return out
+
+
+def _reconciled(entry: Entry, schemas: Schemas) -> Entry:
+    """The entry as today's schema would have recorded it."""
+    schema = schemas.get(entry.api_version)
+    fields = entry.fields if schema is None else reconciled(schema.root, entry.fields)
+    return entry if fields is entry.fields else Entry(fields, entry.api_version, entry.time)
+
+
+def _take(managers: Managers, writer: Writer, touched: FieldSet) -> None:
+    """Give the writer what it touched; the time moves only if there is something."""
+    gained = difference(touched, NEVER_OWNED)
+    if not gained:
+        return
+    identity = _identity(writer)
+    previous = managers.get(identity)
+    fields = gained if previous is None else union(gained, previous.fields)
+    managers[identity] = Entry(fields, writer.api_version, writer.now)
+
+
+def _managed_fields(obj: Object) -> Any:
+    return (obj.get("metadata") or {}).get("managedFields")
+
+
+def _decoded(managed_fields: Any) -> Managers:
+    try:
+        return decode(managed_fields)
+    except BadManagedFields:
+        return {}
