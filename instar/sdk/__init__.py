@@ -1,0 +1,42 @@
+"""For authors of CRDs with several versions: write conversions, serve them, check them."""
+
+from instar.sdk.converter import BuiltConverter, Converter
+from instar.sdk.errors import ConversionError, ConverterDefinitionError, IncompleteConverter
+from instar.sdk.loading import load
+from instar.sdk.rules import (
+    Rule,
+    constant,
+    enum,
+    join,
+    keep,
+    list_of_one,
+    list_to_map,
+    lossy,
+    map_to_list,
+    move,
+    scale,
+    split,
+    wrap,
+)
+
+__all__ = [
+    "BuiltConverter",
+    "ConversionError",
+    "Converter",
+    "ConverterDefinitionError",
+    "IncompleteConverter",
+    "Rule",
+    "constant",
+    "enum",
+    "join",
+    "keep",
+    "list_of_one",
+    "list_to_map",
+    "load",
+    "lossy",
+    "map_to_list",
+    "move",
+    "scale",
+    "split",
+    "wrap",
+]

@@ -1,0 +1,22 @@
+"""What can go wrong with a converter: while it is written down, and while it runs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+
+class ConversionError(Exception):
+    """This object cannot be converted. The message reaches the API server's client as it is."""
+
+
+class ConverterDefinitionError(Exception):
+    """The converter itself is wrong; found when it is built or loaded, never while serving."""
+
+
+class IncompleteConverter(ConverterDefinitionError):
+    """Some versions cannot be reached from others; ``missing`` lists the (from, to) pairs."""
+
+    def __init__(self, kind: str, missing: Sequence[tuple[str, str]]) -> None:
+        listed = ", ".join(f"{source} → {target}" for source, target in missing)
+        super().__init__(f"the converter for {kind} is incomplete; no way leads {listed}")
+        self.missing = tuple(missing)

@@ -1,0 +1,87 @@
+"""What one version cannot hold, kept in an annotation while an object is seen through another.
+
+A kept value remembers what the other version showed in its place. It is put back only while that
+is still so: an edit made through the other version always wins over what was kept before it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import orjson
+
+from instar.sdk.errors import ConversionError
+from instar.sdk.paths import MISSING
+
+PREFIX = "conversion.instar/kept-"
+
+
+def canonical(value: Any) -> bytes:
+    """Equal bytes exactly when two JSON values are equal; 1, 1.0 and true all differ."""
+    try:
+        return orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
+    except orjson.JSONEncodeError as error:
+        raise ConversionError(f"a value that is not JSON: {error}") from None
+
+
+def digest(value: Any) -> str:
+    return hashlib.sha256(canonical(value)).hexdigest()[:16]
+
+
+class Ledger:
+    """One conversion's bookkeeping: what is kept on leaving, what is given back on entering."""
+
+    def __init__(self, obj: dict[str, Any], *, leaving: str, entering: str) -> None:
+        self._leaving, self._entering = PREFIX + leaving, PREFIX + entering
+        self._kept: dict[str, Any] = {}
+        self._waiting = self._open(obj)
+
+    def _open(self, obj: dict[str, Any]) -> dict[str, Any]:
+        annotations = _annotations(obj)
+        # What an object carries for the version it is leaving is out of date by definition.
+        annotations.pop(self._leaving, None)
+        text = annotations.pop(self._entering, None)
+        if text is None:
+            return {}
+        try:
+            waiting = orjson.loads(text)
+        except (orjson.JSONDecodeError, TypeError):
+            return {}
+        return waiting if isinstance(waiting, dict) else {}
+
+    def keep(self, place: str, values: Mapping[str, Any], seen: str) -> None:
+        self._kept[place] = {"values": dict(values), "seen": seen}
+
+    def give_back(self, place: str, names: Sequence[str], seen: str) -> list[Any] | None:
+        """The values kept for ``place``, or ``None`` when there are none or they are stale."""
+        entry = self._waiting.get(place) if self._waiting else None
+        if not isinstance(entry, dict) or entry.get("seen") != seen:
+            return None
+        values = entry.get("values")
+        if not isinstance(values, dict):
+            return None
+        return [values.get(name, MISSING) for name in names]
+
+    def keep_empty(self, place: str) -> None:
+        self._kept[f"{place} (empty)"] = {}
+
+    def was_empty(self, place: str) -> bool:
+        return f"{place} (empty)" in self._waiting
+
+    def close(self, obj: dict[str, Any]) -> None:
+        """Write what was kept; leave no empty map behind that was not there before."""
+        metadata = obj.get("metadata")
+        if not isinstance(metadata, dict):
+            return
+        if self._kept:
+            metadata.setdefault("annotations", {})[self._leaving] = canonical(self._kept).decode()
+        elif metadata.get("annotations") == {}:
+            del metadata["annotations"]
+
+
+def _annotations(obj: dict[str, Any]) -> dict[str, Any]:
+    metadata = obj.get("metadata")
+    annotations = metadata.get("annotations") if isinstance(metadata, dict) else None
+    return annotations if isinstance(annotations, dict) else {}

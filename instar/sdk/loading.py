@@ -1,0 +1,54 @@
+"""From what a command line says (``package.module:name`` or a file) to a built converter."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from pathlib import Path
+
+import yaml
+
+from instar.sdk.converter import BuiltConverter, Converter
+from instar.sdk.errors import ConverterDefinitionError
+from instar.sdk.yamlrules import converter_from
+
+
+def load(spec: str) -> BuiltConverter:
+    """``package.module:converter``, or the path of a ``conversion.yaml``."""
+    if spec.endswith((".yaml", ".yml", ".json")):
+        return _from_file(Path(spec)).build()
+    module_name, colon, name = spec.partition(":")
+    if not colon or not module_name or not name:
+        raise ConverterDefinitionError(
+            f"{spec!r} is neither package.module:converter nor a .yaml file"
+        )
+    return _from_module(module_name, name)
+
+
+def _from_file(path: Path) -> Converter:
+    try:
+        document = yaml.safe_load(path.read_bytes())
+    except OSError as error:
+        raise ConverterDefinitionError(f"{path}: {error.strerror}") from None
+    except yaml.YAMLError as error:
+        raise ConverterDefinitionError(f"{path}: {error}") from None
+    return converter_from(document, str(path))
+
+
+def _from_module(module_name: str, name: str) -> BuiltConverter:
+    # Like ``python -m``: a module beside the caller is found without installing it.
+    if "" not in sys.path and str(Path.cwd()) not in sys.path:
+        sys.path.insert(0, str(Path.cwd()))
+    try:
+        module = importlib.import_module(module_name)
+    except ModuleNotFoundError as error:
+        if error.name is not None and module_name.startswith(error.name):
+            raise ConverterDefinitionError(f"there is no module {module_name!r}") from None
+        raise
+    found = getattr(module, name, None)
+    if isinstance(found, Converter):
+        return found.build()
+    if isinstance(found, BuiltConverter):
+        return found
+    what = "nothing" if found is None else f"a {type(found).__name__}"
+    raise ConverterDefinitionError(f"{module_name}:{name} is {what}, not an instar.sdk.Converter")

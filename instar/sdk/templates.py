@@ -1,0 +1,90 @@
+"""Strings made of parts: ``"{spec.host}:{spec.port:int}"`` read as a pattern and as a format."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from instar.sdk.errors import ConverterDefinitionError
+from instar.sdk.paths import MISSING
+
+_INT = r"-?(?:0|[1-9][0-9]*)"
+
+
+class Template:
+    """The literal text between parts decides where one ends; the last part takes the rest."""
+
+    def __init__(self, text: str) -> None:
+        self.names: list[str] = []
+        self.shown = ""
+        self._integers: list[bool] = []
+        self._literals: list[str] = []
+        self._patterns: list[str] = []
+        self._parse(text)
+        if not self.names:
+            raise ConverterDefinitionError(f"template {text!r} has no {{part}}")
+        self._pattern = self._compile(text)
+
+    def split(self, value: Any) -> list[Any] | None:
+        """The parts, or ``None`` when the string has another shape."""
+        match = self._pattern.fullmatch(value) if isinstance(value, str) else None
+        if match is None:
+            return None
+        return [
+            int(part) if integer else part
+            for part, integer in zip(match.groups(), self._integers, strict=True)
+        ]
+
+    def join(self, values: Sequence[Any]) -> str | None:
+        """The string, or ``None`` when a part is missing or of another type."""
+        out = [self._literals[0]]
+        for value, integer, literal in zip(values, self._integers, self._literals[1:], strict=True):
+            wanted = int if integer else str
+            if value is MISSING or isinstance(value, bool) or not isinstance(value, wanted):
+                return None
+            out += [str(value), literal]
+        return "".join(out)
+
+    def _parse(self, text: str) -> None:
+        literal, position = "", 0
+        while position < len(text):
+            if text[position : position + 2] in ("{{", "}}"):
+                literal, position = literal + text[position], position + 2
+            elif text[position] == "{":
+                end = _closing(text, position)
+                self._add(literal, text[position + 1 : end])
+                literal, position = "", end + 1
+            else:
+                literal, position = literal + text[position], position + 1
+        self._literals.append(literal)
+        self.shown += literal
+
+    def _add(self, literal: str, part: str) -> None:
+        name, _, kind = part.partition(":")
+        self._literals.append(literal)
+        self.names.append(name)
+        self.shown += f"{literal}{{{name.rpartition('.')[2]}}}"
+        self._integers.append(kind == "int")
+        self._patterns.append(_INT if kind == "int" else kind or ".*?")
+
+    def _compile(self, text: str) -> re.Pattern[str]:
+        source = re.escape(self._literals[0])
+        for pattern, literal in zip(self._patterns, self._literals[1:], strict=True):
+            source += f"({pattern}){re.escape(literal)}"
+        try:
+            compiled = re.compile(source, re.DOTALL)
+        except re.error as error:
+            raise ConverterDefinitionError(f"template {text!r}: {error}") from None
+        if compiled.groups != len(self.names):
+            raise ConverterDefinitionError(f"template {text!r}: use (?:…) for groups in a part")
+        return compiled
+
+
+def _closing(text: str, start: int) -> int:
+    depth = 0
+    for position in range(start, len(text)):
+        depth += {"{": 1, "}": -1}.get(text[position], 0)
+        if depth == 0:
+            return position
+    raise ConverterDefinitionError(f"template {text!r}: a brace is never closed")
