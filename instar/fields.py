@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from enum import StrEnum
 from typing import Any
 
@@ -128,7 +129,7 @@ def render_value(value: Any) -> str:
     if isinstance(value, int):
         return str(value)
     if isinstance(value, float):
-        return go_float(value)
+        return go_number(value)
     return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
 
 
@@ -158,6 +159,18 @@ def go_float(value: float) -> str:
         digits = exponent.lstrip("+-").lstrip("0")
         return f"{mantissa.removesuffix('.0')}e{sign}{digits.rjust(2, '0')}"
     return text
+
+
+def go_number(value: float) -> str:
+    """A number as Go's ``%v`` prints it: floats of a million and more take an exponent."""
+    if isinstance(value, int):
+        return str(value)
+    exact = Decimal(repr(value)).normalize()
+    digits, _, power = f"{exact:e}".partition("e")
+    exponent = int(power)
+    if -4 <= exponent < 6:
+        return f"{exact:f}"
+    return f"{digits}e{'-' if exponent < 0 else '+'}{abs(exponent):02d}"
 
 
 _ESCAPES = {

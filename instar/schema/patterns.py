@@ -27,16 +27,21 @@ class PatternError(ValueError):
 
 
 @lru_cache(maxsize=4096)
-def compile_pattern(pattern: str) -> Callable[[str], object | None]:
-    """A search function; it answers None when nothing matches."""
+def compile_pattern(pattern: str) -> Callable[[str], bool]:
+    """Whether the pattern occurs in a text."""
     options = re2.Options()
     options.log_errors = False
     options.never_capture = True
     try:
-        search: Callable[[str], object | None] = re2.compile(pattern, options).search
+        # Compiled from bytes, the binding skips translating offsets, which halves a search.
+        search = re2.compile(pattern.encode("utf-8", "replace"), options).search
     except re2.error as error:
         raise PatternError(_go_text(error)) from None
-    return search
+
+    def occurs(text: str) -> bool:
+        return search(text.encode("utf-8", "replace")) is not None
+
+    return occurs
 
 
 def _go_text(error: Exception) -> str:

@@ -109,9 +109,7 @@ def _meta_errors(raw: Schema, level: str, path: str) -> Iterator[FieldError]:
             "implicitly specified",
         )
     if embedded and raw.get(_PRESERVE) is not True and not properties:
-        yield required(
-            path, f"must not be empty if {_EMBEDDED} is true without {_PRESERVE}"
-        )
+        yield required(path, f"must not be empty if {_EMBEDDED} is true without {_PRESERVE}")
 
 
 def _restricts_metadata(raw: Schema | None) -> bool:

@@ -1,0 +1,96 @@
+"""Everything one version's schema can do to an object, compiled together.
+
+The one value other rooms hold. Order of use is theirs: on the way in prune, drop nulls, coerce
+embedded resources, default; then validate.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from instar.fields import FieldError
+from instar.schema.default import Step, compile_defaulter, compile_null_dropper
+from instar.schema.embedded import below_root, compile_coercer, compile_judge
+from instar.schema.listtypes import compile_uniqueness, list_type_errors
+from instar.schema.parse import structural
+from instar.schema.prune import Pruner, compile_pruner, dropped_paths, keep
+from instar.schema.skeleton import skeleton
+from instar.schema.structural import Structural
+from instar.schema.validate import Validator, compile_validator
+from instar.schema.values import ABSENT
+
+__all__ = ["ABSENT", "Compiled", "compile_schema"]
+
+
+class Compiled:
+    """One version's schema as functions. Immutable after construction."""
+
+    def __init__(self, root: Structural, *, declared: bool, preserve_unknown: bool) -> None:
+        self.structural = root
+        self._pruner: Pruner = keep if preserve_unknown else compile_pruner(root)
+        self._skeleton = None if preserve_unknown else skeleton(root)
+        self._drop_nulls: Step | None = None if preserve_unknown else compile_null_dropper(root)
+        self._defaulter = compile_defaulter(root)
+        self._validator: Validator | None = compile_validator(root) if declared else None
+        status = root.properties.get("status")
+        self._status = None if status is None else compile_validator(status)
+        inner = below_root(root)
+        self._coercer, self._judge = compile_coercer(inner), compile_judge(inner)
+        self._uniqueness = compile_uniqueness(root)
+        self.has_defaults = self._defaulter is not None
+        self.has_embedded = self._coercer is not None
+        self.prunes = not preserve_unknown
+
+    def prune(self, obj: dict[str, Any]) -> None:
+        """Remove unknown fields, in place; apiVersion, kind and metadata are left alone."""
+        self._pruner(obj)
+
+    def prune_reporting(self, obj: dict[str, Any]) -> list[str]:
+        """The same, answering the removed paths, sorted."""
+        return dropped_paths(self._pruner(obj))
+
+    def drop_nulls(self, obj: dict[str, Any]) -> None:
+        """Remove nulls that are neither allowed nor about to be defaulted, in place."""
+        if self._drop_nulls is not None:
+            self._drop_nulls(obj)
+
+    def default(self, obj: dict[str, Any]) -> None:
+        """Fill in defaults, in place."""
+        if self._defaulter is not None:
+            self._defaulter(obj)
+
+    def coerce_embedded(self, obj: dict[str, Any], *, lenient: bool) -> list[str]:
+        """Make embedded resources fit, in place; answers their unknown metadata paths, sorted.
+
+        Strict mode raises ``MetaError`` with upstream's text.
+        """
+        unknown: list[str] = []
+        if self._coercer is not None:
+            self._coercer(obj, "", lenient, unknown)
+        return sorted(unknown)
+
+    def validate(self, obj: Any, old: Any = ABSENT) -> list[FieldError]:
+        return [] if self._validator is None else self._validator.validate(obj, old)
+
+    def validate_status(self, status: Any, old: Any = ABSENT) -> list[FieldError]:
+        """Only the status, as a write to ``/status`` is judged."""
+        if self._status is None or status is ABSENT:
+            return []
+        return self._status.validate(status, old, path="status")
+
+    def embedded_errors(self, obj: Any) -> list[FieldError]:
+        return [] if self._judge is None else self._judge(obj, "")
+
+    def list_type_errors(self, new: Any, old: Any = ABSENT) -> list[FieldError]:
+        return list_type_errors(self._uniqueness, new, old)
+
+    def same_pruning(self, other: Compiled) -> bool:
+        """Whether an object pruned by the one is left as it is by the other, and back."""
+        return self._skeleton == other._skeleton
+
+
+def compile_schema(raw: Mapping[str, Any] | None, *, preserve_unknown: bool = False) -> Compiled:
+    """``raw`` is a version's openAPIV3Schema; without one everything but metadata is unknown."""
+    root = structural(raw) if raw is not None else Structural()
+    return Compiled(root, declared=raw is not None, preserve_unknown=preserve_unknown)

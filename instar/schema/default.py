@@ -1,0 +1,146 @@
+"""Nulls that may not be null, and values nobody wrote.
+
+Two walks over a value, both in place: drop a null where the schema neither allows it nor has a
+default for it; then fill in defaults. Subtrees that can need neither are not entered, so a
+schema without defaults costs nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from instar.schema.embedded import Coercer, compile_coercer
+from instar.schema.prune import compile_node
+from instar.schema.structural import Structural
+from instar.schema.values import copy_json
+
+Step = Callable[[Any], None]
+"""Changes a value in place."""
+
+_META = frozenset({"apiVersion", "kind", "metadata"})
+
+
+def compile_null_dropper(root: Structural) -> Step:
+    """Removes keys whose value is a null that is neither nullable nor defaulted."""
+    return _null_dropper(root)
+
+
+def _null_dropper(node: Structural) -> Step:
+    known = {name: _null_dropper(item) for name, item in node.properties.items()}
+    droppable = {name for name, item in node.properties.items() if _drops_null(item)}
+    additional = node.additional if isinstance(node.additional, Structural) else None
+    other = None if additional is None else _null_dropper(additional)
+    drops_other = additional is not None and _drops_null(additional)
+    items = None if node.items is None else _null_dropper(node.items)
+
+    def drop(value: Any) -> None:
+        if type(value) is list:
+            if items is not None:
+                for item in value:
+                    if type(item) is dict or type(item) is list:
+                        items(item)
+            return
+        nulls: list[str] | None = None
+        for name, item in value.items():
+            if item is None:
+                if name in droppable or (drops_other and name not in known):
+                    nulls = [name] if nulls is None else [*nulls, name]
+            elif type(item) is dict or type(item) is list:
+                deeper = known.get(name, other)
+                if deeper is not None:
+                    deeper(item)
+        for name in nulls or ():
+            del value[name]
+
+    return drop
+
+
+def _drops_null(node: Structural) -> bool:
+    return not node.nullable and node.default is None
+
+
+def compile_defaulter(root: Structural) -> Step | None:
+    """Fills defaults; None when the schema holds no default at all."""
+    return _defaulter(root, in_meta=False, at_resource=True)
+
+
+def _defaulter(node: Structural, *, in_meta: bool, at_resource: bool) -> Step | None:
+    """``in_meta``: below the metadata of a resource, where pruning does not reach."""
+    fills: dict[str, Any] = {}
+    deeper: dict[str, Step] = {}
+    for name, item in node.properties.items():
+        inside = in_meta or (at_resource and name in _META)
+        if item.default is not None:
+            fills[name] = _usable_default(item, in_meta=inside)
+        step = _defaulter(item, in_meta=inside and not item.embedded, at_resource=item.embedded)
+        if step is not None:
+            deeper[name] = step
+    additional = node.additional if isinstance(node.additional, Structural) else None
+    other = _Element.of(additional, in_meta=in_meta)
+    items = _Element.of(node.items, in_meta=in_meta)
+    if not fills and not deeper and other is None and items is None:
+        return None
+    nullable = {name for name, item in node.properties.items() if item.nullable}
+    declared = frozenset(node.properties)
+
+    def fill(value: Any) -> None:
+        if type(value) is dict:
+            for name, default in fills.items():
+                present = value.get(name)
+                if present is None and (name not in value or name not in nullable):
+                    value[name] = copy_json(default)
+            for name, step in deeper.items():
+                below = value.get(name)
+                if type(below) is dict or type(below) is list:
+                    step(below)
+            if other is not None:
+                for name in value:
+                    if name not in declared:
+                        value[name] = other.filled(value[name])
+        elif type(value) is list and items is not None:
+            for position, item in enumerate(value):
+                value[position] = items.filled(item)
+
+    return fill
+
+
+class _Element:
+    """A map value or list item: its own default replaces null, then its children are filled."""
+
+    __slots__ = ("default", "replaces_null", "step")
+
+    def __init__(self, node: Structural, step: Step | None, *, in_meta: bool) -> None:
+        self.default = None if node.default is None else _usable_default(node, in_meta=in_meta)
+        self.replaces_null = self.default is not None and not node.nullable
+        self.step = step
+
+    @classmethod
+    def of(cls, node: Structural | None, *, in_meta: bool) -> _Element | None:
+        if node is None:
+            return None
+        inside = in_meta and not node.embedded
+        step = _defaulter(node, in_meta=inside, at_resource=node.embedded)
+        if step is None and node.default is None:
+            return None
+        return cls(node, step, in_meta=in_meta)
+
+    def filled(self, value: Any) -> Any:
+        if value is None:
+            if not self.replaces_null:
+                return None
+            value = copy_json(self.default)
+        if self.step is not None and (type(value) is dict or type(value) is list):
+            self.step(value)
+        return value
+
+
+def _usable_default(node: Structural, *, in_meta: bool) -> Any:
+    """The default without what pruning or metadata coercion would take away from it."""
+    default = copy_json(node.default)
+    if not in_meta and (type(default) is dict or type(default) is list):
+        compile_node(node)(default)
+        coerce: Coercer | None = compile_coercer(node)
+        if coerce is not None:
+            coerce(default, "", True, [])
+    return default

@@ -1,0 +1,46 @@
+"""A compiled schema node: which checks a value of each JSON type has to pass.
+
+The seam between ``validate.py``, which assembles nodes, and the modules of keywords, which
+supply checks and walk into child nodes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from instar.fields import FieldError
+from instar.schema.numbers import INT64_MAX, INT64_MIN
+from instar.schema.ratchet import unchanged
+from instar.schema.structural import Structural
+from instar.schema.values import ABSENT
+
+Check = Callable[[Any, Any, str, list[FieldError]], None]
+"""(value, old partner, path, errors so far)"""
+
+
+class Node:
+    """``table`` maps the Python type of a JSON value to its checks; empty means anything goes."""
+
+    __slots__ = ("schema", "table")
+
+    def __init__(self, schema: Structural) -> None:
+        self.schema = schema
+        self.table: dict[type, tuple[Check, ...]] = {}
+
+    def run(self, value: Any, old: Any, path: str, out: list[FieldError]) -> None:
+        """Judge the value; all it earned is taken back when it equals its old partner."""
+        before = len(out)
+        read, kind = value, value.__class__
+        if kind is int and not INT64_MIN <= value <= INT64_MAX:
+            # Upstream reads an integer that does not fit as a float.
+            read, kind = float(value), float
+        for check in self.table[kind]:
+            check(read, old, path, out)
+        if len(out) > before and old is not ABSENT and unchanged(self.schema, value, old):
+            del out[before:]
+
+    def accepts(self, value: Any, path: str) -> bool:
+        found: list[FieldError] = []
+        self.run(value, ABSENT, path, found)
+        return not found

@@ -1,0 +1,34 @@
+"""What of a schema decides about pruning, as a plain comparable value.
+
+Equal skeletons prune alike, so an object can move between such versions without being parsed.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from instar.schema.structural import Structural
+
+_META = frozenset({"apiVersion", "kind", "metadata"})
+
+
+def skeleton(root: Structural) -> Any:
+    """The skeleton of a whole object: its metadata does not take part."""
+    return _skeleton(root, resource=True)
+
+
+def _skeleton(node: Structural | None, *, resource: bool = False) -> Any:
+    if node is None:
+        return None
+    resource = resource or node.embedded
+    members = {
+        name: _skeleton(item)
+        for name, item in node.properties.items()
+        if not (resource and name in _META)
+    }
+    additional = node.additional
+    if isinstance(additional, Structural):
+        other: Any = (_skeleton(additional),)
+    else:
+        other = additional is not None
+    return (members, other, _skeleton(node.items), node.preserve_unknown, resource)

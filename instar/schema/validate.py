@@ -1,0 +1,106 @@
+"""Does a value fit its schema? Compiled once: each node becomes a table of checks by JSON type.
+
+A check that can only pass is left out of the table, so a plain ``type: string`` costs its parent
+one lookup. Old values are consulted only after an error was found. Metadata rules, list
+uniqueness and CEL live elsewhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from instar.fields import NO_FIELD, FieldError, child
+from instar.schema.combinators import compile_combinators
+from instar.schema.containers import array_checks, object_checks
+from instar.schema.formats import is_supported, string_format
+from instar.schema.node import Check, Node
+from instar.schema.numbers import compile_numbers
+from instar.schema.scalars import enum_checks, format_check, string_checks, type_checks
+from instar.schema.structural import Structural
+from instar.schema.values import ABSENT
+
+_KINDS: tuple[type, ...] = (str, int, float, bool, list, dict)
+
+
+class Validator:
+    """One schema, ready to judge values."""
+
+    __slots__ = ("_root",)
+
+    def __init__(self, root: Node) -> None:
+        self._root = root
+
+    def validate(self, value: Any, old: Any = ABSENT, *, path: str = "") -> list[FieldError]:
+        """What is wrong with ``value``; an unchanged part of ``old`` is forgiven.
+
+        ``path`` is prefixed to the fields of the errors but, as upstream has it, not to the
+        paths inside their messages.
+        """
+        found: list[FieldError] = []
+        self._root.run(value, ABSENT, "", found)
+        if found and old is not ABSENT:
+            found = []
+            self._root.run(value, old, "", found)
+        return _placed(found, path) if found else found
+
+
+def compile_validator(root: Structural) -> Validator:
+    return Validator(compile_node(root))
+
+
+def compile_node(schema: Structural) -> Node:
+    """The checks of a node, in upstream's order, per kind of value."""
+    raw = schema.raw
+    written = raw.get("format")
+    format = written if isinstance(written, str) and is_supported(written) else ""
+    types = stated_types(schema)
+    node = Node(schema)
+    combined = compile_combinators(raw, compile_node)
+    named = string_format(format) if format else None
+    numeric = "integer" if "integer" in types else next(iter(types), "")
+    by_kind: dict[type, list[Check]] = {
+        str: [*string_checks(raw), *([format_check(format, named)] if named else ())],
+        int: [_number(check) for check in compile_numbers(raw, numeric, format)],
+        list: array_checks(schema, compile_node),
+    }
+    by_kind[float] = by_kind[int]
+    objects = object_checks(schema, compile_node)
+    for kind in _KINDS:
+        node.table[kind] = (
+            *type_checks(types, format, kind),
+            *combined,
+            *by_kind.get(kind, ()),
+            *enum_checks(raw, kind),
+            *(objects if kind is dict else ()),
+        )
+    null = type(None)
+    node.table[null] = (
+        *type_checks(() if schema.nullable else types, "", null),
+        *enum_checks(raw, null),
+    )
+    return node
+
+
+def stated_types(schema: Structural) -> tuple[str, ...]:
+    if schema.type:
+        return (schema.type,)
+    return ("integer", "string") if schema.int_or_string else ()
+
+
+def _number(check: Callable[[Any, str, list[FieldError]], None]) -> Check:
+    def number(value: Any, old: Any, path: str, out: list[FieldError]) -> None:
+        check(value, path, out)
+
+    return number
+
+
+def _placed(found: list[FieldError], prefix: str) -> list[FieldError]:
+    """Errors with their final fields; a repeated one is said once."""
+    placed: dict[tuple[str, str, str], FieldError] = {}
+    for error in found:
+        field = error.field.removeprefix(".")
+        field = child(prefix, field) if field else prefix or NO_FIELD
+        placed.setdefault((error.kind, field, error.detail), replace(error, field=field))
+    return list(placed.values())
