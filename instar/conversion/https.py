@@ -18,6 +18,8 @@ from types import SimpleNamespace
 
 import aiohttp
 from aiohttp.abc import AbstractResolver, ResolveResult
+from aiohttp.client_proto import ResponseHandler
+from aiohttp.client_reqrep import ConnectionKey
 from yarl import URL
 
 from instar.conversion import dialtext
@@ -94,7 +96,7 @@ class HttpsClient:
         self._proxy = proxy
         self._most_bytes = most_bytes
         self._session = aiohttp.ClientSession(
-            connector=aiohttp.TCPConnector(
+            connector=_Connector(
                 ssl=tls,
                 resolver=dialer,
                 limit=0,
@@ -176,12 +178,30 @@ class HttpsClient:
             return dialtext.tls_failure(host, problem)
         if isinstance(error, aiohttp.ClientConnectorDNSError):
             return dialtext.lookup_failure(error.host)
+        if isinstance(error, aiohttp.ClientProxyConnectionError):
+            dialled = dialtext.connect_failure(f"{error.host}:{error.port}", error.os_error)
+            return dialtext.Explained(f"proxyconnect tcp: {dialled.text}", dialled.advice)
         address = self._dialer.address(url)
         if isinstance(error, aiohttp.ClientConnectorError) and isinstance(problem, OSError):
             return dialtext.connect_failure(address, problem)
         if isinstance(error, aiohttp.ServerDisconnectedError) or not isinstance(problem, OSError):
             return _protocol_problem(error)
         return dialtext.broken_connection(address, problem)
+
+
+class _Connector(aiohttp.TCPConnector):
+    """Hangs up at once on a call that was given up.
+
+    The library says goodbye politely, and a webhook that hangs does not answer that either:
+    its connections would stay for half a minute after everybody has stopped waiting.
+    """
+
+    def _release(
+        self, key: ConnectionKey, protocol: ResponseHandler, *, should_close: bool = False
+    ) -> None:
+        if should_close:
+            protocol.abort()
+        super()._release(key, protocol, should_close=should_close)
 
 
 class Dialer(AbstractResolver):
