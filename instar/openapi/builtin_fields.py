@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from instar.openapi.models import API_VERSION, KIND, OBJECT_META
+from instar.openapi.models import API_VERSION, KIND
 from instar.openapi.naming import META_PREFIX
 from instar.openapi.published import MODEL_KEY
 from instar.openapi.shapes import integer, obj, text
@@ -21,7 +21,7 @@ def kind_of_object(description: str, properties: JsonDict, *required: str) -> Js
     common = {
         "apiVersion": text(API_VERSION),
         "kind": text(KIND),
-        "metadata": {"description": OBJECT_META, "type": "object"},
+        "metadata": {"type": "object"},
     }
     return obj(description, {**common, **properties}, *required)
 

@@ -24,9 +24,9 @@ def tag(group: str, version: str) -> str:
     return f"{_camel(_short(group), capital=False)}_{_camel(version, capital=False)}"
 
 
-def operation_id(verb: str, group: str, version: str, rest: str) -> str:
-    """``list`` + ``OaIoV1`` + ``NamespacedOa``."""
-    return verb + _camel(_short(group), capital=True) + _camel(version, capital=True) + rest
+def operation_infix(group: str, version: str) -> str:
+    """What stands between verb and kind: ``OaIoV1`` in ``listOaIoV1NamespacedOa``."""
+    return _camel(_short(group), capital=True) + _camel(version, capital=True)
 
 
 def group_version_path(group: str, version: str) -> str:

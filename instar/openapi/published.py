@@ -14,11 +14,12 @@ from instar.api.discovery import Resource
 from instar.openapi.dialect import Dialect, JsonDict
 from instar.openapi.models import API_VERSION, KIND, OBJECT_META
 from instar.openapi.naming import META_PREFIX
+from instar.schema.parse import structural_errors
 
 MODEL_KEY = "x-instar-model"
 """In the schema of a built-in: publish a reference to this model instead of the node."""
 
-_KEPT = (
+_KEPT = {
     "description",
     "type",
     "format",
@@ -40,7 +41,8 @@ _KEPT = (
     "minProperties",
     "enum",
     "required",
-)
+}
+_TYPES = (None, "", "array", "boolean", "integer", "number", "object", "string")
 _JUNCTORS = ("allOf", "anyOf", "oneOf", "not")
 _PRESERVE = "x-kubernetes-preserve-unknown-fields"
 _EMBEDDED = "x-kubernetes-embedded-resource"
@@ -51,7 +53,7 @@ _ONE_OF_BOTH = [{"type": "integer"}, {"type": "string"}]
 def published_schema(resource: Resource, version: CrdVersion, dialect: Dialect) -> JsonDict:
     crd, raw = resource.crd, version.schema
     opaque = dialect.v2 and (crd.preserve_unknown or (raw or {}).get(_PRESERVE))
-    if raw is None or opaque:
+    if raw is None or opaque or not _is_publishable(raw):
         # kubectl takes listed properties for all there are, so not even metadata is listed.
         schema: JsonDict = {"type": "object"}
     else:
@@ -66,17 +68,27 @@ def published_schema(resource: Resource, version: CrdVersion, dialect: Dialect) 
     return schema
 
 
+def _is_publishable(raw: Mapping[str, Any]) -> bool:
+    """Old CRDs may hold schemas that say too little, or types that do not exist."""
+    return _has_known_types(raw) and not structural_errors(raw, "")
+
+
+def _has_known_types(raw: Mapping[str, Any]) -> bool:
+    children = [*(raw.get("properties") or {}).values(), raw.get("items")]
+    children.append(raw.get("additionalProperties"))
+    return raw.get("type") in _TYPES and all(
+        _has_known_types(item) for item in children if isinstance(item, Mapping)
+    )
+
+
 def _node(raw: Mapping[str, Any], dialect: Dialect) -> JsonDict:
     if MODEL_KEY in raw:
         return dialect.ref(raw[MODEL_KEY], raw.get("description", ""))
-    out: JsonDict = {key: raw[key] for key in _KEPT if _is_said(raw.get(key))}
-    if raw.get("default") is not None:
-        out["default"] = raw["default"]
-    out.update(
-        (key, value)
+    out: JsonDict = {
+        key: value
         for key, value in raw.items()
-        if key.startswith("x-kubernetes-") and _is_said(value)
-    )
+        if (key in _KEPT or key.startswith("x-kubernetes-")) and _is_said(key, value)
+    }
     if dialect.v2:
         _degrade(raw, out)
     else:
@@ -90,9 +102,11 @@ def _node(raw: Mapping[str, Any], dialect: Dialect) -> JsonDict:
     return out
 
 
-def _is_said(value: Any) -> bool:
-    """Whether a keyword says anything; a bound of zero does."""
-    return not (value is None or value is False or value == "" or value == [])
+def _is_said(key: str, value: Any) -> bool:
+    """Whether a keyword says anything; a bound of zero does, and so does any default."""
+    if value is None or key == "default":
+        return value is not None
+    return not (value is False or value == "" or value == [])
 
 
 def _add_children(raw: Mapping[str, Any], out: JsonDict, dialect: Dialect) -> None:

@@ -12,7 +12,8 @@ from instar.openapi.naming import (
     SCALE_MODEL,
     group_version_path,
     model_name,
-    operation_id,
+    operation_infix,
+    tag,
 )
 
 _PATCH = f"{META_PREFIX}Patch"
@@ -40,7 +41,8 @@ class Route(NamedTuple):
     """Model of the response."""
     statuses: tuple[tuple[str, str], ...]
     consumes: tuple[str, ...]
-    kind: str
+    tag: str
+    gvk: dict[str, str]
 
 
 class _Step(NamedTuple):
@@ -105,12 +107,12 @@ class _Builder:
 
     def __init__(self, resource: Resource, version: str) -> None:
         names = resource.crd.names
-        self._group, self._version, self._kind = resource.crd.group, version, names.kind
-        self._patches = _BUILTIN_PATCHES if resource.builtin else _CUSTOM_PATCHES
-        self._model = model_name(self._group, version, names.kind, builtin=resource.builtin)
-        self._list_model = model_name(
-            self._group, version, names.list_kind, builtin=resource.builtin
-        )
+        group, builtin, self._kind = resource.crd.group, resource.builtin, names.kind
+        self._infix, self._tag = operation_infix(group, version), tag(group, version)
+        self._gvk = {"group": group, "kind": names.kind, "version": version}
+        self._patches = _BUILTIN_PATCHES if builtin else _CUSTOM_PATCHES
+        self._model = model_name(group, version, names.kind, builtin=builtin)
+        self._list_model = model_name(group, version, names.list_kind, builtin=builtin)
 
     def route(self, path: str, step: _Step, ending: str, subresource: str = "") -> Route:
         model = SCALE_MODEL if subresource == "scale" else self._model
@@ -121,11 +123,12 @@ class _Builder:
             path=path,
             method=step.method,
             action=step.action,
-            operation_id=operation_id(step.id_verb, self._group, self._version, ending),
+            operation_id=f"{step.id_verb}{self._infix}{ending}",
             description=step.phrase.format(kind=self._kind, what=what),
             body=bodies.get(step.action, ""),
             response=answers.get(step.action, model),
             statuses=step.statuses,
             consumes=self._patches if step.action == "patch" else _PLAIN,
-            kind=self._kind,
+            tag=self._tag,
+            gvk=self._gvk,
         )

@@ -8,7 +8,6 @@ from instar.api.discovery import Resource
 from instar.openapi import parameters
 from instar.openapi.dialect import V2, JsonDict
 from instar.openapi.documents import Entry, models, served
-from instar.openapi.naming import tag
 from instar.openapi.parameters import Parameter
 from instar.openapi.routes import Route, routes
 
@@ -32,15 +31,16 @@ def _paths(entries: Iterable[Entry]) -> JsonDict:
                 route.path,
                 {
                     "parameters": [
-                        _parameter(item) for item in parameters.of_path(route.path, route.kind)
+                        _parameter(item)
+                        for item in parameters.of_path(route.path, route.gvk["kind"])
                     ]
                 },
             )
-            path[route.method] = _operation(route, resource.crd.group, version.name)
+            path[route.method] = _operation(route)
     return paths
 
 
-def _operation(route: Route, group: str, version: str) -> JsonDict:
+def _operation(route: Route) -> JsonDict:
     found = _BY_ACTION[route.action]
     if route.body:
         body = {"name": "body", "in": "body", "schema": V2.ref(route.body)}
@@ -54,16 +54,12 @@ def _operation(route: Route, group: str, version: str) -> JsonDict:
         "consumes": list(route.consumes),
         "produces": ["application/json", "application/yaml"],
         "schemes": ["https"],
-        "tags": [tag(group, version)],
+        "tags": [route.tag],
         "operationId": route.operation_id,
         "parameters": found,
         "responses": {**responses, "401": {"description": "Unauthorized"}},
         "x-kubernetes-action": route.action,
-        "x-kubernetes-group-version-kind": {
-            "group": group,
-            "kind": route.kind,
-            "version": version,
-        },
+        "x-kubernetes-group-version-kind": route.gvk,
     }
 
 

@@ -11,7 +11,7 @@ from instar.api.names import GroupVersion
 from instar.openapi import parameters
 from instar.openapi.dialect import V3, JsonDict
 from instar.openapi.documents import Entry, models, served
-from instar.openapi.naming import group_version_path, tag
+from instar.openapi.naming import group_version_path
 from instar.openapi.parameters import Parameter
 from instar.openapi.routes import Route, routes
 
@@ -50,12 +50,12 @@ def document(resources: Iterable[Resource], group: str, version: str) -> JsonDic
     return {
         "openapi": "3.0.0",
         "info": {"title": "Kubernetes", "version": "unversioned"} if builtin else info,
-        "paths": dict(sorted(_paths(entries, group).items())),
+        "paths": dict(sorted(_paths(entries).items())),
         "components": {"schemas": models(entries, V3)},
     }
 
 
-def _paths(entries: Iterable[Entry], group: str) -> JsonDict:
+def _paths(entries: Iterable[Entry]) -> JsonDict:
     paths: JsonDict = {}
     for resource, version in entries:
         for route in routes(resource, version):
@@ -63,17 +63,18 @@ def _paths(entries: Iterable[Entry], group: str) -> JsonDict:
                 route.path,
                 {
                     "parameters": [
-                        _parameter(item) for item in parameters.of_path(route.path, route.kind)
+                        _parameter(item)
+                        for item in parameters.of_path(route.path, route.gvk["kind"])
                     ]
                 },
             )
-            path[route.method] = _operation(route, group, version.name)
+            path[route.method] = _operation(route)
     return paths
 
 
-def _operation(route: Route, group: str, version: str) -> JsonDict:
+def _operation(route: Route) -> JsonDict:
     operation: JsonDict = {
-        "tags": [tag(group, version)],
+        "tags": [route.tag],
         "description": route.description,
         "operationId": route.operation_id,
         "parameters": _BY_ACTION[route.action],
@@ -92,11 +93,7 @@ def _operation(route: Route, group: str, version: str) -> JsonDict:
     }
     operation["responses"] = {**responses, "401": {"description": "Unauthorized"}}
     operation["x-kubernetes-action"] = route.action
-    operation["x-kubernetes-group-version-kind"] = {
-        "group": group,
-        "version": version,
-        "kind": route.kind,
-    }
+    operation["x-kubernetes-group-version-kind"] = route.gvk
     return operation
 
 

@@ -1,0 +1,209 @@
+"""Whole v3 and v2 documents: what is in them, and that nothing in them dangles."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from instar.api.names import GroupVersion
+from instar.openapi import v2, v3
+from instar.openapi.builtin_schemas import SCHEMAS
+from tests.openapi.make import builtin, corpus, custom, version
+
+OA = {"plural": "oas", "singular": "oa", "kind": "Oa", "listKind": "OaList"}
+SCALE = {"specReplicasPath": ".spec.n", "statusReplicasPath": ".status.n"}
+
+
+def references(node: Any) -> Iterator[str]:
+    if isinstance(node, dict):
+        if isinstance(node.get("$ref"), str):
+            yield node["$ref"]
+        for child in node.values():
+            yield from references(child)
+    elif isinstance(node, list):
+        for child in node:
+            yield from references(child)
+
+
+def operations(document: dict[str, Any]) -> dict[str, str]:
+    return {
+        operation["operationId"]: f"{method} {path}"
+        for path, item in document["paths"].items()
+        for method, operation in item.items()
+        if method != "parameters"
+    }
+
+
+def v3_document(*args: Any) -> dict[str, Any]:
+    document = v3.document(*args)
+    assert document is not None
+    return document
+
+
+def test_a_namespaced_resource_with_all_subresources_has_these_operations() -> None:
+    resource = custom(version(subresources={"status": {}, "scale": SCALE}), group="oa.io", names=OA)
+
+    document = v3_document([resource], "oa.io", "v1")
+
+    items = "/apis/oa.io/v1/namespaces/{namespace}/oas"
+    assert operations(document) == {
+        "listOaIoV1OaForAllNamespaces": "get /apis/oa.io/v1/oas",
+        "listOaIoV1NamespacedOa": f"get {items}",
+        "createOaIoV1NamespacedOa": f"post {items}",
+        "deleteOaIoV1CollectionNamespacedOa": f"delete {items}",
+        "readOaIoV1NamespacedOa": f"get {items}/{{name}}",
+        "replaceOaIoV1NamespacedOa": f"put {items}/{{name}}",
+        "deleteOaIoV1NamespacedOa": f"delete {items}/{{name}}",
+        "patchOaIoV1NamespacedOa": f"patch {items}/{{name}}",
+        "readOaIoV1NamespacedOaStatus": f"get {items}/{{name}}/status",
+        "replaceOaIoV1NamespacedOaStatus": f"put {items}/{{name}}/status",
+        "patchOaIoV1NamespacedOaStatus": f"patch {items}/{{name}}/status",
+        "readOaIoV1NamespacedOaScale": f"get {items}/{{name}}/scale",
+        "replaceOaIoV1NamespacedOaScale": f"put {items}/{{name}}/scale",
+        "patchOaIoV1NamespacedOaScale": f"patch {items}/{{name}}/scale",
+    }
+    assert {
+        tag
+        for item in document["paths"].values()
+        for method, operation in item.items()
+        if method != "parameters"
+        for tag in operation["tags"]
+    } == {"oaIo_v1"}
+
+
+def test_a_cluster_wide_resource_of_a_k8s_io_group_has_shorter_names() -> None:
+    resource = custom(group="gateway.networking.k8s.io", scope="Cluster")
+
+    document = v3_document([resource], "gateway.networking.k8s.io", "v1")
+
+    assert operations(document)["listGatewayNetworkingV1Foo"] == (
+        "get /apis/gateway.networking.k8s.io/v1/foos"
+    )
+
+
+def test_a_document_introduces_itself_as_upstream_does() -> None:
+    document = v3_document([custom()], "example.com", "v1")
+
+    assert document["openapi"] == "3.0.0"
+    assert document["info"] == {"title": "Kubernetes CRD Swagger", "version": "v0.1.0"}
+    assert {"com.example.v1.Foo", "com.example.v1.FooList"} <= set(
+        document["components"]["schemas"]
+    )
+
+
+def test_the_patch_operation_names_its_kind_and_its_field_validation() -> None:
+    document = v3_document([custom(scope="Cluster")], "example.com", "v1")
+
+    patch = document["paths"]["/apis/example.com/v1/foos/{name}"]["patch"]
+
+    assert patch["x-kubernetes-action"] == "patch"
+    assert patch["x-kubernetes-group-version-kind"] == {
+        "group": "example.com",
+        "kind": "Foo",
+        "version": "v1",
+    }
+    assert {"dryRun", "fieldManager", "fieldValidation", "force"} == {
+        item["name"] for item in patch["parameters"]
+    }
+    assert "application/apply-patch+yaml" in patch["requestBody"]["content"]
+
+
+def test_the_scale_models_are_there_only_where_something_scales() -> None:
+    plain = v3_document([custom()], "example.com", "v1")
+    scaled = v3_document([custom(version(subresources={"scale": SCALE}))], "example.com", "v1")
+
+    assert "io.k8s.api.autoscaling.v1.Scale" not in plain["components"]["schemas"]
+    assert "io.k8s.api.autoscaling.v1.Scale" in scaled["components"]["schemas"]
+
+
+def test_only_established_and_served_versions_are_published() -> None:
+    pending = custom(group="pending.io", conditions=("NamesAccepted",))
+    resources = [pending, custom(version("v1"), version("v2", served=False))]
+
+    assert v3.group_versions(resources) == [GroupVersion("example.com", "v1")]
+    assert v3.document(resources, "pending.io", "v1") is None
+    assert v3.document(resources, "example.com", "v2") is None
+    definitions = v2.document(resources, server_version="v1.0.0")["definitions"]
+    assert "com.example.v1.Foo" in definitions
+    assert "com.example.v2.Foo" not in definitions
+
+
+def test_the_index_points_to_each_document_by_its_hash() -> None:
+    hashes = {GroupVersion("example.com", "v1"): "AB", GroupVersion("", "v1"): "CD"}
+
+    assert v3.index(hashes) == {
+        "paths": {
+            "api/v1": {"serverRelativeURL": "/openapi/v3/api/v1?hash=CD"},
+            "apis/example.com/v1": {"serverRelativeURL": "/openapi/v3/apis/example.com/v1?hash=AB"},
+        }
+    }
+
+
+def test_builtins_keep_their_own_model_names_and_verbs() -> None:
+    resources = [
+        builtin("", "configmaps", "ConfigMap", version(schema=SCHEMAS["ConfigMap"])),
+        builtin("", "reviews", "Review", version(), scope="Cluster", verbs=("create",)),
+    ]
+
+    document = v3_document(resources, "", "v1")
+
+    assert document["info"]["title"] == "Kubernetes"
+    assert "io.k8s.api.core.v1.ConfigMap" in document["components"]["schemas"]
+    assert set(document["paths"]["/api/v1/reviews"]) == {"parameters", "post"}
+    assert operations(document)["listCoreV1NamespacedConfigMap"] == (
+        "get /api/v1/namespaces/{namespace}/configmaps"
+    )
+
+
+def test_v2_merges_all_versions_of_all_groups() -> None:
+    resources = [custom(version("v1"), version("v2")), custom(group="oa.io", names=OA)]
+
+    document = v2.document(resources, server_version="v1.36.4")
+
+    assert document["swagger"] == "2.0"
+    assert document["info"] == {"title": "Kubernetes", "version": "v1.36.4"}
+    assert {"com.example.v1.Foo", "com.example.v2.Foo", "io.oa.v1.Oa"} <= set(
+        document["definitions"]
+    )
+    assert "/apis/oa.io/v1/oas" in document["paths"]
+
+
+def test_v2_puts_the_body_among_the_parameters() -> None:
+    document = v2.document([custom(scope="Cluster")], server_version="")
+
+    post = document["paths"]["/apis/example.com/v1/foos"]["post"]
+
+    assert post["parameters"][0] == {
+        "name": "body",
+        "in": "body",
+        "required": True,
+        "schema": {"$ref": "#/definitions/com.example.v1.Foo"},
+    }
+
+
+def test_no_reference_of_a_builtin_document_dangles() -> None:
+    kinds = {"Event": "events", "CustomResourceDefinition": "crds", "Lease": "leases"}
+    resources = [
+        builtin("", plural, kind, version(schema=SCHEMAS[kind])) for kind, plural in kinds.items()
+    ]
+
+    document = v3_document(resources, "", "v1")
+
+    known = {f"#/components/schemas/{name}" for name in document["components"]["schemas"]}
+    assert set(references(document["components"])) <= known
+
+
+def test_every_crd_of_the_corpus_is_published_without_dangling_references() -> None:
+    resources = corpus()
+
+    merged = v2.document(resources, server_version="")
+    documents = [v3_document(resources, *gv) for gv in v3.group_versions(resources)]
+
+    json.dumps([merged, documents])
+    assert set(references(merged)) <= {f"#/definitions/{name}" for name in merged["definitions"]}
+    for document in documents:
+        known = {f"#/components/schemas/{name}" for name in document["components"]["schemas"]}
+        assert set(references(document)) <= known
+    route = merged["definitions"]["io.k8s.networking.gateway.v1.HTTPRoute"]
+    assert "rules" in route["properties"]["spec"]["properties"]
