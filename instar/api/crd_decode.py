@@ -12,7 +12,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from instar.api.crd_types import (
+from instar.api.crd_types import crd_type
+from instar.api.go_types import (
     STRINGS,
     Emit,
     Field,
@@ -24,7 +25,6 @@ from instar.api.crd_types import (
     Type,
     Union,
     UnionKind,
-    crd_type,
 )
 
 Json = dict[str, Any]

@@ -7,116 +7,29 @@ looks at an object.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from enum import Enum, auto
 from functools import cache
 
-
-class Emit(Enum):
-    """When a field appears in the output."""
-
-    ALWAYS = auto()
-    """Also when empty; a list or a map is then ``null``."""
-    FILLED = auto()
-    """Only when it is not the zero value."""
-    PRESENT = auto()
-    """Whenever it was given, zero or not (a Go pointer)."""
-
-
-class Form(Enum):
-    """Which JSON values a scalar takes."""
-
-    STRING = "string"
-    BOOL = "bool"
-    INTEGER = "integer"
-    FLOAT = "float"
-    BYTES = "bytes"
-    TIME = "time"
-    ANY = "any"
-
-
-@dataclass(frozen=True, slots=True)
-class Scalar:
-    form: Form
-    go: str
-
-
-@dataclass(frozen=True, slots=True)
-class ListOf:
-    item: Type
-
-    @property
-    def go(self) -> str:
-        return f"[]{self.item.go}"
-
-
-@dataclass(frozen=True, slots=True)
-class MapOf:
-    item: Type
-
-    @property
-    def go(self) -> str:
-        return f"map[string]{self.item.go}"
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Struct:
-    """``name`` as Go prints it in an error; ``go`` with its package."""
-
-    name: str
-    package: str
-    fields: dict[str, Field] = field(default_factory=dict)
-
-    @property
-    def go(self) -> str:
-        return f"{self.package}.{self.name}"
-
-
-class UnionKind(Enum):
-    SCHEMA_OR_ARRAY = auto()
-    SCHEMA_OR_BOOL = auto()
-    SCHEMA_OR_STRINGS = auto()
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Union:
-    """A place where a schema may also be something simpler; decoded by its own rules."""
-
-    kind: UnionKind
-    schema: Struct
-    go: str = ""
-
-
-Type = Scalar | ListOf | MapOf | Struct | Union
-
-
-@dataclass(frozen=True, slots=True)
-class Field:
-    type: Type
-    emit: Emit
-
-
-STRING = Scalar(Form.STRING, "string")
-BOOL = Scalar(Form.BOOL, "bool")
-INT32 = Scalar(Form.INTEGER, "int32")
-INT64 = Scalar(Form.INTEGER, "int64")
-FLOAT = Scalar(Form.FLOAT, "float64")
-BYTES = Scalar(Form.BYTES, "[]uint8")
-TIME = Scalar(Form.TIME, "string")
-JSON = Scalar(Form.ANY, "v1.JSON")
-STRINGS = ListOf(STRING)
-
-
-def always(type: Type) -> Field:
-    return Field(type, Emit.ALWAYS)
-
-
-def filled(type: Type) -> Field:
-    return Field(type, Emit.FILLED)
-
-
-def present(type: Type) -> Field:
-    return Field(type, Emit.PRESENT)
+from instar.api.go_types import (
+    BOOL,
+    BYTES,
+    FLOAT,
+    INT32,
+    INT64,
+    JSON,
+    STRING,
+    STRINGS,
+    TIME,
+    Form,
+    ListOf,
+    MapOf,
+    Scalar,
+    Struct,
+    Union,
+    UnionKind,
+    always,
+    filled,
+    present,
+)
 
 
 @cache

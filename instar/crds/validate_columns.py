@@ -1,0 +1,78 @@
+"""Subresources and printer columns of a CRD (internal shape)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from instar.fields import FieldError, child, index, invalid, required
+
+Json = dict[str, Any]
+
+_COLUMN_TYPES = ("boolean", "date", "integer", "number", "string")
+_COLUMN_FORMATS = ("byte", "date", "date-time", "double", "float", "int32", "int64", "password")
+
+
+def subresource_errors(subresources: Json | None, path: str) -> list[FieldError]:
+    scale = (subresources or {}).get("scale")
+    if scale is None:
+        return []
+    return [
+        *_replicas(scale.get("specReplicasPath", ""), ".spec", f"{path}.scale.specReplicasPath"),
+        *_replicas(
+            scale.get("statusReplicasPath", ""), ".status", f"{path}.scale.statusReplicasPath"
+        ),
+        *_selector(scale.get("labelSelectorPath") or "", f"{path}.scale.labelSelectorPath"),
+    ]
+
+
+def _replicas(json_path: str, under: str, path: str) -> list[FieldError]:
+    if not json_path:
+        return [required(path)]
+    errors = _simple_path(json_path, path)
+    if not json_path.startswith(f"{under}."):
+        errors.append(invalid(path, json_path, f"should be a json path under {under}"))
+    return errors
+
+
+def _selector(json_path: str, path: str) -> list[FieldError]:
+    if not json_path:
+        return []
+    errors = _simple_path(json_path, path)
+    if not json_path.startswith((".spec.", ".status.")):
+        text = "should be a json path under either .spec or .status"
+        errors.append(invalid(path, json_path, text))
+    return errors
+
+
+def _simple_path(json_path: str, path: str) -> list[FieldError]:
+    if json_path.startswith("."):
+        return []
+    return [invalid(path, json_path, "must be a simple json path starting with .")]
+
+
+def column_errors(columns: list[Json] | None, path: str) -> list[FieldError]:
+    errors: list[FieldError] = []
+    for position, column in enumerate(columns or ()):
+        errors += _column(column, index(path, position))
+    return errors
+
+
+def _column(column: Json, path: str) -> list[FieldError]:
+    errors: list[FieldError] = []
+    type, format = column.get("type", ""), column.get("format", "")
+    json_path = column.get("JSONPath", "")
+    if not column.get("name"):
+        errors.append(required(child(path, "name")))
+    if not type:
+        errors.append(required(child(path, "type")))
+    elif type not in _COLUMN_TYPES:
+        text = f"must be one of {','.join(_COLUMN_TYPES)}"
+        errors.append(invalid(child(path, "type"), type, text))
+    if format and format not in _COLUMN_FORMATS:
+        text = f"must be one of {','.join(_COLUMN_FORMATS)}"
+        errors.append(invalid(child(path, "format"), format, text))
+    if not json_path:
+        errors.append(required(child(path, "JSONPath")))
+    else:
+        errors += _simple_path(json_path, child(path, "JSONPath"))
+    return errors
