@@ -190,7 +190,7 @@ class HttpsClient:
 
 
 class _Connector(aiohttp.TCPConnector):
-    """Hangs up at once on a call that was given up.
+    """Hangs up at once where a connection is not kept, above all on a call that was given up.
 
     The library says goodbye politely, and a webhook that hangs does not answer that either:
     its connections would stay for half a minute after everybody has stopped waiting.
@@ -199,7 +199,7 @@ class _Connector(aiohttp.TCPConnector):
     def _release(
         self, key: ConnectionKey, protocol: ResponseHandler, *, should_close: bool = False
     ) -> None:
-        if should_close:
+        if should_close or protocol.should_close:
             protocol.abort()
         super()._release(key, protocol, should_close=should_close)
 

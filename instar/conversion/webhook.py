@@ -77,13 +77,15 @@ class WebhookConverter:
         parts = list(self._parts(encoded))
         if len(parts) == 1:
             return await self._reviewed(objects, encoded, api_version)
-        slots = asyncio.Semaphore(self._limits.reviews_at_once)
+        results: dict[int, list[Object]] = {}
+        left = iter(enumerate(parts))
 
-        async def one(part: slice) -> list[Object]:
-            async with slots:
-                return await self._reviewed(objects[part], encoded[part], api_version)
+        async def work_through() -> None:
+            for number, part in left:
+                results[number] = await self._reviewed(objects[part], encoded[part], api_version)
 
-        return [obj for part in await _all_or_none([one(part) for part in parts]) for obj in part]
+        await _all_or_none([work_through() for _ in range(self._limits.reviews_at_once)])
+        return [obj for number in range(len(parts)) for obj in results[number]]
 
     def _parts(self, encoded: Sequence[bytes]) -> Iterator[slice]:
         start, size = 0, 0
@@ -141,11 +143,11 @@ def _is_bare(obj: Object) -> bool:
     return len(obj) == 2 and "apiVersion" in obj and "kind" in obj
 
 
-async def _all_or_none(calls: Sequence[Coroutine[Any, Any, list[Object]]]) -> list[list[Object]]:
-    """The results in order; the first failure stops the other calls and is the only one told."""
+async def _all_or_none(workers: Sequence[Coroutine[Any, Any, None]]) -> None:
+    """The first failure stops the other workers and is the only one told."""
     try:
         async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(call) for call in calls]
+            for worker in workers:
+                group.create_task(worker)
     except BaseExceptionGroup as failures:
         raise failures.exceptions[0] from failures
-    return [task.result() for task in tasks]

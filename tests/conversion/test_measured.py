@@ -1,0 +1,121 @@
+"""What is counted, under which names, and how it is rendered."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from instar.conversion.metrics import Counter, Histogram, PrometheusConversionMetrics
+from tests.conversion.helpers import V2, convert, failure, widget
+from tests.support.webhook import Webhook
+
+CRD = "widgets.example.com"
+
+
+def test_a_success_is_counted_under_upstreams_names_and_ours(hook: Webhook) -> None:
+    metrics = PrometheusConversionMetrics()
+
+    convert(hook.conversion(), [widget("a"), widget("b")], metrics=metrics)
+
+    assert metrics.crd_seconds.count((CRD, "v1", "v2", "true")) == 1
+    assert metrics.requests.value(("success", "")) == 1
+    assert metrics.seconds.count(("success", "")) == 1
+    assert metrics.webhook_seconds.count((hook.url, CRD)) == 1
+    assert metrics.objects.value((hook.url, CRD, "v1", "v2")) == 2
+
+
+def test_sources_at_different_versions_are_told_apart(hook: Webhook) -> None:
+    metrics = PrometheusConversionMetrics()
+
+    convert(hook.conversion(), [widget("a"), widget("b", "example.com/v3")], metrics=metrics)
+
+    assert metrics.crd_seconds.count((CRD, "v1", "v2", "true")) == 1
+    assert metrics.crd_seconds.count((CRD, "v3", "v2", "true")) == 1
+
+
+def test_converting_nothing_is_not_counted(hook: Webhook) -> None:
+    metrics = PrometheusConversionMetrics()
+
+    convert(hook.conversion(), [widget("a", V2)], metrics=metrics)
+
+    assert metrics.requests.value(("success", "")) == 0
+
+
+@pytest.mark.parametrize(
+    ("fault", "failure_type"),
+    [
+        ("http_500", "conversion_webhook_call_failure"),
+        ("failed", "conversion_webhook_malformed_response_failure"),
+        ("no_objects", "conversion_webhook_partial_response_failure"),
+        ("wrong_name", "conversion_webhook_invalid_converted_object_failure"),
+    ],
+)
+def test_a_failure_is_counted_by_its_type(hook: Webhook, fault: str, failure_type: str) -> None:
+    metrics = PrometheusConversionMetrics()
+    hook.fault = fault
+
+    failure(hook, metrics=metrics)
+
+    assert metrics.requests.value(("failure", failure_type)) == 1
+    assert metrics.failures.value((hook.url, CRD, failure_type)) == 1
+    assert metrics.crd_seconds.count((CRD, "v1", "v2", "false")) == 1
+    assert metrics.timeouts.value((hook.url, CRD)) == 0
+
+
+def test_a_time_out_is_counted_by_webhook_and_crd(hook: Webhook) -> None:
+    metrics = PrometheusConversionMetrics()
+    hook.pause()
+
+    failure(hook, metrics=metrics, timeout=0.1)
+
+    assert metrics.timeouts.value((hook.url, CRD)) == 1
+
+
+def test_counters_and_histograms_are_rendered_for_prometheus() -> None:
+    counter = Counter("things_total", "Things", ("kind",))
+    counter.add(('say "hi"\n',), 2)
+    histogram = Histogram("time_seconds", "Time", ("who",), (0.1, 1))
+    for value in (0.05, 0.1, 0.5, 7):
+        histogram.observe(("me",), value)
+
+    assert list(counter.render()) == [
+        "# HELP things_total Things",
+        "# TYPE things_total counter",
+        'things_total{kind="say \\"hi\\"\\n"} 2',
+    ]
+    assert list(histogram.render())[2:] == [
+        'time_seconds_bucket{who="me",le="0.1"} 2',
+        'time_seconds_bucket{who="me",le="1"} 3',
+        'time_seconds_bucket{who="me",le="+Inf"} 4',
+        'time_seconds_sum{who="me"} 7.65',
+        'time_seconds_count{who="me"} 4',
+    ]
+
+
+def test_the_whole_page_is_text_prometheus_can_read() -> None:
+    from prometheus_client.parser import text_string_to_metric_families
+
+    metrics = PrometheusConversionMetrics()
+    metrics.looked_up(CRD, hits=3, misses=1, shared=0)
+    metrics.request_waited(CRD, 0.25)
+
+    families = {family.name for family in text_string_to_metric_families(metrics.render())}
+
+    assert "apiserver_crd_conversion_webhook_duration_seconds" in families
+    assert "apiserver_conversion_webhook_request" in families
+    assert "instar_conversion_request_seconds" in families
+
+
+def test_a_server_without_webhooks_does_not_import_the_http_library() -> None:
+    program = (
+        "import sys, instar.conversion.factory\n"
+        "print([name for name in ('aiohttp', 'prometheus_client') if name in sys.modules])"
+    )
+
+    shown = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    ).stdout
+
+    assert shown.strip() == "[]"
