@@ -22,7 +22,7 @@ def encode(document: Json) -> bytes:
     return _message(document, _DOCUMENT)
 
 
-def _varint(value: int) -> bytes:
+def _long_varint(value: int) -> bytes:
     value &= 0xFFFFFFFFFFFFFFFF
     out = bytearray()
     while value > 0x7F:
@@ -32,12 +32,21 @@ def _varint(value: int) -> bytes:
     return bytes(out)
 
 
+_VARINTS = [_long_varint(value) for value in range(0x4000)]
+"""Nearly every length and all tags: a document is made of half a million of them."""
+_BYTES_TAGS = [_long_varint(number << 3 | _BYTES) for number in range(32)]
+
+
+def _varint(value: int) -> bytes:
+    return _VARINTS[value] if 0 <= value < 0x4000 else _long_varint(value)
+
+
 def _tag(number: int, wire: int) -> bytes:
     return _varint(number << 3 | wire)
 
 
 def _delimited(number: int, payload: bytes) -> bytes:
-    return _tag(number, _BYTES) + _varint(len(payload)) + payload
+    return _BYTES_TAGS[number] + _varint(len(payload)) + payload
 
 
 def _text(number: int, value: Any) -> bytes:
