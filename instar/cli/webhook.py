@@ -1,0 +1,180 @@
+"""``instar webhook``: serve converters over TLS, or print what is needed to do so."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import logging
+import sys
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from instar.sdk.certificates import Issued
+    from instar.sdk.converter import BuiltConverter
+
+EXIT_FAILED = 1
+EXIT_USAGE = 2
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.description = "Serve conversions as a Kubernetes conversion webhook."
+    parser.add_argument(
+        "converter", nargs="*", help="package.module:converter, or the path of a conversion.yaml"
+    )
+    parser.add_argument("--listen", default=":9443", metavar="[HOST]:PORT")
+    parser.add_argument("--cert", type=Path, metavar="FILE", help="PEM certificate chain")
+    parser.add_argument("--key", type=Path, metavar="FILE", help="PEM private key")
+    parser.add_argument(
+        "--client-ca",
+        type=Path,
+        metavar="FILE",
+        help="accept only clients this authority vouches for",
+    )
+    parser.add_argument(
+        "--insecure-http", action="store_true", help="no TLS: behind a proxy that ends it"
+    )
+    parser.add_argument(
+        "--drain", type=float, default=0, metavar="SECONDS", help="keep serving after SIGTERM"
+    )
+    parser.add_argument("--max-body", type=int, metavar="BYTES", help="largest review accepted")
+    self_signed = parser.add_argument_group("without cert-manager")
+    self_signed.add_argument(
+        "--self-signed",
+        metavar="NAME.NAMESPACE.svc",
+        help="make a certificate, print its caBundle, and use it (or write it to --cert and --key)",
+    )
+    self_signed.add_argument(
+        "--patch-crd", action="append", default=[], metavar="CRD", help="write the caBundle there"
+    )
+    self_signed.add_argument("--service-port", type=int, default=443, metavar="PORT")
+    self_signed.add_argument("--path", default="/convert", help="the path written into the CRD")
+    self_signed.add_argument("--kubeconfig", type=Path, metavar="FILE")
+    self_signed.add_argument("--context", metavar="NAME")
+    manifests = parser.add_argument_group("manifests")
+    manifests.add_argument(
+        "--manifests", action="store_true", help="print Deployment, Service and Certificate"
+    )
+    manifests.add_argument("--name", default="conversion-webhook")
+    manifests.add_argument("--namespace", default="default")
+    manifests.add_argument("--image", default="registry.example.com/conversion-webhook:latest")
+
+
+def run(args: argparse.Namespace) -> int:
+    from instar.client.kubeconfig import KubeconfigError
+    from instar.errors import ApiError
+    from instar.sdk.errors import ConverterDefinitionError
+
+    try:
+        if args.manifests:
+            return _print_manifests(args)
+        _check(args)
+        return asyncio.run(_main(args))
+    except (ConverterDefinitionError, ValueError) as error:
+        return _complain(error, EXIT_USAGE)
+    except (KubeconfigError, ApiError, OSError) as error:
+        return _complain(error, EXIT_FAILED)
+
+
+def _complain(error: Exception, code: int) -> int:
+    print(f"instar webhook: {error}", file=sys.stderr)
+    return code
+
+
+def _print_manifests(args: argparse.Namespace) -> int:
+    from instar.sdk.deployment import Deployment
+
+    converters = tuple(args.converter) or ("package.module:converter",)
+    print(
+        Deployment(
+            name=args.name, namespace=args.namespace, image=args.image, converters=converters
+        ).render(),
+        end="",
+    )
+    return 0
+
+
+def _check(args: argparse.Namespace) -> None:
+    if bool(args.cert) != bool(args.key):
+        raise ValueError("--cert and --key belong together")
+    if args.patch_crd and not args.self_signed:
+        raise ValueError("--patch-crd needs --self-signed: whose caBundle should it write?")
+    if args.insecure_http and (args.cert or args.self_signed or args.client_ca):
+        raise ValueError("--insecure-http excludes every certificate option")
+    if not args.converter and not args.self_signed:
+        raise ValueError("name a converter: package.module:converter or conversion.yaml")
+    if args.converter and not (args.cert or args.self_signed or args.insecure_http):
+        raise ValueError("an API server calls webhooks over TLS only: give --cert and --key")
+    if not args.converter and not args.cert:
+        raise ValueError("nothing to serve: give a converter, or --cert and --key to write to")
+
+
+async def _main(args: argparse.Namespace) -> int:
+    from instar.sdk.loading import load
+
+    converters = [load(spec) for spec in args.converter]
+    with tempfile.TemporaryDirectory() as folder:
+        if args.self_signed:
+            issued = _issue(args, Path(folder))
+            print(issued.bundle, flush=True)
+        if not args.converter:
+            await _patch_crds(args, issued)
+            return 0
+        logging.basicConfig(
+            level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s", stream=sys.stderr
+        )
+        await _serve(args, converters, issued if args.self_signed else None)
+    return 0
+
+
+def _issue(args: argparse.Namespace, folder: Path) -> Issued:
+    from instar.sdk.certificates import self_signed
+
+    issued = self_signed(args.self_signed)
+    if args.cert is None:
+        args.cert, args.key = folder / "tls.crt", folder / "tls.key"
+    issued.write(args.cert, args.key)
+    return issued
+
+
+async def _patch_crds(args: argparse.Namespace, issued: Issued) -> None:
+    if not args.patch_crd:
+        return
+    from instar.client.client import Client
+    from instar.client.kubeconfig import load_access
+    from instar.sdk.crdpatch import conversion_stanza, patch_crd
+
+    stanza = conversion_stanza(
+        args.self_signed, issued.bundle, path=args.path, port=args.service_port
+    )
+    async with Client(load_access(args.kubeconfig, args.context)) as client:
+        for name in args.patch_crd:
+            print(await patch_crd(client, name, stanza), file=sys.stderr)
+
+
+async def _serve(
+    args: argparse.Namespace, converters: list[BuiltConverter], issued: Issued | None
+) -> None:
+    from instar.sdk.asgi import DEFAULT_MAX_BODY, ConversionApp
+    from instar.sdk.serving import TlsFiles, listen, parse_listen, serve, stop_on_signals
+
+    tls = TlsFiles(cert=args.cert, key=args.key, client_ca=args.client_ca) if args.cert else None
+    app = ConversionApp(converters, max_body=args.max_body or DEFAULT_MAX_BODY)
+    sock = listen(*parse_listen(args.listen))
+    stop = asyncio.Event()
+    stop_on_signals(stop)
+    # Listening comes first: the API server may call the moment the CRD points here.
+    if issued is not None:
+        await _patch_crds(args, issued)
+
+    def started() -> None:
+        host, port = sock.getsockname()[:2]
+        shown = f"[{host}]" if ":" in host else host
+        print(
+            f"listening on {'https' if tls else 'http'}://{shown}:{port}",
+            file=sys.stderr,
+            flush=True,
+        )
+
+    await serve(app, sock, tls, stop=stop, drain=args.drain, started=started)
