@@ -126,7 +126,7 @@ def updated(
         return {}
     current = compare(schema, live[version] if live else {}, new[version], writer.skipped(version))
     if current.empty():
-        return {who: _reconciled(entry, schemas) for who, entry in before.items()}
+        return {who: reconcile(entry, schemas) for who, entry in before.items()}
     changes = _changes(before, writer, current, live or {}, new, schemas)
     managers = _bereaved(before, changes, schemas)
     _take(managers, writer, current.touched())
@@ -168,13 +168,13 @@ def _bereaved(before: Managers, lost: Mapping[str, FieldSet], schemas: Schemas) 
         paths = lost.get(entry.api_version)
         if paths is None:
             continue
-        fields = difference(_reconciled(entry, schemas).fields, paths)
+        fields = difference(reconcile(entry, schemas).fields, paths)
         if fields:
             out[who] = Entry(fields, entry.api_version, entry.time)
     return out
 
 
-def _reconciled(entry: Entry, schemas: Schemas) -> Entry:
+def reconcile(entry: Entry, schemas: Schemas) -> Entry:
     """The entry as today's schema would have recorded it."""
     schema = schemas.get(entry.api_version)
     fields = entry.fields if schema is None else reconciled(schema.root, entry.fields)

@@ -55,3 +55,8 @@ def thing(spec: Any = None, version: str = V1, **metadata: Any) -> dict[str, Any
 def writer(manager: str, now: str = T0, subresource: str = "", version: str = V1) -> Writer:
     ignored = ignored_fields(subresource, version, {V1: True, V2: True})
     return Writer(manager, version, now, subresource, ignored)
+
+
+def same_object(obj: dict[str, Any], version: str) -> dict[str, Any]:
+    """Strategy None: only the version changes."""
+    return {**obj, "apiVersion": version}

@@ -1,0 +1,70 @@
+"""Ownership of ``spec.replicas`` seen through the scale subresource.
+
+A Scale is ``autoscaling/v1`` whatever the object's version, so entries are translated before
+a scale write and back after it. ``paths`` maps each version that has a scale subresource to the
+path of its replicas field in wire elements. Entries of versions not in it keep what they own
+(upstream drops them).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from instar.apply.entries import Entry, Identity, Managers, decode, encode, identify
+from instar.apply.fieldset import contains, difference, single
+
+SCALE_VERSION = "autoscaling/v1"
+REPLICAS_IN_SCALE = ("f:spec", "f:replicas")
+
+ReplicasPaths = Mapping[str, tuple[str, ...]]
+Entries = list[dict[str, Any]]
+
+
+def replicas_path(json_path: str) -> tuple[str, ...]:
+    """``.spec.replicas`` as wire elements."""
+    return tuple(f"f:{name}" for name in json_path.strip(".").split("."))
+
+
+def to_scale(managed_fields: Entries | None, paths: ReplicasPaths) -> Entries:
+    """The entries that own the replicas field, as owners of a Scale's."""
+    return encode(
+        {
+            _in_scale(who): Entry(single(REPLICAS_IN_SCALE), SCALE_VERSION, entry.time)
+            for who, entry in decode(managed_fields).items()
+            if _owns(entry, paths)
+        }
+    )
+
+
+def to_parent(
+    managed_fields: Entries | None, scale: Entries | None, paths: ReplicasPaths, version: str
+) -> Entries:
+    """The object's entries after a scale write through ``version`` left ``scale``."""
+    owners = decode(scale)
+    known: set[Identity] = set()
+    out: Managers = {}
+    for who, entry in decode(managed_fields).items():
+        if not _owns(entry, paths):
+            out[who] = entry
+            continue
+        still = owners.get(_in_scale(who))
+        known.add(_in_scale(who))
+        if still is not None:
+            out[who] = entry._replace(time=still.time)
+        elif fields := difference(entry.fields, single(paths[entry.api_version])):
+            out[who] = entry._replace(fields=fields)
+    for who, entry in owners.items():
+        if who not in known and contains(entry.fields, REPLICAS_IN_SCALE):
+            own = identify(who.manager, who.operation, version, who.subresource)
+            out[own] = Entry(single(paths[version]), version, entry.time)
+    return encode(out)
+
+
+def _in_scale(who: Identity) -> Identity:
+    return identify(who.manager, who.operation, SCALE_VERSION, who.subresource)
+
+
+def _owns(entry: Entry, paths: ReplicasPaths) -> bool:
+    path = paths.get(entry.api_version)
+    return path is not None and contains(entry.fields, path)
