@@ -17,6 +17,10 @@ _DNS1035 = "[a-z]([-a-z0-9]*[a-z0-9])?"
 _NAME_PART = "([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]"
 _LABEL_VALUE = f"({_NAME_PART})?"
 
+_usual_name = re.compile(
+    rf"(?:{_SUBDOMAIN}/)?[A-Za-z0-9](?:[-A-Za-z0-9_.]{{0,61}}[A-Za-z0-9])?", re.ASCII
+).fullmatch
+_usual_value = re.compile("[A-Za-z0-9](?:[-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?", re.ASCII).fullmatch
 _label = re.compile(_LABEL, re.ASCII).fullmatch
 _subdomain = re.compile(_SUBDOMAIN, re.ASCII).fullmatch
 _dns1035 = re.compile(_DNS1035, re.ASCII).fullmatch
@@ -95,6 +99,8 @@ def dns1035_label(text: str) -> list[str]:
 
 def qualified_name(text: str) -> list[str]:
     """A label or annotation key: a name, optionally behind a DNS subdomain and a slash."""
+    if len(text) <= SUBDOMAIN_MAX and _usual_name(text):
+        return []
     prefix, slash, name = text.rpartition("/")
     found: list[str] = []
     if slash:
@@ -114,6 +120,8 @@ def qualified_name(text: str) -> list[str]:
 
 
 def label_value(text: str) -> list[str]:
+    if _usual_value(text):
+        return []
     found = _length(text, LABEL_MAX)
     if _label_value(text) is None:
         found.append(_LABEL_VALUE_TEXT)

@@ -142,7 +142,10 @@ def _properties(known: dict[str, Node]) -> Check:
 
 
 def _required(names: tuple[str, ...]) -> Check:
+    needed = frozenset(names)
+
     def check(value: Any, old: Any, path: str, out: list[FieldError]) -> None:
-        out.extend(required(f"{path}.{name}") for name in names if name not in value)
+        if not needed <= value.keys():
+            out.extend(required(f"{path}.{name}") for name in names if name not in value)
 
     return check

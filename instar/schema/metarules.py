@@ -55,11 +55,11 @@ def validate_metadata(
     front = metadata.get("generateName", "")
     if front:
         where = child(path, "generateName")
-        found.extend(invalid(where, front, text) for text in name_rule(front, True))
+        _add(found, where, front, name_rule(front, True))
     name = metadata.get("name", "")
     where = child(path, "name")
     if name:
-        found.extend(invalid(where, name, text) for text in name_rule(name, False))
+        _add(found, where, name, name_rule(name, False))
     else:
         found.append(required(where, "name or generateName is required"))
     found.extend(_namespace_errors(metadata.get("namespace", ""), namespaced, path))
@@ -93,6 +93,12 @@ def validate_metadata_update(
     return found
 
 
+def _add(found: list[FieldError], path: str, value: str, texts: list[str]) -> None:
+    # Nearly always there is nothing to say, so the usual case builds no generator.
+    if texts:
+        found.extend(invalid(path, value, text) for text in texts)
+
+
 def _mask_trailing_dash(name: str) -> str:
     """A prefix may end in a dash, because random characters will follow it."""
     return f"{name[:-2]}a" if len(name) > 1 and name.endswith("-") else name
@@ -123,8 +129,8 @@ def _common_errors(metadata: Mapping[str, Any], path: str) -> list[FieldError]:
 def _label_errors(labels: Mapping[str, str], path: str) -> list[FieldError]:
     found: list[FieldError] = []
     for name, value in labels.items():
-        found.extend(invalid(path, name, text) for text in qualified_name(name))
-        found.extend(invalid(path, value, text) for text in label_value(value))
+        _add(found, path, name, qualified_name(name))
+        _add(found, path, value, label_value(value))
     return found
 
 
@@ -132,7 +138,7 @@ def _annotation_errors(annotations: Mapping[str, str], path: str) -> list[FieldE
     found: list[FieldError] = []
     size = 0
     for name, value in annotations.items():
-        found.extend(invalid(path, name, text) for text in qualified_name(name.lower()))
+        _add(found, path, name, qualified_name(name.lower()))
         size += len(name) + len(value)
     if size * 4 > ANNOTATIONS_MAX and _byte_size(annotations) > ANNOTATIONS_MAX:
         found.append(too_long(path, ANNOTATIONS_MAX))

@@ -7,6 +7,7 @@ field by field. Rules about *values* (names, labels …) are in ``metarules.py``
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any
 
 from instar.schema.metarules import (
@@ -17,7 +18,7 @@ from instar.schema.metarules import (
     validate_metadata_update,
 )
 from instar.schema.metatypes import FIELDS, MetaError, canonical_time, struct, wrong
-from instar.schema.numbers import INT64_MAX
+from instar.schema.numbers import INT64_MAX, INT64_MIN
 
 __all__ = [
     "MetaError",
@@ -29,6 +30,8 @@ __all__ = [
     "validate_metadata",
     "validate_metadata_update",
 ]
+
+Check = Callable[[Any], bool]
 
 
 def coerce_metadata(metadata: Any, path: str = "metadata") -> tuple[dict[str, Any], list[str]]:
@@ -95,40 +98,68 @@ def _clean_generation(value: Any) -> bool:
     return type(value) is int and 0 < value <= INT64_MAX
 
 
-def _clean_time(value: Any) -> bool:
-    # The fixed width of the canonical form; anything else takes the slow road.
-    if type(value) is not str or len(value) != 20 or value[19] != "Z":
-        return False
+@lru_cache(maxsize=1024)
+def _is_canonical_time(text: str) -> bool:
     try:
-        return canonical_time(value) == value
+        return canonical_time(text) == text
     except MetaError:
         return False
 
 
-def _clean_structs(field: str) -> Callable[[Any], bool]:
-    decode = FIELDS[field]
+def _clean_time(value: Any) -> bool:
+    # Longer texts are not canonical; they must not fill the cache either.
+    return type(value) is str and len(value) == 20 and _is_canonical_time(value)
+
+
+def _clean_integer(value: Any) -> bool:
+    return type(value) is int and INT64_MIN <= value <= INT64_MAX
+
+
+def _clean_bool(value: Any) -> bool:
+    return type(value) is bool
+
+
+def _clean_entries(fields: dict[str, Check], always: frozenset[str]) -> Check:
+    """A list of structs without unknown or empty fields; those in ``always`` may be empty."""
 
     def check(value: Any) -> bool:
-        unknown: list[str] = []
-        try:
-            return bool(decode(value, "", "", unknown) == value and not unknown)
-        except MetaError:
+        if type(value) is not list or not value:
             return False
+        for entry in value:
+            if type(entry) is not dict or not always <= entry.keys():
+                return False
+            for name, item in entry.items():
+                clean = fields.get(name)
+                if clean is None or not (clean(item) or (item == "" and name in always)):
+                    return False
+        return True
 
     return check
 
 
-_CLEAN: dict[str, Callable[[Any], bool]] = {
+_OWNER_TEXTS = ("apiVersion", "kind", "name", "uid")
+_CLEAN_OWNER: dict[str, Check] = {
+    **dict.fromkeys(_OWNER_TEXTS, _clean_text),
+    **dict.fromkeys(("controller", "blockOwnerDeletion"), _clean_bool),
+}
+_CLEAN_MANAGED: dict[str, Check] = {
+    **dict.fromkeys(
+        ("manager", "operation", "apiVersion", "fieldsType", "subresource"), _clean_text
+    ),
+    "time": _clean_time,
+    "fieldsV1": lambda value: value is not None,
+}
+_CLEAN: dict[str, Check] = {
     **dict.fromkeys(
         ("name", "generateName", "namespace", "selfLink", "uid", "resourceVersion"), _clean_text
     ),
     "generation": _clean_generation,
     "creationTimestamp": _clean_time,
     "deletionTimestamp": _clean_time,
-    "deletionGracePeriodSeconds": lambda value: type(value) is int and abs(value) <= INT64_MAX,
+    "deletionGracePeriodSeconds": _clean_integer,
     "labels": _clean_map,
     "annotations": _clean_map,
-    "ownerReferences": _clean_structs("ownerReferences"),
+    "ownerReferences": _clean_entries(_CLEAN_OWNER, frozenset(_OWNER_TEXTS)),
     "finalizers": _clean_list,
-    "managedFields": _clean_structs("managedFields"),
+    "managedFields": _clean_entries(_CLEAN_MANAGED, frozenset()),
 }

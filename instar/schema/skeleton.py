@@ -1,6 +1,7 @@
 """What of a schema decides about pruning, as a plain comparable value.
 
-Equal skeletons prune alike, so an object can move between such versions without being parsed.
+Equal skeletons prune alike and drop the same nulls, so an object can move between such versions
+without being parsed. Defaults do not take part: they are not applied after a conversion.
 """
 
 from __future__ import annotations
@@ -31,4 +32,5 @@ def _skeleton(node: Structural | None, *, resource: bool = False) -> Any:
         other: Any = (_skeleton(additional),)
     else:
         other = additional is not None
-    return (members, other, _skeleton(node.items), node.preserve_unknown, resource)
+    items = _skeleton(node.items)
+    return (members, other, items, node.preserve_unknown, node.nullable, resource)
