@@ -9,15 +9,17 @@ from __future__ import annotations
 import asyncio
 from types import TracebackType
 
-
-class QueueFull(Exception):
-    """As many calls wait as may wait."""
+from instar.errors import TooManyRequests
 
 
 class Gate:
-    """``async with gate``: at most ``calls`` inside, at most ``waiting`` in front of it."""
+    """``async with gate``: at most ``calls`` inside, at most ``waiting`` in front of it.
 
-    def __init__(self, calls: int, waiting: int) -> None:
+    ``name`` is what the callers it turns away are told they wanted.
+    """
+
+    def __init__(self, name: str, calls: int, waiting: int) -> None:
+        self._name = name
         self.calls = calls
         self.most_waiting = waiting
         self.inside = 0
@@ -26,7 +28,11 @@ class Gate:
 
     async def __aenter__(self) -> None:
         if self._slots.locked() and self.waiting >= self.most_waiting:
-            raise QueueFull
+            raise TooManyRequests(
+                f"too many conversions wait for {self._name}: {self.calls} are running and "
+                f"{self.most_waiting} are waiting; please try again later",
+                retry_after=1,
+            )
         self.waiting += 1
         try:
             await self._slots.acquire()

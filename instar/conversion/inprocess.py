@@ -1,7 +1,8 @@
 """A converter that runs in this process instead of behind a URL: same contract, no network.
 
-The converting function belongs to somebody else, so it gets copies, runs in a thread where it
-may block, and its answer is checked like a webhook's.
+The converting function belongs to somebody else, so it gets copies, runs in threads of its own
+where it may block (or hang) without keeping others from theirs, and its answer is checked like
+a webhook's.
 """
 
 from __future__ import annotations
@@ -9,13 +10,19 @@ from __future__ import annotations
 import asyncio
 import copy
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from instar.api.crd import Crd
 from instar.conversion import contract
 from instar.conversion.converter import Object
 from instar.conversion.failure import Attempt, ConversionFailed, FailureType
+from instar.conversion.gate import Gate
 from instar.conversion.transport import DEFAULT_TIMEOUT, go_duration
+from instar.errors import TooManyRequests
+
+CALLS_AT_ONCE = 4
+CALLS_WAITING = 512
 
 ConvertFunction = Callable[[list[Object], str], Sequence[Any]]
 """(objects, desired apiVersion) -> the same objects, converted, in the same order."""
@@ -31,6 +38,8 @@ class InProcessConverter:
         self._function = function
         self._timeout = timeout
         self.address = f"in-process converter of {crd.name}"
+        self._gate = Gate(f"the {self.address}", CALLS_AT_ONCE, CALLS_WAITING)
+        self._threads = ThreadPoolExecutor(CALLS_AT_ONCE, thread_name_prefix="converter")
 
     async def convert(self, objects: Sequence[Object], api_version: str) -> list[Object]:
         result = list(objects)
@@ -46,10 +55,12 @@ class InProcessConverter:
         source = contract.source_of(objects[0])
         attempt = Attempt(self._crd, api_version, objects, self.address)
         try:
-            async with asyncio.timeout(self._timeout):
-                answer = await asyncio.to_thread(
-                    self._function, copy.deepcopy(objects), api_version
+            async with asyncio.timeout(self._timeout), self._gate:
+                answer = await asyncio.get_running_loop().run_in_executor(
+                    self._threads, self._function, copy.deepcopy(objects), api_version
                 )
+        except TooManyRequests:
+            raise
         except TimeoutError as error:
             problem = f"no answer within {go_duration(self._timeout)}"
             raise self._failed(attempt, source, problem, timed_out=True) from error

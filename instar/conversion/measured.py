@@ -15,6 +15,7 @@ from typing import Protocol
 
 from instar.conversion.converter import Converter, Object
 from instar.conversion.failure import ConversionFailed, FailureType
+from instar.errors import TooManyRequests
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +44,10 @@ class ConversionMetrics(Protocol):
         """All conversions of one request together."""
         ...
 
+    def turned_away(self, crd: str, webhook: str) -> None:
+        """Too many conversions waited for the webhook already."""
+        ...
+
 
 class NoMetrics:
     """For callers that count nothing."""
@@ -54,6 +59,9 @@ class NoMetrics:
         pass
 
     def request_waited(self, crd: str, seconds: float) -> None:
+        pass
+
+    def turned_away(self, crd: str, webhook: str) -> None:
         pass
 
 
@@ -74,6 +82,9 @@ class MeasuredConverter:
             converted = await self._inner.convert(objects, api_version)
         except ConversionFailed as failure:
             self._record(objects, api_version, started, failure)
+            raise
+        except TooManyRequests:
+            self._metrics.turned_away(self._crd, self._webhook)
             raise
         self._record(objects, api_version, started, None)
         return converted

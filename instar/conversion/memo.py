@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterable
 
 _ENTRY_OVERHEAD = 400
 """Rough bytes of key, tuple and dictionary slot: many tiny entries must not count as nothing."""
@@ -32,15 +32,23 @@ class Memo:
         return len(self._entries)
 
     def get(self, scope: Hashable, key: Hashable) -> bytes | None:
-        entry = self._entries.get((scope, key))
-        if entry is None:
-            return None
-        data, stored_at = entry
-        if self._clock() - stored_at > self._max_age:
-            self._remove((scope, key))
-            return None
-        self._entries.move_to_end((scope, key))
-        return data
+        return self.get_many(scope, (key,)).get(key)
+
+    def get_many(self, scope: Hashable, keys: Iterable[Hashable]) -> dict[Hashable, bytes]:
+        """What is known of these; one look at the clock for all."""
+        oldest = self._clock() - self._max_age
+        entries, found = self._entries, {}
+        for key in keys:
+            place = (scope, key)
+            entry = entries.get(place)
+            if entry is None:
+                continue
+            if entry[1] < oldest:
+                self._remove(place)
+            else:
+                entries.move_to_end(place)
+                found[key] = entry[0]
+        return found
 
     def put(self, scope: Hashable, key: Hashable, data: bytes) -> None:
         if (scope, key) in self._entries:

@@ -111,6 +111,11 @@ class PrometheusConversionMetrics:
             "Objects converted",
             ("webhook", "crd", "from_version", "to_version"),
         )
+        self.rejected = Counter(
+            "instar_conversion_rejected_total",
+            "Conversions turned away because too many waited for the webhook already",
+            ("webhook", "crd"),
+        )
         self.cache = Counter(
             "instar_conversion_cache_total",
             "Objects looked up in the conversion cache: hit, miss, or shared with a running call",
@@ -143,6 +148,9 @@ class PrometheusConversionMetrics:
     def request_waited(self, crd: str, seconds: float) -> None:
         self.request_seconds.observe((crd,), seconds)
 
+    def turned_away(self, crd: str, webhook: str) -> None:
+        self.rejected.add((webhook, crd))
+
     def render(self) -> str:
         """Text format 0.0.4, ending in a newline."""
         metrics: tuple[Counter | Histogram, ...] = (
@@ -154,6 +162,7 @@ class PrometheusConversionMetrics:
             self.failures,
             self.timeouts,
             self.objects,
+            self.rejected,
             self.cache,
         )
         return "".join(f"{line}\n" for metric in metrics for line in metric.render())

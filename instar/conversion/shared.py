@@ -70,6 +70,18 @@ class SharedConverter:
             memorable = frozenset(kept.values())
             return await self._collected(wanted, memorable, load, api_version, finish)
 
+    def known(self, key: Hashable, api_version: str) -> bytes | None:
+        """What is remembered, at once; counts only when there is something."""
+        data = None if self._memo is None else self._memo.get(self._scope, (api_version, key))
+        if data is not None:
+            self._count(1, 0, 0)
+        return data
+
+    def remember(self, key: Hashable, api_version: str, data: bytes) -> None:
+        """Keep what the caller learnt on another way, such as the answer to a write."""
+        if self._memo is not None:
+            self._memo.put(self._scope, (api_version, key), data)
+
     def close(self) -> None:
         """The CRD has changed: forget. Calls that run are left to those who wait for them."""
         if self._memo is not None:
@@ -86,11 +98,9 @@ class SharedConverter:
     ) -> list[bytes]:
         have = self._remembered(wanted)
         missing = _first_positions(wanted, have)
-        may_join, counted = True, False
+        any_flight, counted = True, False
         while missing:
-            joined = {
-                key: self._flights[key] for key in missing if may_join and key in self._flights
-            }
+            joined = self._joinable(missing, any_flight=any_flight)
             own = {key: at for key, at in missing.items() if key not in joined}
             flights = set(joined.values())
             if own:
@@ -101,7 +111,7 @@ class SharedConverter:
             await self._landed(flights)
             have.update(_results(flights, missing))
             missing = {key: at for key, at in missing.items() if key not in have}
-            may_join = False
+            any_flight = False
         if not counted:
             self._count(len(wanted), 0, 0)
         return [have[key] for key in wanted]
@@ -109,11 +119,17 @@ class SharedConverter:
     def _remembered(self, wanted: Sequence[Hashable]) -> dict[Hashable, bytes]:
         if self._memo is None:
             return {}
+        return self._memo.get_many(self._scope, wanted)
+
+    def _joinable(
+        self, missing: Mapping[Hashable, int], *, any_flight: bool
+    ) -> dict[Hashable, _Flight]:
+        """Running calls to wait for; after a failure, only such as carry nothing but our own."""
         found = {}
-        for key in wanted:
-            data = self._memo.get(self._scope, key)
-            if data is not None:
-                found[key] = data
+        for key in missing:
+            flight = self._flights.get(key)
+            if flight is not None and (any_flight or flight.keys <= missing.keys()):
+                found[key] = flight
         return found
 
     def _start(

@@ -9,15 +9,15 @@ from __future__ import annotations
 import asyncio
 from collections import OrderedDict
 from dataclasses import dataclass, field
+from types import ModuleType
 from typing import TYPE_CHECKING, Protocol
 from urllib.parse import urlsplit
 
 from instar.api.crd import WebhookClient
 from instar.conversion.failure import CallFailed
-from instar.conversion.gate import Gate, QueueFull
+from instar.conversion.gate import Gate
 from instar.conversion.httpstatus import HttpReply, answer_in, seconds_to_retry
 from instar.conversion.resolver import Resolver, ServiceResolver
-from instar.errors import TooManyRequests
 
 if TYPE_CHECKING:
     from instar.conversion.https import ClientCertificate, HttpsClient
@@ -59,7 +59,9 @@ class WebhookTransport:
         self.address = webhook_address(client)
         self._config = client
         self._settings = settings
-        self._gate = Gate(settings.calls_at_once, settings.calls_waiting)
+        self._gate = Gate(
+            f"the webhook {self.address}", settings.calls_at_once, settings.calls_waiting
+        )
         self._client: HttpsClient | None = None
 
     @property
@@ -78,8 +80,6 @@ class WebhookTransport:
                 advice=f"the webhook did not answer within {go_duration(seconds)}",
                 timed_out=True,
             ) from error
-        except QueueFull as error:
-            raise self._overloaded() from error
 
     async def close(self) -> None:
         """Drops the connections; a later ``post`` opens new ones."""
@@ -89,7 +89,7 @@ class WebhookTransport:
 
     async def _attempts(self, url: str, body: bytes, deadline: float) -> HttpReply:
         loop = asyncio.get_running_loop()
-        client = self._connected()
+        client = await self._connected()
         for _ in range(MOST_RETRIES):
             reply = await client.post(url, body)
             wait = seconds_to_retry(reply)
@@ -98,27 +98,25 @@ class WebhookTransport:
             await asyncio.sleep(wait)
         return await client.post(url, body)
 
-    def _connected(self) -> HttpsClient:
+    async def _connected(self) -> HttpsClient:
         if self._client is None:
-            # The HTTP library is imported here: a server without webhooks starts without it.
-            from instar.conversion import https
-
-            service = self._config.service
-            key = None if service is None else (service.namespace, service.name, service.port)
-            self._client = https.HttpsClient(
-                https.tls_context(self._config.ca_bundle, self._settings.client_certificate),
-                https.Dialer(key, self._settings.resolver),
-                _proxy_for(self.address) if self._settings.proxies and key is None else None,
-                self._settings.most_answer_bytes,
-            )
+            # A server without webhooks starts without the HTTP library; one with webhooks
+            # answers other requests while it is imported.
+            https = await asyncio.to_thread(_https_module)
+            if self._client is None:
+                self._client = self._opened(https)
         return self._client
 
-    def _overloaded(self) -> TooManyRequests:
-        return TooManyRequests(
-            f"too many conversions wait for the webhook {self.address}: {self._gate.calls} are "
-            f"running and {self._gate.most_waiting} are waiting; please try again later",
-            retry_after=1,
+    def _opened(self, https: ModuleType) -> HttpsClient:
+        service = self._config.service
+        key = None if service is None else (service.namespace, service.name, service.port)
+        client: HttpsClient = https.HttpsClient(
+            https.tls_context(self._config.ca_bundle, self._settings.client_certificate),
+            https.Dialer(key, self._settings.resolver),
+            _proxy_for(self.address) if self._settings.proxies and key is None else None,
+            self._settings.most_answer_bytes,
         )
+        return client
 
 
 class TransportPool:
@@ -174,6 +172,12 @@ def go_duration(seconds: float) -> str:
     if hours:
         return f"{hours:.0f}h{minutes:.0f}m{text}"
     return f"{minutes:.0f}m{text}" if minutes else text
+
+
+def _https_module() -> ModuleType:
+    from instar.conversion import https
+
+    return https
 
 
 def _proxy_for(address: str) -> str | None:

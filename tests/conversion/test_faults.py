@@ -36,6 +36,8 @@ HTTP_TEXTS = {
     "truncated": "unexpected error when reading response body. Please retry. "
     "Original error: unexpected EOF",
     "endless": "the response body is larger than 1000000 bytes",
+    "bomb": "the response body is larger than 1000000 bytes",
+    "stalled": 'Post "<url>?timeout=1s": context deadline exceeded',
     "closed": 'Post "<url>?timeout=30s": EOF',
     "reset": 'Post "<url>?timeout=30s": read tcp <address>: read: connection reset by peer',
     "not_http": 'Post "<url>?timeout=30s": net/http: HTTP/1.x transport connection broken: '
@@ -78,7 +80,11 @@ OBJECT_TEXTS = {
 def test_an_http_fault_is_a_failed_call_in_upstreams_words(hook: Webhook, fault: str) -> None:
     hook.fault = fault
 
-    failed = failure(hook, transport=TransportSettings(most_answer_bytes=1_000_000))
+    failed = failure(
+        hook,
+        transport=TransportSettings(most_answer_bytes=1_000_000),
+        timeout=1 if fault == "stalled" else 30,
+    )
 
     address = f"127.0.0.1:{hook.port}"
     text = HTTP_TEXTS[fault].replace("<url>", hook.url).replace("<address>", address)

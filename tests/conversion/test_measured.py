@@ -8,6 +8,8 @@ import sys
 import pytest
 
 from instar.conversion.metrics import Counter, Histogram, PrometheusConversionMetrics
+from instar.conversion.transport import TransportSettings
+from instar.errors import TooManyRequests
 from tests.conversion.helpers import V2, convert, failure, widget
 from tests.support.webhook import Webhook
 
@@ -71,6 +73,16 @@ def test_a_time_out_is_counted_by_webhook_and_crd(hook: Webhook) -> None:
     failure(hook, metrics=metrics, timeout=0.1)
 
     assert metrics.timeouts.value((hook.url, CRD)) == 1
+
+
+def test_a_conversion_that_was_turned_away_is_counted(hook: Webhook) -> None:
+    metrics = PrometheusConversionMetrics()
+    full = TransportSettings(calls_at_once=0, calls_waiting=0)
+
+    with pytest.raises(TooManyRequests):
+        convert(hook.conversion(), [widget()], metrics=metrics, transport=full)
+
+    assert metrics.rejected.value((hook.url, CRD)) == 1
 
 
 def test_counters_and_histograms_are_rendered_for_prometheus() -> None:

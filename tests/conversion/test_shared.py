@@ -265,6 +265,21 @@ def test_a_reader_does_not_fail_for_an_object_only_somebody_else_asked_for() -> 
     assert with_shared(scenario).batches == [["good", "bad"], ["good"]]
 
 
+def test_readers_who_ask_again_after_a_strangers_failure_share_that_call_too() -> None:
+    async def scenario(held: Held, shared: SharedConverter) -> None:
+        held.refuse = "bad"
+        lister = asyncio.create_task(Reader(shared, ["good", "bad"]).read())
+        getters = [asyncio.create_task(Reader(shared, ["good"]).read()) for _ in range(20)]
+        await settled()
+        held.release.set()
+
+        assert await asyncio.gather(*getters) == [["good"]] * 20
+        with pytest.raises(ConversionFailed):
+            await lister
+
+    assert with_shared(scenario).batches == [["good", "bad"], ["good"]]
+
+
 def test_a_webhook_that_cannot_be_reached_is_not_asked_again_by_every_reader() -> None:
     async def scenario(held: Held, shared: SharedConverter) -> None:
         held.refuse, held.failure_type = "bad", FailureType.CALL
@@ -330,56 +345,3 @@ def test_200_readers_of_500_objects_through_a_slow_webhook_are_one_review(hook: 
         kind: metrics.cache.value(("widgets.example.com", kind)) for kind in ("miss", "shared")
     }
     assert cache == {"miss": 500, "shared": 199 * 500}
-
-
-def test_the_memo_drops_the_least_recently_used_beyond_its_bytes() -> None:
-    memo = Memo(max_bytes=3 * 500)
-    for key in "abc":
-        memo.put("s", key, b"x" * 100)
-    memo.get("s", "a")
-
-    memo.put("s", "d", b"x" * 100)
-
-    assert [key for key in "abcd" if memo.get("s", key)] == ["a", "c", "d"]
-    assert memo.bytes <= 3 * 500
-
-
-def test_the_memo_does_not_keep_what_is_larger_than_itself() -> None:
-    memo = Memo(max_bytes=1000)
-    memo.put("s", "small", b"x")
-
-    memo.put("s", "huge", b"x" * 1001)
-
-    assert memo.get("s", "huge") is None
-    assert memo.get("s", "small") == b"x"
-
-
-def test_the_memo_keeps_nothing_beyond_its_age() -> None:
-    now = 0.0
-    memo = Memo(max_age=10, clock=lambda: now)
-    memo.put("s", "a", b"x")
-
-    now = 10.5
-
-    assert memo.get("s", "a") is None
-    assert memo.bytes == 0
-
-
-def test_the_memo_replaces_an_entry_without_counting_it_twice() -> None:
-    memo = Memo()
-    memo.put("s", "a", b"x" * 100)
-    before = memo.bytes
-
-    memo.put("s", "a", b"y" * 100)
-
-    assert (memo.bytes, memo.get("s", "a")) == (before, b"y" * 100)
-
-
-def test_dropping_a_scope_leaves_the_others() -> None:
-    memo = Memo()
-    memo.put("s", "a", b"x")
-    memo.put("t", "a", b"y")
-
-    memo.drop("s")
-
-    assert (memo.get("s", "a"), memo.get("t", "a")) == (None, b"y")

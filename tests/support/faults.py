@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import socket
 import struct
+import zlib
 from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler
 from typing import Any
@@ -55,6 +56,23 @@ def _endless(handler: BaseHTTPRequestHandler) -> None:
         handler.wfile.write(b" " * 65536)
 
 
+def _stalled(handler: BaseHTTPRequestHandler) -> None:
+    """Begins an answer, then waits until the caller hangs up."""
+    handler.send_response(200)
+    handler.send_header("Content-Length", "10000")
+    handler.end_headers()
+    handler.wfile.write(b'{"kind":')
+    handler.rfile.read(1)
+
+
+def _bomb(handler: BaseHTTPRequestHandler) -> None:
+    """A few kilobytes that unpack to 32 megabytes."""
+    packer = zlib.compressobj(wbits=31)
+    zeros = bytes(1024 * 1024)
+    body = b"".join([*(packer.compress(zeros) for _ in range(32)), packer.flush()])
+    reply(handler, 200, body, Content_Encoding="gzip")
+
+
 def _closed(handler: BaseHTTPRequestHandler) -> None:
     handler.close_connection = True
 
@@ -98,6 +116,8 @@ HTTP_FAULTS: dict[str, HttpFault] = {
     "json_array": lambda handler: reply(handler, 200, b"[]"),
     "truncated": _truncated,
     "endless": _endless,
+    "bomb": _bomb,
+    "stalled": _stalled,
     "closed": _closed,
     "reset": _reset,
     "not_http": _not_http,
