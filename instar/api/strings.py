@@ -7,6 +7,9 @@ counted in bytes, as upstream does. Nothing here knows where the text came from.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
+
+Rule = Callable[[str], list[str]]
 
 SUBDOMAIN_MAX = 253
 LABEL_MAX = 63
