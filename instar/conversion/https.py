@@ -173,7 +173,7 @@ class HttpsClient:
             return dialtext.Explained(str(error), error.advice)
         if isinstance(error, aiohttp.ClientConnectorCertificateError):
             return dialtext.tls_failure(host, _as_ssl_error(error.certificate_error))
-        problem = error.os_error if isinstance(error, aiohttp.ClientConnectorError) else error
+        problem = _origin(error)
         if isinstance(problem, ssl.SSLError):
             return dialtext.tls_failure(host, problem)
         if isinstance(error, aiohttp.ClientConnectorDNSError):
@@ -283,6 +283,13 @@ def _reuse_tracer() -> aiohttp.TraceConfig:
 
     tracer.on_connection_reuseconn.append(reused)
     return tracer
+
+
+def _origin(error: Exception) -> BaseException:
+    """What the library wrapped: only the original says why."""
+    if isinstance(error, aiohttp.ClientConnectorError):
+        return error.os_error
+    return error.__cause__ if isinstance(error.__cause__, OSError) else error
 
 
 def _as_ssl_error(error: Exception) -> ssl.SSLError:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -69,6 +70,13 @@ def test_the_bundle_may_be_the_servers_own_intermediate() -> None:
     assert converted["apiVersion"] == "example.com/v2"
 
 
+def test_a_certificate_out_of_date_is_said_to_be() -> None:
+    with Webhook(expires=datetime(2020, 1, 1, tzinfo=UTC)) as hook:
+        failed = failure(hook)
+
+    assert failed.message.endswith("x509: certificate has expired or is not yet valid")
+
+
 def test_a_server_without_tls_is_said_to_be_one() -> None:
     with Webhook(plain_http=True) as hook:
         failed = failure(hook)
@@ -91,4 +99,5 @@ def test_the_client_certificate_is_shown_to_a_webhook_that_asks(tmp_path: Path) 
         )
 
     assert refused.failure_type is FailureType.CALL
+    assert causes(refused)["Advice"] != []
     assert hook.reviews == 1

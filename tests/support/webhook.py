@@ -17,6 +17,7 @@ import ssl
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
@@ -59,6 +60,7 @@ class Webhook:
         authority: trustme.CA | None = None,
         client_authority: trustme.CA | None = None,
         plain_http: bool = False,
+        expires: datetime | None = None,
     ) -> None:
         self.convert = convert
         self.fault: str | None = None
@@ -67,7 +69,7 @@ class Webhook:
         self.calls: list[Call] = []
         self.connections = 0
         self.authority = authority or trustme.CA()
-        self._tls = None if plain_http else self._server_tls(hosts, client_authority)
+        self._tls = None if plain_http else self._server_tls(hosts, client_authority, expires)
         self._lock = threading.Lock()
         self._arrived = threading.Condition(self._lock)
         self._open = threading.Event()
@@ -185,10 +187,13 @@ class Webhook:
         return {"apiVersion": review["apiVersion"], "kind": review["kind"], "response": response}
 
     def _server_tls(
-        self, hosts: Sequence[str], client_authority: trustme.CA | None
+        self,
+        hosts: Sequence[str],
+        client_authority: trustme.CA | None,
+        expires: datetime | None,
     ) -> ssl.SSLContext:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        self.authority.issue_cert(*hosts).configure_cert(context)
+        self.authority.issue_cert(*hosts, not_after=expires).configure_cert(context)
         if client_authority is not None:
             client_authority.configure_trust(context)
             context.verify_mode = ssl.CERT_REQUIRED
