@@ -2,16 +2,63 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from instar.storage.memory import MemoryStore
 from instar.storage.sqlite import SqliteStore
 from instar.storage.store import Store, StoreError
 
+_FORMS = "memory:, sqlite:PATH or etcd://HOST:PORT[,HOST:PORT…][/PREFIX]"
 
-async def open_store(url: str) -> Store:
-    """``memory:``, ``sqlite:PATH``. Raises ``StoreError`` with a text fit for an operator."""
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StorageOptions:
+    """What does not belong into a URL, because a URL is logged."""
+
+    etcd_cafile: str = ""
+    etcd_certfile: str = ""
+    etcd_keyfile: str = ""
+    etcd_username: str = ""
+    etcd_password: str = ""
+    etcd_timeout: float = 5.0
+
+
+async def open_store(url: str, options: StorageOptions | None = None) -> Store:
+    """``memory:``, ``sqlite:PATH`` or ``etcd://h1:2379,h2:2379/PREFIX``.
+
+    Raises ``StoreError`` with a text fit for an operator. An etcd cluster need not be there yet:
+    calls answer ``Unavailable`` until it is.
+    """
     scheme, _, rest = url.partition(":")
     if url == "memory:":
         return MemoryStore()
     if scheme == "sqlite" and rest:
         return SqliteStore(rest)
-    raise StoreError(f"{url!r} is no storage URL; use memory: or sqlite:PATH")
+    if scheme == "etcd" and rest.startswith("//"):
+        return _open_etcd(url, rest[2:], options or StorageOptions())
+    raise StoreError(f"{url!r} is no storage URL; use {_FORMS}")
+
+
+def _open_etcd(url: str, rest: str, options: StorageOptions) -> Store:
+    hosts, _, path = rest.partition("/")
+    addresses = [host if ":" in host else f"{host}:2379" for host in hosts.split(",") if host]
+    if not addresses or "@" in hosts:
+        raise StoreError(f"{url!r} is no storage URL; use {_FORMS}")
+    try:
+        # Only here: who keeps a file does not load gRPC.
+        from instar.storage.etcd import DEFAULT_PREFIX, EtcdStore
+        from instar.storage.etcd_client import EtcdOptions
+    except ImportError as error:
+        raise StoreError(f"etcd storage needs the grpcio package: {error}") from error
+    return EtcdStore(
+        addresses,
+        f"/{path.strip('/')}" if path.strip("/") else DEFAULT_PREFIX,
+        EtcdOptions(
+            cafile=options.etcd_cafile,
+            certfile=options.etcd_certfile,
+            keyfile=options.etcd_keyfile,
+            username=options.etcd_username,
+            password=options.etcd_password,
+            timeout=options.etcd_timeout,
+        ),
+    )

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+import uuid
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
 
+from instar.storage.etcd import EtcdStore
+from instar.storage.etcd_client import EtcdOptions
 from instar.storage.memory import MemoryStore
 from instar.storage.sqlite import SqliteStore
 from instar.storage.store import (
@@ -22,17 +25,30 @@ from instar.storage.store import (
     Unavailable,
     Write,
 )
+from tests.storage.etcd_server import EtcdCluster
 from tests.storage.recorder import Recorder
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("one_loop")]
 
-BACKENDS = ["memory", "sqlite"]
+BACKENDS = ["memory", "sqlite", "etcd"]
+
+
+@pytest.fixture(scope="module")
+def etcd_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EtcdCluster]:
+    with EtcdCluster(tmp_path_factory.mktemp("etcd"), members=1) as cluster:
+        yield cluster
 
 
 @pytest.fixture(params=BACKENDS)
 async def store(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Store]:
     opened: Store
-    opened = MemoryStore() if request.param == "memory" else SqliteStore(str(tmp_path / "s.db"))
+    if request.param == "memory":
+        opened = MemoryStore()
+    elif request.param == "sqlite":
+        opened = SqliteStore(str(tmp_path / "s.db"))
+    else:
+        cluster: EtcdCluster = request.getfixturevalue("etcd_cluster")
+        opened = EtcdStore(cluster.addresses, f"/{uuid.uuid4()}", EtcdOptions(timeout=10))
     yield opened
     await opened.close()
 

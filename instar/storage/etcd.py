@@ -1,0 +1,178 @@
+"""The ``Store`` contract on an etcd cluster, its keys laid out as kube-apiserver does.
+
+Our key ``group/plural/namespace/name`` is etcd's ``<prefix>/group/plural/namespace/name``; the
+revision is etcd's own. Any number of processes may share the cluster.
+"""
+
+from __future__ import annotations
+
+from instar.storage import etcd_wire as wire
+from instar.storage.etcd_client import (
+    COMPACT,
+    PUT,
+    RANGE,
+    TXN,
+    Doubt,
+    EtcdClient,
+    EtcdOptions,
+    HistoryGone,
+    NotYet,
+)
+from instar.storage.etcd_doubt import Outcome, resolve
+from instar.storage.etcd_watch import EtcdWatch, compacted_revision
+from instar.storage.followers import Followers
+from instar.storage.memory import check_write
+from instar.storage.store import (
+    Ahead,
+    Compacted,
+    Ended,
+    Event,
+    Page,
+    Record,
+    Sink,
+    Stale,
+    Subscription,
+    Unavailable,
+    Write,
+)
+
+DEFAULT_PREFIX = "/registry"
+_CHUNK = 2000
+
+
+class EtcdStore:
+    def __init__(
+        self,
+        addresses: list[str],
+        prefix: str = DEFAULT_PREFIX,
+        options: EtcdOptions | None = None,
+    ) -> None:
+        self._base = prefix.rstrip("/").encode() + b"/"
+        # A write under our prefix that every watch sees and nobody else: see etcd_watch.
+        self._nudge_key = self._base + b"instar.progress"
+        self._client = EtcdClient(addresses, options or EtcdOptions())
+        self._followers = Followers()
+        self._watches: dict[EtcdWatch, None] = {}
+        self._closed = False
+
+    async def get(self, key: str) -> Record | None:
+        self._check_open()
+        answer = wire.read_range(await self._client.ask(RANGE, wire.range_request(self._raw(key))))
+        return next(iter(self._records(answer.kvs)), None)
+
+    async def range(
+        self, prefix: str, *, start: str = "", limit: int = 0, revision: int = 0
+    ) -> Page:
+        self._check_open()
+        first, end = self._raw(max(prefix, start)), _after_prefix(self._raw(prefix))
+        records: list[Record] = []
+        while True:
+            ask = min(limit - len(records), _CHUNK) if limit else _CHUNK
+            answer = await self._read(first, end, ask, revision)
+            revision = revision or answer.revision  # all chunks show the same moment
+            records += self._records(answer.kvs)
+            if not answer.more or len(records) == limit:
+                return Page(records, revision, answer.more)
+            first = answer.kvs[-1].key + b"\0"
+
+    async def commit(self, write: Write) -> int:
+        self._check_open()
+        check_write(write)
+        key = self._raw(write.key)
+        request = wire.swap_request(key, write.value, write.expected)
+        try:
+            answer = wire.read_txn(await self._client.send(TXN, request))
+        except Doubt as doubt:
+            return await self._after_doubt(write, doubt)
+        if not answer.succeeded:
+            actual = answer.found[0].mod_revision if answer.found else 0
+            raise Stale(write.key, write.expected, actual)
+        self._expect(answer.revision)
+        return answer.revision
+
+    def subscribe(self, after: int, sink: Sink, ended: Ended) -> Subscription:
+        self._check_open()
+        follower = self._followers.add(after, sink, ended, ())
+        span = (self._base, _after_prefix(self._base))
+        watch = EtcdWatch(self._client, span, self._event, follower, self._nudge)
+        self._watches = {known: None for known in self._watches if not known.done}
+        self._watches[watch] = None
+        return watch
+
+    async def barrier(self) -> int:
+        self._check_open()
+        request = wire.range_request(self._base, count_only=True)
+        revision = wire.read_range(await self._client.ask(RANGE, request)).revision
+        self._expect(revision)
+        return revision
+
+    async def compact(self, revision: int) -> None:
+        self._check_open()
+        try:
+            await self._client.ask(COMPACT, wire.compaction_request(revision))
+        except HistoryGone:
+            return
+        except NotYet as error:
+            raise Ahead(revision, await self.barrier()) from error
+
+    async def close(self) -> None:
+        if self._closed:
+            return
+        self._closed = True
+        for watch in self._watches:
+            watch.end(Unavailable("the store is closed"))
+            await watch.stopped()
+        await self._client.close()
+
+    async def _read(self, first: bytes, end: bytes, limit: int, revision: int) -> wire.RangeAnswer:
+        request = wire.range_request(first, end, limit=limit, revision=revision)
+        try:
+            return wire.read_range(await self._client.ask(RANGE, request))
+        except HistoryGone as error:
+            raise Compacted(await compacted_revision(self._client, self._base)) from error
+        except NotYet as error:
+            raise Ahead(revision, await self.barrier()) from error
+
+    async def _after_doubt(self, write: Write, doubt: Doubt) -> int:
+        outcome, revision = await resolve(self._client, self._raw(write.key), write)
+        if outcome is Outcome.DONE:
+            self._expect(revision)
+            return revision
+        if outcome is Outcome.LOST:
+            raise Stale(write.key, write.expected, revision) from doubt
+        raise Unavailable(f"{write.key}: it is not known whether this was written: {doubt}")
+
+    async def _nudge(self) -> None:
+        await self._client.ask(PUT, wire.put_request(self._nudge_key, b"-"))
+
+    def _expect(self, revision: int) -> None:
+        for watch in self._watches:
+            watch.expect(revision)
+
+    def _raw(self, key: str) -> bytes:
+        return self._base + key.encode(errors="surrogateescape")
+
+    def _key(self, raw: bytes) -> str:
+        return raw[len(self._base) :].decode(errors="surrogateescape")
+
+    def _records(self, kvs: list[wire.KeyValue]) -> list[Record]:
+        return [
+            Record(self._key(kv.key), kv.value, kv.mod_revision)
+            for kv in kvs
+            if kv.key != self._nudge_key
+        ]
+
+    def _event(self, event: wire.WatchEvent) -> Event | None:
+        kv = event.kv
+        if kv.key == self._nudge_key:
+            return None
+        return Event(self._key(kv.key), None if event.deleted else kv.value, kv.mod_revision)
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise Unavailable("the store is closed")
+
+
+def _after_prefix(prefix: bytes) -> bytes:
+    """The first key after all that start with ``prefix``; UTF-8 has no 0xff to carry over."""
+    return prefix[:-1] + bytes([prefix[-1] + 1])

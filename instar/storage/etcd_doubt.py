@@ -1,0 +1,66 @@
+"""What became of a write that was sent and not answered.
+
+A second sending could bring back an object that was deleted in between, so we only look. What
+superseded the expected revision tells: other bytes mean the write lost and can never happen; a
+created value with our bytes is ours, as created objects carry a random uid; an update or a
+deletion that *could* be ours, or somebody's very same one, stays in doubt, and so does a write
+that is not there yet.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+
+from instar.storage import etcd_wire as wire
+from instar.storage.etcd_client import RANGE, EtcdClient, HistoryGone
+from instar.storage.store import Write
+
+_STEPS_BACK = 16
+
+
+class Outcome(Enum):
+    DONE = "done"
+    LOST = "lost"
+    UNKNOWN = "unknown"
+
+
+async def resolve(client: EtcdClient, key: bytes, write: Write) -> tuple[Outcome, int]:
+    """With the revision of the write when it is done, of the key when it is lost."""
+    current = await _read(client, key)
+    if current is None or current.mod_revision == write.expected:
+        return Outcome.UNKNOWN, 0
+    try:
+        first = await _first_after(client, current, write.expected)
+    except HistoryGone:
+        return Outcome.UNKNOWN, 0
+    if first is None:
+        return Outcome.UNKNOWN, 0
+    if first.value != write.value:
+        return Outcome.LOST, current.mod_revision
+    if write.expected == 0:
+        return Outcome.DONE, first.mod_revision
+    return Outcome.UNKNOWN, 0
+
+
+async def _first_after(
+    client: EtcdClient, current: wire.KeyValue, expected: int
+) -> wire.KeyValue | None:
+    """The value that superseded ``expected``; None when that is too long ago, or a deletion."""
+    if expected == 0:
+        if current.create_revision == current.mod_revision:
+            return current
+        return await _read(client, current.key, current.create_revision)
+    for _ in range(_STEPS_BACK):
+        before = await _read(client, current.key, current.mod_revision - 1)
+        if before is None:
+            return None
+        if before.mod_revision == expected:
+            return current
+        current = before
+    return None
+
+
+async def _read(client: EtcdClient, key: bytes, revision: int = 0) -> wire.KeyValue | None:
+    request = wire.range_request(key, revision=revision)
+    answer = wire.read_range(await client.ask(RANGE, request))
+    return answer.kvs[0] if answer.kvs else None

@@ -1,0 +1,205 @@
+"""One subscription on etcd: a watch that survives its member, and knows how far it has come.
+
+An idle watch does not tell what revision it has seen. A reader that must be current says so
+(``expect``), and the watch is prodded: by a progress request where etcd answers it correctly,
+else by a write of our own, which the watch is sure to see.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+
+import grpc
+import grpc.aio
+
+from instar.storage import etcd_wire as wire
+from instar.storage.etcd_client import Endpoint, EtcdClient, WatchStream, explain
+from instar.storage.followers import Follower
+from instar.storage.store import Compacted, Event, StoreError, Unavailable
+
+_log = logging.getLogger(__name__)
+
+_STUCK = 2.0
+_PROGRESS_DELAY = 0.02
+_NUDGE_DELAY = 0.2
+_PROD_INTERVAL = 0.1
+
+Translate = Callable[[wire.WatchEvent], Event | None]
+
+
+class EtcdWatch:
+    def __init__(
+        self,
+        client: EtcdClient,
+        span: tuple[bytes, bytes],
+        translate: Translate,
+        follower: Follower,
+        nudge: Callable[[], Awaitable[None]],
+    ) -> None:
+        self._client, self._span, self._translate = client, span, translate
+        self._follower, self._nudge = follower, nudge
+        self._stream: WatchStream | None = None
+        self._endpoint: Endpoint | None = None
+        self._progress_works: bool | None = None
+        self._wanted = 0
+        self._prodding: asyncio.Task[None] | None = None
+        self._running = asyncio.get_running_loop().create_task(self._run())
+
+    def close(self) -> None:
+        self._follower.close()
+        self._stop()
+
+    def end(self, why: StoreError) -> None:
+        self._follower.end(why)
+        self._stop()
+
+    def expect(self, revision: int) -> None:
+        """Somebody waits for this revision: see that the watch gets there."""
+        self._wanted = max(self._wanted, revision)
+        if self._follower.reached < self._wanted and self._prodding is None:
+            self._prodding = asyncio.get_running_loop().create_task(self._prod())
+
+    @property
+    def done(self) -> bool:
+        return self._running.done()
+
+    async def stopped(self) -> None:
+        """Wait until the stream is given back."""
+        await asyncio.wait([self._running])
+
+    def _stop(self) -> None:
+        if self._prodding is not None:
+            self._prodding.cancel()
+        if self._stream is not None:
+            self._stream.cancel()  # the task then ends by itself, when gRPC is done with it
+        else:
+            self._running.cancel()
+
+    async def _run(self) -> None:
+        pause = 0.02
+        while not self._follower.closed:
+            reached = self._follower.reached
+            try:
+                await self._follow()
+            except StoreError as error:
+                _log.info("watch interrupted after revision %d: %s", reached, error)
+            if self._endpoint is not None:
+                self._client.leave(self._endpoint)
+            pause = 0.02 if self._follower.reached > reached else min(pause * 2, 1.0)
+            if not self._follower.closed:
+                await asyncio.sleep(pause)
+
+    async def _follow(self) -> None:
+        """Read one stream until it breaks.
+
+        It starts at what was seen last, which is then skipped: so etcd notices when just that
+        revision is compacted, where an older etcd may have lost a deletion.
+        """
+        endpoint, stream = await self._client.watch()
+        self._endpoint, self._stream, self._progress_works = endpoint, stream, None
+        parts: list[Event] = []
+        try:
+            await stream.write(wire.watch_request(*self._span, max(1, self._follower.reached)))
+            while not self._follower.closed and isinstance(data := await stream.read(), bytes):
+                answer = wire.read_watch(data)
+                if answer.cancelled:
+                    self._cancelled(answer)
+                    return
+                if not answer.created:
+                    self._take(answer, parts)
+        except grpc.aio.AioRpcError as error:
+            if error.code() is grpc.StatusCode.UNAUTHENTICATED:
+                self._client.forget_token()
+            raise explain(error, endpoint.address) from error
+        except asyncio.CancelledError:
+            if (task := asyncio.current_task()) and task.cancelling():
+                raise
+            raise StoreError(f"etcd {endpoint.address}: the stream was given up") from None
+        finally:
+            self._stream = None
+            stream.cancel()
+
+    def _take(self, answer: wire.WatchAnswer, parts: list[Event]) -> None:
+        """Hand on whole revisions; an answer without events tells how far the watch has come."""
+        parts += filter(None, map(self._translate, answer.events))
+        if answer.fragment:
+            return
+        # While a watch catches up, the header is ahead of the events: they count, not it.
+        last = answer.events[-1].kv.mod_revision if answer.events else answer.revision
+        events = parts.copy()
+        parts.clear()
+        self._follower.take(events, last)
+
+    def _cancelled(self, answer: wire.WatchAnswer) -> None:
+        if answer.compact_revision:
+            self._follower.end(Compacted(answer.compact_revision))
+        elif "permission denied" in answer.cancel_reason:
+            self._follower.end(StoreError(f"etcd: {answer.cancel_reason}"))
+        else:
+            self._client.forget_token()
+            raise StoreError(f"etcd: {answer.cancel_reason or 'the watch was cancelled'}")
+
+    async def _prod(self) -> None:
+        try:
+            loop = asyncio.get_running_loop()
+            started, nudged = loop.time(), 0
+            await asyncio.sleep(_PROGRESS_DELAY)
+            while self._follower.reached < self._wanted and not self._follower.closed:
+                waited = loop.time() - started
+                if waited > _STUCK:
+                    self._leave_silent_member()
+                    started = loop.time()
+                elif await self._ask_progress():
+                    pass
+                elif waited > _NUDGE_DELAY and nudged < self._wanted:
+                    nudged = self._wanted
+                    await self._nudge()
+                await asyncio.sleep(_PROD_INTERVAL)
+        except StoreError as error:
+            _log.info("the watch cannot be prodded: %s", error)
+        finally:
+            self._prodding = None
+
+    async def _ask_progress(self) -> bool:
+        """False where etcd would answer before it has sent the events."""
+        stream, endpoint = self._stream, self._endpoint
+        if stream is None or endpoint is None:
+            return False
+        if self._progress_works is None:
+            self._progress_works = reliable_progress(await self._client.version(endpoint))
+        if self._progress_works:
+            with suppress(grpc.aio.AioRpcError, grpc.aio.UsageError, asyncio.InvalidStateError):
+                await stream.write(wire.progress_request())
+        return self._progress_works
+
+    def _leave_silent_member(self) -> None:
+        """The member takes no part any more (stopped, cut off) though its connection stands."""
+        if self._stream is not None:
+            self._stream.cancel()
+
+
+def reliable_progress(version: tuple[int, ...]) -> bool:
+    """Before these releases a progress answer could overtake events it claims to cover."""
+    return version >= (3, 5, 13) or (3, 4, 31) <= version < (3, 5)
+
+
+async def compacted_revision(client: EtcdClient, key: bytes) -> int:
+    """etcd tells it only to a watch that asks for what is gone."""
+    endpoint, stream = await client.watch()
+    try:
+        async with asyncio.timeout(_STUCK):
+            await stream.write(wire.watch_request(key, b"", 1))
+            while isinstance(data := await stream.read(), bytes):
+                answer = wire.read_watch(data)
+                if answer.cancelled:
+                    return answer.compact_revision
+    except grpc.aio.AioRpcError as error:
+        raise Unavailable(str(explain(error, endpoint.address))) from error
+    except TimeoutError as error:
+        raise Unavailable(f"etcd {endpoint.address} does not answer") from error
+    finally:
+        stream.cancel()
+    raise Unavailable(f"etcd {endpoint.address} does not tell what it compacted")
