@@ -8,10 +8,11 @@ a webhook's.
 from __future__ import annotations
 
 import asyncio
-import copy
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
+
+import orjson
 
 from instar.api.crd import Crd
 from instar.conversion import contract
@@ -56,19 +57,20 @@ class InProcessConverter:
         attempt = Attempt(self._crd, api_version, objects, self.address)
         try:
             async with asyncio.timeout(self._timeout), self._gate:
+                owned = orjson.loads(orjson.dumps(objects))
                 answer = await asyncio.get_running_loop().run_in_executor(
-                    self._threads, self._function, copy.deepcopy(objects), api_version
+                    self._threads, self._function, owned, api_version
                 )
+                converted = list(answer)
         except TooManyRequests:
             raise
         except TimeoutError as error:
             problem = f"no answer within {go_duration(self._timeout)}"
-            raise self._failed(attempt, source, problem, timed_out=True) from error
+            raise self._failed(attempt, source, problem, FailureType.CALL) from error
         except Exception as error:
-            problem = f"{type(error).__name__}: {error}"
-            raise self._failed(attempt, source, problem) from error
+            raise self._failed(attempt, source, _told(error), FailureType.MALFORMED) from error
         try:
-            return contract.accept_all(objects, answer, api_version)
+            return contract.accept_all(objects, converted, api_version)
         except contract.Broken as broken:
             guilty = objects if broken.index < 0 else [objects[broken.index]]
             sentence = broken.sentence(contract.source_of(guilty[0]), batch=len(objects) > 1)
@@ -77,12 +79,18 @@ class InProcessConverter:
             ) from broken
 
     def _failed(
-        self, attempt: Attempt, source: object, problem: str, *, timed_out: bool = False
+        self, attempt: Attempt, source: object, problem: str, failure_type: FailureType
     ) -> ConversionFailed:
         return attempt.failed(
             f"conversion webhook for {source} failed: {problem}",
-            FailureType.CALL,
+            failure_type,
             problem,
-            advice="the converter given to the server raised this; mend it and restart",
-            timed_out=timed_out,
+            advice="the converter given to the server failed on this object; mend one of them",
+            timed_out=failure_type is FailureType.CALL,
         )
+
+
+def _told(error: Exception) -> str:
+    """Python's own errors say little without their type; an author's refusal speaks for itself."""
+    told, kind = str(error), type(error)
+    return told if told and kind.__module__ != "builtins" else f"{kind.__name__}: {told}"

@@ -67,7 +67,7 @@ def test_an_in_process_converter_replaces_the_webhook_and_is_measured() -> None:
     assert metrics.requests.value(("success", "")) == 1
 
 
-def test_an_in_process_converter_that_raises_is_a_failed_call() -> None:
+def test_an_in_process_converter_that_raises_is_told_as_a_refusing_webhook() -> None:
     def function(objects: list[Object], api_version: str) -> list[Object]:
         raise KeyError("spec")
 
@@ -77,7 +77,24 @@ def test_an_in_process_converter_that_raises_is_a_failed_call() -> None:
     assert caught.value.message == (
         "conversion webhook for example.com/v1, Kind=Widget failed: KeyError: 'spec'"
     )
+    assert caught.value.failure_type is FailureType.MALFORMED
     assert causes(caught.value)["Webhook"] == [f"in-process converter of {CRD}"]
+
+
+def test_a_refusal_with_an_exception_of_the_authors_own_is_told_in_its_words() -> None:
+    class Refused(Exception):
+        pass
+
+    def function(objects: list[Object], api_version: str) -> list[Object]:
+        raise Refused("size is too large for v2")
+
+    with pytest.raises(ConversionFailed, match=r"Widget failed: size is too large for v2$"):
+        in_process(function, [widget()])
+
+
+def test_an_in_process_converter_that_returns_nothing_is_a_failure_and_no_crash() -> None:
+    with pytest.raises(ConversionFailed, match="'NoneType' object is not iterable"):
+        in_process(lambda objects, api_version: None, [widget()])
 
 
 def test_an_in_process_converter_is_held_to_the_contract() -> None:
