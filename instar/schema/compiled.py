@@ -32,7 +32,9 @@ class Compiled:
         self._skeleton = None if preserve_unknown else skeleton(root)
         self._drop_nulls: Step | None = None if preserve_unknown else compile_null_dropper(root)
         self._defaulter = compile_defaulter(root)
-        self._validator: Validator | None = compile_validator(root) if declared else None
+        self._validator: Validator | None = (
+            compile_validator(root, resource=True) if declared else None
+        )
         status = root.properties.get("status")
         self._status = None if status is None else compile_validator(status)
         inner = below_root(root)

@@ -41,16 +41,16 @@ def _null_dropper(node: Structural) -> Step:
                     if type(item) is dict or type(item) is list:
                         items(item)
             return
-        nulls: list[str] | None = None
+        nulls: list[str] = []
         for name, item in value.items():
             if item is None:
                 if name in droppable or (drops_other and name not in known):
-                    nulls = [name] if nulls is None else [*nulls, name]
+                    nulls.append(name)
             elif type(item) is dict or type(item) is list:
                 deeper = known.get(name, other)
                 if deeper is not None:
                     deeper(item)
-        for name in nulls or ():
+        for name in nulls:
             del value[name]
 
     return drop

@@ -15,11 +15,12 @@ _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*", re.ASCII)
 _BAD_ESCAPE = re.compile(r"%(?![0-9A-Fa-f]{2})", re.ASCII)
 _HOST_BYTES = re.compile(r"[^\x00-\x20\x7f\"\\^`{|}]*")
 _PORT = re.compile(r":\d*", re.ASCII)
-_ATOM = r"[A-Za-z0-9!#$%&'*+\-/=?^_`{|}~\u0080-\U0010ffff]+"
+_ATOM_CHARS = r"A-Za-z0-9!#$%&'*+\-/=?^_`{|}~\u0080-\U0010ffff"
+_ATOM = f"[{_ATOM_CHARS}]+"
 _DOT_ATOM = rf"{_ATOM}(?:\.{_ATOM})*"
 _QUOTED = r'"(?:[^"\\\x00-\x08\x0a-\x1f\x7f]|\\[\x20-\x7e\t])*"'
 _ADDRESS = re.compile(rf"(?:{_DOT_ATOM}|{_QUOTED})@(?:{_DOT_ATOM}|\[[^\[\]\\\x00-\x20]+\])")
-_DISPLAY_NAME = re.compile(rf"(?:(?:{_ATOM}|{_QUOTED}|\.)[ \t]*)*")
+_DISPLAY_NAME = re.compile(rf"(?:[{_ATOM_CHARS}. \t]|{_QUOTED})*")
 
 
 def is_ipv4(text: str) -> bool:

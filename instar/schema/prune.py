@@ -90,33 +90,32 @@ def _closure(
             return _each(value, items)
         if type(value) is not dict:
             return None
-        dropped: list[str] | None = None
-        unknown: list[str] | None = None
+        dropped: list[str] = []
+        unknown: list[str] = []
         for name, item in value.items():
             deeper = find(name, additional)
             if name in meta:
                 continue
             if deeper is None:
                 if not keep_unknown:
-                    unknown = [name] if unknown is None else [*unknown, name]
+                    unknown.append(name)
             elif type(item) is dict or type(item) is list:
                 below = deeper(item)
                 if below is not None:
-                    dropped = [*(dropped or ()), *(f".{name}{path}" for path in below)]
-        if unknown is None:
-            return dropped
+                    dropped.extend(f".{name}{path}" for path in below)
         for name in unknown:
             del value[name]
-        return [*(dropped or ()), *(f".{name}" for name in unknown)]
+            dropped.append(f".{name}")
+        return dropped or None
 
     return prune
 
 
 def _each(values: list[Any], items: Pruner) -> list[str] | None:
-    dropped: list[str] | None = None
+    dropped: list[str] = []
     for position, item in enumerate(values):
         if type(item) is dict or type(item) is list:
             below = items(item)
             if below is not None:
-                dropped = [*(dropped or ()), *(f"[{position}]{path}" for path in below)]
-    return dropped
+                dropped.extend(f"[{position}]{path}" for path in below)
+    return dropped or None

@@ -47,8 +47,10 @@ def unchanged(node: Structural, new: Any, old: Any) -> bool:
         if len(new) != len(old):
             return False
         items = node.items
-        if items is None:
-            return same_json(new, old)
+        # Literally equal lists are unchanged even where items lack the keys to be paired by.
+        literally = same_json(new, old)
+        if literally or items is None:
+            return literally
         partners = item_partners(node, new, old) if node.list_type == "map" else old
         return all(
             partner is not ABSENT and unchanged(items, item, partner)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from math import trunc
 from typing import Any
 
 from instar.fields import FieldError, go_quote, invalid, not_supported, too_long, type_invalid
@@ -95,7 +96,7 @@ def _is_entry(value: Any, entry: Any) -> bool:
     if entry is None or value is None:
         return False
     if type(value) in (int, float) and type(entry) in (int, float):
-        return bool((int(value) if type(entry) is int else float(value)) == entry)
+        return bool((trunc(value) if type(entry) is int else float(value)) == entry)
     return same_json(value, entry)
 
 

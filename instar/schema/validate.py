@@ -17,20 +17,23 @@ from instar.schema.containers import array_checks, object_checks
 from instar.schema.formats import is_supported, string_format
 from instar.schema.node import Check, Node
 from instar.schema.numbers import compile_numbers
+from instar.schema.ratchet import unchanged
 from instar.schema.scalars import enum_checks, format_check, string_checks, type_checks
 from instar.schema.structural import Structural
 from instar.schema.values import ABSENT
 
+_IDENTITY = frozenset({"apiVersion", "kind"})
 _KINDS: tuple[type, ...] = (str, int, float, bool, list, dict)
 
 
 class Validator:
     """One schema, ready to judge values."""
 
-    __slots__ = ("_root",)
+    __slots__ = ("_resource", "_root")
 
-    def __init__(self, root: Node) -> None:
+    def __init__(self, root: Node, *, resource: bool) -> None:
         self._root = root
+        self._resource = resource
 
     def validate(self, value: Any, old: Any = ABSENT, *, path: str = "") -> list[FieldError]:
         """What is wrong with ``value``; an unchanged part of ``old`` is forgiven.
@@ -41,13 +44,23 @@ class Validator:
         found: list[FieldError] = []
         self._root.run(value, ABSENT, "", found)
         if found and old is not ABSENT:
-            found = []
-            self._root.run(value, old, "", found)
+            found = self._ratcheted(value, old)
         return _placed(found, path) if found else found
 
+    def _ratcheted(self, value: Any, old: Any) -> list[FieldError]:
+        if unchanged(self._root.schema, value, old):
+            return []
+        if self._resource and type(old) is dict:
+            # The identity of an object is judged anew on every write.
+            old = {name: item for name, item in old.items() if name not in _IDENTITY}
+        found: list[FieldError] = []
+        self._root.run(value, old, "", found)
+        return found
 
-def compile_validator(root: Structural) -> Validator:
-    return Validator(compile_node(root))
+
+def compile_validator(root: Structural, *, resource: bool = False) -> Validator:
+    """``resource``: values are whole objects, whose apiVersion and kind are never forgiven."""
+    return Validator(compile_node(root), resource=resource)
 
 
 def compile_node(schema: Structural) -> Node:

@@ -85,3 +85,20 @@ def test_dashes_in_names_do_not_count() -> None:
     assert string_format("datetime") is string_format("date-time")
     assert is_supported("int32")
     assert not is_supported("int64x")
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("duration", "1" * 200_000 + "x"),
+        ("email", "a" * 200_000 + "<"),
+        ("email", "a " * 100_000 + "<x>"),
+        ("uri", "a" * 200_000),
+        ("hostname", "a-" * 100_000),
+        ("k8s-long-name", "a." * 100_000),
+    ],
+)
+def test_hostile_texts_are_refused_in_linear_time(name: str, text: str) -> None:
+    accepts = string_format(name)
+    assert accepts is not None
+    assert not accepts(text)

@@ -87,3 +87,12 @@ def test_a_create_is_not_forgiven() -> None:
     root = {"type": "object", "properties": {"f": SHORT}}
 
     assert compile_schema(root).validate({"f": "long"})
+
+
+def test_the_identity_of_an_object_is_never_forgiven() -> None:
+    root = {"type": "object", "properties": {"kind": SHORT, "f": {"type": "string"}}}
+    compiled = compile_schema(root)
+
+    found = compiled.validate({"kind": "Long", "f": "1"}, {"kind": "Long", "f": "2"})
+
+    assert [error.field for error in found] == ["kind"]

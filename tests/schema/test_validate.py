@@ -293,3 +293,13 @@ def test_a_repeated_error_is_said_once() -> None:
 
 def test_a_schemaless_version_validates_nothing() -> None:
     assert compile_schema(None).validate({"spec": 1}) == []
+
+
+def test_a_bound_that_is_no_integer_is_itself_an_error_on_an_integer() -> None:
+    schema = {"type": "integer", "maximum": 2.5}
+
+    assert said(schema, 3) == [
+        '<nil>: Invalid value: "": Maximum boundary value must be of type integer '
+        "(default format) in f",
+        "f: Invalid value: 3: f in body should be less than or equal to 2.5",
+    ]
