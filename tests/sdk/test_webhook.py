@@ -277,14 +277,16 @@ async def test_a_request_in_flight_finishes_while_stopping() -> None:
         yield body[10:]
 
     app = ConversionApp(_widget())
-    async with _served(app) as (port, stop), aiohttp.ClientSession() as session:
+    async with _served(app, drain=0.2) as (port, stop), aiohttp.ClientSession() as session:
         url = f"http://127.0.0.1:{port}/"
         request = asyncio.create_task(_fetch(session, "POST", url, data=slow_body(), headers=JSON))
-        while "in_flight 1.0" not in (await _fetch(session, "GET", f"{url}metrics"))[1]:
-            await asyncio.sleep(0)
+        metrics = ""
+        while "in_flight 1.0" not in metrics:
+            _, metrics = await _fetch(session, "GET", f"{url}metrics")
         stop.set()
-        while not app.draining:
-            await asyncio.sleep(0)
+        async with asyncio.timeout(5):
+            while (await _fetch(session, "GET", f"{url}readyz"))[0] == 200:
+                pass
         released.set()
         _, text = await request
 
