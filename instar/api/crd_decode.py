@@ -77,7 +77,10 @@ def decode(obj: Any, version: str) -> Decoded:
     shape = crd_type(version)
     if not isinstance(obj, dict):
         raise place.mismatch(_json_kind(obj), shape.go)
-    return Decoded(_struct(obj, shape, place), place.unknown or [])
+    try:
+        return Decoded(_struct(obj, shape, place), place.unknown or [])
+    except RecursionError:
+        raise CrdDecodeError("exceeded max depth") from None
 
 
 def _value(value: Any, type: Type, place: _Place) -> Any:

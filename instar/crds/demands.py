@@ -179,7 +179,7 @@ def _has_default(schema: Schema) -> bool:
 
 
 def _has_extension(schema: Schema) -> bool:
-    return any(node.get(name) for node in nodes(schema) for name in _STRUCTURAL_ONLY)
+    return any(name in node for node in nodes(schema) for name in _STRUCTURAL_ONLY)
 
 
 def _has_unknown_type(schema: Schema) -> bool:

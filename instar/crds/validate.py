@@ -148,16 +148,17 @@ def _each_version(
         errors += subresource_errors(item.get("subresources"), child(at, "subresources"))
         columns = item.get("additionalPrinterColumns")
         errors += column_errors(columns, child(at, "additionalPrinterColumns"))
-        errors += _version_selectable(spec, item, at, demands)
+        errors += _version_selectable(item, at, demands)
     return errors
 
 
-def _version_selectable(spec: Json, item: Json, at: str, demands: Demands) -> list[FieldError]:
+def _version_selectable(item: Json, at: str, demands: Demands) -> list[FieldError]:
+    """Upstream looks for the schema in the same place only: a shared one does not count."""
     fields, name = item.get("selectableFields"), item.get("name", "")
     if not fields:
         return []
     path = child(at, "selectableFields")
-    schema = (effective(spec, name, "schema") or {}).get("openAPIV3Schema")
+    schema = (item.get("schema") or {}).get("openAPIV3Schema")
     if schema is None:
         text = "may only be set when `version.schema.openAPIV3Schema` is not included"
         return [invalid(path, "", text)]

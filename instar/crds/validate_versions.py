@@ -61,7 +61,7 @@ def exclusion_errors(spec: Json, path: str) -> list[FieldError]:
     versions = spec.get("versions") or []
     errors: list[FieldError] = []
     for field, (top, plural, _) in _SHARED.items():
-        if spec.get(top) and any(item.get(field) is not None for item in versions):
+        if spec.get(top) is not None and any(item.get(field) is not None for item in versions):
             text = f"top-level and per-version {plural} are mutually exclusive"
             errors.append(forbidden(child(path, top), text))
     for field, (_, plural, instead) in _SHARED.items():

@@ -1,0 +1,88 @@
+"""Real CRDs, as three projects released them, are read, kept and accepted."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from instar.api.crd_codec import decode, from_internal, same, to_internal
+from instar.crds.defaults import with_defaults
+from instar.crds.lifecycle import settle
+from tests.crds.make import NOW, Json, corpus, created, internal, problems, update_problems, written
+
+MISNAMED = 'spec.version: Invalid value: "v1": must match the first version in spec.versions'
+
+
+@pytest.fixture(scope="module")
+def releases() -> list[tuple[Path, Json]]:
+    return list(corpus())
+
+
+def is_misnamed(obj: Json) -> bool:
+    """Six files of cert-manager v1.1.0 name a ``version`` that is not the first of the list."""
+    spec = obj["spec"]
+    return "version" in spec and spec["version"] != spec["versions"][0]["name"]
+
+
+def test_every_real_crd_is_accepted(releases: list[tuple[Path, Json]]) -> None:
+    refused = {path: found for path, obj in releases if (found := problems(obj))}
+    misnamed = {path for path, obj in releases if is_misnamed(obj)}
+    assert len(misnamed) == 6
+    assert refused == {path: [MISNAMED] for path in misnamed}
+    for path, obj in releases:
+        if path in misnamed:
+            spec = {name: value for name, value in obj["spec"].items() if name != "version"}
+            assert problems({**obj, "spec": spec}) == []
+
+
+def test_real_crds_hold_no_unknown_field(releases: list[tuple[Path, Json]]) -> None:
+    for _, obj in releases:
+        assert decode(obj, obj["apiVersion"].rpartition("/")[2]).unknown == []
+
+
+def test_real_crds_survive_the_round_trip(releases: list[tuple[Path, Json]]) -> None:
+    for path, obj in releases:
+        if is_misnamed(obj):
+            continue
+        form = internal(obj)
+        assert same(internal(from_internal(form, "v1")), form), path
+        assert same(internal(from_internal(form, "v1beta1")), form), path
+        if obj["apiVersion"].endswith("/v1"):
+            before = with_defaults(decode(obj, "v1").obj)
+            assert same(from_internal(to_internal(before), "v1"), before), path
+
+
+def test_real_crds_are_established_when_alone(releases: list[tuple[Path, Json]]) -> None:
+    for path, obj in releases:
+        last = settle(written(obj), [], NOW)[-1]
+        states = {c["type"]: c["status"] for c in last["conditions"]}
+        assert states["Established"] == "True", path
+
+
+def _age(path: Path) -> tuple[int, ...]:
+    return tuple(int(part) for part in re.findall(r"\d+", path.parent.name))
+
+
+def test_neighbouring_releases_update_unless_a_stored_version_vanished(
+    releases: list[tuple[Path, Json]],
+) -> None:
+    history: dict[str, list[tuple[Path, Json]]] = defaultdict(list)
+    for path, obj in releases:
+        if obj["apiVersion"].endswith("/v1"):
+            history[obj["metadata"]["name"]].append((path, obj))
+    pairs = 0
+    for line in history.values():
+        line.sort(key=lambda entry: _age(entry[0]))
+        for (_, old), (path, new) in pairwise(line):
+            pairs += 1
+            (stored,) = created(old)["status"]["storedVersions"]
+            found = update_problems(new, old, established=True)
+            if any(item["name"] == stored for item in new["spec"]["versions"]):
+                assert found == [], path
+            else:
+                assert [text.partition(":")[0] for text in found] == ["status.storedVersions[0]"]
+    assert pairs > 80
