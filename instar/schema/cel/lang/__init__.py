@@ -1,0 +1,1 @@
+"""The CEL language itself: text, types, values, evaluation. Knows no Kubernetes and no schema."""

@@ -1,0 +1,83 @@
+"""Durations and timestamps as text, the way Go reads and writes them."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime, timedelta
+from fractions import Fraction
+
+SECOND = 1_000_000_000
+_UNITS = {
+    "ns": 1, "us": 1_000, "µs": 1_000, "μs": 1_000, "ms": 1_000_000,
+    "s": SECOND, "m": 60 * SECOND, "h": 3600 * SECOND,
+}  # fmt: skip
+_PART = re.compile(r"([0-9]+(?:\.[0-9]*)?|\.[0-9]+)(ns|us|µs|μs|ms|s|m|h)")
+_RFC3339 = re.compile(
+    r"(\d{4})-(\d\d)-(\d\d)T(\d\d):(\d\d):(\d\d)(?:[.,](\d+))?(Z|[+-]\d\d:\d\d)", re.ASCII
+)
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_DURATION_LIMIT = 1 << 63
+
+
+def parse_duration(text: str) -> int | None:
+    """Nanoseconds of ``1h2m3.5s``; None when it is not one."""
+    body = text[1:] if text[:1] in ("-", "+") else text
+    if body == "0":
+        return 0
+    total = Fraction(0)
+    at = 0
+    while at < len(body):
+        match = _PART.match(body, at)
+        if match is None:
+            return None
+        number = match.group(1).rstrip(".") if match.group(1) != "." else ""
+        total += Fraction(number) * _UNITS[match.group(2)]
+        at = match.end()
+    nanos = int(total)
+    if not body or nanos >= _DURATION_LIMIT:
+        return None
+    return -nanos if text.startswith("-") else nanos
+
+
+def parse_timestamp(text: str) -> int | None:
+    """Nanoseconds since 1970 of an RFC 3339 time; None when it is not one."""
+    match = _RFC3339.fullmatch(text)
+    if match is None:
+        return None
+    year, month, day, hour, minute, second = (int(part) for part in match.groups()[:6])
+    try:
+        moment = datetime(year, month, day, hour, minute, second, tzinfo=UTC)
+        shift = _offset(match.group(8))
+    except (ValueError, OverflowError):
+        return None
+    since = moment - _EPOCH
+    seconds = since.days * 86400 + since.seconds - shift
+    return seconds * SECOND + int((match.group(7) or "").ljust(9, "0")[:9])
+
+
+def _offset(zone: str) -> int:
+    if zone == "Z":
+        return 0
+    hours, minutes = int(zone[1:3]), int(zone[4:6])
+    if hours > 23 or minutes > 59:
+        raise ValueError(zone)
+    return (-1 if zone[0] == "-" else 1) * (hours * 3600 + minutes * 60)
+
+
+def format_duration(nanos: int) -> str:
+    """Seconds with as many decimals as needed, as CEL's ``string(duration)``."""
+    sign = "-" if nanos < 0 else ""
+    whole, rest = divmod(abs(nanos), SECOND)
+    fraction = f".{rest:09d}".rstrip("0") if rest else ""
+    return f"{sign}{whole}{fraction}s"
+
+
+def format_timestamp(nanos: int) -> str:
+    seconds, rest = divmod(nanos, SECOND)
+    moment = _EPOCH + timedelta(seconds=seconds)
+    fraction = f".{rest:09d}".rstrip("0") if rest else ""
+    return f"{moment.strftime('%Y').zfill(4)}{moment.strftime('-%m-%dT%H:%M:%S')}{fraction}Z"
+
+
+def to_datetime(nanos: int) -> datetime:
+    return _EPOCH + timedelta(seconds=nanos // SECOND)
