@@ -19,6 +19,7 @@ from instar.crds.validate_conversion import KNOWN_REVIEWS
 from instar.crds.validate_lists import key_errors, set_item_errors
 from instar.crds.validate_node import EMBEDDED, TYPES
 from instar.crds.validate_rules import VALIDATIONS
+from instar.crds.validate_selectable import MOST
 from instar.schema.defaults_check import default_errors
 from instar.schema.parse import structural_errors
 
@@ -132,7 +133,7 @@ class Demands:
         else:
             new = effective(self._spec, version, "selectableFields")
             old = effective(old_spec, version, "selectableFields")
-        return not (old and len(old) > 8 and same(new, old))
+        return not (old and len(old) > MOST and same(new, old))
 
     def _past(self, flaw: Callable[[Schema], bool]) -> bool:
         """Whether any schema of the old object has the flaw."""
