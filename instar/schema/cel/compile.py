@@ -127,7 +127,7 @@ def _compile(source: str, key: TypeKey, optional: bool) -> Compiled:
         type=checked.type,
         uses_old="oldSelf" in checked.variables,
         cost=estimate(checked, {"self": shape, "oldSelf": shape}),
-        runner=prepare(checked),
+        runner=prepare(checked, ("self", "oldSelf")),
     )
 
 

@@ -10,29 +10,25 @@ checker and interpreter are our own (``lang/``); the C++ engine is the oracle of
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
-from instar.schema.cel.lang.ast import Node
 from instar.schema.cel.lang.checker import Checked, check
-from instar.schema.cel.lang.interpreter import Runnable, compile_tree
+from instar.schema.cel.lang.interpreter import compile_tree
 from instar.schema.cel.lang.issues import BadExpression
 from instar.schema.cel.lang.parser import parse
 from instar.schema.cel.lang.types import Type
 from instar.schema.cel.library import KUBERNETES
 
-__all__ = ["BadExpression", "Checked", "Expression", "Runner", "analyse", "prepare"]
+__all__ = ["BadExpression", "Checked", "Runner", "analyse", "prepare"]
 
 
 class Runner(Protocol):
     """An expression ready to run."""
 
-    def run(self, values: dict[str, Any], limit: float, deadline: float) -> tuple[Any, float]:
+    def run(self, values: Sequence[Any], limit: float, deadline: float) -> tuple[Any, float]:
         """Result and cost; raises CelError, or CostExceeded beyond ``limit`` or ``deadline``."""
         ...
-
-
-Expression = Node
 
 
 def analyse(source: str, variables: Mapping[str, Type]) -> Checked:
@@ -40,5 +36,6 @@ def analyse(source: str, variables: Mapping[str, Type]) -> Checked:
     return check(source, parse(source), variables, KUBERNETES)
 
 
-def prepare(checked: Checked) -> Runnable:
-    return compile_tree(checked)
+def prepare(checked: Checked, variables: Sequence[str]) -> Runner:
+    """``variables`` fixes the order in which ``run`` takes their values."""
+    return compile_tree(checked, variables)

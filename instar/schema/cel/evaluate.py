@@ -141,7 +141,7 @@ class _Run:
                 self._note(broken(node, path, f"{error} evaluating rule: {label(rule.rule)}"))
             return
         for rule in node.rules:
-            self._rule(node, rule, path, new, {"self": value, "oldSelf": before}, anchor)
+            self._rule(node, rule, path, new, (value, before), anchor)
 
     def _rule(
         self,
@@ -149,16 +149,15 @@ class _Run:
         rule: CompiledRule,
         path: str,
         raw: Any,
-        values: dict[str, Any],
+        values: tuple[Any, Any],
         anchor: _Anchor | None,
     ) -> None:
         condition = rule.condition
         if condition.uses_old:
+            value, before = values
             if rule.rule.optional_old_self:
-                held = values["oldSelf"]
-                old = NONE if held is ABSENT else OptionalValue(True, held)
-                values = {**values, "oldSelf": old}
-            elif values["oldSelf"] is ABSENT:
+                values = value, NONE if before is ABSENT else OptionalValue(True, before)
+            elif before is ABSENT:
                 return
         if condition.runner is None:
             self._note(broken(node, path, f"rule compile error: {condition.error}"))
@@ -184,7 +183,7 @@ class _Run:
         rule: CompiledRule,
         path: str,
         raw: Any,
-        values: dict[str, Any],
+        values: tuple[Any, Any],
         anchor: _Anchor | None,
     ) -> None:
         text = self._dynamic_message(node, rule, path, values) or message_of(rule.rule)
@@ -195,13 +194,13 @@ class _Run:
             self.errors.append(error)
 
     def _dynamic_message(
-        self, node: RuleNode, rule: CompiledRule, path: str, values: dict[str, Any]
+        self, node: RuleNode, rule: CompiledRule, path: str, values: tuple[Any, Any]
     ) -> str | None:
         """What messageExpression says; None falls back to the static message."""
         compiled = rule.message
         if compiled is None or compiled.runner is None:
             return None
-        if compiled.uses_old and values["oldSelf"] is ABSENT:
+        if compiled.uses_old and values[1] is ABSENT:
             return None
         try:
             text, cost = compiled.runner.run(values, CALL_LIMIT, self._budget.deadline)

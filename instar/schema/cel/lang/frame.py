@@ -21,12 +21,10 @@ CHECK_EVERY = 20_000
 """Cost units between two looks at the clock: some milliseconds."""
 
 
-def new_frame(slots: int, limit: float, deadline: float) -> Frame:
+def blank_frame(slots: int, cost: float) -> Frame:
+    """The frame every run of an expression starts from a copy of."""
     frame: Frame = [None] * (FIRST_VARIABLE + slots)
-    frame[SPENT] = 0
-    frame[LIMIT] = limit
-    frame[DEADLINE] = deadline
-    frame[NEXT_CHECK] = min(limit, CHECK_EVERY)
+    frame[SPENT] = cost
     return frame
 
 

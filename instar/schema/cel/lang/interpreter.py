@@ -6,6 +6,7 @@ depend on data. Branches charge their own part only when taken.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,9 +25,19 @@ from instar.schema.cel.lang.ast import (
 )
 from instar.schema.cel.lang.checker import Checked
 from instar.schema.cel.lang.dispatch import certain, choose
-from instar.schema.cel.lang.frame import FIRST_VARIABLE, LIMIT, SPENT, Step, new_frame
+from instar.schema.cel.lang.frame import (
+    CHECK_EVERY,
+    DEADLINE,
+    FIRST_VARIABLE,
+    LIMIT,
+    NEXT_CHECK,
+    SPENT,
+    Frame,
+    Step,
+    blank_frame,
+)
 from instar.schema.cel.lang.functions import Overload
-from instar.schema.cel.lang.types import Kind, Type
+from instar.schema.cel.lang.types import BYTES, STRING, Kind, Type
 from instar.schema.cel.lang.values import CostExceeded, TypeValue
 
 LIST_COST, MAP_COST = 10, 30
@@ -36,34 +47,34 @@ Compiled = tuple[Step, float]
 @dataclass(frozen=True, slots=True)
 class Runnable:
     step: Step
-    cost: float
-    slots: int
-    variables: dict[str, int]
+    blank: Frame
+    variables_end: int
 
-    def run(self, values: dict[str, Any], limit: float, deadline: float) -> tuple[Any, float]:
-        """The result and what it cost. Raises CelError or CostExceeded."""
-        frame = new_frame(self.slots, limit, deadline)
-        for name, slot in self.variables.items():
-            frame[slot] = values[name]
-        frame[SPENT] = self.cost
+    def run(self, values: Sequence[Any], limit: float, deadline: float) -> tuple[Any, float]:
+        """Result and cost; ``values`` in the order the variables were declared."""
+        frame = self.blank.copy()
+        frame[FIRST_VARIABLE : self.variables_end] = values
+        frame[NEXT_CHECK] = CHECK_EVERY if limit > CHECK_EVERY else limit
+        frame[LIMIT] = limit
+        frame[DEADLINE] = deadline
         result = self.step(frame)
-        if frame[SPENT] > frame[LIMIT]:
+        cost = frame[SPENT]
+        if cost > limit:
             raise CostExceeded
-        return result, frame[SPENT]
+        return result, cost
 
 
-def compile_tree(checked: Checked) -> Runnable:
-    builder = _Builder(checked)
+def compile_tree(checked: Checked, variables: Sequence[str]) -> Runnable:
+    builder = _Builder(checked, variables)
     step, cost = builder.build(checked.tree)
-    return Runnable(step, cost, builder.slots, builder.globals)
+    return Runnable(step, blank_frame(builder.slots, cost), FIRST_VARIABLE + len(variables))
 
 
 class _Builder:
-    def __init__(self, checked: Checked) -> None:
+    def __init__(self, checked: Checked, variables: Sequence[str]) -> None:
         self._checked = checked
-        self._scopes: list[dict[str, int]] = []
         self.slots = 0
-        self.globals: dict[str, int] = {}
+        self._scopes = [{name: self._new_slot() for name in variables}]
 
     def build(self, node: Node) -> Compiled:
         named = self._checked.type_names.get(id(node))
@@ -93,12 +104,7 @@ class _Builder:
         return self._checked.types[id(node)]
 
     def _slot(self, name: str) -> int:
-        for scope in reversed(self._scopes):
-            if name in scope:
-                return scope[name]
-        if name not in self.globals:
-            self.globals[name] = self._new_slot()
-        return self.globals[name]
+        return next(scope[name] for scope in reversed(self._scopes) if name in scope)
 
     def _new_slot(self) -> int:
         self.slots += 1
@@ -128,12 +134,17 @@ class _Builder:
         if len(candidates) == 1 and certain(
             candidates[0].params, [self._type(each) for each in operands]
         ):
-            return self._direct(candidates[0], arguments, cost)
+            texts = all(self._type(each) in (STRING, BYTES) for each in operands)
+            return self._direct(candidates[0], arguments, cost, texts)
         return steps.dispatched(choose(candidates), arguments), cost
 
-    def _direct(self, overload: Overload, arguments: list[Step], cost: float) -> Compiled:
+    def _direct(
+        self, overload: Overload, arguments: list[Step], cost: float, texts: bool
+    ) -> Compiled:
         if overload.work is None:
             return steps.call(overload.impl, arguments), cost + 1
+        if texts and len(arguments) == 2:
+            return steps.metered_texts(overload.impl, overload.work, *arguments), cost
         return steps.metered_call(overload, arguments), cost
 
     def _logical(self, node: Call) -> Compiled:

@@ -8,7 +8,7 @@ from typing import Any
 from instar.schema.cel.lang.declared import Field
 from instar.schema.cel.lang.equality import contains, equal, index
 from instar.schema.cel.lang.frame import NEXT_CHECK, SPENT, Frame, Step, checkpoint
-from instar.schema.cel.lang.functions import Overload
+from instar.schema.cel.lang.functions import Overload, Work
 from instar.schema.cel.lang.values import (
     NONE,
     CelError,
@@ -126,7 +126,7 @@ def indexed(container: Step, key: Step) -> Step:
 def logical(left: Step, right: Step, right_cost: float, decisive: bool) -> Step:
     """``&&`` (decided by False) and ``||`` (decided by True); a decisive side absorbs an error."""
 
-    def run(frame: Frame) -> bool:
+    def run(frame: Frame) -> Any:
         try:
             value = left(frame)
             if value is decisive:
@@ -140,10 +140,8 @@ def logical(left: Step, right: Step, right_cost: float, decisive: bool) -> Step:
             raise error from None
         frame[SPENT] += right_cost
         value = right(frame)
-        if value is decisive:
-            return decisive
-        if type(value) is bool:
-            return not decisive
+        if value is True or value is False:
+            return value
         raise NoSuchOverload
 
     return run
@@ -221,6 +219,19 @@ def call(impl: Callable[..., Any], arguments: Sequence[Step]) -> Step:
         case (one, two):
             return lambda frame: impl(one(frame), two(frame))
     return lambda frame: impl(*[argument(frame) for argument in arguments])
+
+
+def metered_texts(impl: Callable[..., Any], work: Work, one: Step, two: Step) -> Step:
+    """The common case of ``metered_call``: two strings, whose size is their length."""
+
+    def run(frame: Frame) -> Any:
+        left, right = one(frame), two(frame)
+        frame[SPENT] += work(len(left), len(right))
+        if frame[SPENT] > frame[NEXT_CHECK]:
+            checkpoint(frame)
+        return impl(left, right)
+
+    return run
 
 
 def metered_call(overload: Overload, arguments: Sequence[Step]) -> Step:

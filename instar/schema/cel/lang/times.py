@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, datetime, timedelta
-from fractions import Fraction
 
 SECOND = 1_000_000_000
 _UNITS = {
     "ns": 1, "us": 1_000, "µs": 1_000, "μs": 1_000, "ms": 1_000_000,
     "s": SECOND, "m": 60 * SECOND, "h": 3600 * SECOND,
 }  # fmt: skip
-_PART = re.compile(r"([0-9]+(?:\.[0-9]*)?|\.[0-9]+)(ns|us|µs|μs|ms|s|m|h)")
+_PART = re.compile(r"(?=\.?[0-9])([0-9]*)(?:\.([0-9]*))?(ns|us|µs|μs|ms|s|m|h)")
 _RFC3339 = re.compile(
     r"(\d{4})-(\d\d)-(\d\d)T(\d\d):(\d\d):(\d\d)(?:[.,](\d+))?(Z|[+-]\d\d:\d\d)", re.ASCII
 )
@@ -24,16 +23,16 @@ def parse_duration(text: str) -> int | None:
     body = text[1:] if text[:1] in ("-", "+") else text
     if body == "0":
         return 0
-    total = Fraction(0)
-    at = 0
+    nanos = at = 0
     while at < len(body):
         match = _PART.match(body, at)
         if match is None:
             return None
-        number = match.group(1).rstrip(".") if match.group(1) != "." else ""
-        total += Fraction(number) * _UNITS[match.group(2)]
+        whole, fraction, unit = match.groups(default="")
+        nanos += int(whole or "0") * _UNITS[unit]
+        if fraction:
+            nanos += int(fraction) * _UNITS[unit] // 10 ** len(fraction)
         at = match.end()
-    nanos = int(total)
     if not body or nanos >= _DURATION_LIMIT:
         return None
     return -nanos if text.startswith("-") else nanos

@@ -129,6 +129,10 @@ def _is_base64(value: str) -> bool:
     return True
 
 
+def _is_uuid(value: str) -> bool:
+    return _UUID.fullmatch(value) is not None
+
+
 def _is_date(value: str) -> bool:
     try:
         return len(value) == 10 and date.fromisoformat(value) is not None
@@ -146,7 +150,7 @@ _CHECKS: dict[str, Check] = {
     "dns1035LabelPrefix": _prefix(_dns1035_label),
     "labelValue": _label_value,
     "uri": _uri,
-    "uuid": _fails(lambda text: _UUID.fullmatch(text) is not None, "does not match the UUID format"),
+    "uuid": _fails(_is_uuid, "does not match the UUID format"),
     "byte": _fails(_is_base64, "invalid base64"),
     "date": _fails(_is_date, "invalid date"),
     "datetime": _fails(lambda value: parse_timestamp(value) is not None, "invalid datetime"),
