@@ -50,6 +50,8 @@ def decode(managed_fields: Iterable[Mapping[str, Any]] | None) -> Managers:
     """The table of managers, or ``BadManagedFields``."""
     out: Managers = {}
     for position, raw in enumerate(managed_fields or ()):
+        if not isinstance(raw, Mapping):
+            raise BadManagedFields(f"managed fields entry {position} is not an object")
         operation, api_version = raw.get("operation"), raw.get("apiVersion")
         if operation not in (APPLY, UPDATE):
             raise BadManagedFields("operation must be `Apply` or `Update`")
@@ -76,8 +78,10 @@ def _check_type(fields_type: Any, position: int) -> None:
         )
 
 
-def _seconds(time: str | None) -> str | None:
+def _seconds(time: Any) -> str | None:
     """UTC with whole seconds, so that text order is time order."""
+    if time is not None and not isinstance(time, str):
+        raise BadManagedFields("time is not a string")
     if not time or (len(time) == 20 and time.endswith("Z")):
         return time or None
     try:

@@ -5,7 +5,14 @@ from __future__ import annotations
 import copy
 from typing import Any
 
-from instar.apply.entries import decode, manager_from_user_agent, only_times_differ
+import pytest
+
+from instar.apply.entries import (
+    BadManagedFields,
+    decode,
+    manager_from_user_agent,
+    only_times_differ,
+)
 from instar.apply.fieldset import text
 from instar.apply.managers import (
     Writer,
@@ -168,6 +175,14 @@ def test_missing_or_unreadable_entries_of_a_request_mean_the_live_ones() -> None
         after = updated(live, new, writer("two", T1))
 
         assert set(owners(after)) == {"one", "two"}
+
+
+def test_entries_of_the_wrong_shape_are_unreadable() -> None:
+    entry = created(thing({"image": "x"}))["metadata"]["managedFields"][0]
+    broken: list[Any] = [["x"], {"a": 1}, [{**entry, "time": 5}], [{**entry, "fieldsV1": [1]}]]
+    for sent in broken:
+        with pytest.raises(BadManagedFields):
+            decode(sent)
 
 
 def test_a_request_may_rewrite_entries_but_not_through_a_subresource() -> None:
