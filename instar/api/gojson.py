@@ -1,0 +1,169 @@
+"""What Go's JSON scanner would say of broken JSON: clients and tests know its sentences.
+
+Only run after a fast parser has refused the text. Pure.
+"""
+
+from __future__ import annotations
+
+from instar.fields import go_quote
+
+END = "unexpected end of JSON input"
+_SPACE = b" \t\r\n"
+_LITERALS = {ord("t"): b"true", ord("f"): b"false", ord("n"): b"null"}
+_ESCAPABLE = b'"\\/bfnrt'
+_DIGITS = b"0123456789"
+_HEX = b"0123456789abcdefABCDEF"
+
+
+class _Broken(Exception):
+    pass
+
+
+def syntax_error(data: bytes) -> str:
+    """The sentence for the first mistake; for text Go accepts but we do not, the depth one."""
+    scanner = _Scanner(data)
+    try:
+        scanner.document()
+    except _Broken as broken:
+        return str(broken)
+    return "exceeded max depth"
+
+
+class _Scanner:
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+        self._at = 0
+
+    def document(self) -> None:
+        """Containers on an explicit stack, so depth costs no recursion."""
+        stack: list[int] = []
+        self._value(stack)
+        while stack:
+            self._after_value(stack)
+        if self._peek() is not None:
+            self._fail("after top-level value")
+
+    def _after_value(self, stack: list[int]) -> None:
+        byte = self._peek()
+        in_object = stack[-1] == ord("{")
+        where = "after object key:value pair" if in_object else "after array element"
+        if byte == (ord("}") if in_object else ord("]")):
+            self._at += 1
+            stack.pop()
+        elif byte == ord(","):
+            self._at += 1
+            if in_object:
+                self._key()
+            self._value(stack)
+        else:
+            self._fail(where)
+
+    def _value(self, stack: list[int]) -> None:
+        byte = self._peek()
+        if byte in (ord("{"), ord("[")):
+            self._at += 1
+            closing = ord("}") if byte == ord("{") else ord("]")
+            if self._peek() == closing:
+                self._at += 1
+                return
+            stack.append(byte)
+            if byte == ord("{"):
+                self._key()
+            self._value(stack)
+        elif byte == ord('"'):
+            self._string()
+        elif byte in _LITERALS:
+            self._literal(_LITERALS[byte])
+        elif byte is not None and (byte in _DIGITS or byte == ord("-")):
+            self._number()
+        else:
+            self._fail("looking for beginning of value")
+
+    def _key(self) -> None:
+        if self._peek() != ord('"'):
+            self._fail("looking for beginning of object key string")
+        self._string()
+        if self._peek() != ord(":"):
+            self._fail("after object key")
+        self._at += 1
+
+    def _string(self) -> None:
+        self._at += 1
+        while True:
+            byte = self._byte()
+            if byte == ord('"'):
+                self._at += 1
+                return
+            if byte == ord("\\"):
+                self._escape()
+            elif byte < 0x20:
+                self._fail("in string literal")
+            else:
+                self._at += 1
+
+    def _escape(self) -> None:
+        self._at += 1
+        byte = self._byte()
+        if byte == ord("u"):
+            for _ in range(4):
+                self._at += 1
+                if self._byte() not in _HEX:
+                    self._fail("in \\u hexadecimal character escape")
+        elif byte not in _ESCAPABLE:
+            self._fail("in string escape code")
+        self._at += 1
+
+    def _literal(self, word: bytes) -> None:
+        for position, expected in enumerate(word):
+            if self._byte() != expected:
+                self._fail(f"in literal {word.decode()} (expecting '{chr(word[position])}')")
+            self._at += 1
+
+    def _number(self) -> None:
+        if self._byte() == ord("-"):
+            self._at += 1
+            if self._byte() not in _DIGITS:
+                self._fail("in numeric literal")
+        if self._byte() == ord("0"):
+            self._at += 1
+        else:
+            self._digits()
+        if self._raw() == ord("."):
+            self._at += 1
+            if self._byte() not in _DIGITS:
+                self._fail("after decimal point in numeric literal")
+            self._digits()
+        if self._raw() in (ord("e"), ord("E")):
+            self._at += 1
+            if self._byte() in b"+-":
+                self._at += 1
+            if self._byte() not in _DIGITS:
+                self._fail("in exponent of numeric literal")
+            self._digits()
+
+    def _digits(self) -> None:
+        while (byte := self._raw()) is not None and byte in _DIGITS:
+            self._at += 1
+
+    def _peek(self) -> int | None:
+        while self._at < len(self._data) and self._data[self._at] in _SPACE:
+            self._at += 1
+        return self._raw()
+
+    def _raw(self) -> int | None:
+        return self._data[self._at] if self._at < len(self._data) else None
+
+    def _byte(self) -> int:
+        byte = self._raw()
+        if byte is None:
+            raise _Broken(END)
+        return byte
+
+    def _fail(self, where: str) -> None:
+        byte = self._byte()
+        shown = "'\\''" if byte == 0x27 else "'\"'" if byte == 0x22 else _shown(byte)
+        raise _Broken(f"invalid character {shown} {where}")
+
+
+def _shown(byte: int) -> str:
+    return "'" + go_quote(chr(byte))[1:-1] + "'"

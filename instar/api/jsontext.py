@@ -1,0 +1,126 @@
+"""JSON as kube-apiserver writes and reads it: sorted keys, Go's numbers, Go's escapes.
+
+``orjson`` does the work; this file only mends what Go does differently, and finds duplicate keys,
+which no fast parser reports. Nothing here knows what the JSON means.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+import orjson
+
+from instar.fields import go_float
+
+_FLOAT_LIKE = re.compile(rb"[\[:,]-?[0-9.]+(?:\.0|e-?[0-9]+)[,\]}]")
+_BIG_INT_LIKE = re.compile(rb"[\[:,\s]-?[0-9]{19}")
+_SPACED_COLON = re.compile(rb'"\s+:')
+_INT64_MAX = 2**63 - 1
+_INT64_MIN = -(2**63)
+_ESCAPES = (
+    (b"<", b"\\u003c"),
+    (b">", b"\\u003e"),
+    (b"&", b"\\u0026"),
+    (b"\xe2\x80\xa8", b"\\u2028"),
+    (b"\xe2\x80\xa9", b"\\u2029"),
+)
+MAX_DEPTH = 10_000
+
+
+def encode_sorted(value: Any) -> bytes:
+    """Compact, keys sorted at every level, escaped as Go escapes: the form objects rest in."""
+    option = orjson.OPT_SORT_KEYS
+    return _as_go(orjson.dumps(value, option=option), value, option)
+
+
+def encode(value: Any) -> bytes:
+    """Compact, keys in the order they stand: for typed answers such as ``Status``."""
+    return _as_go(orjson.dumps(value), value)
+
+
+def encode_pretty(value: Any) -> bytes:
+    return _escaped(orjson.dumps(_go_numbers(value), option=orjson.OPT_INDENT_2))
+
+
+def decode(data: bytes) -> Any:
+    """Parsed JSON with Go's numbers: what does not fit int64 is a float. Raises ``ValueError``."""
+    value = orjson.loads(data)
+    return _narrow_ints(value) if _BIG_INT_LIKE.search(data) else value
+
+
+def duplicate_keys(data: bytes, parsed: Any, most: int = 100) -> list[str]:
+    """Paths (``spec.a``, ``spec.l[0].b``) of keys given twice, in document order.
+
+    The count of ``":`` in the text equals that of the re-encoded value unless a key was dropped;
+    where escapes or spaces make the count unsure, the text is read key by key.
+    """
+    if (
+        data.count(b'":') == orjson.dumps(parsed).count(b'":')
+        and b"\\u0022" not in data
+        and not _SPACED_COLON.search(data)
+    ):
+        return []
+    return _duplicates_slowly(data)[:most]
+
+
+class _Pairs(list[tuple[str, Any]]):
+    """An object's members as written, repeats included."""
+
+
+def _duplicates_slowly(data: bytes) -> list[str]:
+    found: list[str] = []
+    try:
+        document = json.loads(data, object_pairs_hook=_Pairs)
+    except (ValueError, RecursionError):
+        return found
+    _collect_duplicates(document, "", found)
+    return found
+
+
+def _collect_duplicates(value: Any, path: str, found: list[str]) -> None:
+    if isinstance(value, _Pairs):
+        seen: set[str] = set()
+        for name, item in value:
+            where = f"{path}.{name}" if path else name
+            if name in seen:
+                found.append(where)
+            seen.add(name)
+            _collect_duplicates(item, where, found)
+    elif isinstance(value, list):
+        for position, item in enumerate(value):
+            _collect_duplicates(item, f"{path}[{position}]", found)
+
+
+def _as_go(data: bytes, value: Any, option: int = 0) -> bytes:
+    if _FLOAT_LIKE.search(data):
+        data = orjson.dumps(_go_numbers(value), option=option)
+    return _escaped(data)
+
+
+def _escaped(data: bytes) -> bytes:
+    for plain, escaped in _ESCAPES:
+        if plain in data:
+            data = data.replace(plain, escaped)
+    return data
+
+
+def _go_numbers(value: Any) -> Any:
+    if isinstance(value, float):
+        return orjson.Fragment(go_float(value))
+    if isinstance(value, dict):
+        return {key: _go_numbers(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_go_numbers(item) for item in value]
+    return value
+
+
+def _narrow_ints(value: Any) -> Any:
+    if isinstance(value, int) and not isinstance(value, bool):
+        return value if _INT64_MIN <= value <= _INT64_MAX else float(value)
+    if isinstance(value, dict):
+        return {key: _narrow_ints(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_narrow_ints(item) for item in value]
+    return value

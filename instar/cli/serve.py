@@ -1,0 +1,138 @@
+"""``instar serve``: flags to settings, signals to a graceful stop, one line on how to use it."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import logging
+import os
+import signal
+import sys
+from pathlib import Path
+
+from instar.cli.failure import CliFailure
+from instar.server.settings import Settings
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("--listen", metavar="HOST:PORT", default="127.0.0.1:6443", help="port 0 picks a free one")
+    add(
+        "--storage",
+        metavar="URL",
+        default="sqlite:instar.db",
+        help="sqlite:PATH, memory: or etcd://HOST:PORT,…/PREFIX (default: %(default)s)",
+    )
+    add("--kubeconfig", metavar="PATH", type=Path, help="write a kubeconfig here when ready")
+    add("--cert-dir", metavar="DIR", type=Path, help="keep CA, certificates and token here")
+    add("--token-file", metavar="CSV", type=Path, help='lines of token,user,uid[,"groups"]')
+    add("--client-ca", metavar="PEM", type=Path, help="also trust client certificates of this CA")
+    add("--authorization", choices=["AlwaysAllow"], default="AlwaysAllow")
+    add(
+        "--namespaces",
+        choices=["strict", "open"],
+        default="strict",
+        help="strict: an object needs an existing namespace; open: any name will do",
+    )
+    add("--service", metavar="NS/NAME[:PORT]=HOST:PORT", action="append", default=[])
+    add("--converter", metavar="CRD=MODULE:NAME", action="append", default=[])
+    add("--webhook-client-cert", metavar="PEM", type=Path)
+    add("--webhook-client-key", metavar="PEM", type=Path)
+    add("--webhook-timeout", metavar="SECONDS", type=float, default=30.0)
+    add("--no-conversion-cache", action="store_true")
+    add("--history", metavar="SECONDS", type=float, default=300.0, help="how long revisions stay")
+    add("--tls-name", metavar="NAME", action="append", default=[], help="more certificate names")
+    add("--log", choices=["text", "json"], default="text", help="form of log lines")
+    add("--verbose", "-v", action="store_true", help="log every request")
+
+
+def run(args: argparse.Namespace) -> int:
+    _set_up_logging(args.log, args.verbose)
+    settings = _settings(args)
+    try:
+        import uvloop
+
+        with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+            return runner.run(_serve(settings))
+    except KeyboardInterrupt:
+        return 0
+
+
+def _settings(args: argparse.Namespace) -> Settings:
+    host, _, port = args.listen.rpartition(":")
+    if not host or not port.isdigit() or int(port) > 65535:
+        raise CliFailure(f"--listen {args.listen}: expected HOST:PORT", code=2)
+    return Settings(
+        host=host.strip("[]"),
+        port=int(port),
+        storage=args.storage,
+        kubeconfig=args.kubeconfig,
+        cert_dir=args.cert_dir or _default_cert_dir(args.storage),
+        token_file=args.token_file,
+        client_ca=args.client_ca,
+        authorization=args.authorization,
+        strict_namespaces=args.namespaces == "strict",
+        history_seconds=args.history,
+        services=tuple(args.service),
+        converters=tuple(args.converter),
+        webhook_client_cert=args.webhook_client_cert,
+        webhook_client_key=args.webhook_client_key,
+        webhook_timeout=args.webhook_timeout,
+        conversion_cache=not args.no_conversion_cache,
+        extra_names=tuple(args.tls_name),
+    )
+
+
+def _default_cert_dir(storage: str) -> Path | None:
+    """Beside a database file, so that a restart keeps its CA and token."""
+    if not storage.startswith("sqlite:"):
+        return None
+    return Path(storage.removeprefix("sqlite:") + ".pki").absolute()
+
+
+async def _serve(settings: Settings) -> int:
+    from instar.server.running import running
+    from instar.storage.store import StoreError
+
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stop.set)
+    try:
+        async with running(settings) as server:
+            print(f"instar is ready: kubectl --kubeconfig {server.kubeconfig} get crds", flush=True)
+            await stop.wait()
+    except (StoreError, OSError, ValueError) as error:
+        raise CliFailure(_told(error, settings)) from error
+    return 0
+
+
+def _told(error: Exception, settings: Settings) -> str:
+    if isinstance(error, OSError) and error.errno is not None and "bind" in str(error):
+        return f"cannot listen on {settings.host}:{settings.port}: {os.strerror(error.errno)}"
+    return str(error)
+
+
+def _set_up_logging(form: str, verbose: bool) -> None:
+    handler = logging.StreamHandler(sys.stderr)
+    if form == "json":
+        handler.setFormatter(_JsonLines())
+    else:
+        handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
+    logging.basicConfig(level=logging.WARNING, handlers=[handler])
+    logging.getLogger("instar").setLevel(logging.INFO)
+    logging.getLogger("instar.access").setLevel(logging.INFO if verbose else logging.WARNING)
+
+
+class _JsonLines(logging.Formatter):
+    def format(self, record: logging.LogRecord) -> str:
+        line = {
+            "ts": self.formatTime(record, "%Y-%m-%dT%H:%M:%S"),
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "msg": record.getMessage(),
+        }
+        if record.exc_info:
+            line["exc"] = self.formatException(record.exc_info)
+        return json.dumps(line)

@@ -1,0 +1,143 @@
+"""The registry's hand on the store: commits objects, and shows them through the watch cache.
+
+Store errors end here: what leaves is an ``Entry``, ``Stale`` (the caller decides whether to try
+again) or an ``ApiError``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from instar.errors import ApiError, ServiceUnavailable, Timeout, Unclassified
+from instar.registry.entry import Entry, ingest
+from instar.storage.cache import Cache, Collection, WindowLimits
+from instar.storage.store import (
+    Compacted,
+    Record,
+    Stale,
+    Store,
+    StoreError,
+    TooLarge,
+    Unavailable,
+    Write,
+)
+
+Objects = Collection[Entry]
+
+
+class Draft(NamedTuple):
+    """What the writer knows of the bytes it commits, so that the cache need not parse them."""
+
+    value: bytes
+    entry: Entry
+
+
+class Backend:
+    def __init__(self, store: Store, limits: WindowLimits | None = None) -> None:
+        self.store = store
+        self.cache: Cache[Entry] = Cache(store, self._ingest, limits)
+        self._drafts: dict[str, Draft] = {}
+
+    async def start(self) -> None:
+        await self.cache.start()
+
+    async def stop(self) -> None:
+        await self.cache.stop()
+        await self.store.close()
+
+    @property
+    def revision(self) -> int:
+        return self.cache.revision
+
+    def collection(self, prefix: str) -> Objects:
+        return self.cache.collection(prefix)
+
+    async def put(self, objects: Objects, entry: Entry, expected: int) -> Entry:
+        """Commit ``entry`` (revision not yet known) and return it as the cache shows it."""
+        assert entry.raw is not None
+        key = objects.prefix + entry.suffix
+        value = entry.raw + b"\n"
+        self._drafts[key] = Draft(value, entry)
+        try:
+            revision = await self._commit(Write(key, value, expected))
+        finally:
+            self._drafts.pop(key, None)
+        await self._shown(revision)
+        current = objects.entries.get(entry.suffix)
+        if current is not None and current.revision == revision:
+            return current
+        entry.revision = revision
+        return entry
+
+    async def remove(self, objects: Objects, suffix: str, expected: int) -> int:
+        """Delete, and return the revision of the deletion."""
+        revision = await self._commit(Write(objects.prefix + suffix, None, expected))
+        await self._shown(revision)
+        return revision
+
+    async def consistent(self) -> None:
+        """After this, the cache shows every write acknowledged before the call, by anyone."""
+        revision = await guarded(self.store.barrier)
+        if revision > self.cache.revision:
+            await self._shown(revision)
+
+    async def at_least(self, revision: int) -> None:
+        """Wait for a revision a client asked for; 504 when it lies in the future."""
+        if revision <= self.cache.revision or await self.cache.reached(revision):
+            return
+        raise too_new(revision, self.cache.revision)
+
+    async def _commit(self, write: Write) -> int:
+        try:
+            return await self.store.commit(write)
+        except Stale:
+            raise
+        except StoreError as error:
+            raise as_api_error(error) from error
+
+    async def _shown(self, revision: int) -> None:
+        if revision > self.cache.revision and not await self.cache.reached(revision, within=30.0):
+            raise ServiceUnavailable(
+                f"the watch cache is behind the store (at {self.cache.revision}, "
+                f"waiting for {revision}); the write, if there was one, is done",
+                retry_after=1,
+            )
+
+    def _ingest(self, record: Record) -> Entry:
+        draft = self._drafts.get(record.key)
+        if draft is None or draft.value is not record.value:
+            return ingest(record)
+        draft.entry.revision = record.revision
+        return draft.entry
+
+
+async def guarded(call: Callable[[], object]) -> int:
+    try:
+        return await call()  # type: ignore[no-any-return, misc]
+    except StoreError as error:
+        raise as_api_error(error) from error
+
+
+def as_api_error(error: StoreError) -> ApiError:
+    match error:
+        case TooLarge():
+            return Unclassified("etcdserver: request is too large")
+        case Unavailable():
+            return ServiceUnavailable(f"the storage is unavailable: {error}", retry_after=1)
+        case Compacted():
+            return Unclassified(str(error))
+        case _:
+            return Unclassified(f"storage: {error}")
+
+
+def too_new(revision: int, current: int) -> Timeout:
+    return Timeout(
+        f"Too large resource version: {revision}, current: {current}",
+        details={
+            "causes": [
+                {"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}
+            ]
+        },
+        retry_after=1,
+    )

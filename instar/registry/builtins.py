@@ -1,0 +1,337 @@
+"""The resources around custom resources that clients need, as a table: one line each.
+
+They are served by the same engine, described by the same ``Crd`` values; only what truly differs
+is a ``Strategy`` of its own.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from instar.api.crd import Column, Conversion, Crd, CrdVersion, Names
+from instar.api.strings import dns1035_label, dns1123_label
+from instar.conversion.converter import NoneConverter
+from instar.conversion.shared import SharedConverter
+from instar.fields import FieldError, invalid
+from instar.openapi.builtin_schemas import SCHEMAS
+from instar.registry.crd_resource import CrdConverter, CrdStrategy
+from instar.registry.serving import Serving, build_serving
+from instar.registry.strategy import STRATEGIC_PATCH, Strategy, Warn
+from instar.schema.objectmeta import NameRule, name_is_path_segment
+
+if TYPE_CHECKING:
+    from instar.registry.serving import VersionServing
+
+Object = dict[str, Any]
+CREATE_ONLY = ("create",)
+
+
+class CoreStrategy(Strategy):
+    """Core kinds: last write wins without a resourceVersion, strategic patches, no generation."""
+
+    unconditional_update = True
+    patch_types = (*Strategy.patch_types[:2], STRATEGIC_PATCH, *Strategy.patch_types[2:])
+
+    def prepare_create(self, obj: Object, version: VersionServing) -> None:
+        obj["metadata"].pop("generation", None)
+        if version.has_status:
+            obj.pop("status", None)
+
+    def prepare_update(self, new: Object, old: Object, version: VersionServing) -> None:
+        super().prepare_update(new, old, version)
+        new["metadata"].pop("generation", None)
+
+    def from_storage(self, obj: Object, version: VersionServing) -> None:
+        super().from_storage(obj, version)
+        obj["metadata"].pop("generation", None)
+
+
+class NamespaceStrategy(CoreStrategy):
+    name_rule: NameRule = staticmethod(lambda name, prefix: dns1123_label(name.rstrip("-")))
+
+    def prepare_create(self, obj: Object, version: VersionServing) -> None:
+        super().prepare_create(obj, version)
+        finalizers = (obj.get("spec") or {}).get("finalizers") or []
+        if "kubernetes" not in finalizers:
+            obj["spec"] = {"finalizers": [*finalizers, "kubernetes"]}
+        obj["status"] = {"phase": "Active"}
+        _label_name(obj)
+
+    def prepare_update(self, new: Object, old: Object, version: VersionServing) -> None:
+        super().prepare_update(new, old, version)
+        new["spec"] = old.get("spec", {})
+        _label_name(new)
+
+    def mark_deleting(self, stored: Object, now: str) -> bool:
+        """Emptied first by the namespace controller, which then takes the finalizer off."""
+        metadata = stored["metadata"]
+        if "deletionTimestamp" not in metadata:
+            metadata["deletionTimestamp"] = now
+            stored["status"] = {**stored.get("status", {}), "phase": "Terminating"}
+        return True
+
+    def gone_when_released(self, obj: Object) -> bool:
+        return not (obj.get("spec") or {}).get("finalizers")
+
+
+class SecretStrategy(CoreStrategy):
+    def decode(self, obj: Object, version: VersionServing) -> list[str]:
+        unknown = super().decode(obj, version)
+        plain = obj.pop("stringData", None)
+        if isinstance(plain, dict) and all(isinstance(text, str) for text in plain.values()):
+            encoded = {k: base64.b64encode(v.encode()).decode() for k, v in plain.items()}
+            obj["data"] = {**(obj.get("data") or {}), **encoded}
+        obj.setdefault("type", "Opaque")
+        return unknown
+
+    def check_create(self, obj: Object, version: VersionServing, warn: Warn) -> list[FieldError]:
+        return super().check_create(obj, version, warn) + _data_errors(obj)
+
+    def check_update(
+        self, new: Object, old: Object, version: VersionServing, subresource: str, warn: Warn
+    ) -> list[FieldError]:
+        found = super().check_update(new, old, version, subresource, warn)
+        if new.get("type") != old.get("type"):
+            found.append(invalid("type", new.get("type"), "field is immutable"))
+        return found + _data_errors(new)
+
+
+class ServiceStrategy(CoreStrategy):
+    name_rule: NameRule = staticmethod(lambda name, prefix: dns1035_label(name.rstrip("-")))
+
+    def decode(self, obj: Object, version: VersionServing) -> list[str]:
+        unknown = super().decode(obj, version)
+        spec = obj.get("spec")
+        if isinstance(spec, dict):
+            spec.setdefault("type", "ClusterIP")
+            spec.setdefault("sessionAffinity", "None")
+            for port in spec.get("ports") or ():
+                if isinstance(port, dict):
+                    port.setdefault("protocol", "TCP")
+                    port.setdefault("targetPort", port.get("port"))
+        return unknown
+
+
+class LooseNameStrategy(CoreStrategy):
+    """Events: any path segment is a name."""
+
+    name_rule: NameRule = staticmethod(name_is_path_segment)
+
+
+class EphemeralStrategy(CoreStrategy):
+    """Reviews: asked and answered, never stored."""
+
+
+def _label_name(obj: Object) -> None:
+    labels = obj["metadata"].setdefault("labels", {})
+    labels["kubernetes.io/metadata.name"] = obj["metadata"].get("name", "")
+
+
+def _data_errors(obj: Object) -> list[FieldError]:
+    found: list[FieldError] = []
+    for key, text in (obj.get("data") or {}).items():
+        try:
+            base64.b64decode(text, validate=True)
+        except (binascii.Error, ValueError, TypeError):
+            found.append(invalid(f"data[{key}]", text, "must be base64"))
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Builtin:
+    """One line of the table."""
+
+    group: str
+    versions: tuple[str, ...]
+    """The first is the stored one."""
+    plural: str
+    kind: str
+    short_names: tuple[str, ...] = ()
+    namespaced: bool = True
+    strategy: type[Strategy] = CoreStrategy
+    has_status: bool = False
+    verbs: tuple[str, ...] | None = None
+    categories: tuple[str, ...] = ()
+    columns: tuple[Column, ...] = ()
+    schema: str = ""
+    """Key in ``SCHEMAS`` when it is not the kind."""
+
+
+_PHASE = Column("Status", "string", ".status.phase")
+_AGE = Column("Age", "date", ".metadata.creationTimestamp")
+
+TABLE = (
+    Builtin(
+        "",
+        ("v1",),
+        "namespaces",
+        "Namespace",
+        ("ns",),
+        namespaced=False,
+        strategy=NamespaceStrategy,
+        has_status=True,
+        verbs=("create", "delete", "get", "list", "patch", "update", "watch"),
+        columns=(_PHASE, _AGE),
+    ),
+    Builtin("", ("v1",), "configmaps", "ConfigMap", ("cm",)),
+    Builtin(
+        "",
+        ("v1",),
+        "secrets",
+        "Secret",
+        strategy=SecretStrategy,
+        columns=(Column("Type", "string", ".type"), _AGE),
+    ),
+    Builtin(
+        "",
+        ("v1",),
+        "services",
+        "Service",
+        ("svc",),
+        strategy=ServiceStrategy,
+        has_status=True,
+        categories=("all",),
+        columns=(
+            Column("Type", "string", ".spec.type"),
+            Column("Cluster-IP", "string", ".spec.clusterIP"),
+            Column("External-Name", "string", ".spec.externalName"),
+            _AGE,
+        ),
+    ),
+    Builtin("", ("v1",), "serviceaccounts", "ServiceAccount", ("sa",)),
+    Builtin(
+        "",
+        ("v1",),
+        "events",
+        "Event",
+        ("ev",),
+        strategy=LooseNameStrategy,
+        columns=(
+            Column("Last Seen", "date", ".lastTimestamp"),
+            Column("Type", "string", ".type"),
+            Column("Reason", "string", ".reason"),
+            Column("Object", "string", ".involvedObject.name"),
+            Column("Message", "string", ".message"),
+        ),
+    ),
+    Builtin(
+        "events.k8s.io",
+        ("v1",),
+        "events",
+        "Event",
+        ("ev",),
+        strategy=LooseNameStrategy,
+        schema="Event.events.k8s.io",
+    ),
+    Builtin(
+        "coordination.k8s.io",
+        ("v1",),
+        "leases",
+        "Lease",
+        columns=(Column("Holder", "string", ".spec.holderIdentity"), _AGE),
+    ),
+    *(
+        Builtin(
+            "authorization.k8s.io",
+            ("v1",),
+            kind.lower() + "s",
+            kind,
+            namespaced=False,
+            strategy=EphemeralStrategy,
+            verbs=CREATE_ONLY,
+        )
+        for kind in ("SelfSubjectAccessReview", "SelfSubjectRulesReview")
+    ),
+    *(
+        Builtin(
+            "authentication.k8s.io",
+            ("v1",),
+            kind.lower() + "s",
+            kind,
+            namespaced=False,
+            strategy=EphemeralStrategy,
+            verbs=CREATE_ONLY,
+        )
+        for kind in ("SelfSubjectReview", "TokenReview")
+    ),
+)
+
+
+def builtin_servings(crd_strategy: CrdStrategy) -> list[Serving]:
+    return [_serving(line) for line in TABLE] + [crd_serving(crd_strategy)]
+
+
+def crd_serving(strategy: CrdStrategy) -> Serving:
+    """CustomResourceDefinitions themselves: v1 is stored, v1beta1 a view of the same."""
+    line = Builtin(
+        "apiextensions.k8s.io",
+        ("v1", "v1beta1"),
+        "customresourcedefinitions",
+        "CustomResourceDefinition",
+        ("crd", "crds"),
+        namespaced=False,
+        has_status=True,
+        categories=("api-extensions",),
+        columns=(Column("Created At", "date", ".metadata.creationTimestamp"),),
+    )
+    return build_serving(
+        _describe(line),
+        converter=SharedConverter(CrdConverter()),
+        strategy=strategy,
+        compile_rules=lambda _: None,
+        builtin=True,
+    )
+
+
+def _serving(line: Builtin) -> Serving:
+    return build_serving(
+        _describe(line),
+        converter=SharedConverter(NoneConverter()),
+        strategy=line.strategy(),
+        compile_rules=lambda _: None,
+        verbs=line.verbs,
+        builtin=True,
+    )
+
+
+def _describe(line: Builtin) -> Crd:
+    names = Names(
+        plural=line.plural,
+        singular=line.kind.lower(),
+        kind=line.kind,
+        list_kind=line.kind + "List",
+        short_names=line.short_names,
+        categories=line.categories,
+    )
+    return Crd(
+        name=f"{line.plural}.{line.group}",
+        uid="",
+        generation=1,
+        group=line.group,
+        namespaced=line.namespaced,
+        names=names,
+        accepted=names,
+        versions=tuple(_version(line, name) for name in line.versions),
+        conversion=Conversion(),
+        preserve_unknown=False,
+        stored_versions=line.versions[:1],
+        conditions={"Established": {"status": "True"}, "NamesAccepted": {"status": "True"}},
+        finalizers=(),
+        annotations={},
+        deleting=False,
+    )
+
+
+def _version(line: Builtin, name: str) -> CrdVersion:
+    key = line.schema or line.kind
+    return CrdVersion(
+        name=name,
+        served=True,
+        storage=name == line.versions[0],
+        schema=SCHEMAS.get(f"{key}/{name}") or SCHEMAS.get(key),
+        has_status=line.has_status,
+        columns=line.columns,
+    )

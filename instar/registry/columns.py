@@ -1,0 +1,173 @@
+"""Printer columns → Table cells, with upstream's rules for every mismatch of type and value."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from instar.api.crd import Column
+from instar.api.jsonpath import JsonPathError, compile_path
+from instar.api.jsontext import encode_sorted
+from instar.fields import go_float
+
+NAME_DESCRIPTION = (
+    "Name must be unique within a namespace. Is required when creating resources, although some "
+    "resources may allow a client to request the generation of an appropriate name automatically. "
+    "Name is primarily intended for creation idempotence and configuration definition. Cannot be "
+    "updated. More info: "
+    "https://kubernetes.io/docs/concepts/overview/working-with-objects/names#names"
+)
+AGE_DESCRIPTION = (
+    "CreationTimestamp is a timestamp representing the server time when this object was created. "
+    "It is not guaranteed to be set in happens-before order across separate operations. Clients "
+    "may not set this value. It is represented in RFC3339 form and is in UTC.\n\nPopulated by the "
+    "system. Read-only. Null for lists. More info: https://git.k8s.io/community/contributors/devel"
+    "/sig-architecture/api-conventions.md#metadata"
+)
+_AGE = Column("Age", "date", ".metadata.creationTimestamp", description=AGE_DESCRIPTION)
+_NAME = {
+    "name": "Name",
+    "type": "string",
+    "format": "name",
+    "description": NAME_DESCRIPTION,
+    "priority": 0,
+}
+
+Cell = Callable[[dict[str, Any], datetime], Any]
+
+
+class TablePrinter:
+    """The columns of one version: definitions for the header, cells for each object."""
+
+    def __init__(self, columns: Sequence[Column]) -> None:
+        self.definitions: list[dict[str, Any]] = [_NAME]
+        self._cells: list[Cell] = []
+        for column in columns or (_AGE,):
+            try:
+                cell = _cell(column)
+            except JsonPathError:
+                break
+            self._cells.append(cell)
+            self.definitions.append(_definition(column))
+
+    def cells(self, obj: dict[str, Any], now: datetime) -> list[Any]:
+        name = obj.get("metadata", {}).get("name", "")
+        return [name, *(cell(obj, now) for cell in self._cells)]
+
+
+def age(then: str, now: datetime) -> str:
+    """Elapsed time as kubectl shows it: ``90s``, ``5m30s``, ``3h15m``, ``3y20d``."""
+    try:
+        moment = datetime.fromisoformat(then)
+    except ValueError:
+        return "<invalid>"
+    if moment.tzinfo is None:
+        return "<invalid>"
+    seconds = int((now - moment).total_seconds() // 1)
+    return "<invalid>" if seconds < -1 else human_duration(max(seconds, 0))
+
+
+def human_duration(seconds: int) -> str:
+    minutes, hours, days = seconds // 60, seconds // 3600, seconds // 86400
+    if seconds < 120:
+        return f"{seconds}s"
+    if minutes < 10:
+        return _pair(minutes, "m", seconds % 60, "s")
+    if minutes < 180:
+        return f"{minutes}m"
+    if hours < 8:
+        return _pair(hours, "h", minutes % 60, "m")
+    if hours < 48:
+        return f"{hours}h"
+    if days < 8:
+        return _pair(days, "d", hours % 24, "h")
+    if days < 730:
+        return f"{days}d"
+    if days < 8 * 365:
+        return _pair(days // 365, "y", days % 365, "d")
+    return f"{days // 365}y"
+
+
+def _pair(large: int, large_unit: str, small: int, small_unit: str) -> str:
+    return f"{large}{large_unit}{small}{small_unit}" if small else f"{large}{large_unit}"
+
+
+def utc_now() -> datetime:
+    return datetime.now(UTC)
+
+
+def _definition(column: Column) -> dict[str, Any]:
+    described = f"Custom resource definition column (in JSONPath format): {column.json_path}"
+    return {
+        "name": column.name,
+        "type": column.type,
+        "format": column.format,
+        "description": column.description or described,
+        "priority": column.priority,
+    }
+
+
+def _cell(column: Column) -> Cell:
+    find = compile_path(column.json_path)
+    render = _RENDERERS.get(column.type, _no_cell)
+
+    def cell(obj: dict[str, Any], now: datetime) -> Any:
+        found = _first(find(obj))
+        return None if found is _NOTHING else render(found, now)
+
+    return cell
+
+
+_NOTHING = object()
+
+
+def _first(values: Iterator[Any]) -> Any:
+    return next(values, _NOTHING)
+
+
+def _string(value: Any, _: datetime) -> Any:
+    if isinstance(value, str):
+        return value
+    if value is None:
+        return "<no value>"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, float):
+        return go_float(value)
+    if isinstance(value, dict | list):
+        return encode_sorted(value).decode()
+    return str(value)
+
+
+def _integer(value: Any, _: datetime) -> Any:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    return int(value)
+
+
+def _number(value: Any, _: datetime) -> Any:
+    return value if isinstance(value, int | float) and not isinstance(value, bool) else None
+
+
+def _boolean(value: Any, _: datetime) -> Any:
+    return value if isinstance(value, bool) else None
+
+
+def _date(value: Any, now: datetime) -> Any:
+    if not isinstance(value, str):
+        return None
+    return age(value, now) if value and value != "null" else "<unknown>"
+
+
+def _no_cell(_: Any, __: datetime) -> Any:
+    return None
+
+
+_RENDERERS: dict[str, Callable[[Any, datetime], Any]] = {
+    "string": _string,
+    "integer": _integer,
+    "number": _number,
+    "boolean": _boolean,
+    "date": _date,
+}

@@ -1,0 +1,178 @@
+"""Brings every CRD to rest after a change: names, establishment, conditions, and clean-up.
+
+One worker, one CRD at a time, each state a revision of its own, as upstream's controllers write
+them. Every write is guarded by revision, so several replicas may do this side by side.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from typing import Any
+
+from instar.api.crd import CLEANUP_FINALIZER
+from instar.crds.conditions import (
+    deletion_completed,
+    deletion_failed,
+    deletion_in_progress,
+    deletion_skipped,
+    deletion_unconfirmed,
+)
+from instar.crds.lifecycle import settle
+from instar.errors import ApiError
+from instar.registry.catalog import Catalog
+from instar.registry.context import Context
+from instar.registry.delete import purge
+from instar.registry.entry import Entry
+from instar.registry.resource import Resource, Target
+from instar.storage.cache import Change
+from instar.storage.store import Stale
+
+log = logging.getLogger(__name__)
+Object = dict[str, Any]
+_RETRY_SECONDS = 1.0
+
+
+class CrdController:
+    def __init__(self, context: Context, catalog: Catalog, crds: Resource) -> None:
+        self._context = context
+        self._catalog = catalog
+        self._crds = crds
+        self._queue: dict[str, None] = {}
+        self._wakeup = asyncio.Event()
+        self._waiting: dict[str, list[asyncio.Future[None]]] = {}
+        self._task: asyncio.Task[None] | None = None
+
+    def start(self) -> None:
+        self._crds.objects.listeners.append(self._changed)
+        self._crds.objects  # noqa: B018 - the listener order matters: the catalog comes first
+        for name in self._crds.objects.keys:
+            self._enqueue(name)
+        self._task = asyncio.get_running_loop().create_task(self._work())
+
+    async def stop(self) -> None:
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+
+    async def settled(self, name: str) -> None:
+        """Wait until the CRD has been brought to rest once, so that its writer can use it."""
+        future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiting.setdefault(name, []).append(future)
+        self._enqueue(name)
+        await asyncio.wait([future], timeout=1.0)
+
+    def _changed(self, change: Change[Entry]) -> None:
+        group = change.suffix.partition(".")[2]
+        if change.new is not None:
+            self._enqueue(change.suffix)
+        else:
+            self._enqueue_group(group)
+
+    def _enqueue(self, name: str) -> None:
+        self._queue[name] = None
+        self._wakeup.set()
+
+    def _enqueue_group(self, group: str) -> None:
+        for name in self._crds.objects.keys:
+            if name.partition(".")[2] == group:
+                self._enqueue(name)
+
+    async def _work(self) -> None:
+        while True:
+            while self._queue:
+                name = next(iter(self._queue))
+                del self._queue[name]
+                await self._attend(name)
+            self._wakeup.clear()
+            if not self._queue:
+                await self._wakeup.wait()
+
+    async def _attend(self, name: str) -> None:
+        try:
+            await self._bring_to_rest(name)
+        except (Stale, ApiError) as error:
+            log.info("CRD %s is not at rest yet: %s", name, error)
+            asyncio.get_running_loop().call_later(_RETRY_SECONDS, self._enqueue, name)
+        except Exception:
+            log.exception("CRD %s could not be brought to rest", name)
+            asyncio.get_running_loop().call_later(_RETRY_SECONDS, self._enqueue, name)
+        for future in self._waiting.pop(name, []):
+            if not future.done():
+                future.set_result(None)
+
+    async def _bring_to_rest(self, name: str) -> None:
+        entry = self._crds.objects.entries.get(name)
+        if entry is None:
+            return
+        crd = await self._read(entry)
+        others = [
+            await self._read(other)
+            for suffix, other in self._crds.objects.entries.items()
+            if suffix != name and suffix.partition(".")[2] == name.partition(".")[2]
+        ]
+        states = settle(crd, others, self._context.timestamp())
+        for status in states:
+            crd = {**crd, "status": status}
+            entry = await self._write(entry, crd)
+        if states:
+            self._enqueue_group(crd["spec"]["group"])
+            self._queue.pop(name, None)
+        metadata = crd["metadata"]
+        if metadata.get("deletionTimestamp") and CLEANUP_FINALIZER in metadata["finalizers"]:
+            await self._tear_down(name, entry, crd)
+
+    async def _tear_down(self, name: str, entry: Entry, crd: Object) -> None:
+        """A deleted CRD takes its objects with it, then loses its finalizer."""
+        now = self._context.timestamp
+        skipped = deletion_skipped(crd, now())
+        if skipped is not None:
+            await self._release(entry, {**crd, "status": skipped})
+            return
+        begun = deletion_in_progress(crd["status"], now())
+        if begun != crd["status"]:
+            crd = {**crd, "status": begun}
+            entry = await self._write(entry, crd)
+        resource = self._catalog.custom(name)
+        failure: Callable[[], Object] | None = None
+        if resource is not None:
+            failure = await self._purge(resource, crd)
+        if failure is not None:
+            status = failure()
+            if status != crd["status"]:
+                await self._write(entry, {**crd, "status": status})
+            asyncio.get_running_loop().call_later(_RETRY_SECONDS, self._enqueue, name)
+            return
+        await self._release(entry, {**crd, "status": deletion_completed(crd["status"], now())})
+
+    async def _purge(self, resource: Resource, crd: Object) -> Callable[[], Object] | None:
+        """None when nothing is left; else what to write as the reason."""
+        serving = resource.serving
+        target = Target(resource, serving, resource.codec, serving.storage)
+        now = self._context.timestamp
+        try:
+            await purge(self._context.backend, self._context, target)
+        except ApiError as error:
+            text = f"could not issue all deletes: {error.message}"
+            return lambda: deletion_failed(crd["status"], text, now())
+        if resource.objects.entries:
+            return lambda: deletion_unconfirmed(crd["status"], "context deadline exceeded", now())
+        return None
+
+    async def _release(self, entry: Entry, crd: Object) -> None:
+        finalizers = [f for f in crd["metadata"]["finalizers"] if f != CLEANUP_FINALIZER]
+        if not finalizers:
+            await self._context.backend.remove(self._crds.objects, entry.suffix, entry.revision)
+            return
+        metadata = {**crd["metadata"], "finalizers": finalizers}
+        await self._write(entry, {**crd, "metadata": metadata})
+
+    async def _read(self, entry: Entry) -> Object:
+        codec, serving = self._crds.codec, self._crds.serving
+        return (await codec.objects([entry], serving.versions["v1"]))[0]
+
+    async def _write(self, entry: Entry, crd: Object) -> Entry:
+        prepared = await self._crds.codec.prepare(crd, self._crds.serving.versions["v1"])
+        draft = Entry(prepared.raw, 0, entry.suffix, prepared.at)
+        return await self._context.backend.put(self._crds.objects, draft, entry.revision)

@@ -1,0 +1,231 @@
+"""Delete and deletecollection: preconditions, finalizers, propagation, and what is answered.
+
+Deleting needs only metadata, which no conversion may change, so an object whose webhook is down
+can still go.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import orjson
+
+from instar import errors
+from instar.api.jsontext import encode
+from instar.fields import FieldError, invalid, not_supported
+from instar.registry.backend import Backend
+from instar.registry.codec import Codec
+from instar.registry.context import Context
+from instar.registry.entry import Entry
+from instar.registry.read import Listing, ListOptions, list_objects
+from instar.registry.resource import Target
+from instar.storage.store import Stale
+
+Object = dict[str, Any]
+_ORPHAN, _FOREGROUND = "orphan", "foregroundDeletion"
+_POLICIES = ("Foreground", "Background", "Orphan", "nil")
+_ATTEMPTS = 100
+
+
+@dataclass(frozen=True, slots=True)
+class DeleteOptions:
+    dry_run: bool = False
+    policy: str | None = None
+    orphan_dependents: bool | None = None
+    uid: str | None = None
+    resource_version: str | None = None
+
+
+class Deleted(NamedTuple):
+    """The answer's body: a Status when the object is gone, else the object that lingers."""
+
+    body: bytes
+    lingers: bool
+    accepted: bool = False
+    """202: the legacy ``orphanDependents: false`` on an object that could not go at once."""
+
+
+def check_delete_options(options: DeleteOptions) -> None:
+    found: list[FieldError] = []
+    if options.policy is not None and options.orphan_dependents is not None:
+        found.append(
+            invalid(
+                "propagationPolicy",
+                options.policy,
+                "orphanDependents and deletionPropagation cannot be both set",
+            )
+        )
+    elif options.policy is not None and options.policy not in _POLICIES[:3]:
+        found.append(not_supported("propagationPolicy", options.policy, _POLICIES))
+    if found:
+        raise errors.invalid_options("DeleteOptions", found)
+
+
+async def delete(context: Context, target: Target, options: DeleteOptions) -> Deleted:
+    check_delete_options(options)
+    for _ in range(_ATTEMPTS):
+        entry = target.entry()
+        if entry is None:
+            await context.backend.consistent()
+            entry = target.entry()
+        if entry is None:
+            raise errors.not_found(target.serving.group, target.serving.plural, target.name)
+        try:
+            return await _delete_once(context, target, entry, options)
+        except Stale:
+            await context.backend.consistent()
+    raise errors.conflict(
+        target.serving.group, target.serving.plural, target.name, "the object keeps changing"
+    )
+
+
+async def _delete_once(
+    context: Context, target: Target, entry: Entry, options: DeleteOptions
+) -> Deleted:
+    stored = entry.decode()
+    metadata = stored["metadata"]
+    _check_preconditions(target, metadata, entry, options)
+    finalizers = _finalizers(metadata.get("finalizers") or [], options)
+    strategy = target.serving.strategy
+    marked = strategy.mark_deleting(stored, context.timestamp())
+    if not finalizers and not marked:
+        if not options.dry_run:
+            await context.backend.remove(target.resource.objects, target.suffix, entry.revision)
+        return Deleted(_success(target, metadata), lingers=False)
+    if finalizers != (metadata.get("finalizers") or []) and not marked:
+        metadata["finalizers"] = finalizers
+    if "deletionTimestamp" not in metadata:
+        metadata["deletionTimestamp"] = context.timestamp()
+        metadata["deletionGracePeriodSeconds"] = 0
+        if "generation" in metadata:
+            metadata["generation"] += 1
+    view = await _linger(context, target, entry, stored, options)
+    return Deleted(view, lingers=True, accepted=options.orphan_dependents is False)
+
+
+async def _linger(
+    context: Context, target: Target, entry: Entry, marked: Object, options: DeleteOptions
+) -> bytes:
+    """Store the object as terminating, in the storage version like every write."""
+    codec, serving = target.codec, target.serving
+    source = serving.versions[marked["apiVersion"].rpartition("/")[2]]
+    prepared = await codec.prepare(marked, source)
+    if prepared.raw == entry.stored():
+        return (await codec.views([entry], target.version))[0]
+    draft = Entry(prepared.raw, entry.revision, target.suffix, prepared.at)
+    view = await _preview(codec, draft, target)
+    if options.dry_run:
+        return view
+    stored = Entry(prepared.raw, 0, target.suffix, prepared.at)
+    written = await context.backend.put(target.resource.objects, stored, entry.revision)
+    if serving.strategy.settle is not None:
+        await serving.strategy.settle(target.name)
+    return _with_revision(view, written.revision)
+
+
+async def _preview(codec: Codec, draft: Entry, target: Target) -> bytes:
+    """The answer is made before the commit, so that a failing webhook changes nothing."""
+    return (await codec.views([draft], target.version))[0]
+
+
+def _with_revision(view: bytes, revision: int) -> bytes:
+    obj = orjson.loads(view)
+    obj["metadata"]["resourceVersion"] = str(revision)
+    return encode(obj)
+
+
+def _finalizers(present: list[str], options: DeleteOptions) -> list[str]:
+    """What must be released first, with the propagation policy's own finalizer."""
+    policy = options.policy
+    if policy is None and options.orphan_dependents is not None:
+        policy = "Orphan" if options.orphan_dependents else "Background"
+    if policy is None:
+        return present
+    kept = [name for name in present if name not in (_ORPHAN, _FOREGROUND)]
+    wanted = {"Orphan": [_ORPHAN], "Foreground": [_FOREGROUND], "Background": []}[policy]
+    return kept + wanted if sorted(kept + wanted) != sorted(present) else present
+
+
+def _check_preconditions(
+    target: Target, metadata: Object, entry: Entry, options: DeleteOptions
+) -> None:
+    uid = metadata.get("uid", "")
+    if options.uid is not None and options.uid != uid:
+        _precondition(
+            target,
+            f"the UID in the precondition ({options.uid}) does not match the UID in record "
+            f"({uid}). The object might have been deleted and then recreated",
+        )
+    if options.resource_version is not None and options.resource_version != str(entry.revision):
+        _precondition(
+            target,
+            f"the ResourceVersion in the precondition ({options.resource_version}) does not match "
+            f"the ResourceVersion in record ({entry.revision}). The object might have been "
+            "modified",
+        )
+
+
+def _precondition(target: Target, why: str) -> None:
+    raise errors.conflict(target.serving.group, target.serving.kind, target.name, why)
+
+
+def _success(target: Target, metadata: Object) -> bytes:
+    details: Object = {"name": target.name}
+    if target.serving.group:
+        details["group"] = target.serving.group
+    details |= {"kind": target.serving.plural, "uid": metadata.get("uid", "")}
+    return encode(
+        {
+            "kind": "Status",
+            "apiVersion": "v1",
+            "metadata": {},
+            "status": "Success",
+            "details": details,
+        }
+    )
+
+
+async def delete_collection(
+    context: Context, target: Target, select: ListOptions, options: DeleteOptions
+) -> Listing:
+    """Delete what a list with the same options shows; answers that list as it was before."""
+    check_delete_options(options)
+    listing = await list_objects(context.backend, target, select)
+    for view in listing.views:
+        await _delete_listed(context, target, view, options)
+    return listing
+
+
+async def _delete_listed(
+    context: Context, target: Target, view: bytes, options: DeleteOptions
+) -> None:
+    metadata = orjson.loads(view)["metadata"]
+    one = Target(
+        target.resource,
+        target.serving,
+        target.codec,
+        target.version,
+        metadata.get("namespace", ""),
+        metadata["name"],
+    )
+    try:
+        await delete(context, one, options)
+    except errors.NotFound:
+        return
+
+
+async def purge(backend: Backend, context: Context, target: Target) -> None:
+    """Delete every object of a resource in the target's namespace (all when empty).
+
+    For clean-up after a CRD or a namespace: goes by keys, so objects that cannot be read any more
+    go too; finalizers are respected.
+    """
+    below = f"{target.namespace}/" if target.namespace else ""
+    for suffix in list(target.resource.objects.suffixes(below)):
+        namespace, _, name = suffix.rpartition("/")
+        one = Target(target.resource, target.serving, target.codec, target.version, namespace, name)
+        try:
+            await delete(context, one, DeleteOptions())
+        except errors.NotFound:
+            continue

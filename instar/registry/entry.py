@@ -1,0 +1,153 @@
+"""One stored object as the cache holds it: its bytes at the stored version, ready to be sent.
+
+``view`` is the stored JSON with ``metadata.resourceVersion`` spliced in, so a read at the stored
+version costs no decoding at all. Whether those bytes still fit the CRD's schema of today is noted
+in ``token`` by ``codec.py``. Labels are read only when a selector asks.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import orjson
+
+from instar.storage.store import Record
+
+_API_VERSION = b'{"apiVersion":"'
+_UID = b'"uid":"'
+_NO_LABELS: dict[str, str] = {}
+
+
+class Entry:
+    """Immutable to its readers; fields starting with an underscore are filled in on demand."""
+
+    __slots__ = (
+        "_api_version",
+        "_labels",
+        "_view",
+        "at",
+        "normal",
+        "raw",
+        "revision",
+        "suffix",
+        "token",
+    )
+
+    def __init__(self, raw: bytes, revision: int, suffix: str, at: int = -1) -> None:
+        self.raw: bytes | None = raw
+        self.revision = revision
+        self.suffix = suffix
+        self.at = at
+        """Where the resourceVersion goes; -1 until it is needed."""
+        self.token: object = None
+        """The schema these bytes are known to be normal for (see ``codec.py``)."""
+        self.normal: bytes | None = None
+        """The view by today's schema, where it differs from the stored bytes."""
+        self._view: bytes = b""
+        self._labels: dict[str, str] | None = None
+        self._api_version: str | None = None
+
+    @property
+    def size(self) -> int:
+        return len(self.raw) if self.raw is not None else len(self._view)
+
+    @property
+    def view(self) -> bytes:
+        if self.raw is not None:
+            self._settle(self.raw)
+        return self._view
+
+    def stored(self) -> bytes:
+        """The bytes as they lie in the store."""
+        if self.raw is not None:
+            return self.raw
+        length = len(_revision_member(self.revision))
+        return self._view[: self.at] + self._view[self.at + length :]
+
+    def with_revision(self, revision: int) -> bytes:
+        """The view with another resourceVersion (that of a deletion)."""
+        view = self.view
+        old = len(_revision_member(self.revision))
+        return view[: self.at] + _revision_member(revision) + view[self.at + old :]
+
+    def decode(self) -> dict[str, Any]:
+        """A fresh dict, resourceVersion included."""
+        obj: dict[str, Any] = orjson.loads(self.view)
+        return obj
+
+    @property
+    def api_version(self) -> str:
+        if self._api_version is None:
+            self._api_version = self._read_api_version()
+        return self._api_version
+
+    @property
+    def labels(self) -> dict[str, str]:
+        if self._labels is None:
+            metadata = self.decode().get("metadata")
+            found = metadata.get("labels") if isinstance(metadata, dict) else None
+            self._labels = found if isinstance(found, dict) else _NO_LABELS
+        return self._labels
+
+    def know(self, *, api_version: str, labels: dict[str, str] | None) -> None:
+        """Facts the writer already has, so nobody parses the bytes for them."""
+        self._api_version = api_version
+        self._labels = labels or _NO_LABELS
+
+    def _read_api_version(self) -> str:
+        data = self.raw if self.raw is not None else self._view
+        if data.startswith(_API_VERSION):
+            end = data.find(b'"', len(_API_VERSION))
+            return data[len(_API_VERSION) : end].decode()
+        return str(orjson.loads(data).get("apiVersion", ""))
+
+    def _settle(self, raw: bytes) -> None:
+        at = self.at if self.at >= 0 else revision_offset(raw)
+        if at >= 0:
+            self.at = at
+            self._view = raw[:at] + _revision_member(self.revision) + raw[at:]
+        else:
+            self._settle_slowly(raw)
+        self.raw = None
+
+    def _settle_slowly(self, raw: bytes) -> None:
+        """Foreign bytes (no uid, unsorted keys): write them anew in the form everyone expects."""
+        obj = orjson.loads(raw)
+        metadata = obj.setdefault("metadata", {})
+        metadata.pop("resourceVersion", None)
+        uid = metadata.setdefault("uid", "")
+        rewritten = orjson.dumps(obj, option=orjson.OPT_SORT_KEYS)
+        at = _offset_of_uid(rewritten, uid)
+        self.at = at
+        self._view = rewritten[:at] + _revision_member(self.revision) + rewritten[at:]
+        self._api_version = None
+
+
+def ingest(record: Record) -> Entry:
+    """The cache's way in for bytes this process did not write itself."""
+    value = record.value
+    suffix = record.key.split("/", 2)[2] if record.key.count("/") >= 2 else record.key
+    return Entry(value[:-1] if value.endswith(b"\n") else value, record.revision, suffix)
+
+
+def revision_offset(raw: bytes) -> int:
+    """Where ``"resourceVersion":"…",`` belongs: before ``uid``, the last key of sorted metadata.
+
+    Owner references also end in a uid, so each candidate is tried. -1 when there is none.
+    """
+    at = raw.find(_UID)
+    while at >= 0:
+        probe = orjson.loads(raw[:at] + _revision_member(0) + raw[at:])
+        metadata = probe.get("metadata")
+        if isinstance(metadata, dict) and metadata.get("resourceVersion") == "0":
+            return at
+        at = raw.find(_UID, at + 1)
+    return -1
+
+
+def _offset_of_uid(raw: bytes, uid: str) -> int:
+    return raw.find(_UID + uid.encode() + b'"')
+
+
+def _revision_member(revision: int) -> bytes:
+    return b'"resourceVersion":"%d",' % revision

@@ -1,0 +1,324 @@
+"""Get and list: what resourceVersion, match, limit, continue and selectors mean, from the cache."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import orjson
+
+from instar.errors import BadRequest, Expired, invalid_options, not_found
+from instar.fields import FieldError, forbidden, not_supported
+from instar.registry.backend import Backend, Objects, too_new
+from instar.registry.entry import Entry, ingest
+from instar.registry.resource import Target
+from instar.registry.selectors import FieldSelector, LabelSelector
+from instar.storage.store import Compacted
+
+TOKEN_VERSION = "meta.k8s.io/v1"
+_EXPIRED_TOKEN = (
+    "The provided continue parameter is too old to display a consistent list result. You can start "
+    "a new list without the continue parameter, or use the continue token in this response to "
+    "retrieve the remainder of the results. Continuing with the provided token results in an "
+    "inconsistent list - objects that were created, modified, or deleted between the time the "
+    "first chunk was returned and now may show up in the list."
+)
+_EXPIRED_LIST = "The resourceVersion for the provided list is too old."
+
+
+@dataclass(frozen=True, slots=True)
+class ListOptions:
+    """A list or watch request's query, parsed but not yet judged."""
+
+    labels: LabelSelector | None = None
+    fields: FieldSelector | None = None
+    revision: int | None = None
+    """None when no resourceVersion was given."""
+    match: str = ""
+    limit: int = 0
+    token: str = ""
+    send_initial_events: bool | None = None
+
+
+class Listing(NamedTuple):
+    views: list[bytes]
+    revision: int
+    token: str = ""
+    remaining: int | None = None
+
+
+class _Start(NamedTuple):
+    """Where a continued list goes on; revision -1 is "at the latest state"."""
+
+    revision: int
+    suffix: str
+
+
+async def get(backend: Backend, target: Target, revision: int | None) -> bytes:
+    """One object's JSON at the target's version."""
+    if revision is None:
+        await backend.consistent()
+    elif revision > backend.revision:
+        await backend.at_least(revision)
+    entry = target.entry()
+    if entry is None:
+        raise not_found(target.serving.group, target.serving.plural, target.name)
+    view = target.codec.view_now(entry, target.version)
+    return view if view is not None else (await target.codec.views([entry], target.version))[0]
+
+
+async def list_objects(backend: Backend, target: Target, options: ListOptions) -> Listing:
+    check_list_options(options)
+    below = f"{target.namespace}/" if target.namespace else ""
+    if options.token:
+        start = _read_token(options.token)
+        if options.revision:
+            raise BadRequest("specifying resource version is not allowed when using continue")
+    else:
+        start = _Start(-1, "")
+        await _settle_revision(backend, options)
+    revision, exact = _snapshot(backend, options, start)
+    source = await _source(backend, target.resource.objects, below, start, revision, exact)
+    limit = 0 if options.revision == 0 else max(options.limit, 0)
+    if target.serving.converts_remotely and (options.labels or options.fields):
+        return await _list_converted(target, options, source, limit, revision, below)
+    keep = entry_filter(target, options)
+    entries: list[Entry] = []
+    last = ""
+    more = False
+    source = _narrowed(target, options, source, exact)
+    for suffix, entry in source:
+        if keep is not None and not keep(entry):
+            continue
+        if limit and len(entries) == limit:
+            more = True
+            break
+        entries.append(entry)
+        last = suffix
+    remaining = None
+    if more and keep is None:
+        objects = target.resource.objects
+        remaining = 1 + sum(1 for _ in source) if exact else objects.count(below, last + "\0")
+    views = await target.codec.views(entries, target.version)
+    return _listing(views, revision, last[len(below) :] if more else "", remaining)
+
+
+def check_list_options(options: ListOptions) -> None:
+    """The rules on resourceVersionMatch and sendInitialEvents for lists."""
+    errors: list[FieldError] = []
+    field = "resourceVersionMatch"
+    if options.send_initial_events is not None:
+        errors.append(forbidden("sendInitialEvents", "sendInitialEvents is forbidden for list"))
+    if options.match:
+        if options.revision is None:
+            errors.append(
+                forbidden(field, f"{field} is forbidden unless resourceVersion is provided")
+            )
+        if options.token:
+            errors.append(forbidden(field, f"{field} is forbidden when continue is provided"))
+        if options.match not in ("Exact", "NotOlderThan"):
+            errors.append(not_supported(field, options.match, ("Exact", "NotOlderThan", "")))
+        if options.match == "Exact" and options.revision == 0:
+            errors.append(forbidden(field, f'{field} "exact" is forbidden for resourceVersion "0"'))
+    if errors:
+        raise invalid_options("ListOptions", errors)
+
+
+def entry_filter(target: Target, options: ListOptions) -> Callable[[Entry], bool] | None:
+    """A predicate on entries for the selectors; None when everything matches."""
+    labels, fields = options.labels, options.fields
+    if labels is None and fields is None:
+        return None
+    lookup = field_lookup(target) if fields is not None else None
+
+    def keep(entry: Entry) -> bool:
+        if labels is not None and not labels.matches(entry.labels):
+            return False
+        return fields is None or lookup is None or fields.matches(lookup(entry))
+
+    return keep
+
+
+def field_lookup(target: Target) -> Callable[[Entry], Callable[[str], str]]:
+    """How a field selector reads an entry: name and namespace from the key, the rest from JSON."""
+
+    def of(entry: Entry) -> Callable[[str], str]:
+        namespace, _, name = entry.suffix.rpartition("/")
+        decoded: list[dict[str, Any]] = []
+
+        def value(field: str) -> str:
+            if field == "metadata.name":
+                return name
+            if field == "metadata.namespace":
+                return namespace
+            if not decoded:
+                view = target.codec.view_now(entry, target.version)
+                decoded.append(orjson.loads(view) if view is not None else {})
+            return field_value(decoded[0], target.version.selectable[field])
+
+        return value
+
+    return of
+
+
+def field_value(obj: dict[str, Any], path: Sequence[str]) -> str:
+    """A selectable field as the string it is compared by; missing and null are empty."""
+    value: Any = obj
+    for part in path:
+        value = value.get(part) if isinstance(value, dict) else None
+    if value is None or isinstance(value, dict | list):
+        return ""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return str(value)
+
+
+async def _settle_revision(backend: Backend, options: ListOptions) -> None:
+    if options.revision is None:
+        await backend.consistent()
+    elif options.revision > backend.revision:
+        await backend.at_least(options.revision)
+
+
+def _snapshot(backend: Backend, options: ListOptions, start: _Start) -> tuple[int, bool]:
+    """The revision the list shows, and whether it must be exactly that one."""
+    if options.token:
+        if start.revision > backend.revision:
+            raise too_new(start.revision, backend.revision)
+        return (start.revision, True) if start.revision > 0 else (backend.revision, False)
+    asked = options.revision
+    if asked and (options.match == "Exact" or (not options.match and options.limit > 0)):
+        return asked, True
+    return backend.revision, False
+
+
+async def _source(
+    backend: Backend, objects: Objects, below: str, start: _Start, revision: int, exact: bool
+) -> Iterator[tuple[str, Entry]]:
+    first = below + start.suffix if start.suffix else ""
+    if not exact or revision == backend.revision:
+        entries = objects.entries
+        return ((suffix, entries[suffix]) for suffix in objects.suffixes(below, first))
+    try:
+        return objects.as_of(revision, below, first)
+    except Compacted:
+        return await _from_history(backend, objects, below, first, revision, start)
+
+
+async def _from_history(
+    backend: Backend, objects: Objects, below: str, first: str, revision: int, start: _Start
+) -> Iterator[tuple[str, Entry]]:
+    prefix = objects.prefix
+    try:
+        page = await backend.store.range(prefix + below, start=prefix + first, revision=revision)
+    except Compacted as error:
+        if start.suffix:
+            token = write_token(-1, start.suffix)
+            raise Expired(_EXPIRED_TOKEN, list_meta={"continue": token}) from error
+        raise Expired(_EXPIRED_LIST) from error
+    return ((record.key[len(prefix) :], ingest(record)) for record in page.records)
+
+
+def _narrowed(
+    target: Target, options: ListOptions, source: Iterator[tuple[str, Entry]], exact: bool
+) -> Iterator[tuple[str, Entry]]:
+    """The part of the source that can match at all, by key or by label index."""
+    if exact:
+        return source
+    entries = target.resource.objects.entries
+    name = options.fields.exact("metadata.name") if options.fields is not None else None
+    if name is not None and (target.namespace or not target.serving.namespaced):
+        suffix = target.named(name).suffix
+        return iter(((suffix, entries[suffix]),)) if suffix in entries else iter(())
+    if options.labels is None or options.token:
+        return source
+    candidates = target.resource.labels.matching(options.labels)
+    if candidates is None:
+        return source
+    below = f"{target.namespace}/" if target.namespace else ""
+    return ((suffix, entries[suffix]) for suffix in candidates if suffix.startswith(below))
+
+
+async def _list_converted(
+    target: Target,
+    options: ListOptions,
+    source: Iterator[tuple[str, Entry]],
+    limit: int,
+    revision: int,
+    below: str,
+) -> Listing:
+    """Selectors see what the webhook made of an object, so everything is converted first."""
+    found = list(source)
+    views = await target.codec.views([entry for _, entry in found], target.version)
+    kept: list[bytes] = []
+    last, more = "", False
+    for (suffix, _), view in zip(found, views, strict=True):
+        if not object_matches(target, options, suffix, orjson.loads(view)):
+            continue
+        if limit and len(kept) == limit:
+            more = True
+            break
+        kept.append(view)
+        last = suffix
+    return _listing(kept, revision, last[len(below) :] if more else "", None)
+
+
+def object_matches(target: Target, options: ListOptions, suffix: str, obj: dict[str, Any]) -> bool:
+    """Selectors against an object already at the target's version."""
+    metadata = obj.get("metadata", {})
+    if options.labels is not None and not options.labels.matches(metadata.get("labels") or {}):
+        return False
+    if options.fields is None:
+        return True
+
+    def value(field: str) -> str:
+        if field == "metadata.name":
+            return str(metadata.get("name", ""))
+        if field == "metadata.namespace":
+            return str(metadata.get("namespace", ""))
+        return field_value(obj, target.version.selectable[field])
+
+    return options.fields.matches(value)
+
+
+def _listing(views: list[bytes], revision: int, last: str, remaining: int | None) -> Listing:
+    """``last`` is the last key shown when more follow, else empty."""
+    token = write_token(revision, last + "\0") if last else ""
+    return Listing(views, revision, token, remaining)
+
+
+def write_token(revision: int, start: str) -> str:
+    document = orjson.dumps({"v": TOKEN_VERSION, "rv": revision, "start": start})
+    return base64.urlsafe_b64encode(document).rstrip(b"=").decode()
+
+
+def _read_token(token: str) -> _Start:
+    refused = "invalid continue token: continue key is not valid"
+    try:
+        document = base64.b64decode(token + "=" * (-len(token) % 4), altchars=b"-_", validate=True)
+    except (binascii.Error, ValueError) as error:
+        raise BadRequest(f"{refused}: illegal base64 data at input byte 0") from error
+    try:
+        parsed = orjson.loads(document)
+    except orjson.JSONDecodeError as error:
+        shown = document[:1].decode(errors="replace")
+        raise BadRequest(
+            f"{refused}: invalid character '{shown}' looking for beginning of value"
+        ) from error
+    if not isinstance(parsed, dict) or parsed.get("v") != TOKEN_VERSION:
+        version = parsed.get("v", "") if isinstance(parsed, dict) else ""
+        raise BadRequest(f"{refused}: server does not recognize this encoded version {version}")
+    revision, start = parsed.get("rv", 0), parsed.get("start", "")
+    if not isinstance(revision, int) or revision == 0:
+        raise BadRequest(
+            f"{refused}: incorrect encoded start resourceVersion (version {TOKEN_VERSION})"
+        )
+    if not isinstance(start, str) or not start:
+        raise BadRequest(f"{refused}: encoded start key empty (version {TOKEN_VERSION})")
+    plain = start.removeprefix("/")
+    if any(part in ("", ".", "..") for part in plain.rstrip("\0").split("/")):
+        raise BadRequest(f"{refused}: {start}")
+    return _Start(revision, plain)

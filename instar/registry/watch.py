@@ -1,0 +1,273 @@
+"""Watch: where a stream starts, what each change looks like in it, and how it ends."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Hashable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+
+from instar.api.jsontext import encode
+from instar.errors import ApiError, Expired, Internal, invalid_options
+from instar.fields import FieldError, forbidden, not_supported
+from instar.registry.backend import Backend, too_new
+from instar.registry.entry import Entry
+from instar.registry.read import ListOptions, entry_filter, object_matches
+from instar.registry.resource import Target
+from instar.registry.watchers import Watcher
+from instar.storage.cache import Change
+from instar.storage.store import Compacted
+
+Render = Callable[[str, bytes], bytes]
+"""(event type, object JSON) → one line of the stream, in the representation asked for."""
+
+INITIAL_END = "k8s.io/initial-events-end"
+
+
+@dataclass(frozen=True, slots=True)
+class WatchOptions:
+    select: ListOptions
+    bookmarks: bool = False
+
+
+def plain_event(type_: str, view: bytes) -> bytes:
+    return b'{"type":"' + type_.encode() + b'","object":' + view + b"}\n"
+
+
+def error_event(error: ApiError) -> bytes:
+    return plain_event("ERROR", encode(error.to_status()))
+
+
+def check_watch_options(options: WatchOptions) -> None:
+    select, field = options.select, "resourceVersionMatch"
+    errors: list[FieldError] = []
+    initial = select.send_initial_events
+    if initial is None and select.match:
+        errors.append(
+            forbidden(field, f"{field} is forbidden for watch unless sendInitialEvents is provided")
+        )
+    if initial is not None and select.match != "NotOlderThan":
+        errors.append(
+            forbidden(field, f"sendInitialEvents requires setting {field} to NotOlderThan")
+        )
+        if select.match:
+            errors.append(not_supported(field, select.match, ("NotOlderThan",)))
+    if errors:
+        raise invalid_options("ListOptions", errors)
+
+
+@dataclass(slots=True)
+class Stream:
+    """A running watch: first what is already known, then whatever the watcher receives."""
+
+    opening: list[bytes]
+    watcher: Watcher
+    close: Callable[[], None]
+    bookmark: Callable[[int], bytes]
+    finished: bool = False
+    """The opening already holds everything (an error): nothing follows."""
+
+
+async def open_watch(
+    backend: Backend, target: Target, options: WatchOptions, kind: Hashable, render: Render
+) -> Stream:
+    """``kind`` names the representation; watches equal in all else share their bytes."""
+    check_watch_options(options)
+    select = options.select
+    initial = _wants_initial(select)
+    if initial and select.revision is None:
+        await backend.consistent()
+    resource, below = target.resource, f"{target.namespace}/" if target.namespace else ""
+    frames = _Frames(target, select, below, render)
+    channel: Hashable = (
+        target.codec,
+        target.version.name,
+        below,
+        target.name,
+        select.labels,
+        select.fields,
+        kind,
+    )
+    watcher = resource.hub.join(channel, frames, backend.revision)
+
+    def close() -> None:
+        resource.hub.leave(channel, watcher)
+
+    def bookmark(revision: int) -> bytes:
+        return render("BOOKMARK", _bookmark(target, revision))
+
+    stream = Stream([], watcher, close, bookmark)
+    try:
+        if initial:
+            await _open_with_state(backend, target, options, stream, frames, render)
+        else:
+            await _open_after(backend, target, select, stream, frames)
+    except ApiError as error:
+        stream.opening.append(error_event(error))
+        stream.finished = True
+    except BaseException:
+        close()
+        raise
+    return stream
+
+
+def _wants_initial(select: ListOptions) -> bool:
+    if select.send_initial_events is not None:
+        return select.send_initial_events
+    return not select.revision
+
+
+async def _open_with_state(
+    backend: Backend,
+    target: Target,
+    options: WatchOptions,
+    stream: Stream,
+    frames: _Frames,
+    render: Render,
+) -> None:
+    asked = options.select.revision or 0
+    if asked > backend.revision:
+        await backend.at_least(asked)
+        raise too_new(asked, backend.revision)
+    revision = stream.watcher.last_revision
+    entries = frames.current()
+    views = await target.codec.views(entries, target.version)
+    for entry, view in zip(entries, views, strict=True):
+        if not frames.remote or object_matches(
+            target, options.select, entry.suffix, orjson.loads(view)
+        ):
+            stream.opening.append(render("ADDED", view))
+    if options.bookmarks:
+        stream.opening.append(
+            render("BOOKMARK", _bookmark(target, revision, {INITIAL_END: "true"}))
+        )
+
+
+async def _open_after(
+    backend: Backend, target: Target, select: ListOptions, stream: Stream, frames: _Frames
+) -> None:
+    asked = select.revision or backend.revision
+    frames_from = max(asked, 0)
+    if asked >= stream.watcher.last_revision:
+        stream.watcher.last_revision = asked
+        return
+    try:
+        changes = target.resource.objects.changes_after(frames_from)
+    except Compacted as error:
+        raise Expired(f"too old resource version: {asked} ({error.oldest})") from error
+    known = stream.watcher.last_revision
+    for change in changes:
+        if change.revision <= known:
+            frame = frames(change)
+            stream.opening.append(frame if isinstance(frame, bytes) else await frame)
+
+
+def _bookmark(target: Target, revision: int, annotations: dict[str, str] | None = None) -> bytes:
+    metadata: dict[str, Any] = {"resourceVersion": str(revision)}
+    if annotations:
+        metadata = {"annotations": annotations, **metadata}
+    return encode(
+        {
+            "apiVersion": target.version.api_version,
+            "kind": target.version.kind,
+            "metadata": metadata,
+        }
+    )
+
+
+class _Frames:
+    """Turns changes of the collection into lines for one kind of watch."""
+
+    def __init__(self, target: Target, select: ListOptions, below: str, render: Render) -> None:
+        self._target = target
+        self._select = select
+        self._below = below
+        self._name = target.name
+        self._render = render
+        self._keep = entry_filter(target, select)
+        self.remote = target.serving.converts_remotely and self._keep is not None
+
+    def current(self) -> list[Entry]:
+        objects = self._target.resource.objects
+        if self._name:
+            entry = self._target.entry()
+            return [entry] if entry is not None else []
+        entries = [objects.entries[suffix] for suffix in objects.suffixes(self._below)]
+        keep = self._keep
+        return entries if keep is None or self.remote else [e for e in entries if keep(e)]
+
+    def __call__(self, change: Change[Entry]) -> bytes | Awaitable[bytes]:
+        if not change.suffix.startswith(self._below):
+            return b""
+        if self._name and change.suffix != self._target.suffix:
+            return b""
+        if self.remote:
+            return self._converted(change)
+        return self._framed(change)
+
+    def _framed(self, change: Change[Entry]) -> bytes | Awaitable[bytes]:
+        type_, entry = self._seen(change)
+        if entry is None:
+            return b""
+        try:
+            view = self._target.codec.view_now(entry, self._target.version)
+        except ApiError as error:
+            return error_event(_as_internal(error))
+        if view is None:
+            return self._later(type_, entry, change.revision)
+        return self._line(type_, entry, view, change.revision)
+
+    def _seen(self, change: Change[Entry]) -> tuple[str, Entry | None]:
+        keep = self._keep
+        new = change.new if change.new is None or keep is None or keep(change.new) else None
+        old = change.old if change.old is None or keep is None or keep(change.old) else None
+        if new is None:
+            return "DELETED", old
+        return ("ADDED" if old is None else "MODIFIED"), new
+
+    async def _later(self, type_: str, entry: Entry, revision: int) -> bytes:
+        try:
+            views = await self._target.codec.views([entry], self._target.version)
+        except ApiError as error:
+            return error_event(_as_internal(error))
+        return self._line(type_, entry, views[0], revision)
+
+    async def _converted(self, change: Change[Entry]) -> bytes:
+        present: Sequence[Entry] = [e for e in (change.new, change.old) if e is not None]
+        try:
+            views = await self._target.codec.views(present, self._target.version)
+        except ApiError as error:
+            return error_event(_as_internal(error))
+        matched = [
+            view
+            if object_matches(self._target, self._select, change.suffix, orjson.loads(view))
+            else None
+            for view in views
+        ]
+        new = matched[0] if change.new is not None else None
+        old = matched[-1] if change.old is not None else None
+        if new is not None:
+            return self._render("MODIFIED" if old is not None else "ADDED", new)
+        if old is None or change.old is None:
+            return b""
+        return self._line("DELETED", change.old, old, change.revision)
+
+    def _line(self, type_: str, entry: Entry, view: bytes, revision: int) -> bytes:
+        if type_ == "DELETED" and entry.revision != revision:
+            view = _at_revision(view, entry.revision, revision)
+        return self._render(type_, view)
+
+
+def _at_revision(view: bytes, old: int, new: int) -> bytes:
+    """A deletion shows the last state with the revision of the deletion."""
+    member = b'"resourceVersion":"%d","uid"' % old
+    if view.count(member) == 1:
+        return view.replace(member, b'"resourceVersion":"%d","uid"' % new)
+    obj = orjson.loads(view)
+    obj["metadata"]["resourceVersion"] = str(new)
+    return encode(obj)
+
+
+def _as_internal(error: ApiError) -> ApiError:
+    return error if error.reason else Internal(error.message)

@@ -1,0 +1,270 @@
+"""Create, update, delete: the order of steps on the way to the store, for every resource.
+
+A step either changes the object or refuses it; nothing is committed before all have passed, and
+an error after the commit is impossible by construction: whatever can fail (a webhook's answer to
+the way back) is asked before. ``update`` is the one loop behind PUT, PATCH, status and scale.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from instar import errors
+from instar.api.jsontext import encode_sorted
+from instar.fields import FieldError, invalid
+from instar.registry.codec import Prepared
+from instar.registry.context import Context, WriteOptions
+from instar.registry.entry import Entry
+from instar.registry.metadata import (
+    check_names,
+    dedupe_owners,
+    keep_server_fields,
+    wipe_for_create,
+)
+from instar.registry.ownership import Ownership
+from instar.registry.resource import Target
+from instar.storage.store import Stale
+
+Object = dict[str, Any]
+_GENERATE_ATTEMPTS = 8
+_UPDATE_ATTEMPTS = 100
+MODIFIED = (
+    "the object has been modified; please apply your changes to the latest version and try again"
+)
+
+
+class Written(NamedTuple):
+    view: bytes
+    """The object's JSON at the request's version."""
+    created: bool = False
+
+
+class Proposal(NamedTuple):
+    """What a writer wants an object to become."""
+
+    obj: Object
+    managed: list[Object] | None = None
+    """managedFields already decided (by apply); None lets the write work them out."""
+
+
+Propose = Callable[[Object, Entry], Awaitable[Proposal]]
+"""(the object at the request's version, its entry) → the new one; may raise an ``ApiError``."""
+
+
+@dataclass(frozen=True, slots=True)
+class UpdateRules:
+    """How strictly an update treats the revision it is based on."""
+
+    subresource: str = ""
+    unconditional: bool = False
+    """Last write wins when no resourceVersion is given."""
+    uid_is_precondition: bool = True
+    """PUT treats a foreign uid as a conflict; a patch as an illegal change."""
+
+
+async def create(
+    context: Context,
+    target: Target,
+    obj: Object,
+    options: WriteOptions,
+    managed: list[Object] | None = None,
+) -> Written:
+    """``obj`` is decoded, pruned and defaulted already; it is changed in place."""
+    serving = target.serving
+    metadata = obj["metadata"]
+    if serving.namespaced:
+        metadata["namespace"] = target.namespace
+    else:
+        metadata.pop("namespace", None)
+    if metadata.get("resourceVersion", "0") not in ("", "0") and not options.dry_run:
+        raise errors.Unclassified("resourceVersion should not be set on objects to be created")
+    if serving.namespaced:
+        context.check_namespace(target.namespace)
+    if target.resource.crd.is_true("Terminating"):
+        raise errors.forbidden(
+            serving.group,
+            serving.plural,
+            metadata.get("name", ""),
+            "create not allowed while custom resource definition is terminating",
+        )
+    wipe_for_create(metadata, uid=context.new_uid(), created=context.timestamp())
+    dedupe_owners(metadata, options.warn, patched=False)
+    generated = not metadata.get("name") and bool(metadata.get("generateName"))
+    for attempt in range(_GENERATE_ATTEMPTS if generated else 1):
+        if generated:
+            metadata["name"] = context.generated_name(metadata["generateName"])
+        if attempt == 0:
+            serving.strategy.prepare_create(obj, target.version)
+            await Ownership(context, target, options).on_create(obj, managed)
+            _refuse(target, obj, serving.strategy.check_create(obj, target.version, options.warn))
+        try:
+            return await _store_new(context, target.named(metadata["name"]), obj, options)
+        except Stale:
+            continue
+    raise _exists(target.named(metadata["name"]), generated)
+
+
+async def _store_new(
+    context: Context, target: Target, obj: Object, options: WriteOptions
+) -> Written:
+    prepared = await target.codec.prepare(obj, target.version)
+    if options.dry_run:
+        if target.entry() is not None:
+            raise Stale(target.suffix, 0, 1)
+        return Written(encode_sorted(prepared.back or obj), created=True)
+    view = await _commit(context, target, prepared, expected=0)
+    return Written(view, created=True)
+
+
+async def update(
+    context: Context,
+    target: Target,
+    propose: Propose,
+    options: WriteOptions,
+    rules: UpdateRules,
+) -> Written:
+    """Read, let ``propose`` change it, check, commit; again when someone else was faster."""
+    for attempt in range(_UPDATE_ATTEMPTS):
+        if attempt:
+            await context.backend.consistent()
+        entry = await _current(context, target)
+        old = (await target.codec.objects([entry], target.version))[0]
+        proposal = await propose(old, entry)
+        try:
+            return await _replace(context, target, entry, old, proposal, options, rules)
+        except Stale:
+            continue
+    raise _modified(target)
+
+
+async def _replace(
+    context: Context,
+    target: Target,
+    entry: Entry,
+    old: Object,
+    proposal: Proposal,
+    options: WriteOptions,
+    rules: UpdateRules,
+) -> Written:
+    new, strategy = proposal.obj, target.serving.strategy
+    check_names(new, target)
+    _check_revision(target, new, entry, rules)
+    _check_uid(target, new, old, rules)
+    dedupe_owners(new["metadata"], options.warn, patched=not rules.uid_is_precondition)
+    keep_server_fields(new["metadata"], old["metadata"])
+    if rules.subresource == "status":
+        strategy.prepare_status(new, old, target.version)
+    else:
+        strategy.prepare_update(new, old, target.version)
+    ownership = Ownership(context, target, options, rules.subresource)
+    await ownership.on_update(new, old, proposal.managed)
+    found = strategy.check_update(new, old, target.version, rules.subresource, options.warn)
+    _refuse(target, new, found)
+    released = new["metadata"].get("deletionTimestamp") and not new["metadata"].get("finalizers")
+    if released and strategy.gone_when_released(new):
+        return await _finish_deletion(context, target, entry, new, options)
+    prepared = await target.codec.prepare(new, target.version)
+    if prepared.raw == entry.stored():
+        return Written(await _view(target, entry))
+    if options.dry_run:
+        new["metadata"]["resourceVersion"] = str(entry.revision)
+        return Written(encode_sorted(new))
+    return Written(await _commit(context, target, prepared, expected=entry.revision))
+
+
+async def _commit(context: Context, target: Target, prepared: Prepared, expected: int) -> bytes:
+    draft = Entry(prepared.raw, 0, target.suffix, prepared.at)
+    stored = target.serving.storage
+    draft.know(api_version=stored.api_version, labels=prepared.obj["metadata"].get("labels"))
+    if target.version is stored:
+        draft.token = stored
+    entry = await context.backend.put(target.resource.objects, draft, expected)
+    if prepared.back is not None:
+        target.codec.remember(entry, target.version, prepared.back)
+    if target.serving.strategy.settle is not None:
+        await target.serving.strategy.settle(target.name)
+    return await _view(target, entry)
+
+
+async def _view(target: Target, entry: Entry) -> bytes:
+    view = target.codec.view_now(entry, target.version)
+    return view if view is not None else (await target.codec.views([entry], target.version))[0]
+
+
+async def _current(context: Context, target: Target) -> Entry:
+    entry = target.entry()
+    if entry is None:
+        await context.backend.consistent()
+        entry = target.entry()
+    if entry is None:
+        raise errors.not_found(target.serving.group, target.serving.plural, target.name)
+    return entry
+
+
+async def _finish_deletion(
+    context: Context, target: Target, entry: Entry, new: Object, options: WriteOptions
+) -> Written:
+    """The last finalizer went: the update turns into the deletion it was waiting for."""
+    new["metadata"]["resourceVersion"] = str(entry.revision)
+    if not options.dry_run:
+        await context.backend.remove(target.resource.objects, target.suffix, entry.revision)
+    return Written(encode_sorted(new))
+
+
+def _check_revision(target: Target, new: Object, entry: Entry, rules: UpdateRules) -> None:
+    text = new["metadata"].get("resourceVersion") or ""
+    if text in ("", "0"):
+        if rules.unconditional:
+            return
+        raise errors.invalid(
+            target.serving.group,
+            target.serving.plural,
+            target.name,
+            [invalid("metadata.resourceVersion", 0, "must be specified for an update")],
+        )
+    if not text.isascii() or not text.isdigit():
+        raise errors.Unclassified(f'strconv.ParseUint: parsing "{text}": invalid syntax')
+    if int(text) != entry.revision:
+        raise _modified(target)
+
+
+def _check_uid(target: Target, new: Object, old: Object, rules: UpdateRules) -> None:
+    wanted, actual = new["metadata"].get("uid") or "", old["metadata"].get("uid", "")
+    if not wanted:
+        new["metadata"]["uid"] = actual
+    elif wanted != actual and rules.uid_is_precondition:
+        raise errors.conflict(
+            target.serving.group,
+            target.serving.plural,
+            target.name,
+            f"StorageError: invalid object, Code: 4, Key: /registry/{target.serving.prefix}"
+            f"{target.suffix}, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: "
+            f"UID in precondition: {wanted}, UID in object meta: {actual}",
+        )
+
+
+def _refuse(target: Target, obj: Object, found: list[FieldError]) -> None:
+    if found:
+        name = obj["metadata"].get("name", "")
+        raise errors.invalid(target.serving.group, obj.get("kind", ""), name, found)
+
+
+def _modified(target: Target) -> errors.Conflict:
+    return errors.conflict(target.serving.group, target.serving.plural, target.name, MODIFIED)
+
+
+def _exists(target: Target, generated: bool) -> errors.AlreadyExists:
+    entry = target.entry()
+    serving = target.serving
+    if generated:
+        error = errors.already_exists(serving.group, serving.plural, target.name)
+        text = "the server was not able to generate a unique name for the object"
+        return errors.AlreadyExists(
+            f"{error.message}, {text}", details=error.details, retry_after=1
+        )
+    terminating = entry is not None and "deletionTimestamp" in entry.decode().get("metadata", {})
+    return errors.already_exists(
+        serving.group, serving.plural, target.name, terminating=terminating
+    )

@@ -1,0 +1,178 @@
+"""From request to response: who asks, what is asked, who answers. Every error ends here."""
+
+from __future__ import annotations
+
+import logging
+import os
+from time import perf_counter
+
+from instar import errors
+from instar.errors import ApiError
+from instar.registry.catalog import Catalog
+from instar.registry.context import Context
+from instar.registry.resource import Resource, Target
+from instar.server import verbs
+from instar.server.auth import Authenticator, Authorizer, User
+from instar.server.bodies import too_large
+from instar.server.documents import Documents
+from instar.server.health import Health
+from instar.server.metrics import Metrics
+from instar.server.problems import page_not_found, problem, unexpected
+from instar.server.request import Request, ResourcePath, parse_resource_path, verb_of
+from instar.server.responses import Response, typed_response
+from instar.server.reviews import Reviews
+from instar.server.scaling import do_scale
+from instar.server.warnings import warning_headers
+
+log = logging.getLogger("instar.access")
+_PATH_CACHE = 4096
+_BODILESS = ("GET", "HEAD")
+
+
+class App:
+    """Handles one request at a time per call; holds no state of any request."""
+
+    def __init__(
+        self,
+        *,
+        context: Context,
+        catalog: Catalog,
+        authenticator: Authenticator,
+        authorizer: Authorizer,
+        health: Health,
+        metrics: Metrics,
+    ) -> None:
+        self._context = context
+        self._catalog = catalog
+        self._authenticator = authenticator
+        self._authorizer = authorizer
+        self._health = health
+        self._metrics = metrics
+        self._documents = Documents(catalog)
+        self._reviews = Reviews(authenticator, authorizer)
+        self._paths: dict[str, ResourcePath | None] = {}
+
+    async def __call__(self, request: Request, peer: User | None) -> Response:
+        began = perf_counter()
+        try:
+            response = await self._answer(request, peer)
+        except ApiError as error:
+            response = problem(error, request)
+        except Exception as error:
+            response = unexpected(error, request)
+        if request.warnings:
+            response.headers += warning_headers(request.warnings)
+        response.headers += (
+            (b"audit-id", os.urandom(16).hex().encode()),
+            (b"cache-control", b"no-cache, private"),
+        )
+        self._metrics.served(request.method, response.status, perf_counter() - began)
+        if log.isEnabledFor(logging.INFO):
+            log.info("%s %s %d", request.method, request.path, response.status)
+        return response
+
+    async def _answer(self, request: Request, peer: User | None) -> Response:
+        path = self._resource_path(request.path)
+        if path is None:
+            public = self._health.respond(request)
+            if public is not None:
+                return public
+        user = self._authenticator.user_of(request, peer)
+        if user is None:
+            raise errors.Unauthorized
+        if request.too_large:
+            raise too_large()
+        if path is not None:
+            return await self._resource(request, path, user)
+        if request.path == "/metrics":
+            return self._metrics.respond()
+        return await self._document(request)
+
+    def _resource_path(self, text: str) -> ResourcePath | None:
+        if text in self._paths:
+            return self._paths[text]
+        path = parse_resource_path(text)
+        if len(self._paths) >= _PATH_CACHE:
+            self._paths.clear()
+        self._paths[text] = path
+        return path
+
+    async def _document(self, request: Request) -> Response:
+        parts = [part for part in request.path.split("/") if part]
+        if request.method not in _BODILESS:
+            return page_not_found()
+        found = await self._documents.respond(request, parts)
+        return page_not_found() if found is None else found
+
+    async def _resource(self, request: Request, path: ResourcePath, user: User) -> Response:
+        resource = self._catalog.find(path.group, path.plural)
+        if resource is None:
+            return page_not_found()
+        verb = verb_of(request, path)
+        target = _target(resource, path, verb)
+        if target is None:
+            return page_not_found()
+        refusal = self._authorizer.refusal(
+            user, verb, path.group, path.plural, path.namespace, path.name
+        )
+        if refusal is not None:
+            raise errors.forbidden(path.group, path.plural, path.name, refusal)
+        if target.version.deprecation is not None:
+            request.warn(target.version.deprecation)
+        return await self._verb(request, path, verb, target, user)
+
+    async def _verb(
+        self, request: Request, path: ResourcePath, verb: str, target: Target, user: User
+    ) -> Response:
+        serving = target.serving
+        if path.subresource:
+            return await self._subresource(request, path, verb, target)
+        handler = verbs.VERBS.get(verb)
+        if handler is None or (serving.verbs is not None and verb not in serving.verbs):
+            raise errors.method_not_allowed(serving.group, serving.plural, verb)
+        if serving.verbs == ("create",):
+            return await self._review(request, target, user)
+        return await handler(self._context, request, target)
+
+    async def _subresource(
+        self, request: Request, path: ResourcePath, verb: str, target: Target
+    ) -> Response:
+        serving, version = target.serving, target.version
+        known: dict[str, bool] = {
+            "status": version.has_status,
+            "scale": version.definition.scale is not None,
+            "finalize": serving.builtin and serving.plural == "namespaces",
+        }
+        if not known.get(path.subresource):
+            raise errors.not_found(serving.group, serving.plural, path.name)
+        if verb not in ("get", "update", "patch"):
+            raise errors.method_not_allowed(serving.group, serving.plural, verb)
+        if path.subresource == "scale":
+            assert version.definition.scale is not None
+            return await do_scale(self._context, request, target, verb, version.definition.scale)
+        if verb == "get":
+            return await verbs.do_get(self._context, request, target)
+        handler = verbs.do_update if verb == "update" else verbs.do_patch
+        return await handler(self._context, request, target, path.subresource)
+
+    async def _review(self, request: Request, target: Target, user: User) -> Response:
+        obj, form = verbs.read_body(request, target)
+        answer = self._reviews.answer(target.serving.plural, obj, user)
+        assert answer is not None
+        return typed_response(201, answer, form)
+
+
+def _target(resource: Resource, path: ResourcePath, verb: str) -> Target | None:
+    """None when upstream's handler would decline: wrong scope, version not served, not accepted."""
+    serving = resource.serving
+    version = serving.served(path.version)
+    if version is None:
+        return None
+    if path.namespace and not serving.namespaced:
+        return None
+    if serving.namespaced and not path.namespace and verb not in ("list", "watch"):
+        return None
+    crd = resource.crd
+    if not (crd.is_true("NamesAccepted") or crd.is_true("Established")):
+        return None
+    return Target(resource, serving, resource.codec, version, path.namespace, path.name)

@@ -1,0 +1,25 @@
+"""Server-side apply over HTTP: the body is YAML, the rest is the registry's."""
+
+from __future__ import annotations
+
+from instar.errors import BadRequest
+from instar.registry.applying import apply_configuration
+from instar.registry.context import Context, WriteOptions
+from instar.registry.resource import Target
+from instar.registry.write import Written
+from instar.server.bodies import Malformed, parse
+from instar.server.negotiate import JSON, YAML
+from instar.server.request import Request
+
+
+async def apply_patch(
+    context: Context, request: Request, target: Target, options: WriteOptions, subresource: str
+) -> Written:
+    media = JSON if request.body.lstrip()[:1] == b"{" else YAML
+    try:
+        body = parse(request.body, media)
+    except Malformed as error:
+        raise BadRequest(f"error decoding YAML: {error}") from error
+    return await apply_configuration(
+        context, target, body.obj, body.duplicates, options, subresource
+    )

@@ -1,0 +1,96 @@
+"""Who is asking: bearer tokens and client certificates. The place for RBAC is ``Authorizer``."""
+
+from __future__ import annotations
+
+import csv
+import hmac
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+from instar.server.request import Request
+
+ADMIN_GROUP = "system:masters"
+AUTHENTICATED = "system:authenticated"
+
+
+@dataclass(frozen=True, slots=True)
+class User:
+    name: str
+    groups: tuple[str, ...] = ()
+    uid: str = ""
+
+
+class Authorizer(Protocol):
+    """Says whether a user may do something; the text is the reason of a refusal."""
+
+    def refusal(
+        self, user: User, verb: str, group: str, resource: str, namespace: str, name: str
+    ) -> str | None: ...
+
+
+class AlwaysAllow:
+    """Everyone who is known may do everything."""
+
+    def refusal(
+        self, user: User, verb: str, group: str, resource: str, namespace: str, name: str
+    ) -> str | None:
+        return None
+
+
+class Authenticator:
+    """Tokens by exact match; certificates by subject (CN is the user, O the groups)."""
+
+    def __init__(self, tokens: Mapping[str, User]) -> None:
+        self._by_header = {f"Bearer {token}".encode(): user for token, user in tokens.items()}
+        self._tokens = dict(tokens)
+
+    def user_of(self, request: Request, peer: User | None) -> User | None:
+        header = request.headers.get(b"authorization")
+        if header is None:
+            return peer
+        user = self._by_header.get(header)
+        if user is not None:
+            return user
+        scheme, _, token = header.decode("latin-1").partition(" ")
+        if scheme.lower() != "bearer":
+            return None
+        return self.user_of_token(token.strip())
+
+    def user_of_token(self, token: str) -> User | None:
+        """Compared in constant time; for TokenReview too."""
+        for known, user in self._tokens.items():
+            if hmac.compare_digest(known.encode(), token.encode()):
+                return user
+        return None
+
+
+def read_token_file(path: Path) -> dict[str, User]:
+    """Kubernetes CSV: ``token,user,uid[,"group1,group2"]``. Raises ``ValueError`` by line."""
+    tokens: dict[str, User] = {}
+    with path.open(newline="") as lines:
+        for number, row in enumerate(csv.reader(lines), start=1):
+            if not row:
+                continue
+            if len(row) < 3 or not row[0] or not row[1]:
+                raise ValueError(f'{path}:{number}: expected token,user,uid[,"group1,group2"]')
+            groups = tuple(part.strip() for part in row[3].split(",")) if len(row) > 3 else ()
+            tokens[row[0]] = User(row[1], (*groups, AUTHENTICATED), row[2])
+    return tokens
+
+
+def user_of_certificate(certificate: Mapping[str, Any] | None) -> User | None:
+    """From ``ssl.SSLSocket.getpeercert()``; the TLS layer has verified it already."""
+    if not certificate:
+        return None
+    pairs: Iterable[tuple[str, str]] = (
+        pair for relative in certificate.get("subject", ()) for pair in relative
+    )
+    name, groups = "", []
+    for key, value in pairs:
+        if key == "commonName":
+            name = value
+        elif key == "organizationName":
+            groups.append(value)
+    return User(name, (*groups, AUTHENTICATED)) if name else None

@@ -1,0 +1,114 @@
+"""Request bodies → plain objects, with upstream's sentences for everything malformed."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import orjson
+
+from instar.api.gojson import syntax_error
+from instar.api.jsontext import decode, duplicate_keys
+from instar.errors import BadRequest, RequestTooLarge
+from instar.server.negotiate import YAML
+
+MAX_BODY = 3_145_728
+MAX_DEPTH_TEXT = "exceeded max depth"
+_TYPE_META = (
+    "json: cannot unmarshal {found} into Go value of type struct {{ APIVersion string "
+    '"json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }}'
+)
+
+
+class Body(NamedTuple):
+    obj: dict[str, Any]
+    duplicates: list[str]
+    """Texts of repeated keys, in document order: ``duplicate field "spec.a"``."""
+
+
+class Malformed(Exception):
+    """The body is not a JSON (or YAML) object; ``str()`` is the parser's sentence."""
+
+
+def check_size(body: bytes) -> None:
+    if len(body) > MAX_BODY:
+        raise too_large()
+
+
+def too_large() -> RequestTooLarge:
+    return RequestTooLarge(f"limit is {MAX_BODY}")
+
+
+def read_object(body: bytes, media: str, kind: str) -> Body:
+    """The object of a create or update. ``kind`` is what the endpoint expects."""
+    summary = _summary(body)
+    unrecognised = f"the object provided is unrecognized (must be of type {kind})"
+    try:
+        parsed = parse(body, media)
+    except Malformed as error:
+        raise BadRequest(
+            f"{unrecognised}: couldn't get version/kind; {error} ({summary})"
+        ) from error
+    if not parsed.obj.get("kind"):
+        text = body.decode(errors="replace")
+        raise BadRequest(f"{unrecognised}: Object 'Kind' is missing in '{text}' ({summary})")
+    return parsed
+
+
+def parse(body: bytes, media: str) -> Body:
+    """Any JSON or YAML object. Raises ``Malformed``."""
+    if media == YAML:
+        from instar.server.yamltext import read_yaml
+
+        value, duplicates = read_yaml(body)
+    else:
+        value = read_json(body)
+        duplicates = _duplicates(body, value)
+    if not isinstance(value, dict):
+        raise Malformed(f"json parse error: {_TYPE_META.format(found=go_type(value))}")
+    for name in ("kind", "apiVersion"):
+        if name in value and not isinstance(value[name], str) and value[name] is not None:
+            raise Malformed(
+                f"json parse error: json: cannot unmarshal {go_type(value[name])} into Go struct "
+                f"field .{name} of type string"
+            )
+    return Body(value, duplicates)
+
+
+def read_json(body: bytes) -> Any:
+    try:
+        return decode(body)
+    except orjson.JSONDecodeError as error:
+        raise Malformed(f"json parse error: {syntax_error(body)}") from error
+
+
+def _duplicates(body: bytes, value: Any) -> list[str]:
+    try:
+        return [f'duplicate field "{path}"' for path in duplicate_keys(body, value)]
+    except TypeError as error:
+        raise Malformed(f"json parse error: {MAX_DEPTH_TEXT}") from error
+
+
+def go_type(value: Any) -> str:
+    """The JSON type as Go's decoder names it."""
+    match value:
+        case bool():
+            return "bool"
+        case int() | float():
+            return "number"
+        case str():
+            return "string"
+        case list():
+            return "array"
+        case dict():
+            return "object"
+        case _:
+            return "null"
+
+
+def _summary(body: bytes) -> str:
+    if not body:
+        return "<empty>"
+    start, more = body[:30], " ..." if len(body) > 30 else ""
+    if body.startswith(b"{"):
+        return start.decode(errors="replace") + more
+    return start.hex() + more

@@ -1,0 +1,157 @@
+"""The composition root: which parts a server is made of, wired once, by keyword."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from instar.api.crd import Crd
+from instar.api.crd_codec import from_internal, to_internal
+from instar.conversion.factory import ConversionServices, shared_converter_for
+from instar.conversion.metrics import PrometheusConversionMetrics
+from instar.fields import FieldError
+from instar.registry.backend import Backend
+from instar.registry.builtins import builtin_servings
+from instar.registry.catalog import Catalog
+from instar.registry.context import Context
+from instar.registry.crd_controller import CrdController
+from instar.registry.crd_resource import CrdStrategy
+from instar.registry.entry import Entry
+from instar.registry.namespaces import NamespaceController, namespace_check
+from instar.registry.serving import Serving, build_serving
+from instar.registry.strategy import Strategy
+from instar.schema.rules import Program, RuleCompiler
+from instar.schema.structural import Structural
+from instar.server.app import App
+from instar.server.auth import Authenticator, Authorizer, User
+from instar.server.health import Health
+from instar.server.metrics import Metrics
+from instar.storage.store import Store
+
+
+@dataclass(frozen=True)
+class Machinery:
+    """Everything that runs behind the HTTP port."""
+
+    app: App
+    backend: Backend
+    catalog: Catalog
+    crds: CrdController
+    namespaces: NamespaceController
+    conversion: ConversionServices
+
+    async def start(self) -> None:
+        """The backend must be started already."""
+        self.catalog.follow(
+            self.catalog.builtin("apiextensions.k8s.io", "customresourcedefinitions")
+        )
+        await self.namespaces.start()
+        self.crds.start()
+
+    async def stop(self) -> None:
+        await self.crds.stop()
+        await self.namespaces.stop()
+        for resource in self.catalog.resources():
+            resource.hub.end_all()
+        await self.conversion.close()
+        await self.backend.stop()
+
+
+def build(
+    store: Store,
+    *,
+    tokens: Mapping[str, User],
+    authorizer: Authorizer,
+    strict_namespaces: bool,
+    make_conversion: Callable[[Backend, PrometheusConversionMetrics], ConversionServices],
+) -> Machinery:
+    backend = Backend(store)
+    conversion_metrics = PrometheusConversionMetrics()
+    conversion = make_conversion(backend, conversion_metrics)
+    check = namespace_check(backend, strict=strict_namespaces)
+    context = Context(backend=backend, check_namespace=check)
+    crd_strategy = CrdStrategy(check_rules_lazily)
+    catalog = Catalog(
+        backend,
+        builtin_servings(crd_strategy),
+        read_stored_crd,
+        lambda crd: serving_for(crd, conversion, compile_rules_lazily),
+    )
+    crds = catalog.builtin("apiextensions.k8s.io", "customresourcedefinitions")
+    controller = CrdController(context, catalog, crds)
+    crd_strategy.settle = controller.settled
+    namespaces = NamespaceController(context, catalog, catalog.builtin("", "namespaces"))
+    authenticator = Authenticator(tokens)
+    metrics = Metrics()
+    metrics.add_source(lambda: _store_lines(backend))
+    metrics.add_source(lambda: conversion_metrics.render().splitlines())
+    app = App(
+        context=context,
+        catalog=catalog,
+        authenticator=authenticator,
+        authorizer=authorizer,
+        health=Health({"storage": lambda: _trouble(backend)}),
+        metrics=metrics,
+    )
+    return Machinery(app, backend, catalog, controller, namespaces, conversion)
+
+
+def serving_for(crd: Crd, conversion: ConversionServices, compile_rules: RuleCompiler) -> Serving:
+    return build_serving(
+        crd,
+        converter=shared_converter_for(crd, conversion),
+        strategy=Strategy(),
+        compile_rules=compile_rules,
+    )
+
+
+def read_stored_crd(entry: Entry) -> dict[str, Any]:
+    """A stored CRD in v1 shape, whichever version it lies in."""
+    obj = entry.decode()
+    if obj.get("apiVersion", "").endswith("/v1"):
+        return obj
+    return from_internal(to_internal(obj), "v1")
+
+
+def compile_rules_lazily(root: Structural) -> Program | None:
+    """CEL is imported when the first schema with a rule is: most servers start without one."""
+    if not has_rules(root):
+        return None
+    from instar.schema.cel.evaluate import compile_rules
+
+    return compile_rules(root)
+
+
+def has_rules(node: Structural) -> bool:
+    if node.rules:
+        return True
+    children: list[Structural] = [*node.properties.values()]
+    if node.items is not None:
+        children.append(node.items)
+    if isinstance(node.additional, Structural):
+        children.append(node.additional)
+    return any(has_rules(child) for child in children)
+
+
+def check_rules_lazily(
+    root: Structural, path: str, known_rules: frozenset[str], per_expression_limit_waived: bool
+) -> list[FieldError]:
+    if not has_rules(root):
+        return []
+    from instar.schema.cel.check import check_rules
+
+    return check_rules(root, path, known_rules, per_expression_limit_waived)
+
+
+def _trouble(backend: Backend) -> str | None:
+    failure = backend.cache.failure
+    return None if failure is None else str(failure)
+
+
+def _store_lines(backend: Backend) -> Iterable[str]:
+    yield "# HELP apiserver_storage_objects Objects in the store, by collection."
+    yield "# TYPE apiserver_storage_objects gauge"
+    for collection in backend.cache.collections():
+        resource = collection.prefix.rstrip("/")
+        yield f'apiserver_storage_objects{{resource="{resource}"}} {len(collection.entries)}'

@@ -1,0 +1,164 @@
+"""Discovery and OpenAPI over HTTP: computed from the catalog, kept until it changes."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from functools import cached_property
+from typing import Any
+
+from instar import __version__
+from instar.api import discovery
+from instar.api.jsontext import encode
+from instar.api.names import GroupVersion
+from instar.errors import NotAcceptable
+from instar.openapi import v2, v2_protobuf, v3
+from instar.registry.catalog import Catalog
+from instar.server.negotiate import ACCEPTED
+from instar.server.request import Request
+from instar.server.responses import JSON_TYPE, Response, json_response
+
+AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
+_V2_PROTOBUF = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf"
+_V2_PROTOBUF_TYPE = b"application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
+SERVER_VERSION = "v1.36.4+instar." + __version__
+
+
+class Documents:
+    """Bytes of every document for one state of the catalog."""
+
+    def __init__(self, catalog: Catalog) -> None:
+        self._catalog = catalog
+        self._state = _State(catalog)
+        self._generation = catalog.generation
+
+    async def respond(self, request: Request, parts: list[str]) -> Response | None:
+        """``parts`` are the path's segments; None when no document is there."""
+        if self._generation != self._catalog.generation:
+            self._generation = self._catalog.generation
+            self._state = _State(self._catalog)
+        match parts:
+            case ["api"]:
+                return self._root(request, legacy=True)
+            case ["apis"]:
+                return self._root(request, legacy=False)
+            case ["api", version]:
+                return _found(discovery.resource_list(self._state.resources, "", version))
+            case ["apis", group]:
+                return _found(discovery.group(self._state.resources, group))
+            case ["apis", group, version]:
+                return _found(discovery.resource_list(self._state.resources, group, version))
+            case ["openapi", "v2"]:
+                return await self._swagger(request)
+            case ["openapi", "v3"]:
+                return await self._index()
+            case ["openapi", "v3", "api", version]:
+                return await self._document(request, GroupVersion("", version))
+            case ["openapi", "v3", "apis", group, version]:
+                return await self._document(request, GroupVersion(group, version))
+        return None
+
+    def _root(self, request: Request, *, legacy: bool) -> Response:
+        accept = request.header(b"accept")
+        wanted = _wants_aggregated(accept)
+        if wanted is None:
+            raise NotAcceptable(f"only the following media types are accepted: {ACCEPTED}")
+        if wanted:
+            body = self._state.aggregated_core if legacy else self._state.aggregated
+            tag = f'"{discovery.etag(body).strip(chr(34))}"'.encode()
+            headers = [
+                (b"content-type", AGGREGATED.encode()),
+                (b"etag", tag),
+                (b"vary", b"Accept"),
+                (b"cache-control", b"public"),
+            ]
+            if request.headers.get(b"if-none-match") == tag:
+                return Response(304, (), headers)
+            return Response(200, (body,), headers)
+        if legacy:
+            return json_response(200, discovery.legacy_versions(request.header(b"host")))
+        return json_response(200, discovery.group_list(self._state.resources))
+
+    async def _swagger(self, request: Request) -> Response:
+        state = self._state
+        if _V2_PROTOBUF in request.header(b"accept"):
+            body = await state.built("v2.pb", lambda: v2_protobuf.encode(state.swagger))
+            return Response(200, (body,), [(b"content-type", _V2_PROTOBUF_TYPE)])
+        body = await state.built("v2", lambda: encode(state.swagger))
+        return Response(200, (body,), [JSON_TYPE])
+
+    async def _index(self) -> Response:
+        state = self._state
+        hashes = {
+            version: v3.content_hash(await state.v3_document(version))
+            for version in v3.group_versions(state.resources)
+        }
+        return json_response(200, v3.index(hashes))
+
+    async def _document(self, request: Request, version: GroupVersion) -> Response | None:
+        if version not in v3.group_versions(self._state.resources):
+            return None
+        body = await self._state.v3_document(version)
+        headers = [JSON_TYPE, (b"etag", f'"{v3.content_hash(body)}"'.encode())]
+        if request.one("hash"):
+            headers.append((b"cache-control", b"public, immutable"))
+        return Response(200, (body,), headers)
+
+
+class _State:
+    """What is computed at most once per catalog state; the heavy parts in a thread."""
+
+    def __init__(self, catalog: Catalog) -> None:
+        self._catalog = catalog
+        self._built: dict[object, bytes] = {}
+
+    @cached_property
+    def resources(self) -> list[discovery.Resource]:
+        return [
+            discovery.Resource(item.crd, item.serving.builtin, item.serving.verbs)
+            for item in self._catalog.resources()
+        ]
+
+    @cached_property
+    def aggregated(self) -> bytes:
+        return encode(discovery.aggregated(self.resources, legacy=False))
+
+    @cached_property
+    def aggregated_core(self) -> bytes:
+        return encode(discovery.aggregated(self.resources, legacy=True))
+
+    @cached_property
+    def swagger(self) -> dict[str, Any]:
+        return v2.document(self.resources, server_version=SERVER_VERSION)
+
+    async def v3_document(self, version: GroupVersion) -> bytes:
+        return await self.built(
+            version, lambda: encode(v3.document(self.resources, version.group, version.version))
+        )
+
+    async def built(self, key: object, make: Callable[[], bytes]) -> bytes:
+        found = self._built.get(key)
+        if found is None:
+            found = await asyncio.to_thread(make)
+            self._built[key] = found
+        return found
+
+
+def _found(document: dict[str, Any] | None) -> Response | None:
+    return None if document is None else json_response(200, document)
+
+
+def _wants_aggregated(accept: str) -> bool | None:
+    """True or False by the first clause that can be met; None when none can."""
+    if not accept:
+        return False
+    for clause in accept.split(","):
+        media, *parameters = (part.strip() for part in clause.split(";"))
+        named = dict(part.partition("=")[::2] for part in parameters)
+        if media not in ("application/json", "*/*", "application/*", "application/yaml"):
+            continue
+        if "as" not in named:
+            return False
+        if named["as"] == "APIGroupDiscoveryList" and named.get("v") == "v2":
+            return True
+    return None

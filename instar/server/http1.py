@@ -1,0 +1,343 @@
+"""HTTP/1.1 on httptools: reads requests, writes answers, and knows nothing of Kubernetes.
+
+Hand-written because it is the hot path (docs/performance.md has the comparison): answers that
+need no waiting are written in the same turn of the event loop, and a client that goes away
+cancels what it asked for.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from collections import deque
+from collections.abc import Callable, Coroutine
+from time import monotonic
+from typing import Any, cast
+
+import httptools
+
+from instar.server.auth import User, user_of_certificate
+from instar.server.eager import Finished, start
+from instar.server.request import Request, parse_query
+from instar.server.responses import Response
+
+log = logging.getLogger(__name__)
+Handler = Callable[[Request, User | None], Coroutine[Any, Any, Response]]
+
+MAX_BODY = 3_145_728
+_MAX_HEADERS = 64 << 10
+_MAX_PIPELINED = 16
+_IDLE_SECONDS = 180.0
+_HEADER_SECONDS = 30.0
+_REASONS = {
+    200: b"OK",
+    201: b"Created",
+    202: b"Accepted",
+    304: b"Not Modified",
+    400: b"Bad Request",
+    401: b"Unauthorized",
+    403: b"Forbidden",
+    404: b"Not Found",
+    405: b"Method Not Allowed",
+    406: b"Not Acceptable",
+    409: b"Conflict",
+    410: b"Gone",
+    413: b"Request Entity Too Large",
+    415: b"Unsupported Media Type",
+    422: b"Unprocessable Entity",
+    429: b"Too Many Requests",
+    431: b"Request Header Fields Too Large",
+    500: b"Internal Server Error",
+    503: b"Service Unavailable",
+    504: b"Gateway Timeout",
+}
+
+
+class Connections:
+    """All open connections of a server, for orderly shutdown and for closing idle ones."""
+
+    def __init__(self, handler: Handler) -> None:
+        self.handler = handler
+        self.closing = False
+        self._open: set[Connection] = set()
+        self._sweeper: asyncio.TimerHandle | None = None
+        self._emptied: asyncio.Event | None = None
+
+    def __call__(self) -> Connection:
+        return Connection(self)
+
+    def add(self, connection: Connection) -> None:
+        self._open.add(connection)
+        if self._sweeper is None:
+            self._sweeper = asyncio.get_running_loop().call_later(5.0, self._sweep)
+
+    def discard(self, connection: Connection) -> None:
+        self._open.discard(connection)
+        if not self._open and self._emptied is not None:
+            self._emptied.set()
+
+    async def close(self, grace: float) -> None:
+        """Let running requests finish, then close everything."""
+        self.closing = True
+        if self._sweeper is not None:
+            self._sweeper.cancel()
+        for connection in tuple(self._open):
+            connection.close_when_idle()
+        if self._open:
+            self._emptied = asyncio.Event()
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._emptied.wait(), grace)
+        for connection in tuple(self._open):
+            connection.abort()
+
+    def _sweep(self) -> None:
+        now = monotonic()
+        for connection in tuple(self._open):
+            connection.close_if_stalled(now)
+        loop = asyncio.get_running_loop()
+        self._sweeper = loop.call_later(5.0, self._sweep) if self._open else None
+
+
+class Connection(asyncio.Protocol):
+    def __init__(self, connections: Connections) -> None:
+        self._connections = connections
+        self._parser = httptools.HttpRequestParser(self)
+        self._transport: asyncio.Transport | None = None
+        self._peer: User | None = None
+        self._queue: deque[tuple[Request, bool]] = deque()
+        self._task: asyncio.Task[None] | None = None
+        self._busy = False
+        self._writable: asyncio.Future[None] | None = None
+        self._paused = False
+        self._last_activity = monotonic()
+        self._reading_request = False
+        self._refused = False
+        self._url = b""
+        self._headers: dict[bytes, bytes] = {}
+        self._header_size = 0
+        self._body: list[bytes] = []
+        self._body_size = 0
+
+    # --- asyncio -------------------------------------------------------------------------
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        # uvloop's transports have the methods but not the base class.
+        self._transport = cast(asyncio.Transport, transport)
+        tls = transport.get_extra_info("ssl_object")
+        if tls is not None:
+            self._peer = user_of_certificate(tls.getpeercert())
+        self._connections.add(self)
+
+    def connection_lost(self, error: Exception | None) -> None:
+        self._connections.discard(self)
+        self._transport = None
+        self._queue.clear()
+        if self._task is not None:
+            self._task.cancel()
+        if self._writable is not None and not self._writable.done():
+            self._writable.set_result(None)
+
+    def data_received(self, data: bytes) -> None:
+        self._last_activity = monotonic()
+        if self._refused:
+            return
+        try:
+            self._parser.feed_data(data)
+        except httptools.HttpParserUpgrade:
+            self._refuse(400, b"upgrades are not served\n")
+        except httptools.HttpParserError:
+            self._refuse(400, b"400 Bad Request\n")
+
+    def pause_writing(self) -> None:
+        self._paused = True
+
+    def resume_writing(self) -> None:
+        self._paused = False
+        if self._writable is not None and not self._writable.done():
+            self._writable.set_result(None)
+
+    # --- httptools -----------------------------------------------------------------------
+
+    def on_message_begin(self) -> None:
+        self._reset()
+        self._reading_request = True
+
+    def on_url(self, url: bytes) -> None:
+        self._url += url
+        self._count(len(url))
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        self._headers[name.lower()] = value
+        self._count(len(name) + len(value))
+
+    def on_headers_complete(self) -> None:
+        if self._headers.get(b"expect", b"").lower() == b"100-continue" and self._transport:
+            self._transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
+
+    def on_body(self, data: bytes) -> None:
+        self._body_size += len(data)
+        if self._body_size <= MAX_BODY:
+            self._body.append(data)
+        else:
+            self._body = []
+
+    def on_message_complete(self) -> None:
+        self._reading_request = False
+        path, _, query = self._url.partition(b"?")
+        request = Request(
+            method=self._parser.get_method().decode(),
+            path=path.decode("latin-1"),
+            query=parse_query(query),
+            headers=self._headers,
+            body=b"".join(self._body),
+            too_large=self._body_size > MAX_BODY,
+        )
+        keep_alive = self._parser.should_keep_alive() and not self._connections.closing
+        if self._busy:
+            self._queue.append((request, keep_alive))
+            if len(self._queue) > _MAX_PIPELINED and self._transport is not None:
+                self._transport.pause_reading()
+        else:
+            self._serve(request, keep_alive)
+
+    # --- serving -------------------------------------------------------------------------
+
+    def _serve(self, request: Request, keep_alive: bool) -> None:
+        self._busy = True
+        started = start(self._connections.handler(request, self._peer))
+        if isinstance(started, Finished):
+            response = started.value
+            if response.stream is None and len(response.chunks) <= 2:
+                self._write_small(request, response, keep_alive)
+                self._next()
+                return
+            coroutine = self._write_large(request, response, keep_alive)
+        else:
+            coroutine = self._wait_and_write(started, request, keep_alive)
+        self._task = asyncio.get_running_loop().create_task(coroutine)
+
+    async def _wait_and_write(
+        self, handling: asyncio.Task[Response], request: Request, keep_alive: bool
+    ) -> None:
+        try:
+            response = await handling
+        except asyncio.CancelledError:
+            handling.cancel()
+            raise
+        await self._write_large(request, response, keep_alive)
+
+    async def _write_large(self, request: Request, response: Response, keep_alive: bool) -> None:
+        try:
+            await self._write_body(request, response, keep_alive)
+        except ConnectionError:
+            self.abort()
+        finally:
+            self._task = None
+        self._next()
+
+    async def _write_body(self, request: Request, response: Response, keep_alive: bool) -> None:
+        if response.stream is not None:
+            await self._write_stream(request, response, keep_alive)
+            return
+        self._write(_head(response, keep_alive, b"content-length: %d\r\n" % response.length))
+        if request.method != "HEAD":
+            for chunk in response.chunks:
+                self._write(chunk)
+                await self._drain()
+        self._finish(keep_alive)
+
+    async def _write_stream(self, request: Request, response: Response, keep_alive: bool) -> None:
+        assert response.stream is not None
+        self._write(_head(response, keep_alive, b"transfer-encoding: chunked\r\n"))
+        stream = response.stream
+        try:
+            async for data in stream:
+                if data:
+                    self._write(b"%x\r\n%b\r\n" % (len(data), data))
+                    await self._drain()
+        finally:
+            await stream.aclose()  # type: ignore[attr-defined]
+        self._write(b"0\r\n\r\n")
+        self._finish(keep_alive)
+
+    def _write_small(self, request: Request, response: Response, keep_alive: bool) -> None:
+        length = b"content-length: %d\r\n" % response.length
+        if request.method == "HEAD":
+            self._write(_head(response, keep_alive, length))
+        else:
+            self._write(b"".join((_head(response, keep_alive, length), *response.chunks)))
+        self._finish(keep_alive)
+
+    def _write(self, data: bytes) -> None:
+        if self._transport is None:
+            raise ConnectionResetError
+        self._transport.write(data)
+
+    async def _drain(self) -> None:
+        if self._transport is None:
+            raise ConnectionResetError
+        if self._paused:
+            self._writable = asyncio.get_running_loop().create_future()
+            await self._writable
+            self._writable = None
+
+    def _finish(self, keep_alive: bool) -> None:
+        self._last_activity = monotonic()
+        if not keep_alive and self._transport is not None:
+            self._transport.close()
+
+    def _next(self) -> None:
+        self._busy = False
+        if self._transport is None:
+            return
+        if self._queue:
+            request, keep_alive = self._queue.popleft()
+            self._transport.resume_reading()
+            self._serve(request, keep_alive)
+        elif self._connections.closing:
+            self._transport.close()
+
+    # --- limits --------------------------------------------------------------------------
+
+    def close_when_idle(self) -> None:
+        if not self._busy and self._transport is not None:
+            self._transport.close()
+
+    def close_if_stalled(self, now: float) -> None:
+        limit = _HEADER_SECONDS if self._reading_request else _IDLE_SECONDS
+        if not self._busy and now - self._last_activity > limit:
+            self.abort()
+
+    def abort(self) -> None:
+        if self._transport is not None:
+            self._transport.abort()
+
+    def _count(self, size: int) -> None:
+        self._header_size += size
+        if self._header_size > _MAX_HEADERS:
+            self._refuse(431, b"431 Request Header Fields Too Large\n")
+
+    def _refuse(self, status: int, text: bytes) -> None:
+        if self._refused or self._transport is None:
+            return
+        self._refused = True
+        response = Response(status, (text,), [(b"content-type", b"text/plain; charset=utf-8")])
+        length = b"content-length: %d\r\n" % len(text)
+        self._transport.write(_head(response, False, length) + text)
+        self._transport.close()
+
+    def _reset(self) -> None:
+        self._url = b""
+        self._headers = {}
+        self._header_size = 0
+        self._body = []
+        self._body_size = 0
+
+
+def _head(response: Response, keep_alive: bool, framing: bytes) -> bytes:
+    lines = [b"HTTP/1.1 %d %b\r\n" % (response.status, _REASONS.get(response.status, b""))]
+    lines += [b"%b: %b\r\n" % header for header in response.headers]
+    lines.append(framing)
+    lines.append(b"\r\n" if keep_alive else b"connection: close\r\n\r\n")
+    return b"".join(lines)

@@ -1,0 +1,131 @@
+"""Accept and Content-Type: which form an answer takes, which forms a body may have."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+from instar.errors import NotAcceptable, UnsupportedMediaType
+
+JSON, YAML, PROTOBUF = "application/json", "application/yaml", "application/vnd.kubernetes.protobuf"
+ACCEPTED = f"{JSON}, {YAML}, {PROTOBUF}"
+_STREAMS = f"{JSON};stream=watch, {PROTOBUF};stream=watch"
+_META_VERSIONS = ("v1", "v1beta1")
+_BROWSERS = ("curl", "Wget", "Mozilla/5.0")
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """How to write an answer: media type, and perhaps as a Table or partial metadata."""
+
+    media: str = JSON
+    transform: str = ""
+    """``Table``, ``PartialObjectMetadata``, ``PartialObjectMetadataList`` or empty."""
+    version: str = "v1"
+    pretty: bool = False
+
+
+PLAIN = Form()
+
+
+@dataclass(frozen=True, slots=True)
+class _Clause:
+    media: str
+    parameters: tuple[tuple[str, str], ...]
+
+    def get(self, name: str) -> str:
+        return dict(self.parameters).get(name, "")
+
+
+def response_form(
+    accept: str, *, pretty: bool | None, user_agent: str, watch: bool = False
+) -> Form:
+    """Raises ``NotAcceptable`` when no clause can be met."""
+    if accept in ("", "*/*", JSON) and not pretty and not user_agent.startswith(_BROWSERS):
+        return PLAIN
+    form = _negotiated(accept, watch)
+    if form is None:
+        listed = _STREAMS if watch else ACCEPTED
+        raise NotAcceptable(f"only the following media types are accepted: {listed}")
+    wants_pretty = pretty if pretty is not None else user_agent.startswith(_BROWSERS)
+    if wants_pretty and form.media == JSON and not watch:
+        return Form(form.media, form.transform, form.version, pretty=True)
+    return form
+
+
+def error_media(accept: str) -> str:
+    """The media type an error is written in: what was asked if we know it, else JSON."""
+    for clause in _clauses(accept):
+        if clause.media in (JSON, YAML):
+            return clause.media
+    return JSON
+
+
+@lru_cache(maxsize=256)
+def _negotiated(accept: str, watch: bool) -> Form | None:
+    if not accept:
+        return PLAIN
+    for clause in _clauses(accept):
+        form = _form_for(clause, watch)
+        if form is not None:
+            return form
+    return None
+
+
+def _form_for(clause: _Clause, watch: bool) -> Form | None:
+    media = JSON if clause.media in ("*/*", "application/*") else clause.media
+    if media not in ((JSON,) if watch else (JSON, YAML)):
+        return None
+    if clause.get("stream") not in ("", "watch"):
+        return None
+    transform = clause.get("as")
+    pretty = clause.get("pretty") == "1"
+    if not transform:
+        return Form(media, pretty=pretty)
+    known = transform in ("Table", "PartialObjectMetadata", "PartialObjectMetadataList")
+    version = clause.get("v")
+    if not known or clause.get("g") != "meta.k8s.io" or version not in _META_VERSIONS:
+        return None
+    return Form(media, transform, version, pretty)
+
+
+@lru_cache(maxsize=256)
+def _clauses(accept: str) -> tuple[_Clause, ...]:
+    """Clauses by falling quality, exact types before wildcards."""
+    found: list[tuple[float, bool, int, _Clause]] = []
+    for position, text in enumerate(accept.split(",")):
+        media, *rest = (part.strip() for part in text.split(";"))
+        parameters: dict[str, str] = {}
+        for part in rest:
+            name, _, value = part.partition("=")
+            parameters[name.strip()] = value.strip().strip('"')
+        try:
+            quality = float(parameters.pop("q", "1"))
+        except ValueError:
+            quality = 1.0
+        clause = _Clause(media, tuple(parameters.items()))
+        found.append((-quality, "*" in media, position, clause))
+    return tuple(clause for *_, clause in sorted(found, key=lambda item: item[:3]))
+
+
+def body_media(content_type: str) -> str:
+    """JSON or YAML; a missing header means JSON."""
+    media = content_type.partition(";")[0].strip().lower()
+    if media in ("", JSON):
+        return JSON
+    if media == YAML:
+        return YAML
+    raise UnsupportedMediaType(
+        "the body of the request was in an unknown format - accepted media types include: "
+        + ACCEPTED
+    )
+
+
+def patch_media(content_type: str, accepted: tuple[str, ...]) -> str:
+    media = content_type.partition(";")[0].strip().lower()
+    if media not in accepted:
+        raise UnsupportedMediaType(
+            "the body of the request was in an unknown format - accepted media types include: "
+            + ", ".join(accepted)
+        )
+    return media

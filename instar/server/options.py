@@ -1,0 +1,192 @@
+"""Query strings and option bodies → checked option values, with upstream's refusals."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from instar.apply.entries import manager_from_user_agent
+from instar.errors import BadRequest, Unclassified, invalid_options
+from instar.fields import FieldError, forbidden, invalid, not_supported, required, too_long
+from instar.registry.context import WriteOptions
+from instar.registry.delete import DeleteOptions
+from instar.registry.read import ListOptions
+from instar.registry.selectors import parse_field_selector, parse_label_selector
+from instar.registry.serving import Serving, VersionServing
+from instar.server.bodies import Malformed, go_type, parse
+from instar.server.negotiate import body_media
+from instar.server.request import Request
+
+_MAX_MANAGER = 128
+_VALIDATIONS = ("", "Ignore", "Strict", "Warn")
+_DELETE_VERSIONS = ("", "v1", "meta.k8s.io/v1")
+
+
+def write_options(request: Request, kind: str, *, apply: bool = False) -> WriteOptions:
+    """``kind`` is the options object upstream names in refusals: CreateOptions and so on."""
+    manager = request.one("fieldManager")
+    if not request.query:
+        return WriteOptions(manager=_default_manager(request), warn=request.warn)
+    found = _manager_errors(manager)
+    if kind == "PatchOptions":
+        if apply and not manager:
+            found.append(required("fieldManager", "is required for apply patch"))
+        if not apply and "force" in request.query:
+            found.insert(0, forbidden("force", "may not be specified for non-apply patch"))
+    dry_run = _dry_run(request.query.get("dryRun"), found)
+    validation = request.one("fieldValidation")
+    if validation not in _VALIDATIONS:
+        found.append(not_supported("fieldValidation", validation, _VALIDATIONS))
+    if found:
+        raise invalid_options(kind, found)
+    return WriteOptions(
+        manager=manager or _default_manager(request),
+        dry_run=dry_run,
+        field_validation=validation or "Warn",
+        force=bool(request.flag("force")),
+        warn=request.warn,
+    )
+
+
+def list_options(request: Request, serving: Serving, version: VersionServing) -> ListOptions:
+    query = request.query
+    if not query:
+        return ListOptions()
+    labels = parse_label_selector(request.one("labelSelector"))
+    fields = parse_field_selector(request.one("fieldSelector"))
+    if fields is not None:
+        for term in fields.terms:
+            check_field_label(term.field, serving, version)
+    return ListOptions(
+        labels=labels,
+        fields=fields,
+        revision=list_revision(request),
+        match=request.one("resourceVersionMatch"),
+        limit=request.integer("limit"),
+        token=request.one("continue"),
+        send_initial_events=request.flag("sendInitialEvents"),
+    )
+
+
+def check_field_label(label: str, serving: Serving, version: VersionServing) -> None:
+    known = label == "metadata.name" or label in version.selectable
+    if serving.builtin:
+        known = known or label == "metadata.namespace"
+        if not known:
+            raise BadRequest(
+                f'"{label}" is not a known field selector: only "metadata.name", '
+                '"metadata.namespace"'
+            )
+    if not known and not (label == "metadata.namespace" and serving.namespaced):
+        raise BadRequest(f"field label not supported: {label}")
+
+
+def list_revision(request: Request) -> int | None:
+    return _revision(request, lambda text: BadRequest(f"invalid resource version: {text}"))
+
+
+def exact_revision(request: Request) -> int | None:
+    """For get and watch, where upstream answers a bad number with a bare 500."""
+    return _revision(request, Unclassified)
+
+
+def _revision(request: Request, refuse: Callable[[str], Exception]) -> int | None:
+    text = request.one("resourceVersion")
+    if not text:
+        return None
+    if not (text.isascii() and text.isdigit()):
+        error = invalid(
+            "resourceVersion", text, f'strconv.ParseUint: parsing "{text}": invalid syntax'
+        )
+        raise refuse(str(error))
+    return int(text)
+
+
+def delete_options(request: Request, serving: Serving) -> DeleteOptions:
+    """A body, where there is one, makes every query option void."""
+    if request.body:
+        return _delete_options_of(_delete_body(request, serving))
+    query = request.query
+    if not query:
+        return DeleteOptions()
+    request.integer("gracePeriodSeconds")
+    found: list[FieldError] = []
+    dry_run = _dry_run(query.get("dryRun"), found)
+    if found:
+        raise invalid_options("DeleteOptions", found)
+    return DeleteOptions(
+        dry_run=dry_run,
+        policy=request.one("propagationPolicy") or None,
+        orphan_dependents=request.flag("orphanDependents"),
+    )
+
+
+def _delete_body(request: Request, serving: Serving) -> dict[str, Any]:
+    media = body_media(request.header(b"content-type"))
+    try:
+        body = parse(request.body, media).obj
+    except Malformed as error:
+        raise BadRequest(f"couldn't get version/kind; {error}") from error
+    kind, version = body.get("kind") or "", body.get("apiVersion") or ""
+    known = version in _DELETE_VERSIONS or version.partition("/")[0] == serving.group
+    if kind not in ("", "DeleteOptions") or not known:
+        raise BadRequest(
+            f'no kind "{kind}" is registered for version "{version}" in scheme '
+            '"k8s.io/apimachinery/pkg/apis/meta/internalversion/scheme/register.go:27"'
+        )
+    return body
+
+
+_DELETE_TYPES: dict[str, tuple[type, str]] = {
+    "gracePeriodSeconds": (int, "int64"),
+    "propagationPolicy": (str, "v1.DeletionPropagation"),
+    "orphanDependents": (bool, "bool"),
+    "dryRun": (list, "[]string"),
+    "preconditions": (dict, "v1.Preconditions"),
+}
+
+
+def _delete_options_of(body: dict[str, Any]) -> DeleteOptions:
+    for name, (wanted, go_name) in _DELETE_TYPES.items():
+        value = body.get(name)
+        if value is not None and type(value) is not wanted:
+            raise BadRequest(
+                f"json: cannot unmarshal {go_type(value)} into Go struct field "
+                f"DeleteOptions.{name} of type {go_name}"
+            )
+    found: list[FieldError] = []
+    dry_run = _dry_run(body.get("dryRun"), found)
+    if found:
+        raise invalid_options("DeleteOptions", found)
+    preconditions = body.get("preconditions") or {}
+    return DeleteOptions(
+        dry_run=dry_run,
+        policy=body.get("propagationPolicy"),
+        orphan_dependents=body.get("orphanDependents"),
+        uid=preconditions.get("uid"),
+        resource_version=preconditions.get("resourceVersion"),
+    )
+
+
+def _dry_run(values: list[str] | None, found: list[FieldError]) -> bool:
+    if not values:
+        return False
+    if any(value != "All" for value in values):
+        found.append(not_supported("dryRun", values, ("All",)))
+    return True
+
+
+def _manager_errors(manager: str) -> list[FieldError]:
+    if not manager:
+        return []
+    if len(manager.encode()) > _MAX_MANAGER:
+        return [too_long("fieldManager", _MAX_MANAGER)]
+    position = next((at for at, char in enumerate(manager) if not char.isprintable()), None)
+    if position is None:
+        return []
+    text = f"invalid character U+{ord(manager[position]):04X} (at position {position})"
+    return [invalid("fieldManager", manager, text)]
+
+
+def _default_manager(request: Request) -> str:
+    return manager_from_user_agent(request.header(b"user-agent"))

@@ -1,0 +1,112 @@
+"""URL, method and query → what is asked of which resource. No rule about objects lives here."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from urllib.parse import parse_qs, unquote
+
+from instar.errors import BadRequest
+
+_VERBS = {
+    "POST": "create",
+    "GET": "get",
+    "HEAD": "get",
+    "PUT": "update",
+    "PATCH": "patch",
+    "DELETE": "delete",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ResourcePath:
+    """A resource URL taken apart."""
+
+    group: str
+    version: str
+    plural: str
+    namespace: str = ""
+    name: str = ""
+    subresource: str = ""
+    watch_prefix: bool = False
+    """The deprecated ``/watch/`` form."""
+
+
+@dataclass(slots=True)
+class Request:
+    """One HTTP request; ``headers`` are lower-case bytes."""
+
+    method: str
+    path: str
+    query: dict[str, list[str]]
+    headers: dict[bytes, bytes]
+    body: bytes = b""
+    too_large: bool = False
+    """The body was over the limit and has been thrown away."""
+    warnings: list[str] = field(default_factory=list)
+
+    def header(self, name: bytes) -> str:
+        return self.headers.get(name, b"").decode("latin-1")
+
+    def one(self, name: str) -> str:
+        """A query parameter's first value, empty when absent."""
+        values = self.query.get(name)
+        return values[0] if values else ""
+
+    def flag(self, name: str) -> bool | None:
+        """Upstream's query booleans: only ``false`` and ``0`` are false; None when absent."""
+        values = self.query.get(name)
+        return None if values is None else values[0].lower() not in ("false", "0")
+
+    def integer(self, name: str) -> int:
+        text = self.one(name)
+        if not text:
+            return 0
+        try:
+            return int(text)
+        except ValueError as error:
+            raise BadRequest(f'strconv.ParseInt: parsing "{text}": invalid syntax') from error
+
+    def warn(self, text: str) -> None:
+        self.warnings.append(text)
+
+
+def parse_query(raw: bytes) -> dict[str, list[str]]:
+    if not raw:
+        return {}
+    return parse_qs(raw.decode("latin-1"), keep_blank_values=True, encoding="utf-8")
+
+
+def parse_resource_path(path: str) -> ResourcePath | None:
+    """``/api/v1/…`` or ``/apis/G/V/…``; None for anything that names no resource."""
+    parts = [unquote(part) for part in path.split("/") if part]
+    if len(parts) >= 3 and parts[0] == "api":
+        group, version, rest = "", parts[1], parts[2:]
+    elif len(parts) >= 4 and parts[0] == "apis":
+        group, version, rest = parts[1], parts[2], parts[3:]
+    else:
+        return None
+    watch_prefix = rest[0] == "watch" and len(rest) > 1
+    if watch_prefix:
+        rest = rest[1:]
+    namespace = ""
+    if rest[0] == "namespaces" and len(rest) > 2 and not _is_namespace_part(group, rest):
+        namespace, rest = rest[1], rest[2:]
+    plural, name, subresource = (*rest[:3], "", "", "")[:3]
+    return ResourcePath(group, version, plural, namespace, name, subresource, watch_prefix)
+
+
+def _is_namespace_part(group: str, rest: list[str]) -> bool:
+    """``namespaces/x/status`` and ``/finalize`` are the namespace's own subresources."""
+    return not group and len(rest) == 3 and rest[2] in ("status", "finalize")
+
+
+def verb_of(request: Request, path: ResourcePath) -> str:
+    """get, list, watch, create, update, patch, delete, deletecollection, or empty."""
+    verb = _VERBS.get(request.method, "")
+    if path.watch_prefix and verb == "get":
+        return "watch"
+    if path.name or path.subresource:
+        return verb
+    if verb == "get":
+        return "watch" if request.flag("watch") else "list"
+    return "deletecollection" if verb == "delete" else verb

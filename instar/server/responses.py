@@ -1,0 +1,174 @@
+"""Answers as values: status, headers, bytes or a stream; and objects in the form asked for."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import orjson
+
+from instar.api.jsontext import encode, encode_pretty
+from instar.errors import BadRequest, NotAcceptable, Unclassified
+from instar.registry.columns import utc_now
+from instar.registry.read import Listing
+from instar.registry.serving import VersionServing
+from instar.server.negotiate import YAML, Form
+
+Header = tuple[bytes, bytes]
+JSON_TYPE: Header = (b"content-type", b"application/json")
+YAML_TYPE: Header = (b"content-type", b"application/yaml")
+TEXT_TYPE: Header = (b"content-type", b"text/plain; charset=utf-8")
+_CHUNK = 1 << 20
+
+
+@dataclass(slots=True)
+class Response:
+    status: int
+    chunks: Sequence[bytes] = ()
+    headers: list[Header] = field(default_factory=list)
+    stream: AsyncIterator[bytes] | None = None
+
+    @property
+    def length(self) -> int:
+        return sum(map(len, self.chunks))
+
+
+def text_response(status: int, text: str) -> Response:
+    return Response(status, (text.encode(),), [TEXT_TYPE])
+
+
+def json_response(status: int, value: Any) -> Response:
+    return Response(status, (encode(value) + b"\n",), [JSON_TYPE])
+
+
+def object_response(
+    status: int, view: bytes, form: Form, version: VersionServing, include: str = ""
+) -> Response:
+    """One object, as itself, as a Table or as partial metadata."""
+    if not form.transform:
+        return _written(status, (view,), form)
+    obj = orjson.loads(view)
+    if form.transform == "Table":
+        meta = {"resourceVersion": obj["metadata"].get("resourceVersion", "")}
+        rows = [table_row(obj, version, include, form.version)]
+        return typed_response(status, table(version, rows, meta, form.version), form)
+    if form.transform == "PartialObjectMetadataList":
+        raise Unclassified("content is not a list")
+    return typed_response(status, partial(obj, form.version), form)
+
+
+def list_response(
+    listing: Listing, form: Form, version: VersionServing, include: str = ""
+) -> Response:
+    if not form.transform:
+        return _written(200, tuple(list_chunks(listing, version)), form)
+    if form.transform == "PartialObjectMetadata":
+        raise NotAcceptable(
+            "you requested PartialObjectMetadata, but the requested object is a list "
+            "(*unstructured.UnstructuredList)"
+        )
+    objects = [orjson.loads(view) for view in listing.views]
+    meta = _list_meta(listing)
+    if form.transform == "Table":
+        rows = [table_row(obj, version, include, form.version) for obj in objects]
+        return typed_response(200, table(version, rows, meta, form.version), form)
+    items = [partial(obj, form.version) for obj in objects]
+    document = {
+        "kind": "PartialObjectMetadataList",
+        "apiVersion": f"meta.k8s.io/{form.version}",
+        "metadata": meta,
+        "items": items or None,
+    }
+    return typed_response(200, document, form)
+
+
+def list_chunks(listing: Listing, version: VersionServing) -> Iterator[bytes]:
+    """The list's JSON, spliced from ready objects, in pieces of about a megabyte."""
+    pending: list[bytes] = []
+    size = 0
+    opening = version.list_opening
+    for view in listing.views:
+        pending.append(view)
+        size += len(view)
+        if size >= _CHUNK:
+            yield opening + b",".join(pending)
+            pending, size, opening = [], 0, b","
+    body = b",".join(pending)
+    head = opening if pending or opening != b"," else b""
+    yield head + body + version.list_closing + _closing(listing)
+
+
+def _closing(listing: Listing) -> bytes:
+    remaining = b""
+    if listing.remaining is not None:
+        remaining = b'"remainingItemCount":%d,' % listing.remaining
+    token = listing.token.encode()
+    return b'"continue":"%b",%b"resourceVersion":"%d"}}' % (token, remaining, listing.revision)
+
+
+def _list_meta(listing: Listing) -> dict[str, Any]:
+    meta: dict[str, Any] = {"resourceVersion": str(listing.revision)}
+    if listing.token:
+        meta["continue"] = listing.token
+    if listing.remaining is not None:
+        meta["remainingItemCount"] = listing.remaining
+    return meta
+
+
+def table(
+    version: VersionServing, rows: list[Any], meta: dict[str, Any], meta_version: str
+) -> dict[str, Any]:
+    return {
+        "kind": "Table",
+        "apiVersion": f"meta.k8s.io/{meta_version}",
+        "metadata": meta,
+        "columnDefinitions": version.printer.definitions,
+        "rows": rows,
+    }
+
+
+def table_row(
+    obj: dict[str, Any], version: VersionServing, include: str, meta_version: str
+) -> dict[str, Any]:
+    cells = version.printer.cells(obj, utc_now())
+    if include == "None":
+        return {"cells": cells, "object": None}
+    if include == "Object":
+        return {"cells": cells, "object": obj}
+    return {"cells": cells, "object": partial(obj, meta_version)}
+
+
+def check_include(include: str) -> None:
+    if include not in ("", "Metadata", "Object", "None"):
+        raise BadRequest(
+            f'Unable to convert to Table as requested: includeObject: Invalid value: "{include}": '
+            "must be 'Metadata', 'Object', 'None', or empty"
+        )
+
+
+def partial(obj: dict[str, Any], meta_version: str) -> dict[str, Any]:
+    return {
+        "kind": "PartialObjectMetadata",
+        "apiVersion": f"meta.k8s.io/{meta_version}",
+        "metadata": obj.get("metadata", {}),
+    }
+
+
+def _written(status: int, chunks: Sequence[bytes], form: Form) -> Response:
+    if form.media == YAML:
+        return Response(status, (to_yaml(b"".join(chunks)),), [YAML_TYPE])
+    if form.pretty:
+        return Response(status, (encode_pretty(orjson.loads(b"".join(chunks))),), [JSON_TYPE])
+    return Response(status, (*chunks, b"\n"), [JSON_TYPE])
+
+
+def to_yaml(document: bytes) -> bytes:
+    from instar.server.yamltext import write_yaml
+
+    return write_yaml(orjson.loads(document))
+
+
+def typed_response(status: int, document: dict[str, Any], form: Form) -> Response:
+    """A document that is no stored object: Status, Scale, a review."""
+    return _written(status, (encode(document),), form)

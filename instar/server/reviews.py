@@ -1,0 +1,64 @@
+"""Reviews: questions a client asks about itself, answered and forgotten, never stored."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from instar.server.auth import Authenticator, Authorizer, User
+
+Object = dict[str, Any]
+Answer = Callable[[Object], Object]
+
+
+class Reviews:
+    def __init__(self, authenticator: Authenticator, authorizer: Authorizer) -> None:
+        self._authenticator = authenticator
+        self._authorizer = authorizer
+
+    def answer(self, plural: str, review: Object, user: User) -> Object | None:
+        """The review with its ``status``; None when ``plural`` is no review."""
+        match plural:
+            case "selfsubjectaccessreviews":
+                status = self._access(review.get("spec") or {}, user)
+            case "selfsubjectrulesreviews":
+                status = self._rules()
+            case "selfsubjectreviews":
+                status = {"userInfo": _info(user)}
+            case "tokenreviews":
+                status = self._token(review.get("spec") or {})
+            case _:
+                return None
+        return {**review, "status": status}
+
+    def _access(self, spec: Object, user: User) -> Object:
+        asked = spec.get("resourceAttributes") or {}
+        refusal = self._authorizer.refusal(
+            user,
+            str(asked.get("verb", "")),
+            str(asked.get("group", "")),
+            str(asked.get("resource", "")),
+            str(asked.get("namespace", "")),
+            str(asked.get("name", "")),
+        )
+        return {"allowed": True} if refusal is None else {"allowed": False, "reason": refusal}
+
+    def _rules(self) -> Object:
+        return {
+            "resourceRules": [{"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]}],
+            "nonResourceRules": [{"verbs": ["*"], "nonResourceURLs": ["*"]}],
+            "incomplete": False,
+        }
+
+    def _token(self, spec: Object) -> Object:
+        user = self._authenticator.user_of_token(str(spec.get("token", "")))
+        if user is None:
+            return {"authenticated": False, "error": "the token is not known"}
+        return {"authenticated": True, "user": _info(user)}
+
+
+def _info(user: User) -> Object:
+    info: Object = {"username": user.name, "groups": list(user.groups)}
+    if user.uid:
+        info["uid"] = user.uid
+    return info

@@ -1,0 +1,187 @@
+"""A running server: port, TLS, credentials, kubeconfig, orderly start and stop.
+
+``running(Settings(...))`` is the same thing for the command line and for tests in process.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import secrets
+import shutil
+import tempfile
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from instar.conversion.factory import ConversionServices
+from instar.conversion.https import ClientCertificate
+from instar.conversion.inprocess import ConvertFunction
+from instar.conversion.memo import Memo
+from instar.conversion.metrics import PrometheusConversionMetrics
+from instar.conversion.resolver import ServiceResolver, parse_mapping
+from instar.conversion.transport import TransportPool, TransportSettings
+from instar.registry.backend import Backend
+from instar.server.auth import ADMIN_GROUP, AUTHENTICATED, AlwaysAllow, User, read_token_file
+from instar.server.certificates import ensure_certificates, server_context, write_private
+from instar.server.composition import Machinery, build
+from instar.server.http1 import Connections
+from instar.server.kubeconfig import kubeconfig, write_kubeconfig
+from instar.server.settings import Settings
+from instar.storage.compactor import Compactor
+from instar.storage.keys import collection_prefix
+from instar.storage.open import open_store
+from instar.storage.store import Store, StoreError, Unavailable
+
+log = logging.getLogger(__name__)
+_GRACE_SECONDS = 5.0
+
+
+@dataclass(frozen=True)
+class RunningServer:
+    """What a client needs to know of a server that is up."""
+
+    url: str
+    token: str
+    ca: bytes
+    kubeconfig: Path
+    machinery: Machinery
+
+
+@contextlib.asynccontextmanager
+async def running(
+    settings: Settings | None = None, **overrides: object
+) -> AsyncIterator[RunningServer]:
+    """A server from ``async with`` to its end. Without settings: memory store, any free port."""
+    if settings is None:
+        settings = Settings(**{"port": 0, **overrides})  # type: ignore[arg-type]
+    folder = Path(tempfile.mkdtemp(prefix="instar-"))
+    try:
+        async with _served(settings, folder) as server:
+            yield server
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextlib.asynccontextmanager
+async def _served(settings: Settings, folder: Path) -> AsyncIterator[RunningServer]:
+    certificates = ensure_certificates(settings.cert_dir or folder, _names(settings))
+    context = server_context(certificates, settings.client_ca)
+    token = _admin_token(settings.cert_dir or folder)
+    tokens = {token: User("kubernetes-admin", (ADMIN_GROUP, AUTHENTICATED))}
+    if settings.token_file is not None:
+        tokens |= read_token_file(settings.token_file)
+    store = await open_store(settings.storage)
+    machinery = build(
+        store,
+        tokens=tokens,
+        authorizer=AlwaysAllow(),
+        strict_namespaces=settings.strict_namespaces,
+        make_conversion=lambda backend, metrics: _conversion(settings, backend, metrics),
+    )
+    connections = Connections(machinery.app)
+    await _start_backend(machinery.backend)
+    await machinery.start()
+    loop = asyncio.get_running_loop()
+    listening = await loop.create_server(
+        connections, settings.host, settings.port, ssl=context, backlog=1024
+    )
+    compactor = _compactor(settings, store, machinery.backend)
+    try:
+        port = listening.sockets[0].getsockname()[1]
+        host = f"[{settings.host}]" if ":" in settings.host else settings.host
+        url = f"https://{_reachable(host)}:{port}"
+        ca = certificates.ca.read_bytes()
+        path = settings.kubeconfig or folder / "kubeconfig"
+        write_kubeconfig(path, url, ca, token)
+        yield RunningServer(url, token, ca, path, machinery)
+    finally:
+        listening.close()
+        for resource in machinery.catalog.resources():
+            resource.hub.end_all()
+        await connections.close(_GRACE_SECONDS)
+        compactor.cancel()
+        await asyncio.gather(compactor, return_exceptions=True)
+        await machinery.stop()
+
+
+async def _start_backend(backend: Backend) -> None:
+    """Wait for a store that is not up yet; anything else is the operator's to mend."""
+    delay = 0.1
+    while True:
+        try:
+            await backend.start()
+            return
+        except Unavailable as error:
+            log.warning("waiting for the storage: %s", error)
+            await asyncio.sleep(delay)
+            delay = min(delay * 2, 5.0)
+
+
+def _compactor(settings: Settings, store: Store, backend: Backend) -> asyncio.Task[None]:
+    compactor = Compactor(store, keep=settings.history_seconds, compacted=backend.cache.compacted)
+    return asyncio.get_running_loop().create_task(compactor.run())
+
+
+def _conversion(
+    settings: Settings, backend: Backend, metrics: PrometheusConversionMetrics
+) -> ConversionServices:
+    services = collection_prefix("", "services")
+
+    async def lookup(namespace: str, name: str) -> dict[str, object] | None:
+        entry = backend.collection(services).entries.get(f"{namespace}/{name}")
+        return None if entry is None else entry.decode()
+
+    mappings = dict(parse_mapping(text) for text in settings.services)
+    certificate = None
+    if settings.webhook_client_cert is not None and settings.webhook_client_key is not None:
+        certificate = ClientCertificate(
+            str(settings.webhook_client_cert), str(settings.webhook_client_key)
+        )
+    transport = TransportSettings(
+        resolver=ServiceResolver(mappings, lookup), client_certificate=certificate
+    )
+    return ConversionServices(
+        transports=TransportPool(transport),
+        metrics=metrics,
+        memo=Memo() if settings.conversion_cache else None,
+        timeout=settings.webhook_timeout,
+        in_process=_in_process(settings.converters),
+    )
+
+
+def _in_process(specs: tuple[str, ...]) -> dict[str, ConvertFunction]:
+    if not specs:
+        return {}
+    from instar.sdk import load
+
+    found: dict[str, ConvertFunction] = {}
+    for spec in specs:
+        crd, _, where = spec.partition("=")
+        found[crd] = load(where).convert_owned
+    return found
+
+
+def _names(settings: Settings) -> list[str]:
+    names = ["localhost", "127.0.0.1", "::1", "kubernetes", "kubernetes.default.svc"]
+    if settings.host not in ("0.0.0.0", "::", *names):
+        names.append(settings.host)
+    return [*names, *settings.extra_names]
+
+
+def _reachable(host: str) -> str:
+    return {"0.0.0.0": "127.0.0.1", "[::]": "[::1]"}.get(host, host)
+
+
+def _admin_token(folder: Path) -> str:
+    """Kept beside the certificates, so a restart does not invalidate kubeconfigs."""
+    path = folder / "admin.token"
+    if path.exists():
+        return path.read_text().strip()
+    token = secrets.token_urlsafe(32)
+    write_private(path, token.encode() + b"\n")
+    return token
+
+
+__all__ = ["RunningServer", "Settings", "StoreError", "kubeconfig", "running"]

@@ -1,0 +1,38 @@
+"""Everything an operator can set about a server, as one frozen value."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    host: str = "127.0.0.1"
+    port: int = 6443
+    """0 picks a free one."""
+    storage: str = "memory:"
+    kubeconfig: Path | None = None
+    """Written, mode 0600, when the server is ready."""
+    cert_dir: Path | None = None
+    """Where CA and certificates are kept; None: made anew, kept in memory and a private folder."""
+    token_file: Path | None = None
+    """Kubernetes CSV: token,user,uid[,"group1,group2"]."""
+    client_ca: Path | None = None
+    """Who else may sign client certificates, besides our own CA."""
+    authorization: str = "AlwaysAllow"
+    strict_namespaces: bool = True
+    history_seconds: float = 300.0
+    """How long past revisions stay readable."""
+    request_timeout: float = 60.0
+    services: tuple[str, ...] = ()
+    """``NAMESPACE/NAME[:PORT]=HOST:PORT`` for webhooks behind a service reference."""
+    converters: tuple[str, ...] = ()
+    """``CRD_NAME=package.module:converter`` run in this process instead of a webhook."""
+    webhook_client_cert: Path | None = None
+    webhook_client_key: Path | None = None
+    webhook_timeout: float = 30.0
+    conversion_cache: bool = True
+    log_format: str = "text"
+    extra_names: tuple[str, ...] = field(default=())
+    """More host names or addresses for the server certificate."""

@@ -1,0 +1,255 @@
+"""One short function per verb: HTTP in, registry call, HTTP out. No rule lives here."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import orjson
+
+from instar import errors
+from instar.registry.context import Context, WriteOptions
+from instar.registry.delete import delete, delete_collection
+from instar.registry.entry import Entry
+from instar.registry.metadata import check_namespace
+from instar.registry.patch import read_patch, undecodable
+from instar.registry.read import get, list_objects
+from instar.registry.resource import Target
+from instar.registry.strategy import APPLY_PATCH
+from instar.registry.watch import WatchOptions, open_watch
+from instar.registry.write import Proposal, UpdateRules, Written, create, update
+from instar.server.apply import apply_patch
+from instar.server.bodies import Body, Malformed, parse, read_object
+from instar.server.negotiate import Form, body_media, patch_media, response_form
+from instar.server.options import (
+    delete_options,
+    exact_revision,
+    list_options,
+    write_options,
+)
+from instar.server.request import Request
+from instar.server.responses import (
+    JSON_TYPE,
+    Response,
+    check_include,
+    list_response,
+    object_response,
+)
+from instar.server.stream import watch_lines, watch_renderer
+
+Object = dict[str, Any]
+
+
+async def do_get(context: Context, request: Request, target: Target) -> Response:
+    form = _form(request)
+    if request.query:
+        if request.flag("export"):
+            raise errors.BadRequest(
+                "the export parameter, deprecated since v1.14, is no longer supported"
+            )
+        revision = exact_revision(request)
+    else:
+        revision = None
+    view = await get(context.backend, target, revision)
+    return object_response(200, view, form, target.version, _include(request, form))
+
+
+async def do_list(context: Context, request: Request, target: Target) -> Response:
+    form = _form(request)
+    include = _include(request, form)
+    options = list_options(request, target.serving, target.version)
+    listing = await list_objects(context.backend, target, options)
+    return list_response(listing, form, target.version, include)
+
+
+async def do_watch(context: Context, request: Request, target: Target) -> Response:
+    form = response_form(request.header(b"accept"), pretty=False, user_agent="", watch=True)
+    include = _include(request, form)
+    exact_revision(request)
+    select = list_options(request, target.serving, target.version)
+    timeout = request.integer("timeoutSeconds")
+    if select.fields is not None:
+        target = _narrowed_to_name(target, select.fields.exact("metadata.name"))
+    options = WatchOptions(select, bookmarks=bool(request.flag("allowWatchBookmarks")))
+    kind, render = watch_renderer(form, target.version, include)
+    stream = await open_watch(context.backend, target, options, kind, render)
+    lines = watch_lines(context.backend, stream, options.bookmarks, timeout)
+    return Response(200, (), [JSON_TYPE], stream=lines)
+
+
+def _narrowed_to_name(target: Target, name: str | None) -> Target:
+    if target.name and name is not None and name != target.name:
+        raise errors.BadRequest("fieldSelector metadata.name doesn't match requested name")
+    return target
+
+
+async def do_create(context: Context, request: Request, target: Target) -> Response:
+    form = _form(request)
+    media = body_media(request.header(b"content-type"))
+    options = write_options(request, "CreateOptions")
+    body = read_object(request.body, media, target.serving.kind)
+    obj = _decoded(request, target, body, options)
+    _check_api_version(target, obj)
+    check_namespace(obj["metadata"], target)
+    written = await create(context, target, obj, options)
+    return _written(201, written, request, form, target)
+
+
+async def do_update(
+    context: Context, request: Request, target: Target, subresource: str = ""
+) -> Response:
+    if not target.name:
+        raise errors.BadRequest("name must be provided")
+    form = _form(request)
+    options = write_options(request, "UpdateOptions")
+    media = body_media(request.header(b"content-type"))
+    body = read_object(request.body, media, target.serving.kind)
+    wanted = _decoded(request, target, body, options)
+    _check_api_version(target, wanted)
+
+    async def propose(old: Object, entry: Entry) -> Proposal:
+        return Proposal(orjson.loads(orjson.dumps(wanted)))
+
+    strategy = target.serving.strategy
+    rules = UpdateRules(subresource, unconditional=strategy.unconditional_update)
+    written = await update(context, target, propose, options, rules)
+    return _written(200, written, request, form, target)
+
+
+async def do_patch(
+    context: Context, request: Request, target: Target, subresource: str = ""
+) -> Response:
+    strategy = target.serving.strategy
+    media = patch_media(request.header(b"content-type"), strategy.patch_types)
+    if not target.name:
+        raise errors.BadRequest("name must be provided")
+    form = _form(request)
+    if media == APPLY_PATCH:
+        options = write_options(request, "PatchOptions", apply=True)
+        written = await apply_patch(context, request, target, options, subresource)
+        return _written(201 if written.created else 200, written, request, form, target)
+    options = write_options(request, "PatchOptions")
+    patch = read_patch(request.body, media, options.field_validation, request.warn)
+
+    async def propose(old: Object, entry: Entry) -> Proposal:
+        return Proposal(decode_patched(target, patch(old), options))
+
+    rules = UpdateRules(
+        subresource,
+        unconditional=strategy.unconditional_update,
+        uid_is_precondition=False,
+    )
+    written = await update(context, target, propose, options, rules)
+    return _written(200, written, request, form, target)
+
+
+def decode_patched(target: Target, patched: Any, options: WriteOptions) -> Object:
+    """The result of a patch goes through the same door as a body."""
+    try:
+        body = parse(orjson.dumps(patched), "application/json")
+        obj = body.obj
+        unknown = target.serving.strategy.decode(obj, target.version)
+    except Malformed as error:
+        raise undecodable(patched, f"couldn't get version/kind; {error}") from error
+    except errors.BadRequest as error:
+        text = error.message.partition(f"as a {target.serving.kind}: ")[2] or error.message
+        raise undecodable(patched, text) from error
+    if unknown and options.field_validation == "Strict":
+        listed = ", ".join(f'unknown field "{path}"' for path in unknown)
+        raise undecodable(patched, f"strict decoding error: {listed}")
+    if options.field_validation == "Warn":
+        for path in unknown:
+            options.warn(f'unknown field "{path}"')
+    return obj
+
+
+async def do_delete(context: Context, request: Request, target: Target) -> Response:
+    form = _form(request)
+    options = delete_options(request, target.serving)
+    deleted = await delete(context, target, options)
+    status = 202 if deleted.accepted and deleted.lingers else 200
+    if not deleted.lingers:
+        form = Form(form.media, pretty=form.pretty)
+    return object_response(status, deleted.body, form, target.version, _include(request, form))
+
+
+async def do_delete_collection(context: Context, request: Request, target: Target) -> Response:
+    form = _form(request)
+    select = list_options(request, target.serving, target.version)
+    options = delete_options(request, target.serving)
+    listing = await delete_collection(context, target, select, options)
+    return list_response(listing, form, target.version, _include(request, form))
+
+
+def read_body(request: Request, target: Target) -> tuple[Object, Form]:
+    """A body that is answered rather than stored."""
+    form = _form(request)
+    media = body_media(request.header(b"content-type"))
+    return read_object(request.body, media, target.serving.kind).obj, form
+
+
+def _form(request: Request) -> Form:
+    pretty = None
+    if "pretty" in request.query:
+        pretty = request.one("pretty").lower() in ("1", "t", "true")
+    return response_form(
+        request.header(b"accept"), pretty=pretty, user_agent=request.header(b"user-agent")
+    )
+
+
+def _include(request: Request, form: Form) -> str:
+    if form.transform != "Table":
+        return ""
+    include = request.one("includeObject")
+    check_include(include)
+    return include
+
+
+def _decoded(request: Request, target: Target, body: Body, options: WriteOptions) -> Object:
+    """Prune, default, and report unknown or repeated fields as the client asked."""
+    unknown = target.serving.strategy.decode(body.obj, target.version)
+    if options.field_validation == "Ignore" or not (unknown or body.duplicates):
+        return body.obj
+    problems = [*body.duplicates, *(f'unknown field "{path}"' for path in unknown)]
+    if options.field_validation == "Warn":
+        for text in problems:
+            request.warn(text)
+        return body.obj
+    lines = [text for text in body.duplicates if text.startswith("line ")]
+    if lines:
+        rest = [text for text in problems if text not in lines]
+        joined = "yaml: unmarshal errors:\n" + "\n".join(f"  {line}" for line in lines)
+        problems = [joined, *rest]
+    kind = target.version.kind
+    raise errors.BadRequest(
+        f'{body.obj.get("kind")} in version "{target.version.name}" cannot be handled as a '
+        f"{kind}: strict decoding error: {', '.join(problems)}"
+    )
+
+
+def _check_api_version(target: Target, obj: Object) -> None:
+    given = obj.get("apiVersion") or ""
+    if given != target.version.api_version:
+        raise errors.BadRequest(
+            f"the API version in the data ({given}) does not match the expected API version "
+            f"({target.version.api_version})"
+        )
+
+
+def _written(
+    status: int, written: Written, request: Request, form: Form, target: Target
+) -> Response:
+    return object_response(status, written.view, form, target.version, _include(request, form))
+
+
+Verb = Callable[[Context, Request, Target], Awaitable[Response]]
+VERBS: dict[str, Verb] = {
+    "get": do_get,
+    "list": do_list,
+    "watch": do_watch,
+    "create": do_create,
+    "update": do_update,
+    "patch": do_patch,
+    "delete": do_delete,
+    "deletecollection": do_delete_collection,
+}

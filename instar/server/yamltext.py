@@ -1,0 +1,95 @@
+"""YAML in and out. Imported only when a client speaks YAML: most never do.
+
+Reads as Kubernetes does: YAML 1.1 scalars, string keys, repeated keys reported by line.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import yaml
+
+from instar.server.bodies import MAX_DEPTH_TEXT, Malformed
+
+try:
+    from yaml import CSafeDumper as _Dumper
+    from yaml import CSafeLoader as _Loader
+except ImportError:  # pragma: no cover - wheels ship libyaml
+    from yaml import SafeDumper as _Dumper  # type: ignore[assignment]
+    from yaml import SafeLoader as _Loader  # type: ignore[assignment]
+
+_MAX_NODES = 1_000_000
+_MAX_DEPTH = 200
+
+
+def read_yaml(body: bytes) -> tuple[Any, list[str]]:
+    """The document, and a text per repeated key: ``line 7: key "a" already set in map``."""
+    try:
+        node = yaml.compose(body, Loader=_Loader)
+    except yaml.YAMLError as error:
+        raise Malformed(f"error converting YAML to JSON: yaml: {_short(error)}") from error
+    except RecursionError as error:
+        raise Malformed(f"json parse error: {MAX_DEPTH_TEXT}") from error
+    if node is None:
+        return None, []
+    reader = _Reader()
+    return reader.value(node, 0), reader.duplicates
+
+
+def write_yaml(value: Any) -> bytes:
+    text: str = yaml.dump(value, Dumper=_Dumper, default_flow_style=False, allow_unicode=True)
+    return text.encode()
+
+
+class _Reader:
+    """Builds plain values from nodes; counts them, so aliases cannot explode."""
+
+    def __init__(self) -> None:
+        self.duplicates: list[str] = []
+        self._nodes = 0
+        self._constructor = yaml.constructor.SafeConstructor()
+
+    def value(self, node: yaml.Node, depth: int) -> Any:
+        self._nodes += 1
+        if self._nodes > _MAX_NODES or depth > _MAX_DEPTH:
+            raise Malformed(f"json parse error: {MAX_DEPTH_TEXT}")
+        if isinstance(node, yaml.MappingNode):
+            return self._mapping(node, depth)
+        if isinstance(node, yaml.SequenceNode):
+            return [self.value(item, depth + 1) for item in node.value]
+        return self._scalar(node)
+
+    def _mapping(self, node: yaml.MappingNode, depth: int) -> dict[str, Any]:
+        self._constructor.flatten_mapping(node)
+        result: dict[str, Any] = {}
+        for key_node, value_node in node.value:
+            key = self._key(key_node)
+            if key in result:
+                line = key_node.start_mark.line + 1
+                self.duplicates.append(f'line {line}: key "{key}" already set in map')
+            result[key] = self.value(value_node, depth + 1)
+        return result
+
+    def _key(self, node: yaml.Node) -> str:
+        if not isinstance(node, yaml.ScalarNode):
+            raise Malformed("error converting YAML to JSON: unsupported map key")
+        value = self._scalar(node)
+        if isinstance(value, bool):
+            return "true" if value else "false"
+        return str(node.value) if not isinstance(value, str) else value
+
+    def _scalar(self, node: yaml.Node) -> Any:
+        if node.tag == "tag:yaml.org,2002:timestamp":
+            return node.value
+        if node.tag == "tag:yaml.org,2002:binary":
+            return "".join(str(node.value).split())
+        try:
+            return self._constructor.construct_object(node)
+        except (yaml.YAMLError, ValueError) as error:
+            raise Malformed(f"error converting YAML to JSON: yaml: {error}") from error
+
+
+def _short(error: yaml.YAMLError) -> str:
+    mark = getattr(error, "problem_mark", None)
+    problem = getattr(error, "problem", None) or str(error).splitlines()[0]
+    return f"line {mark.line + 1}: {problem}" if mark is not None else problem

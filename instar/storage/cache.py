@@ -1,0 +1,271 @@
+"""The watch cache: every read of the server comes from here, every byte of it from a ``Store``.
+
+It follows a store through ``subscribe`` and keeps, per collection, the current entries in key
+order and a window of recent changes. What an entry *is* the caller decides (``Ingest``): the
+cache knows keys and revisions, no Kubernetes object.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from heapq import merge
+from typing import Generic, NamedTuple, Protocol, TypeVar
+
+from sortedcontainers import SortedList
+
+from instar.storage.keys import collection_of
+from instar.storage.store import Compacted, Event, Record, Store, StoreError, Subscription
+
+log = logging.getLogger(__name__)
+
+
+class Sized(Protocol):
+    """What the cache needs to know of an entry: its revision and about how much memory it holds."""
+
+    @property
+    def revision(self) -> int: ...
+
+    @property
+    def size(self) -> int: ...
+
+
+E = TypeVar("E", bound=Sized)
+Ingest = Callable[[Record], E]
+
+
+@dataclass(frozen=True, slots=True)
+class WindowLimits:
+    """How much of the recent past is kept for watchers and consistent pages, per collection."""
+
+    events: int = 100_000
+    bytes: int = 64 << 20
+
+
+class Change(NamedTuple, Generic[E]):
+    """One committed write as a watcher sees it: ``new`` is None for a deletion."""
+
+    revision: int
+    suffix: str
+    new: E | None
+    old: E | None
+
+
+Listener = Callable[["Change[E]"], None]
+
+
+class Collection(Generic[E]):
+    """The objects of one resource: entries by key suffix, sorted, with a window of changes."""
+
+    def __init__(self, prefix: str, complete_since: int, limits: WindowLimits) -> None:
+        self.prefix = prefix
+        self.entries: dict[str, E] = {}
+        self.keys: SortedList[str] = SortedList()
+        self.window: deque[Change[E]] = deque()
+        self.complete_since = complete_since
+        """Changes above this revision are all in the window."""
+        self.listeners: list[Listener[E]] = []
+        self._limits = limits
+        self._window_bytes = 0
+
+    def load(self, entries: dict[str, E], revision: int) -> None:
+        """Start over from a full read; what was in the window is no longer continuous."""
+        self.entries = entries
+        self.keys = SortedList(entries)
+        self.window.clear()
+        self._window_bytes = 0
+        self.complete_since = revision
+
+    def apply(self, change: Change[E]) -> None:
+        suffix, new = change.suffix, change.new
+        if new is None:
+            if self.entries.pop(suffix, None) is not None:
+                self.keys.remove(suffix)
+        else:
+            if suffix not in self.entries:
+                self.keys.add(suffix)
+            self.entries[suffix] = new
+        self.window.append(change)
+        self._window_bytes += change.old.size if change.old is not None else 64
+        while len(self.window) > self._limits.events or self._window_bytes > self._limits.bytes:
+            self._forget_oldest()
+        for listener in tuple(self.listeners):
+            listener(change)
+
+    def forget_until(self, revision: int) -> None:
+        """Drop changes at and below ``revision`` (compaction)."""
+        while self.window and self.window[0].revision <= revision:
+            self._forget_oldest()
+        self.complete_since = max(self.complete_since, revision)
+
+    def _forget_oldest(self) -> None:
+        gone = self.window.popleft()
+        self._window_bytes -= gone.old.size if gone.old is not None else 64
+        self.complete_since = max(self.complete_since, gone.revision)
+
+    def suffixes(self, below: str = "", start: str = "") -> Iterator[str]:
+        """Key suffixes in order, those with the prefix ``below``, from ``start`` on."""
+        if not below and not start:
+            return iter(self.keys)
+        low = max(below, start)
+        high = below + "\U0010ffff" if below else None
+        return iter(self.keys.irange(low, high))
+
+    def changes_after(self, revision: int) -> list[Change[E]]:
+        """Raises ``Compacted`` when the window does not reach back that far."""
+        if revision < self.complete_since:
+            raise Compacted(self.complete_since)
+        recent: list[Change[E]] = []
+        for change in reversed(self.window):
+            if change.revision <= revision:
+                break
+            recent.append(change)
+        recent.reverse()
+        return recent
+
+    def as_of(self, revision: int, below: str = "", start: str = "") -> Iterator[tuple[str, E]]:
+        """Entries in key order as they were at ``revision``: now, with later changes undone.
+
+        Read it without awaiting in between. Raises ``Compacted`` before yielding anything.
+        """
+        undone: dict[str, E | None] = {}
+        for change in reversed(self.changes_after(revision)):
+            undone[change.suffix] = change.old
+        gone = sorted(
+            suffix
+            for suffix, old in undone.items()
+            if old is not None and suffix.startswith(below) and suffix >= start
+        )
+        unchanged = (suffix for suffix in self.suffixes(below, start) if suffix not in undone)
+        return self._entries_of(merge(unchanged, gone), undone)
+
+    def _entries_of(
+        self, suffixes: Iterable[str], undone: dict[str, E | None]
+    ) -> Iterator[tuple[str, E]]:
+        for suffix in suffixes:
+            entry = undone.get(suffix) or self.entries[suffix]
+            yield suffix, entry
+
+    def count(self, below: str = "", start: str = "") -> int:
+        """How many keys ``suffixes`` would yield, without walking them."""
+        low = max(below, start)
+        first = self.keys.bisect_left(low) if low else 0
+        last = self.keys.bisect_left(below + "\U0010ffff") if below else len(self.keys)
+        return max(0, last - first)
+
+
+class Cache(Generic[E]):
+    """All collections of a store, kept current. Start it before the first read."""
+
+    def __init__(self, store: Store, ingest: Ingest[E], limits: WindowLimits | None = None) -> None:
+        self.store = store
+        self.revision = 0
+        self.failure: StoreError | None = None
+        """Why the cache is not following right now; None when all is well."""
+        self._ingest = ingest
+        self._limits = limits or WindowLimits()
+        self._collections: dict[str, Collection[E]] = {}
+        self._subscription: Subscription | None = None
+        self._waiters: list[tuple[int, asyncio.Future[None]]] = []
+        self._reload: asyncio.Task[None] | None = None
+        self._reset_listeners: list[Callable[[], None]] = []
+
+    async def start(self) -> None:
+        page = await self.store.range("")
+        self._load(page.records, page.revision)
+        self._subscription = self.store.subscribe(page.revision, self._on_events, self._on_ended)
+
+    async def stop(self) -> None:
+        if self._subscription is not None:
+            self._subscription.close()
+        if self._reload is not None:
+            self._reload.cancel()
+
+    def collection(self, prefix: str) -> Collection[E]:
+        found = self._collections.get(prefix)
+        if found is None:
+            found = Collection(prefix, self.revision, self._limits)
+            self._collections[prefix] = found
+        return found
+
+    def collections(self) -> list[Collection[E]]:
+        return list(self._collections.values())
+
+    def on_reset(self, listener: Callable[[], None]) -> None:
+        """Called after the cache had to load everything anew; watchers must be ended."""
+        self._reset_listeners.append(listener)
+
+    async def reached(self, revision: int, within: float = 3.0) -> bool:
+        """Wait until the cache shows ``revision``; False when that took too long."""
+        if self.revision >= revision:
+            return True
+        future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiters.append((revision, future))
+        try:
+            await asyncio.wait_for(future, within)
+        except TimeoutError:
+            return False
+        finally:
+            self._waiters = [item for item in self._waiters if item[1] is not future]
+        return True
+
+    def compacted(self, revision: int) -> None:
+        for collection in self._collections.values():
+            collection.forget_until(revision)
+
+    def _load(self, records: Sequence[Record], revision: int) -> None:
+        grouped: dict[str, dict[str, E]] = {}
+        for record in records:
+            prefix = collection_of(record.key)
+            grouped.setdefault(prefix, {})[record.key[len(prefix) :]] = self._ingest(record)
+        for prefix in {*self._collections, *grouped}:
+            self.collection(prefix).load(grouped.get(prefix, {}), revision)
+        self._advance(revision)
+
+    def _on_events(self, events: Sequence[Event], revision: int) -> None:
+        for event in events:
+            prefix = collection_of(event.key)
+            collection = self.collection(prefix)
+            suffix = event.key[len(prefix) :]
+            new = (
+                None
+                if event.value is None
+                else self._ingest(Record(event.key, event.value, event.revision))
+            )
+            self.revision = event.revision
+            collection.apply(Change(event.revision, suffix, new, collection.entries.get(suffix)))
+        self._advance(revision)
+
+    def _advance(self, revision: int) -> None:
+        self.revision = max(self.revision, revision)
+        if not self._waiters:
+            return
+        for wanted, future in self._waiters:
+            if wanted <= self.revision and not future.done():
+                future.set_result(None)
+
+    def _on_ended(self, error: StoreError) -> None:
+        log.warning("the store's event stream ended, loading again: %s", error)
+        self.failure = error
+        self._reload = asyncio.get_running_loop().create_task(self._load_again())
+
+    async def _load_again(self) -> None:
+        delay = 0.05
+        while True:
+            try:
+                page = await self.store.range("")
+                self._load(page.records, page.revision)
+                self._subscription = self.store.subscribe(
+                    page.revision, self._on_events, self._on_ended
+                )
+                break
+            except StoreError as error:
+                self.failure = error
+                await asyncio.sleep(delay)
+                delay = min(delay * 2, 2.0)
+        self.failure = None
+        for listener in tuple(self._reset_listeners):
+            listener()

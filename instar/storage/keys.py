@@ -1,0 +1,25 @@
+"""Where an object lies in the store: kube-apiserver's key layout, below the configured prefix.
+
+``<group>/<plural>/[<namespace>/]<name>``; the first two parts name a collection. The core group
+has no name upstream; here it is ``core`` so that our JSON never shadows upstream's binary values.
+"""
+
+from __future__ import annotations
+
+CORE = "core"
+
+
+def collection_prefix(group: str, plural: str) -> str:
+    return f"{group or CORE}/{plural}/"
+
+
+def collection_of(key: str) -> str:
+    """The collection prefix a key belongs to; a key outside the layout is its own collection."""
+    group_end = key.find("/")
+    plural_end = key.find("/", group_end + 1)
+    return key[: plural_end + 1] if plural_end > 0 else key
+
+
+def object_suffix(namespace: str, name: str) -> str:
+    """The part of the key below the collection prefix."""
+    return f"{namespace}/{name}" if namespace else name
