@@ -150,7 +150,10 @@ class Codec:
     ) -> list[Object]:
         if source is target:
             return list(objects)
-        converted = await self._shared.convert(objects, target.api_version)
+        converting = self._shared.convert(objects, target.api_version)
+        # A remote call has a deadline, and asyncio's deadlines need a task of their own.
+        remote = self.serving.converts_remotely
+        converted = await (asyncio.create_task(converting) if remote else converting)
         if self.serving.splices(source, target):
             return converted
         fresh = [orjson.loads(orjson.dumps(obj)) for obj in converted]
