@@ -5,9 +5,12 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
 from itertools import chain
 from typing import Any
 
+from instar.schema.cel.lang.declared import Declared
 from instar.schema.cel.lang.equality import contains, equal, freeze, index, item_key, less
 from instar.schema.cel.lang.functions import (
     Overload,
@@ -107,17 +110,19 @@ def _double_divide(left: float, right: float) -> float:
 
 def _add_lists(left: Any, right: Any) -> Any:
     """Plain lists concatenate; a set is united, a keyed list replaced by key and appended to."""
-    kind = left.declared.list_type if type(left) is ListValue else "atomic"
     ours, theirs = as_list(left), as_list(right)
-    if kind == "set":
-        return list(
-            {freeze(item): item for item in chain(reversed(theirs), reversed(ours))}.values()
-        )[::-1]
-    if kind == "map":
-        merged = {item_key(left, item): item for item in ours}
-        merged.update({item_key(left, item): item for item in theirs})
-        return list(merged.values())
-    return ours + theirs
+    if type(left) is not ListValue or left.declared.list_type == "atomic":
+        return ours + theirs
+    key = freeze if left.declared.list_type == "set" else partial(item_key, left)
+    # A dict keeps the first position of a key and the last value.
+    merged = {key(item): item for item in chain(ours, theirs)}
+    return ListValue(list(merged.values()), _of_values(left.declared))
+
+
+def _of_values(declared: Declared) -> Declared:
+    """The same list type, of items that are converted already."""
+    assert declared.element is not None
+    return replace(declared, element=replace(declared.element, convert=lambda value: value))
 
 
 def _ordering(name: str, compare: Callable[[Any, Any], bool]) -> list[Overload]:

@@ -1,0 +1,75 @@
+"""Small helpers: run an expression, build a schema, read the corpus."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+from time import monotonic
+from typing import Any
+
+import pytest
+import yaml
+
+from instar.schema.cel.engine import analyse, prepare
+from instar.schema.cel.evaluate import CelProgram, compile_rules
+from instar.schema.parse import structural
+from instar.schema.structural import Structural
+
+CORPUS = Path(__file__).resolve().parents[3] / "shared" / "corpus"
+
+
+def evaluate(source: str, limit: float = 1_000_000) -> Any:
+    return prepare(analyse(source, {}), ()).run((), limit, monotonic() + 10)[0]
+
+
+def cost_of(source: str) -> float:
+    return prepare(analyse(source, {}), ()).run((), 1e12, monotonic() + 10)[1]
+
+
+def spec(properties: dict[str, Any], **more: Any) -> Structural:
+    """A root schema with one object, ``spec``."""
+    inner = {"type": "object", "properties": properties, **more}
+    return structural({"type": "object", "properties": {"spec": inner}})
+
+
+def program(schema: Structural) -> CelProgram:
+    compiled = compile_rules(schema)
+    assert compiled is not None
+    return compiled
+
+
+def errors(schema: Structural, new: Any, old: Any = None) -> list[str]:
+    """Errors of ``spec`` values, as text."""
+    before = None if old is None else {"spec": old}
+    return [str(error) for error in program(schema).evaluate({"spec": new}, before).errors]
+
+
+def warnings(schema: Structural, new: Any, old: Any = None) -> list[str]:
+    before = None if old is None else {"spec": old}
+    return program(schema).evaluate({"spec": new}, before).warnings
+
+
+@cache
+def corpus_crds() -> list[tuple[str, dict[str, Any]]]:
+    """Every CRD of the corpus with its file; skips the test when there is no corpus."""
+    if not CORPUS.is_dir():
+        pytest.skip("the corpus of CRDs is not here")
+    found = []
+    for file in sorted(CORPUS.glob("*/*/*.yaml")):
+        documents = yaml.load_all(file.read_text(), yaml.CSafeLoader)
+        for document in documents:
+            if document and document.get("kind") == "CustomResourceDefinition":
+                found.append((str(file.relative_to(CORPUS)), document))
+    return found
+
+
+@cache
+def gateway_schema(plural: str, version: str = "v1", release: str = "v1.4.0") -> Structural:
+    file = CORPUS / "gateway-api" / release / f"gateway.networking.k8s.io_{plural}.yaml"
+    if not file.is_file():
+        pytest.skip("the corpus of CRDs is not here")
+    crd = yaml.load(file.read_text(), yaml.CSafeLoader)
+    for item in crd["spec"]["versions"]:
+        if item["name"] == version:
+            return structural(item["schema"]["openAPIV3Schema"])
+    raise AssertionError(f"{plural} has no {version}")
