@@ -22,6 +22,7 @@ from instar.storage.etcd_doubt import Outcome, resolve
 from instar.storage.etcd_watch import EtcdWatch, compacted_revision
 from instar.storage.followers import Followers
 from instar.storage.memory import check_write
+from instar.storage.shared import Shared
 from instar.storage.store import (
     Ahead,
     Compacted,
@@ -53,6 +54,7 @@ class EtcdStore:
         self._client = EtcdClient(addresses, options or EtcdOptions())
         self._followers = Followers()
         self._watches: dict[EtcdWatch, None] = {}
+        self._revision = Shared(self._current_revision)
         self._closed = False
 
     async def get(self, key: str) -> Record | None:
@@ -101,8 +103,7 @@ class EtcdStore:
 
     async def barrier(self) -> int:
         self._check_open()
-        request = wire.range_request(self._base, count_only=True)
-        revision = wire.read_range(await self._client.ask(RANGE, request)).revision
+        revision = await self._revision.get()
         self._expect(revision)
         return revision
 
@@ -141,6 +142,11 @@ class EtcdStore:
         if outcome is Outcome.LOST:
             raise Stale(write.key, write.expected, revision) from doubt
         raise Unavailable(f"{write.key}: it is not known whether this was written: {doubt}")
+
+    async def _current_revision(self) -> int:
+        """A read that a majority stands behind; which key is of no interest."""
+        request = wire.range_request(self._base, count_only=True)
+        return wire.read_range(await self._client.ask(RANGE, request)).revision
 
     async def _nudge(self) -> None:
         await self._client.ask(PUT, wire.put_request(self._nudge_key, b"-"))

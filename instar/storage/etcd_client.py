@@ -114,25 +114,21 @@ class EtcdClient:
 
     async def ask(self, method: str, request: bytes) -> bytes:
         """A call that may be repeated: on every endpoint, until the time is over."""
-        loop = asyncio.get_running_loop()
-        deadline, pause = loop.time() + self._options.timeout, 0.02
-        while True:
-            try:
-                return await self._attempt(method, request, deadline - loop.time())
-            except (Doubt, _NotSent) as error:
-                if loop.time() + pause >= deadline:
-                    raise Unavailable(str(error)) from error
-            await asyncio.sleep(pause)
-            pause = min(pause * 2, 0.5)
+        return await self._insist(method, request, (Doubt, _NotSent))
 
     async def send(self, method: str, request: bytes) -> bytes:
         """A call that must not be carried out twice: ``Doubt`` when it may have been, once."""
+        return await self._insist(method, request, (_NotSent,))
+
+    async def _insist(
+        self, method: str, request: bytes, again: tuple[type[StoreError], ...]
+    ) -> bytes:
         loop = asyncio.get_running_loop()
         deadline, pause = loop.time() + self._options.timeout, 0.02
         while True:
             try:
                 return await self._attempt(method, request, deadline - loop.time())
-            except _NotSent as error:
+            except again as error:
                 if loop.time() + pause >= deadline:
                     raise Unavailable(str(error)) from error
             await asyncio.sleep(pause)

@@ -59,7 +59,8 @@ class EtcdWatch:
     def expect(self, revision: int) -> None:
         """Somebody waits for this revision: see that the watch gets there."""
         self._wanted = max(self._wanted, revision)
-        if self._follower.reached < self._wanted and self._prodding is None:
+        idle = self._prodding is None or self._prodding.done()
+        if self._follower.reached < self._wanted and idle:
             self._prodding = asyncio.get_running_loop().create_task(self._prod())
 
     @property
@@ -143,25 +144,21 @@ class EtcdWatch:
             raise StoreError(f"etcd: {answer.cancel_reason or 'the watch was cancelled'}")
 
     async def _prod(self) -> None:
-        try:
-            loop = asyncio.get_running_loop()
-            started, nudged = loop.time(), 0
-            await asyncio.sleep(_PROGRESS_DELAY)
-            while self._follower.reached < self._wanted and not self._follower.closed:
-                waited = loop.time() - started
-                if waited > _STUCK:
-                    self._leave_silent_member()
-                    started = loop.time()
-                elif await self._ask_progress():
-                    pass
-                elif waited > _NUDGE_DELAY and nudged < self._wanted:
-                    nudged = self._wanted
+        loop = asyncio.get_running_loop()
+        seen, since, nudged = self._follower.reached, loop.time(), 0
+        await asyncio.sleep(_PROGRESS_DELAY)
+        while self._follower.reached < self._wanted and not self._follower.closed:
+            if self._follower.reached > seen:
+                seen, since = self._follower.reached, loop.time()
+            stalled = loop.time() - since
+            if stalled > _STUCK:
+                self._leave_silent_member()
+                since = loop.time()
+            elif not await self._ask_progress() and stalled > _NUDGE_DELAY and nudged < seen + 1:
+                nudged = seen + 1  # once per standstill: the watch will see it
+                with suppress(StoreError):
                     await self._nudge()
-                await asyncio.sleep(_PROD_INTERVAL)
-        except StoreError as error:
-            _log.info("the watch cannot be prodded: %s", error)
-        finally:
-            self._prodding = None
+            await asyncio.sleep(_PROD_INTERVAL)
 
     async def _ask_progress(self) -> bool:
         """False where etcd would answer before it has sent the events."""

@@ -22,6 +22,8 @@ FORMAT = 1
 _HEADER_BYTES = 100
 _MAGIC = b"SQLite format 3\0"
 _CHECKPOINT_PAGES = 4000
+_LOG_BYTES = 64 << 20
+_LOCK_PATIENCE = 0.1  # the event loop waits while another program locks the file
 _SCHEMA = (
     "CREATE TABLE log(revision INTEGER PRIMARY KEY, key TEXT NOT NULL, value BLOB)",
     "CREATE TABLE compaction(revision INTEGER NOT NULL)",
@@ -46,9 +48,7 @@ class SqliteFile:
             self.reader = _connect(self.path, "ro")
             try:
                 self.index = self._load_index()
-                self.writer = _connect(self.path, "rw")
-                self.writer.execute("PRAGMA synchronous = FULL")
-                self.writer.execute(f"PRAGMA wal_autocheckpoint = {_CHECKPOINT_PAGES}")
+                self.writer = _writer(self.path)
             except BaseException:
                 self.reader.close()
                 raise
@@ -134,10 +134,24 @@ def _create(path: Path) -> None:
         connection.execute("PRAGMA journal_mode = WAL")
 
 
+def _writer(path: Path) -> sqlite3.Connection:
+    connection = _connect(path, "rw")
+    # Again, because a crash right after the creation may have left the file in rollback mode.
+    (mode,) = connection.execute("PRAGMA journal_mode = WAL").fetchone()
+    if mode != "wal":
+        connection.close()
+        raise StoreError(f"{path}: SQLite cannot keep a write-ahead log on this file system")
+    connection.execute("PRAGMA synchronous = FULL")
+    connection.execute(f"PRAGMA wal_autocheckpoint = {_CHECKPOINT_PAGES}")
+    connection.execute(f"PRAGMA journal_size_limit = {_LOG_BYTES}")
+    return connection
+
+
 def _connect(path: Path, mode: str) -> sqlite3.Connection:
     return sqlite3.connect(
         f"file:{quote(str(path))}?mode={mode}",
         uri=True,
         isolation_level=None,
         check_same_thread=False,
+        timeout=_LOCK_PATIENCE,
     )

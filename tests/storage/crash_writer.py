@@ -19,9 +19,16 @@ async def write_forever(store: SqliteStore, name: str) -> None:
         os.write(1, b"%s %d %d\n" % (name.encode(), count, revision))
 
 
+async def compact_forever(store: SqliteStore) -> None:
+    while True:
+        await store.compact(max(1, await store.barrier() - 20))
+        await asyncio.sleep(0.002)
+
+
 async def main(path: str) -> None:
     store = SqliteStore(path)
-    await asyncio.gather(*(write_forever(store, f"writer/{number}") for number in range(8)))
+    writers = (write_forever(store, f"writer/{number}") for number in range(8))
+    await asyncio.gather(compact_forever(store), *writers)
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ import pytest
 
 from instar.storage.open import open_store
 from instar.storage.sqlite import SqliteStore
-from instar.storage.store import Compacted, Event, Record, StoreError, Write
+from instar.storage.store import Compacted, Event, Record, StoreError, Unavailable, Write
 from tests.storage.recorder import Recorder
 
 pytestmark = pytest.mark.anyio
@@ -118,6 +118,31 @@ async def test_every_commit_waits_for_the_disk(path: str) -> None:
     writer = store._file.writer
     assert writer.execute("PRAGMA journal_mode").fetchone() == ("wal",)
     assert writer.execute("PRAGMA synchronous").fetchone() == (2,)
+    await store.close()
+
+
+async def test_a_file_left_in_rollback_mode_gets_its_log_back(path: str) -> None:
+    await SqliteStore(path).close()
+    connection = sqlite3.connect(path)
+    assert connection.execute("PRAGMA journal_mode = DELETE").fetchone() == ("delete",)
+    connection.close()
+    store = SqliteStore(path)
+    revision = await store.commit(Write("a", b"1", 0))
+    assert await store.get("a") == Record("a", b"1", revision)
+    assert store._file.writer.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+    await store.close()
+
+
+async def test_another_programs_lock_makes_writes_unavailable_and_reads_go_on(path: str) -> None:
+    store = SqliteStore(path)
+    revision = await store.commit(Write("a", b"1", 0))
+    other = sqlite3.connect(path, isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    with pytest.raises(Unavailable, match="locked"):
+        await store.commit(Write("a", b"2", revision))
+    assert await store.get("a") == Record("a", b"1", revision)
+    other.close()
+    assert await store.commit(Write("a", b"2", revision)) > revision
     await store.close()
 
 

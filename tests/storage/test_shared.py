@@ -1,0 +1,75 @@
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from instar.storage.shared import Shared
+
+pytestmark = pytest.mark.anyio
+
+
+class Slow:
+    """Answers with the number of the call, when told to."""
+
+    def __init__(self) -> None:
+        self.calls = 0
+        self.go = asyncio.Semaphore(0)
+
+    async def __call__(self) -> int:
+        self.calls += 1
+        number = self.calls
+        await self.go.acquire()
+        return number
+
+
+async def turns() -> None:
+    for _ in range(5):
+        await asyncio.sleep(0)
+
+
+async def test_callers_of_one_moment_share_a_call() -> None:
+    slow = Slow()
+    shared = Shared(slow)
+    callers = [asyncio.ensure_future(shared.get()) for _ in range(10)]
+    slow.go.release()
+    assert await asyncio.gather(*callers) == [1] * 10
+
+
+async def test_a_caller_never_gets_an_answer_that_was_asked_for_before_he_came() -> None:
+    slow = Slow()
+    shared = Shared(slow)
+    first = asyncio.ensure_future(shared.get())
+    await turns()
+    late = [asyncio.ensure_future(shared.get()) for _ in range(3)]
+    await turns()
+    slow.go.release()
+    slow.go.release()
+    assert await first == 1
+    assert await asyncio.gather(*late) == [2, 2, 2]
+
+
+async def test_a_failure_reaches_every_caller_and_the_next_call_is_made() -> None:
+    attempts = 0
+
+    async def fail_once() -> int:
+        nonlocal attempts
+        attempts += 1
+        if attempts == 1:
+            raise OSError("down")
+        return attempts
+
+    shared = Shared(fail_once)
+    results = await asyncio.gather(shared.get(), shared.get(), return_exceptions=True)
+    assert [type(result) for result in results] == [OSError, OSError]
+    assert await shared.get() == 2
+
+
+async def test_a_caller_that_gives_up_leaves_the_others_their_answer() -> None:
+    slow = Slow()
+    shared = Shared(slow)
+    gone, stays = (asyncio.ensure_future(shared.get()) for _ in range(2))
+    await turns()
+    gone.cancel()
+    slow.go.release()
+    assert await stays == 1
