@@ -1,9 +1,20 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+import uuid
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
 
 import pytest
+
+from instar.storage.etcd import EtcdStore
+from instar.storage.etcd_client import EtcdOptions
+from instar.storage.memory import MemoryStore
+from instar.storage.sqlite import SqliteStore
+from instar.storage.store import Store
+from tests.storage.etcd_server import EtcdCluster
+
+BACKENDS = ["memory", "sqlite", "etcd"]
 
 
 @pytest.fixture(scope="module")
@@ -16,3 +27,23 @@ async def one_loop(anyio_backend: str) -> AsyncIterator[None]:
     """One event loop per module: gRPC's poller complains into the next loop about a closed one."""
     yield
     await asyncio.sleep(0.05)
+
+
+@pytest.fixture(scope="module")
+def etcd_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EtcdCluster]:
+    with EtcdCluster(tmp_path_factory.mktemp("etcd"), members=1) as cluster:
+        yield cluster
+
+
+@pytest.fixture(params=BACKENDS)
+async def store(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Store]:
+    opened: Store
+    if request.param == "memory":
+        opened = MemoryStore()
+    elif request.param == "sqlite":
+        opened = SqliteStore(str(tmp_path / "s.db"))
+    else:
+        cluster: EtcdCluster = request.getfixturevalue("etcd_cluster")
+        opened = EtcdStore(cluster.addresses, f"/{uuid.uuid4()}", EtcdOptions(timeout=10))
+    yield opened
+    await opened.close()
