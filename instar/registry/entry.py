@@ -58,9 +58,9 @@ class Entry:
         return self._view
 
     def stored(self) -> bytes:
-        """The bytes as they lie in the store."""
+        """The bytes as they lie in the store, but for the newline at their end."""
         if self.raw is not None:
-            return self.raw
+            return self.raw.removesuffix(b"\n")
         length = len(_revision_member(self.revision))
         return self._view[: self.at] + self._view[self.at + length :]
 
@@ -102,6 +102,7 @@ class Entry:
         return str(orjson.loads(data).get("apiVersion", ""))
 
     def _settle(self, raw: bytes) -> None:
+        raw = raw.removesuffix(b"\n")
         at = self.at if self.at >= 0 else revision_offset(raw)
         if at >= 0:
             self.at = at
@@ -125,9 +126,8 @@ class Entry:
 
 def ingest(record: Record) -> Entry:
     """The cache's way in for bytes this process did not write itself."""
-    value = record.value
     suffix = record.key.split("/", 2)[2] if record.key.count("/") >= 2 else record.key
-    return Entry(value[:-1] if value.endswith(b"\n") else value, record.revision, suffix)
+    return Entry(record.value, record.revision, suffix)
 
 
 def revision_offset(raw: bytes) -> int:

@@ -18,7 +18,15 @@ from typing import Generic, NamedTuple, Protocol, TypeVar
 from sortedcontainers import SortedList
 
 from instar.storage.keys import collection_of
-from instar.storage.store import Compacted, Event, Record, Store, StoreError, Subscription
+from instar.storage.store import (
+    Compacted,
+    Event,
+    Record,
+    Replayable,
+    Store,
+    StoreError,
+    Subscription,
+)
 
 log = logging.getLogger(__name__)
 
@@ -174,9 +182,24 @@ class Cache(Generic[E]):
         self._reset_listeners: list[Callable[[], None]] = []
 
     async def start(self) -> None:
-        page = await self.store.range("")
-        self._load(page.records, page.revision)
-        self._subscription = self.store.subscribe(page.revision, self._on_events, self._on_ended)
+        if isinstance(self.store, Replayable):
+            await self._replay(self.store)
+        else:
+            page = await self.store.range("")
+            self._load(page.records, page.revision)
+        self._subscription = self.store.subscribe(self.revision, self._on_events, self._on_ended)
+
+    async def _replay(self, store: Replayable) -> None:
+        """Load the oldest state the store knows, then live through its history again, so that
+        watchers and pages of before a restart can go on."""
+        compacted, _ = store.history()
+        if compacted:
+            page = await self.store.range("", revision=compacted)
+            self._load(page.records, compacted)
+        _, events = store.history()
+        for event in events:
+            self._on_events((event,), event.revision)
+        self._advance(await self.store.barrier())
 
     async def stop(self) -> None:
         if self._subscription is not None:
