@@ -14,8 +14,10 @@ import orjson
 
 from instar.fields import go_float
 
-_FLOAT_LIKE = re.compile(rb"[\[:,]-?[0-9.]+(?:\.0|e-?[0-9]+)[,\]}]")
-_BIG_INT_LIKE = re.compile(rb"[\[:,\s]-?[0-9]{19}")
+_WHOLE_FLOATS = (b".0,", b".0}", b".0]")
+_EXPONENT = re.compile(rb"e-?[0-9]{1,3}[,\]}]")
+_DIGITS_TO_ZERO = bytes.maketrans(b"0123456789", b"0" * 10)
+_BIG_INT = b"0" * 19
 _SPACED_COLON = re.compile(rb'"\s+:')
 _INT64_MAX = 2**63 - 1
 _INT64_MIN = -(2**63)
@@ -47,7 +49,8 @@ def encode_pretty(value: Any) -> bytes:
 def decode(data: bytes) -> Any:
     """Parsed JSON with Go's numbers: what does not fit int64 is a float. Raises ``ValueError``."""
     value = orjson.loads(data)
-    return _narrow_ints(value) if _BIG_INT_LIKE.search(data) else value
+    may_be_big = _BIG_INT in data.translate(_DIGITS_TO_ZERO)
+    return _narrow_ints(value) if may_be_big else value
 
 
 def duplicate_keys(data: bytes, parsed: Any, most: int = 100) -> list[str]:
@@ -94,7 +97,7 @@ def _collect_duplicates(value: Any, path: str, found: list[str]) -> None:
 
 
 def _as_go(data: bytes, value: Any, option: int = 0) -> bytes:
-    if _FLOAT_LIKE.search(data):
+    if any(end in data for end in _WHOLE_FLOATS) or _EXPONENT.search(data):
         data = orjson.dumps(_go_numbers(value), option=option)
     return _escaped(data)
 

@@ -7,6 +7,7 @@ import uuid
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import lru_cache
 
 from instar.registry.backend import Backend
 
@@ -20,6 +21,12 @@ def utc_now() -> datetime:
 
 def timestamp(moment: datetime) -> str:
     """RFC 3339, UTC, whole seconds: how every time in an object is written."""
+    return _second(moment.replace(microsecond=0))
+
+
+@lru_cache(maxsize=4)
+def _second(moment: datetime) -> str:
+    """Formatting costs more than most steps of a write, and a second has many writes."""
     return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
