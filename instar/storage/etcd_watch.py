@@ -145,7 +145,7 @@ class EtcdWatch:
 
     async def _prod(self) -> None:
         loop = asyncio.get_running_loop()
-        seen, since, nudged = self._follower.reached, loop.time(), 0
+        seen, since, nudged = self._follower.reached, loop.time(), -1
         await asyncio.sleep(_PROGRESS_DELAY)
         while self._follower.reached < self._wanted and not self._follower.closed:
             if self._follower.reached > seen:
@@ -154,8 +154,8 @@ class EtcdWatch:
             if stalled > _STUCK:
                 self._leave_silent_member()
                 since = loop.time()
-            elif not await self._ask_progress() and stalled > _NUDGE_DELAY and nudged < seen + 1:
-                nudged = seen + 1  # once per standstill: the watch will see it
+            elif not await self._ask_progress() and stalled > _NUDGE_DELAY and nudged != seen:
+                nudged = seen  # once per standstill is enough: the watch will see it
                 with suppress(StoreError):
                     await self._nudge()
             await asyncio.sleep(_PROD_INTERVAL)

@@ -1,4 +1,4 @@
-"""What every ``Store`` must do, run against every backend there is: reading and writing."""
+"""What every ``Store`` must do, on every backend there is: reading and writing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every ``Store`` must do, run against every backend there is: following, compacting, ending."""
+"""What every ``Store`` must do, on every backend there is: following, compacting, ending."""
 
 from __future__ import annotations
 
