@@ -50,8 +50,10 @@ def _v1beta1(spec: Json) -> None:
     spec["scope"] = spec.get("scope") or "Namespaced"
     if not spec.get("versions") and spec.get("version"):
         spec["versions"] = [{"name": spec["version"], "served": True, "storage": True}]
-    if not spec.get("version") and spec.get("versions"):
-        spec["version"] = spec["versions"][0].get("name", "")
+    names = [item.get("name", "") for item in spec.get("versions") or ()]
+    # Files of that age name any one of their versions here; the list is what counts.
+    if names and (not spec.get("version") or spec["version"] in names):
+        spec["version"] = names[0]
     conversion = dict(spec.get("conversion") or {"strategy": "None"})
     if conversion.get("strategy") == "Webhook" and not conversion.get("conversionReviewVersions"):
         conversion["conversionReviewVersions"] = ["v1beta1"]

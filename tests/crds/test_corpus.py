@@ -14,29 +14,14 @@ from instar.crds.defaults import with_defaults
 from instar.crds.lifecycle import settle
 from tests.crds.make import NOW, Json, corpus, created, internal, problems, update_problems, written
 
-MISNAMED = 'spec.version: Invalid value: "v1": must match the first version in spec.versions'
-
 
 @pytest.fixture(scope="module")
 def releases() -> list[tuple[Path, Json]]:
     return list(corpus())
 
 
-def is_misnamed(obj: Json) -> bool:
-    """Six files of cert-manager v1.1.0 name a ``version`` that is not the first of the list."""
-    spec = obj["spec"]
-    return "version" in spec and spec["version"] != spec["versions"][0]["name"]
-
-
 def test_every_real_crd_is_accepted(releases: list[tuple[Path, Json]]) -> None:
-    refused = {path: found for path, obj in releases if (found := problems(obj))}
-    misnamed = {path for path, obj in releases if is_misnamed(obj)}
-    assert len(misnamed) == 6
-    assert refused == {path: [MISNAMED] for path in misnamed}
-    for path, obj in releases:
-        if path in misnamed:
-            spec = {name: value for name, value in obj["spec"].items() if name != "version"}
-            assert problems({**obj, "spec": spec}) == []
+    assert {path: found for path, obj in releases if (found := problems(obj))} == {}
 
 
 def test_real_crds_hold_no_unknown_field(releases: list[tuple[Path, Json]]) -> None:
@@ -46,8 +31,6 @@ def test_real_crds_hold_no_unknown_field(releases: list[tuple[Path, Json]]) -> N
 
 def test_real_crds_survive_the_round_trip(releases: list[tuple[Path, Json]]) -> None:
     for path, obj in releases:
-        if is_misnamed(obj):
-            continue
         form = internal(obj)
         assert same(internal(from_internal(form, "v1")), form), path
         assert same(internal(from_internal(form, "v1beta1")), form), path
