@@ -1,0 +1,213 @@
+"""Run every rule over a pair of CRDs (or one alone) and turn what they say into findings.
+
+Order of work: whole CRDs, then each shared version node by node, then lints minus what the old
+CRD already had, then whatever changed and nobody claimed. Evidence is added by ``witness.py``
+through a callable, so this module runs no schema.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from instar.reviewer.changes import NodeChange, changes, value_path
+from instar.reviewer.renames import Rename, new_place, renames
+from instar.reviewer.report import Effect, Finding, Hit, Severity, Witness, in_order
+from instar.reviewer.rulekit import Draft, Probe
+from instar.reviewer.rules import BY_ID, CRD_CHECKS, LINTS, NODE_CHECKS
+from instar.reviewer.rules.habits import refused
+from instar.reviewer.rules.kinds import VALUE_KEYWORDS
+from instar.reviewer.subject import Subject
+from instar.reviewer.types import compatible_types
+from instar.reviewer.unclaimed import crd_changes
+
+Evidence = Callable[[Probe], Witness | str]
+"""A witness, or why there is none."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """``severities`` override a rule's own; ``all`` also reports what the old CRD already had."""
+
+    severities: Mapping[str, Severity] = field(default_factory=dict)
+    all: bool = False
+
+
+def find(
+    old: Subject | None, new: Subject, options: Options, evidence: Evidence | None = None
+) -> tuple[Finding, ...]:
+    """Every finding about one CRD, sorted; rules that are off are left out."""
+    drafts = list(_drafts(old, new, options))
+    findings: dict[str, Finding] = {}
+    for draft in drafts:
+        finding = _finding(draft, new, options, evidence)
+        if finding is not None:
+            findings.setdefault(finding.fingerprint, finding)
+    return in_order(findings.values())
+
+
+def _drafts(old: Subject | None, new: Subject, options: Options) -> Iterator[Draft]:
+    yield from refused(old, new)
+    if old is not None:
+        for check in CRD_CHECKS:
+            yield from check.run(old, new)
+        yield from crd_changes(old, new, CRD_CHECKS)
+        for version in new.crd.versions:
+            if old.crd.version(version.name) is not None:
+                yield from _same_version(old, new, version.name)
+    yield from _lints(old, new, options)
+
+
+def _lints(old: Subject | None, new: Subject, options: Options) -> Iterator[Draft]:
+    known: set[tuple[str, str, str, str]] = set()
+    if old is not None and not options.all:
+        known = {_identity(draft) for lint in LINTS for draft in lint(old)}
+    for lint in LINTS:
+        yield from (draft for draft in lint(new) if _identity(draft) not in known)
+
+
+def _identity(draft: Draft) -> tuple[str, str, str, str]:
+    return draft.rule, draft.version, draft.path, draft.key
+
+
+def _same_version(old: Subject, new: Subject, version: str) -> Iterator[Draft]:
+    found = changes(old.schemas[version], new.schemas[version])
+    pairs = renames(found)
+    consumed = {pair.gone.steps for pair in pairs} | {pair.came for pair in pairs}
+    for pair in pairs:
+        yield _renamed(old, version, pair)
+    for change in found:
+        if change.steps in consumed and (change.old is None or change.new is None):
+            continue
+        for draft in _node_drafts(change):
+            yield _placed(draft, change, old, new, version)
+
+
+def _renamed(old: Subject, version: str, pair: Rename) -> Draft:
+    name = pair.came[-1]
+    said = f"moved to {new_place(pair)}" if pair.moved else f"renamed to {name}"
+    return Draft(
+        rule="field-moved" if pair.moved else "field-renamed",
+        version=version,
+        path=pair.gone.path,
+        key=new_place(pair),
+        pointer=old.schema_pointer(version, pair.gone.steps),
+        on_old=True,
+        message=f"{pair.gone.name} was {said}: stored values are pruned, they do not move along",
+        probe=Probe(Effect.PRUNED, version, pair.gone.steps),
+    )
+
+
+def _node_drafts(change: NodeChange) -> Iterator[Draft]:
+    exists = change.old is not None and change.new is not None
+    retyped = (
+        change.old is not None
+        and change.new is not None
+        and not compatible_types(change.old, change.new)
+    )
+    open_keywords = set(change.keywords) - (VALUE_KEYWORDS if retyped else set())
+    left = set(open_keywords)
+    for check in NODE_CHECKS:
+        if exists and not check.keywords & open_keywords:
+            continue
+        left -= check.keywords
+        for draft in check.run(change):
+            touched = check.keywords & change.keywords
+            yield replace(draft, probe=_probe(draft, change, touched))
+    if exists and left:
+        yield Draft(
+            rule="unclaimed-change",
+            key=",".join(sorted(left)),
+            message=f"{', '.join(sorted(left))} changed",
+            why_no_witness="no rule knows what it means",
+        )
+    elif not exists and not change.is_property and change.steps[-1] == "items":
+        yield Draft(rule="unclaimed-change", key="items", message="items came or went")
+
+
+def _probe(draft: Draft, change: NodeChange, touched: frozenset[str]) -> Probe | None:
+    if draft.effect is None:
+        return None
+    return Probe(draft.effect, "", change.steps, touched, "", draft.key)
+
+
+def _placed(draft: Draft, change: NodeChange, old: Subject, new: Subject, version: str) -> Draft:
+    side = old if draft.on_old else new
+    served = any(
+        found is not None and found.served
+        for found in (old.crd.version(version), new.crd.version(version))
+    )
+    keyword = tuple(draft.probe.keywords) if draft.probe is not None else ()
+    placed = replace(
+        draft,
+        version=version,
+        path=value_path(change.steps),
+        pointer=(
+            *side.schema_pointer(version, change.steps),
+            *(keyword if len(keyword) == 1 else ()),
+        ),
+        probe=None if draft.probe is None else replace(draft.probe, version=version),
+    )
+    return placed if served else _unserved(placed)
+
+
+def _unserved(draft: Draft) -> Draft:
+    """Nobody reads or writes a version that is served by neither side: only storage is left."""
+    hits = draft.hits if draft.hits is not None else BY_ID[draft.rule].hits
+    if Hit.STORED in hits:
+        return replace(draft, hits=(Hit.STORED,))
+    return replace(draft, hits=(), severity=Severity.INFO)
+
+
+def _finding(
+    draft: Draft,
+    new: Subject,
+    options: Options,
+    evidence: Evidence | None,
+) -> Finding | None:
+    rule = BY_ID[draft.rule]
+    severity = options.severities.get(rule.id, draft.severity or rule.severity)
+    if severity is Severity.OFF:
+        return None
+    witness, why = _evidence(draft, evidence)
+    return Finding(
+        rule=rule.id,
+        severity=severity,
+        crd=new.name,
+        message=draft.message,
+        version=draft.version,
+        path=draft.path,
+        pointer=draft.pointer,
+        on_old=draft.on_old,
+        hits=rule.hits if draft.hits is None else draft.hits,
+        details=draft.details,
+        witness=witness,
+        unwitnessed=why,
+        key=draft.key,
+    )
+
+
+def _evidence(draft: Draft, evidence: Evidence | None) -> tuple[Witness | None, str]:
+    if draft.probe is None or evidence is None:
+        return None, draft.why_no_witness
+    found = evidence(draft.probe)
+    return (None, found) if isinstance(found, str) else (found, "")
+
+
+def rule_list() -> Iterable[tuple[str, str, str]]:
+    """Id, default severity and summary of every rule, for ``--rules``."""
+    return [(rule.id, rule.severity.value, rule.summary) for rule in BY_ID.values()]
+
+
+def severity_map(raw: Mapping[str, Any]) -> dict[str, Severity]:
+    """Checked overrides; raises ``ValueError`` naming the first bad entry."""
+    found: dict[str, Severity] = {}
+    for name, value in raw.items():
+        if name not in BY_ID:
+            raise ValueError(f"there is no rule named {name!r}")
+        try:
+            found[name] = Severity(str(value))
+        except ValueError:
+            raise ValueError(f"{name}: {value!r} is none of error, warning, info, off") from None
+    return found

@@ -1,0 +1,79 @@
+"""What a server with this CRD does to an object: the verdict both sides of a witness rest on.
+
+The order of work is the write path's: prune, drop nulls, embedded resources, default, then
+every check. Runs the same compiled schemas the server runs; knows nothing about findings.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from instar.api.crd_codec import copy_json
+from instar.fields import FieldError
+from instar.reviewer.report import Json, Verdict
+from instar.reviewer.subject import Subject
+from instar.schema.metatypes import MetaError
+from instar.schema.rules import Program, RuleCompiler
+from instar.schema.values import ABSENT
+
+_NOT_SERVED = "404: the server could not find the requested resource"
+
+
+class Judge:
+    """One version of one CRD."""
+
+    def __init__(
+        self, subject: Subject, version: str, compile_rules: RuleCompiler | None = None
+    ) -> None:
+        self.subject, self.version = subject, version
+        found = subject.crd.version(version)
+        self.served = found is not None and found.served
+        self.exists = found is not None
+        self.compiled = subject.compiled(version)
+        self._compile_rules = compile_rules
+        self._program: Program | None = None
+        self._ready = False
+
+    @property
+    def program(self) -> Program | None:
+        """CEL rules, compiled at the first need; a rule that does not compile is no rule."""
+        if not self._ready:
+            self._ready = True
+            if self._compile_rules is not None:
+                try:
+                    self._program = self._compile_rules(self.compiled.structural)
+                except ValueError:
+                    self._program = None
+        return self._program
+
+    def create(self, obj: Json, *, must_be_served: bool = False) -> Verdict:
+        """As if the object were created at this version; its argument is left alone."""
+        if must_be_served and not self.served:
+            return Verdict(False, (_NOT_SERVED,))
+        prepared = copy_json(obj)
+        try:
+            pruned = self.prepare(prepared)
+        except MetaError as error:
+            return Verdict(False, (str(error),))
+        errors = self.errors(prepared)
+        said = tuple(dict.fromkeys(str(error) for error in errors))
+        return Verdict(not errors, said, tuple(pruned), None if errors else prepared)
+
+    def prepare(self, obj: Json, *, lenient: bool = False) -> list[str]:
+        """Prune and default in place; answers the pruned paths."""
+        pruned = self.compiled.prune_reporting(obj)
+        self.compiled.drop_nulls(obj)
+        pruned += self.compiled.coerce_embedded(obj, lenient=lenient)
+        self.compiled.default(obj)
+        return pruned
+
+    def errors(self, obj: Json, old: Any = ABSENT) -> list[FieldError]:
+        """Every check of a write; ``old`` is the object before an update."""
+        found = [
+            *self.compiled.validate(obj, old),
+            *self.compiled.embedded_errors(obj),
+            *self.compiled.list_type_errors(obj, old),
+        ]
+        if found or self.program is None:
+            return found
+        return self.program.evaluate(obj, None if old is ABSENT else old).errors

@@ -1,0 +1,215 @@
+"""What a review says: findings with evidence, grouped by CRD, in one sorted, frozen Report.
+
+Plain values that every renderer reads. Nothing here decides what is breaking (``rules/``), reads
+a file (``sources.py``) or knows an output format (``render/``).
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+Json = dict[str, Any]
+Pointer = tuple[str | int, ...]
+"""A place in a CRD written as v1: ``("spec", "versions", 0, "schema", …)``."""
+
+
+class Severity(StrEnum):
+    ERROR = "error"
+    WARNING = "warning"
+    INFO = "info"
+    OFF = "off"
+
+    @property
+    def rank(self) -> int:
+        """Smaller is worse."""
+        return list(Severity).index(self)
+
+
+class Hit(StrEnum):
+    """Who notices a change."""
+
+    WRITERS = "writers"
+    READERS = "readers"
+    STORED = "stored objects"
+    APPLIERS = "appliers"
+    CLIENTS = "generated clients"
+
+
+class Effect(StrEnum):
+    """What the new CRD does to a witness that the old one took (or, for ACCEPTED, refused)."""
+
+    REFUSED = "refused"
+    PRUNED = "pruned"
+    CHANGED = "changed"
+    ACCEPTED = "accepted"
+    FROZEN = "frozen"
+    """An object of the past that may be kept but no longer edited at that place."""
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What one side's server does with an object that is created there."""
+
+    accepted: bool
+    errors: tuple[str, ...] = ()
+    pruned: tuple[str, ...] = ()
+    result: Json | None = None
+    """The object as it would be served, when it was accepted."""
+
+    def says(self) -> str:
+        if not self.accepted:
+            return "refused: " + "; ".join(self.errors)
+        return f"accepted, drops {', '.join(self.pruned)}" if self.pruned else "accepted"
+
+
+@dataclass(frozen=True, slots=True)
+class Witness:
+    """An object that shows a finding to be true; both verdicts came from running the schemas."""
+
+    effect: Effect
+    version: str
+    object: Json
+    old: Verdict
+    new: Verdict
+    new_version: str = ""
+    """Set where the second verdict is about another version of the same CRD."""
+    before: Json | None = None
+    """For rules about updates: the object as it was before the write."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    rule: str
+    severity: Severity
+    crd: str
+    message: str
+    version: str = ""
+    path: str = ""
+    """The field, as its users write it: ``spec.ports[*].name``."""
+    pointer: Pointer = ()
+    on_old: bool = False
+    """The pointer leads into the old CRD: something is gone."""
+    file: str = ""
+    line: int = 0
+    hits: tuple[Hit, ...] = ()
+    details: str = ""
+    witness: Witness | None = None
+    unwitnessed: str = ""
+    """Why there is no witness, where one was to be expected."""
+    key: str = ""
+    """Tells apart two findings of one rule at one place."""
+    suppressed: str = ""
+    """The reason, when a suppression or the baseline hides it."""
+
+    @property
+    def fingerprint(self) -> str:
+        """Stable over releases and wording: what baselines and code scanners remember."""
+        text = "\0".join((self.rule, self.crd, self.version, self.path, self.key))
+        return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+    def order(self) -> tuple[object, ...]:
+        return (self.severity.rank, self.version, self.path, self.rule, self.key, self.message)
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One step of a migration plan."""
+
+    release: str
+    title: str
+    why: str = ""
+    preconditions: tuple[str, ...] = ()
+    commands: tuple[str, ...] = ()
+    rollback: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """One question of the review checklist."""
+
+    question: str
+    yes: bool
+    evidence: str
+
+
+@dataclass(frozen=True, slots=True)
+class StoredObject:
+    """One real object and what becomes of it."""
+
+    name: str
+    version: str
+    outcome: str
+    """``unreadable``, ``pruned``, ``invalid``, ``frozen`` or ``changed``."""
+    reasons: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CrdReview:
+    """Everything about one CRD."""
+
+    name: str
+    findings: tuple[Finding, ...] = ()
+    suppressed: tuple[Finding, ...] = ()
+    plan: tuple[Step, ...] = ()
+    checklist: tuple[Answer, ...] = ()
+    stored: tuple[StoredObject, ...] = ()
+    stored_count: int = 0
+    label: str = ""
+    """Which step of a history this is."""
+
+    def worst(self) -> Severity:
+        return min((item.severity for item in self.findings), key=_rank, default=Severity.OFF)
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """Input that could not be reviewed."""
+
+    message: str
+    file: str = ""
+    line: int = 0
+
+    def __str__(self) -> str:
+        place = f"{self.file}:{self.line}" if self.file and self.line else self.file
+        return f"{place}: {self.message}" if place else self.message
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Report:
+    """The review of any number of CRDs."""
+
+    crds: tuple[CrdReview, ...] = ()
+    only_old: tuple[str, ...] = ()
+    only_new: tuple[str, ...] = ()
+    problems: tuple[Problem, ...] = ()
+    notes: tuple[str, ...] = field(default=())
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        return tuple(item for crd in self.crds for item in crd.findings)
+
+    def count(self, severity: Severity) -> int:
+        return sum(item.severity is severity for item in self.findings)
+
+    def exit_code(self, fail_on: Severity | None = Severity.ERROR) -> int:
+        """2 for unusable input, 1 for findings at or above ``fail_on`` (None: never), else 0."""
+        if self.problems:
+            return 2
+        if fail_on is None:
+            return 0
+        return int(any(item.severity.rank <= fail_on.rank for item in self.findings))
+
+    def __iter__(self) -> Iterator[Finding]:
+        return iter(self.findings)
+
+
+def in_order(findings: Iterable[Finding]) -> tuple[Finding, ...]:
+    return tuple(sorted(findings, key=Finding.order))
+
+
+def _rank(severity: Severity) -> int:
+    return severity.rank

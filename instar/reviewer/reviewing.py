@@ -1,0 +1,74 @@
+"""Review pairs of CRDs: the one entry for library, command line and server."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from instar.reviewer.engine import Options, find
+from instar.reviewer.report import CrdReview, Problem, Report, Severity
+from instar.reviewer.subject import Subject, subject
+from instar.reviewer.witness import Search
+from instar.schema.rules import RuleCompiler
+
+Crds = Mapping[str, Any] | Iterable[Mapping[str, Any]] | None
+
+
+def review(
+    old: Crds, new: Crds, *, options: Options | None = None, witnesses: bool = True
+) -> Report:
+    """What changes from ``old`` to ``new`` break; without ``old`` each new CRD is linted alone.
+
+    Both are CRDs as JSON, one or many, v1 or v1beta1; many are paired by name.
+    """
+    chosen = options or Options()
+    before, after = _by_name(old), _by_name(new)
+    alone = not before
+    reviews, problems = [], []
+    for name in sorted(after):
+        if not alone and name not in before:
+            continue
+        try:
+            past = subject(before[name]) if name in before else None
+            reviews.append(review_crd(past, subject(after[name]), chosen, witnesses=witnesses))
+        except (AttributeError, TypeError, KeyError) as error:
+            problems.append(Problem(f"{name or 'a document'} is not a usable CRD: {error}"))
+    return Report(
+        crds=tuple(reviews),
+        only_old=tuple(sorted(set(before) - set(after))),
+        only_new=() if alone else tuple(sorted(set(after) - set(before))),
+        problems=tuple(problems),
+    )
+
+
+def review_crd(
+    old: Subject | None, new: Subject, options: Options, *, witnesses: bool = True
+) -> CrdReview:
+    search = Search(old, new, rule_compiler()) if witnesses else None
+    return CrdReview(name=new.name, findings=find(old, new, options, search))
+
+
+def breaking(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
+    """One text per breaking change between two versions of a CRD, for ``Warning`` headers."""
+    found = find(subject(old), subject(new), Options())
+    return [
+        f"{item.rule}: {' '.join(filter(None, (item.version, item.path)))}: {item.message}"
+        for item in found
+        if item.severity is Severity.ERROR and item.rule != "crd-refused"
+    ]
+
+
+def rule_compiler() -> RuleCompiler | None:
+    """The CEL engine, where it is installed."""
+    try:
+        from instar.schema.cel import compile_rules
+    except ImportError:
+        return None
+    return compile_rules
+
+
+def _by_name(crds: Crds) -> dict[str, Mapping[str, Any]]:
+    if crds is None:
+        return {}
+    items = [crds] if isinstance(crds, Mapping) else list(crds)
+    return {str((item.get("metadata") or {}).get("name", "")): item for item in items}

@@ -1,0 +1,107 @@
+"""What a rule is made of. A rule is a row (id, severity, who is hit); a check finds its cases.
+
+Checks are pure and declare the keywords they answer for, so the engine can report what changed
+and nobody claimed. Nothing is registered: ``rules/__init__.py`` lists everything by name.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from instar.reviewer.changes import NodeChange, Steps
+from instar.reviewer.report import Effect, Hit, Pointer, Severity
+from instar.reviewer.subject import Subject
+
+WRITERS, READERS, STORED, APPLIERS, CLIENTS = Hit
+ERROR, WARNING, INFO, OFF = Severity
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """``id`` is also the heading in docs/rules.md."""
+
+    id: str
+    severity: Severity
+    summary: str
+    hits: tuple[Hit, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Probe:
+    """Where to look for a witness, and what it has to show.
+
+    ``version`` and ``target`` are the versions the object is written at and judged at.
+    """
+
+    effect: Effect
+    version: str = ""
+    steps: Steps = ()
+    keywords: frozenset[str] = frozenset()
+    target: str = ""
+    rule_text: str = ""
+    """For CEL: the expression that must fail."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Draft:
+    """A finding before the engine adds place, severity and evidence."""
+
+    rule: str
+    message: str
+    version: str = ""
+    path: str = ""
+    pointer: Pointer = ()
+    on_old: bool = False
+    """The pointer leads into the old CRD (something is gone)."""
+    key: str = ""
+    severity: Severity | None = None
+    hits: tuple[Hit, ...] | None = None
+    details: str = ""
+    effect: Effect | None = None
+    """What a witness must show; the engine turns it into a probe."""
+    probe: Probe | None = None
+    why_no_witness: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class NodeCheck:
+    """Looks at one changed node of the same version."""
+
+    keywords: frozenset[str]
+    run: Callable[[NodeChange], Iterable[Draft]]
+
+
+@dataclass(frozen=True, slots=True)
+class CrdCheck:
+    """Compares two CRDs as wholes; ``claims`` are the parts of ``spec`` it answers for."""
+
+    claims: tuple[str, ...]
+    run: Callable[[Subject, Subject], Iterable[Draft]]
+
+
+Lint = Callable[[Subject], Iterable[Draft]]
+"""Looks at one CRD alone; on a pair, what the old one already had is left out."""
+
+
+def keywords(*names: str) -> frozenset[str]:
+    return frozenset(names)
+
+
+def show(value: Any) -> str:
+    """A JSON value in a message: short."""
+    text = json.dumps(value, ensure_ascii=False, separators=(", ", ": "), default=str)
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+def listed(values: Iterable[Any]) -> str:
+    return ", ".join(show(item) for item in values)
+
+
+def both(change: NodeChange) -> tuple[Mapping[str, Any], Mapping[str, Any]] | None:
+    """Old and new node where both exist."""
+    if change.old is None or change.new is None:
+        return None
+    return change.old, change.new

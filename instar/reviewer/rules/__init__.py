@@ -1,0 +1,73 @@
+"""Every rule and check by name: nothing registers itself.
+
+One module per concern; a module lists its rules (for people) and its checks (for the engine).
+"""
+
+from __future__ import annotations
+
+from instar.reviewer.rulekit import ERROR, INFO, WARNING, CrdCheck, Lint, NodeCheck, Rule
+from instar.reviewer.rules import (
+    bounds,
+    combinators,
+    converting,
+    defaults,
+    fields,
+    habits,
+    kinds,
+    naming,
+    ownership,
+    serving,
+    unknown,
+    validations,
+    values,
+    versions,
+)
+
+OWN_RULES = (
+    Rule("unclaimed-change", WARNING, "something changed that no rule knows"),
+    Rule("metadata-changed", INFO, "labels or annotations of the CRD changed"),
+    Rule("suppression-expired", ERROR, "a suppression is past its date"),
+    Rule("suppression-unused", INFO, "a suppression hides nothing"),
+)
+"""Rules of the engine itself."""
+
+RULES: tuple[Rule, ...] = (
+    *fields.RULES,
+    *kinds.RULES,
+    *values.RULES,
+    *bounds.RULES,
+    *combinators.RULES,
+    *defaults.RULES,
+    *ownership.RULES,
+    *unknown.RULES,
+    *validations.RULES,
+    *versions.RULES,
+    *naming.RULES,
+    *serving.RULES,
+    *converting.RULES,
+    *habits.RULES,
+    *OWN_RULES,
+)
+
+NODE_CHECKS: tuple[NodeCheck, ...] = (
+    *fields.CHECKS,
+    *kinds.CHECKS,
+    *values.CHECKS,
+    *bounds.CHECKS,
+    *combinators.CHECKS,
+    *defaults.CHECKS,
+    *ownership.CHECKS,
+    *unknown.CHECKS,
+    *validations.CHECKS,
+)
+
+CRD_CHECKS: tuple[CrdCheck, ...] = (
+    *versions.CHECKS,
+    *naming.CHECKS,
+    *serving.CHECKS,
+    *converting.CHECKS,
+)
+
+LINTS: tuple[Lint, ...] = (*converting.LINTS, *habits.LINTS)
+
+BY_ID = {rule.id: rule for rule in RULES}

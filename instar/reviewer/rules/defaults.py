@@ -1,0 +1,59 @@
+"""Defaults: what appears in objects nobody wrote it into."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from instar.reviewer.changes import NodeChange
+from instar.reviewer.report import Effect
+from instar.reviewer.rulekit import (
+    APPLIERS,
+    ERROR,
+    READERS,
+    STORED,
+    WARNING,
+    Draft,
+    NodeCheck,
+    Rule,
+    both,
+    keywords,
+    show,
+)
+
+RULES = (
+    Rule(
+        "default-added",
+        WARNING,
+        "objects without the field now have a value: stored ones too, as soon as they are read",
+        (READERS, STORED),
+    ),
+    Rule(
+        "default-changed",
+        ERROR,
+        "objects that leave the field out mean something else now",
+        (READERS, STORED, APPLIERS),
+    ),
+    Rule(
+        "default-removed",
+        ERROR,
+        "objects that leave the field out have no value there any more",
+        (READERS, STORED),
+    ),
+)
+
+
+def default(change: NodeChange) -> Iterator[Draft]:
+    pair = both(change)
+    if pair is None:
+        return
+    old, new = (node.get("default") for node in pair)
+    if old is None:
+        rule, message = "default-added", f"{show(new)} is filled in where nothing was written"
+    elif new is None:
+        rule, message = "default-removed", f"{show(old)} is no longer filled in"
+    else:
+        rule, message = "default-changed", f"{show(old)} became {show(new)}"
+    yield Draft(rule=rule, message=message, effect=Effect.CHANGED)
+
+
+CHECKS = (NodeCheck(keywords("default"), default),)

@@ -1,0 +1,149 @@
+"""Lints: patterns of one CRD that make its next change dangerous."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from instar.crds.strategy import prepare_for_create, prepare_for_update
+from instar.crds.validate import validate_create
+from instar.crds.validate_update import validate_update
+from instar.reviewer.changes import Steps, children, value_path
+from instar.reviewer.report import Hit
+from instar.reviewer.rulekit import ERROR, INFO, OFF, WARNING, WRITERS, Draft, Rule
+from instar.reviewer.subject import Subject
+
+RULES = (
+    Rule("crd-refused", ERROR, "the API server refuses this CRD", (WRITERS,)),
+    Rule(
+        "unpruned-crd",
+        WARNING,
+        "spec.preserveUnknownFields: anything is stored, nothing outside the schema is checked",
+        (Hit.STORED, Hit.CLIENTS),
+    ),
+    Rule(
+        "open-root",
+        WARNING,
+        "the root keeps unknown fields: typing mistakes are stored, the schema cannot evolve",
+        (Hit.STORED, Hit.CLIENTS),
+    ),
+    Rule("open-field", INFO, "a field keeps unknown content: nothing checks it", (Hit.CLIENTS,)),
+    Rule(
+        "open-embedded-resource",
+        INFO,
+        "an embedded resource keeps unknown content: only apiVersion, kind and metadata are "
+        "checked",
+        (Hit.CLIENTS,),
+    ),
+    Rule(
+        "status-without-subresource",
+        WARNING,
+        "the schema has a status but the version no status subresource",
+        (WRITERS,),
+    ),
+    Rule("list-type-missing", INFO, "a list without a list type is owned whole", (Hit.APPLIERS,)),
+    Rule(
+        "conditions-shape",
+        INFO,
+        "conditions are not a map list keyed by type",
+        (Hit.APPLIERS, Hit.CLIENTS),
+    ),
+    Rule("field-boolean", OFF, "a boolean cannot grow a third value", (Hit.CLIENTS,)),
+    Rule("field-float", OFF, "floating point numbers differ between languages", (Hit.CLIENTS,)),
+    Rule("field-uint", OFF, "unsigned integers do not exist in the API", (Hit.CLIENTS,)),
+    Rule("field-map", OFF, "a map cannot be merged by key like a list can", (Hit.CLIENTS,)),
+)
+
+_PRESERVE, _EMBEDDED = "x-kubernetes-preserve-unknown-fields", "x-kubernetes-embedded-resource"
+_CLAIMED_ELSEWHERE = ("spec.scope", "spec.names.kind", "status.storedVersions")
+
+
+def refused(old: Subject | None, new: Subject) -> Iterator[Draft]:
+    """What the server's own validation says, with every ratchet it grants to an update."""
+    if old is None:
+        errors = validate_create(prepare_for_create(new.internal))
+    else:
+        prepared = prepare_for_update(new.internal, old.internal)
+        errors = validate_update(prepared, old.internal)
+    for error in errors:
+        if old is not None and error.field.startswith(_CLAIMED_ELSEWHERE):
+            continue
+        yield Draft(
+            rule="crd-refused",
+            path=error.field,
+            key=error.detail,
+            pointer=("spec",),
+            message=error.body(),
+            why_no_witness="the CRD itself is refused",
+        )
+
+
+def unpruned(side: Subject) -> Iterator[Draft]:
+    if side.crd.preserve_unknown:
+        yield Draft(
+            rule="unpruned-crd",
+            path="spec.preserveUnknownFields",
+            pointer=("spec", "preserveUnknownFields"),
+            message="set it to false and describe every field; keep single open fields where "
+            "content really is arbitrary",
+        )
+
+
+def nodes(side: Subject) -> Iterator[Draft]:
+    for version in side.crd.versions:
+        schema = side.schemas[version.name]
+        if "status" in (schema.get("properties") or {}) and not version.has_status:
+            yield Draft(
+                rule="status-without-subresource",
+                version=version.name,
+                path="status",
+                pointer=side.schema_pointer(version.name, ("properties", "status")),
+                message="users can write it and controllers cannot write it separately",
+            )
+        for steps, node in _walk((), schema):
+            for rule, message in _judge(steps, node):
+                yield Draft(
+                    rule=rule,
+                    version=version.name,
+                    path=value_path(steps),
+                    pointer=side.schema_pointer(version.name, steps),
+                    message=message,
+                )
+
+
+def _walk(steps: Steps, node: Mapping[str, Any]) -> Iterator[tuple[Steps, Mapping[str, Any]]]:
+    yield steps, node
+    for step, below in children(node).items():
+        yield from _walk((*steps, *step), below)
+
+
+def _judge(steps: Steps, node: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    if node.get(_PRESERVE):
+        if not steps:
+            yield "open-root", "unknown fields are kept at the root"
+        elif node.get(_EMBEDDED):
+            yield "open-embedded-resource", "only apiVersion, kind and metadata are checked"
+        else:
+            yield "open-field", "unknown content is kept and unchecked"
+    kind = node.get("type")
+    if kind == "array":
+        yield from _list(steps, node)
+    elif kind == "boolean":
+        yield "field-boolean", "an enum of strings can grow"
+    elif kind == "number":
+        yield "field-float", "a scaled integer or a quantity is exact"
+    elif kind == "object" and "additionalProperties" in node:
+        yield "field-map", "a list of named objects merges by key"
+    if str(node.get("format") or "").startswith("uint"):
+        yield "field-uint", f"format {node['format']}"
+
+
+def _list(steps: Steps, node: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    keys = node.get("x-kubernetes-list-map-keys")
+    if steps[-1:] == ("conditions",) and keys != ["type"]:
+        yield "conditions-shape", "should be a map list with the key type"
+    elif "x-kubernetes-list-type" not in node:
+        yield "list-type-missing", "whoever applies it owns the whole list"
+
+
+LINTS = (unpruned, nodes)

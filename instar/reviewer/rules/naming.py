@@ -1,0 +1,103 @@
+"""Scope and names: how a resource is found and typed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from instar.reviewer.rulekit import (
+    CLIENTS,
+    ERROR,
+    INFO,
+    READERS,
+    STORED,
+    WARNING,
+    WRITERS,
+    CrdCheck,
+    Draft,
+    Rule,
+)
+from instar.reviewer.subject import Subject
+
+RULES = (
+    Rule(
+        "scope-changed",
+        ERROR,
+        "objects live at other paths; the API server refuses the update of an established CRD",
+        (WRITERS, READERS, STORED, CLIENTS),
+    ),
+    Rule(
+        "kind-changed",
+        ERROR,
+        "objects carry another kind; the API server refuses the update of an established CRD",
+        (WRITERS, READERS, STORED, CLIENTS),
+    ),
+    Rule("list-kind-changed", WARNING, "lists carry another kind", (READERS, CLIENTS)),
+    Rule("singular-changed", WARNING, "the singular name on the command line changed", (READERS,)),
+    Rule("short-name-removed", WARNING, "a short name people type is gone", (READERS,)),
+    Rule("short-name-added", INFO, "a new short name, which may collide", (READERS,)),
+    Rule("category-removed", WARNING, "kubectl get of a category shows less", (READERS,)),
+    Rule("category-added", INFO, "kubectl get of a category shows more", (READERS,)),
+)
+
+
+def scope(old: Subject, new: Subject) -> Iterator[Draft]:
+    before, after = (_scope(side) for side in (old, new))
+    if before != after:
+        yield Draft(
+            rule="scope-changed",
+            pointer=("spec", "scope"),
+            path="spec.scope",
+            message=f"{before} became {after}",
+            why_no_witness="every object is concerned, not one",
+        )
+
+
+def _scope(side: Subject) -> str:
+    return "Namespaced" if side.crd.namespaced else "Cluster"
+
+
+def single_names(old: Subject, new: Subject) -> Iterator[Draft]:
+    before, after = old.crd.names, new.crd.names
+    for rule, keyword, was, now in (
+        ("kind-changed", "kind", before.kind, after.kind),
+        ("list-kind-changed", "listKind", before.list_kind, after.list_kind),
+        ("singular-changed", "singular", before.singular, after.singular),
+    ):
+        if was != now:
+            yield Draft(
+                rule=rule,
+                pointer=("spec", "names", keyword),
+                path=f"spec.names.{keyword}",
+                message=f"{was} became {now}",
+                why_no_witness="every object is concerned, not one",
+            )
+
+
+def many_names(old: Subject, new: Subject) -> Iterator[Draft]:
+    before, after = old.crd.names, new.crd.names
+    for word, keyword, was, now in (
+        ("short-name", "shortNames", before.short_names, after.short_names),
+        ("category", "categories", before.categories, after.categories),
+    ):
+        for name in sorted(set(was) - set(now)):
+            yield _name(f"{word}-removed", keyword, name, "is gone")
+        for name in sorted(set(now) - set(was)):
+            yield _name(f"{word}-added", keyword, name, "is new")
+
+
+def _name(rule: str, keyword: str, name: str, what: str) -> Draft:
+    return Draft(
+        rule=rule,
+        key=name,
+        pointer=("spec", "names", keyword),
+        path=f"spec.names.{keyword}",
+        message=f"{name} {what}",
+        why_no_witness="a name is no object",
+    )
+
+
+CHECKS = (
+    CrdCheck(("scope",), scope),
+    CrdCheck(("names.kind", "names.listKind", "names.singular", "names.plural"), single_names),
+    CrdCheck(("names.shortNames", "names.categories"), many_names),
+)

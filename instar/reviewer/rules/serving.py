@@ -1,0 +1,172 @@
+"""What a version offers besides its schema: subresources, columns, selectable fields."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from instar.api.crd import Column, CrdVersion
+from instar.reviewer.report import Effect
+from instar.reviewer.rulekit import (
+    CLIENTS,
+    ERROR,
+    INFO,
+    READERS,
+    STORED,
+    WARNING,
+    WRITERS,
+    CrdCheck,
+    Draft,
+    Probe,
+    Rule,
+)
+from instar.reviewer.subject import Subject
+
+RULES = (
+    Rule(
+        "subresource-status-added",
+        ERROR,
+        "writes to the object no longer touch status, and writes to /status touch nothing else",
+        (WRITERS, CLIENTS),
+    ),
+    Rule(
+        "subresource-status-removed",
+        ERROR,
+        "/status answers 404, and any write to the object may change its status",
+        (WRITERS, CLIENTS),
+    ),
+    Rule("subresource-scale-added", INFO, "/scale is new", (CLIENTS,)),
+    Rule(
+        "subresource-scale-removed",
+        ERROR,
+        "/scale answers 404: kubectl scale and autoscalers stop",
+        (WRITERS, READERS, CLIENTS),
+    ),
+    Rule(
+        "subresource-scale-changed",
+        ERROR,
+        "/scale reads and writes other fields",
+        (WRITERS, READERS),
+    ),
+    Rule("printer-column-removed", INFO, "a column of kubectl get is gone", (READERS,)),
+    Rule("printer-column-added", INFO, "a new column of kubectl get", (READERS,)),
+    Rule(
+        "printer-column-changed", INFO, "a column of kubectl get shows something else", (READERS,)
+    ),
+    Rule(
+        "selectable-field-removed",
+        ERROR,
+        "lists and watches with this field selector are refused",
+        (READERS, CLIENTS),
+    ),
+    Rule("selectable-field-added", INFO, "a new field selector", (READERS,)),
+    Rule(
+        "preserve-unknown-fields-disabled",
+        ERROR,
+        "spec.preserveUnknownFields went: fields outside the schema are pruned everywhere",
+        (STORED, WRITERS, READERS),
+    ),
+    Rule(
+        "preserve-unknown-fields-enabled",
+        WARNING,
+        "spec.preserveUnknownFields came: nothing is pruned any more",
+        (READERS, CLIENTS),
+    ),
+)
+
+
+def _shared(old: Subject, new: Subject) -> Iterator[tuple[CrdVersion, CrdVersion]]:
+    for after in new.crd.versions:
+        before = old.crd.version(after.name)
+        if before is not None:
+            yield before, after
+
+
+def subresources(old: Subject, new: Subject) -> Iterator[Draft]:
+    for before, after in _shared(old, new):
+        at = new.version_pointer(after.name, "subresources")
+        if before.has_status != after.has_status:
+            came = after.has_status
+            yield Draft(
+                rule=f"subresource-status-{'added' if came else 'removed'}",
+                version=after.name,
+                pointer=at,
+                message="the status subresource is on now: a status sent with the object is ignored"
+                if came
+                else "the status subresource is off now: controllers that write /status get 404",
+                why_no_witness="it is the same object; another request is needed to write it",
+            )
+        if before.scale == after.scale:
+            continue
+        word = "added" if before.scale is None else "removed" if after.scale is None else "changed"
+        yield Draft(
+            rule=f"subresource-scale-{word}",
+            version=after.name,
+            pointer=at,
+            message=f"the scale subresource was {word}",
+            why_no_witness="it is the same object; /scale answers differently",
+        )
+
+
+def columns(old: Subject, new: Subject) -> Iterator[Draft]:
+    for before, after in _shared(old, new):
+        was, now = _by_name(before.columns), _by_name(after.columns)
+        at = new.version_pointer(after.name, "additionalPrinterColumns")
+        for name in sorted({*was, *now}):
+            if was.get(name) == now.get(name):
+                continue
+            word = "removed" if name not in now else "added" if name not in was else "changed"
+            yield Draft(
+                rule=f"printer-column-{word}",
+                version=after.name,
+                key=name,
+                pointer=at,
+                message=f"column {name} was {word}",
+            )
+
+
+def _by_name(columns: tuple[Column, ...]) -> dict[str, Column]:
+    return {column.name: column for column in columns}
+
+
+def selectable(old: Subject, new: Subject) -> Iterator[Draft]:
+    for before, after in _shared(old, new):
+        was, now = set(before.selectable_fields), set(after.selectable_fields)
+        at = new.version_pointer(after.name, "selectableFields")
+        for path in sorted(was ^ now):
+            gone = path in was
+            yield Draft(
+                rule=f"selectable-field-{'removed' if gone else 'added'}",
+                version=after.name,
+                path=path.removeprefix("."),
+                pointer=at,
+                message=f"{path} can {'no longer' if gone else 'now'} be selected by",
+                why_no_witness="a selector is no object",
+            )
+
+
+def pruning(old: Subject, new: Subject) -> Iterator[Draft]:
+    was, now = old.crd.preserve_unknown, new.crd.preserve_unknown
+    if was == now:
+        return
+    name = "preserve-unknown-fields-" + ("enabled" if now else "disabled")
+    yield Draft(
+        rule=name,
+        path="spec.preserveUnknownFields",
+        pointer=("spec", "preserveUnknownFields"),
+        message="fields outside the schema are kept everywhere now"
+        if now
+        else "fields outside the schema are pruned now, also from stored objects",
+        probe=Probe(
+            Effect.PRUNED if was else Effect.ACCEPTED,
+            new.crd.storage_version(),
+            keywords=frozenset({"preserveUnknownFields"}),
+        ),
+    )
+
+
+CHECKS = (
+    CrdCheck(("versions[].subresources",), subresources),
+    CrdCheck(("versions[].additionalPrinterColumns",), columns),
+    CrdCheck(("versions[].selectableFields",), selectable),
+    CrdCheck(("preserveUnknownFields",), pruning),
+)

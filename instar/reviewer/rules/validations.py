@@ -1,0 +1,148 @@
+"""CEL rules: which came, went or changed, as a readable diff, with ratcheting in mind."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+
+from instar.reviewer.changes import NodeChange
+from instar.reviewer.report import Effect
+from instar.reviewer.rulekit import (
+    ERROR,
+    INFO,
+    READERS,
+    STORED,
+    WRITERS,
+    Draft,
+    NodeCheck,
+    Rule,
+    both,
+    keywords,
+    show,
+)
+
+RULES = (
+    Rule("rule-added", ERROR, "a CEL rule refuses what was taken", (WRITERS, STORED)),
+    Rule("rule-changed", ERROR, "a CEL rule says something else", (WRITERS, STORED)),
+    Rule("rule-removed", INFO, "a CEL rule is gone: more is taken", (READERS,)),
+    Rule("rule-text-changed", INFO, "message, reason or field path of a CEL rule changed"),
+)
+
+_KEYWORD = "x-kubernetes-validations"
+_ALIKE = 0.6
+_OLD_SELF = re.compile(r"\boldSelf\b")
+_STRINGS = re.compile(r"'(?:\\.|[^'\\])*'|\"(?:\\.|[^\"\\])*\"")
+
+Cel = Mapping[str, Any]
+
+
+class Diff(NamedTuple):
+    added: list[Cel]
+    removed: list[Cel]
+    changed: list[tuple[Cel, Cel]]
+    retold: list[tuple[Cel, Cel]]
+
+
+def validations(change: NodeChange) -> Iterator[Draft]:
+    pair = both(change)
+    if pair is None:
+        return
+    diff = compare_rules(pair[0].get(_KEYWORD) or [], pair[1].get(_KEYWORD) or [])
+    for rule in diff.added:
+        yield _tightened("rule-added", rule, f"new rule: {_label(rule)}", f"+ {_text(rule)}")
+    for old, new in diff.changed:
+        details = f"- {_text(old)}\n+ {_text(new)}"
+        yield _tightened("rule-changed", new, f"rule changed: {_label(new)}", details)
+    for rule in diff.removed:
+        yield Draft(
+            rule="rule-removed",
+            key=_text(rule),
+            message=f"rule gone: {_label(rule)}",
+            details=f"- {_text(rule)}",
+            effect=None if uses_old(rule) else Effect.ACCEPTED,
+            why_no_witness="it judged updates only" if uses_old(rule) else "",
+        )
+    for old, new in diff.retold:
+        words = sorted(name for name in {*old, *new} if old.get(name) != new.get(name))
+        yield Draft(
+            rule="rule-text-changed",
+            key=_text(new),
+            message=f"{', '.join(words)} of a rule changed: {_label(new)}",
+            details="\n".join(
+                line
+                for name in words
+                for line in (f"- {name}: {old.get(name, '')}", f"+ {name}: {new.get(name, '')}")
+            ),
+        )
+
+
+def _tightened(name: str, rule: Cel, message: str, details: str) -> Draft:
+    """A transition rule judges updates only; any other is forgiven where nothing changes."""
+    if uses_old(rule):
+        return Draft(
+            rule=name,
+            key=_text(rule),
+            message=f"{message}; judges updates only",
+            details=details,
+            hits=(WRITERS,),
+            why_no_witness="a transition rule compares two states of an object; no single "
+            "object shows it",
+        )
+    return Draft(
+        rule=name,
+        key=_text(rule),
+        message=f"{message}; stored objects that break it stay, until this part is edited",
+        details=details,
+        effect=Effect.REFUSED,
+    )
+
+
+def compare_rules(old: list[Cel], new: list[Cel]) -> Diff:
+    """Rules are paired by expression, then by message, then by likeness."""
+    gone = [rule for rule in old if _text(rule) not in {_text(other) for other in new}]
+    came = [rule for rule in new if _text(rule) not in {_text(other) for other in old}]
+    by_text = {_text(rule): rule for rule in old}
+    retold = [
+        (by_text[_text(rule)], rule)
+        for rule in new
+        if _text(rule) in by_text and by_text[_text(rule)] != rule
+    ]
+    changed: list[tuple[Cel, Cel]] = []
+    for rule in list(came):
+        partner = _partner(rule, gone)
+        if partner is not None:
+            gone.remove(partner)
+            came.remove(rule)
+            changed.append((partner, rule))
+    return Diff(came, gone, changed, retold)
+
+
+def _partner(rule: Cel, candidates: list[Cel]) -> Cel | None:
+    message = rule.get("message")
+    same = [item for item in candidates if message and item.get("message") == message]
+    if same:
+        return same[0]
+    scored = [
+        (difflib.SequenceMatcher(None, _text(item), _text(rule)).ratio(), position)
+        for position, item in enumerate(candidates)
+    ]
+    best = max(scored, default=(0.0, 0))
+    return candidates[best[1]] if best[0] >= _ALIKE else None
+
+
+def uses_old(rule: Cel) -> bool:
+    return bool(_OLD_SELF.search(_STRINGS.sub("", _text(rule))))
+
+
+def _text(rule: Cel) -> str:
+    return " ".join(str(rule.get("rule", "")).split())
+
+
+def _label(rule: Cel) -> str:
+    message = str(rule.get("message") or "").strip()
+    return " ".join(message.split()) if message else show(_text(rule)).strip('"')
+
+
+CHECKS = (NodeCheck(keywords(_KEYWORD), validations),)

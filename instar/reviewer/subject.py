@@ -1,0 +1,79 @@
+"""One side of a review: a CRD of either API version, brought to v1 with its defaults.
+
+The schemas are normalised (a keyword that says nothing is left out, two spellings of one meaning
+become one), so that a difference between two of them is a difference in behaviour. Compiled
+forms are made on demand and kept. Knows neither files nor rules.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from instar.api.crd import Crd, read_crd
+from instar.api.crd_codec import copy_json, from_internal, to_internal
+from instar.crds.defaults import with_defaults
+from instar.reviewer.normal import normalise
+from instar.reviewer.report import Pointer
+from instar.schema.compiled import Compiled, compile_schema
+
+Json = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A CRD under review."""
+
+    given: Json
+    """As it was written."""
+    raw: Json
+    """The v1 form with defaults."""
+    crd: Crd
+    knows_status: bool
+    """Whether ``storedVersions`` was read from a cluster or is only assumed."""
+
+    @property
+    def name(self) -> str:
+        return self.crd.name
+
+    @cached_property
+    def internal(self) -> Json:
+        return to_internal(with_defaults(copy_json(self.given)))
+
+    @cached_property
+    def schemas(self) -> Mapping[str, Json]:
+        """Normalised openAPIV3Schema by version; an absent schema is the empty one."""
+        return {item.name: normalise(item.schema or {}) for item in self.crd.versions}
+
+    @cached_property
+    def _compiled(self) -> dict[str, Compiled]:
+        return {}
+
+    def compiled(self, version: str) -> Compiled:
+        if version not in self._compiled:
+            found = self.crd.version(version)
+            schema = None if found is None else found.schema
+            self._compiled[version] = compile_schema(
+                schema, preserve_unknown=self.crd.preserve_unknown
+            )
+        return self._compiled[version]
+
+    def index(self, version: str) -> int:
+        names = [item.name for item in self.crd.versions]
+        return names.index(version) if version in names else 0
+
+    def version_pointer(self, version: str, *more: str | int) -> Pointer:
+        return ("spec", "versions", self.index(version), *more)
+
+    def schema_pointer(self, version: str, steps: tuple[str, ...] = ()) -> Pointer:
+        return self.version_pointer(version, "schema", "openAPIV3Schema", *steps)
+
+
+def subject(given: Mapping[str, Any]) -> Subject:
+    """``given`` is a v1 or v1beta1 CRD as JSON; it is not changed."""
+    plain = copy_json(dict(given))
+    raw = from_internal(to_internal(with_defaults(plain)), "v1")
+    known = bool(((given.get("status") or {}).get("storedVersions")) or ())
+    return Subject(given=dict(given), raw=raw, crd=read_crd(raw), knows_status=known)

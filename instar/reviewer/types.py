@@ -1,0 +1,29 @@
+"""Which JSON types a schema node admits, and whether one set of types includes another."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+ANYTHING = frozenset({"string", "integer", "number", "boolean", "array", "object"})
+
+
+def admitted(node: Mapping[str, Any]) -> frozenset[str]:
+    """The types a value may have; ``number`` includes ``integer``."""
+    if node.get("x-kubernetes-int-or-string"):
+        return frozenset({"integer", "string"})
+    stated = node.get("type")
+    if not stated:
+        return ANYTHING
+    return frozenset({"number", "integer"}) if stated == "number" else frozenset({str(stated)})
+
+
+def compatible_types(old: Mapping[str, Any], new: Mapping[str, Any]) -> bool:
+    """Whether some values of the old types still fit, so that the rest is worth comparing."""
+    return bool(admitted(old) & admitted(new))
+
+
+def type_name(node: Mapping[str, Any]) -> str:
+    if node.get("x-kubernetes-int-or-string"):
+        return "int-or-string"
+    return str(node.get("type") or "any type")
