@@ -13,6 +13,7 @@ from pathlib import Path
 
 from instar.cli.failure import CliFailure
 from instar.server.settings import Settings
+from instar.storage.open import StorageOptions
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -41,6 +42,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--webhook-client-key", metavar="PEM", type=Path)
     add("--webhook-timeout", metavar="SECONDS", type=float, default=30.0)
     add("--no-conversion-cache", action="store_true")
+    add("--etcd-cafile", metavar="PEM", default="", help="CA of the etcd cluster")
+    add("--etcd-certfile", metavar="PEM", default="", help="our certificate for etcd")
+    add("--etcd-keyfile", metavar="PEM", default="", help="its key")
+    add("--etcd-username", metavar="NAME", default="")
+    add("--etcd-password-file", metavar="PATH", type=Path, help="first line is the password")
     add("--history", metavar="SECONDS", type=float, default=300.0, help="how long revisions stay")
     add("--tls-name", metavar="NAME", action="append", default=[], help="more certificate names")
     add("--log", choices=["text", "json"], default="text", help="form of log lines")
@@ -67,6 +73,7 @@ def _settings(args: argparse.Namespace) -> Settings:
         host=host.strip("[]"),
         port=int(port),
         storage=args.storage,
+        storage_options=storage_options(args),
         kubeconfig=args.kubeconfig,
         cert_dir=args.cert_dir or _default_cert_dir(args.storage),
         token_file=args.token_file,
@@ -81,6 +88,17 @@ def _settings(args: argparse.Namespace) -> Settings:
         webhook_timeout=args.webhook_timeout,
         conversion_cache=not args.no_conversion_cache,
         extra_names=tuple(args.tls_name),
+    )
+
+
+def storage_options(args: argparse.Namespace) -> StorageOptions:
+    password = args.etcd_password_file
+    return StorageOptions(
+        etcd_cafile=args.etcd_cafile,
+        etcd_certfile=args.etcd_certfile,
+        etcd_keyfile=args.etcd_keyfile,
+        etcd_username=args.etcd_username,
+        etcd_password=password.read_text().splitlines()[0] if password is not None else "",
     )
 
 

@@ -51,6 +51,8 @@ class App:
         self._documents = Documents(catalog)
         self._reviews = Reviews(authenticator, authorizer)
         self._paths: dict[str, ResourcePath | None] = {}
+        self.ready = False
+        """Whether the storage has been read; until then only health is answered."""
 
     async def __call__(self, request: Request, peer: User | None) -> Response:
         began = perf_counter()
@@ -80,6 +82,10 @@ class App:
         user = self._authenticator.user_of(request, peer)
         if user is None:
             raise errors.Unauthorized
+        if not self.ready:
+            raise errors.ServiceUnavailable(
+                "the server is starting and waits for its storage", retry_after=1
+            )
         if request.too_large:
             raise too_large()
         if path is not None:

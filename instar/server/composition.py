@@ -48,6 +48,7 @@ class Machinery:
         )
         await self.namespaces.start()
         self.crds.start()
+        self.app.ready = True
 
     async def stop(self) -> None:
         await self.crds.stop()
@@ -146,7 +147,9 @@ def check_rules_lazily(
 
 def _trouble(backend: Backend) -> str | None:
     failure = backend.cache.failure
-    return None if failure is None else str(failure)
+    if failure is not None:
+        return str(failure)
+    return None if backend.revision else "not loaded yet"
 
 
 def _store_lines(backend: Backend) -> Iterable[str]:

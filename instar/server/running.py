@@ -72,7 +72,7 @@ async def _served(settings: Settings, folder: Path) -> AsyncIterator[RunningServ
     tokens = {token: User("kubernetes-admin", (ADMIN_GROUP, AUTHENTICATED))}
     if settings.token_file is not None:
         tokens |= read_token_file(settings.token_file)
-    store = await open_store(settings.storage)
+    store = await open_store(settings.storage, settings.storage_options)
     machinery = build(
         store,
         tokens=tokens,
@@ -81,14 +81,18 @@ async def _served(settings: Settings, folder: Path) -> AsyncIterator[RunningServ
         make_conversion=lambda backend, metrics: _conversion(settings, backend, metrics),
     )
     connections = Connections(machinery.app)
-    await _start_backend(machinery.backend)
-    await machinery.start()
     loop = asyncio.get_running_loop()
-    listening = await loop.create_server(
-        connections, settings.host, settings.port, ssl=context, backlog=1024
-    )
+    try:
+        listening = await loop.create_server(
+            connections, settings.host, settings.port, ssl=context, backlog=1024
+        )
+    except OSError:
+        await store.close()
+        raise
     compactor = _compactor(settings, store, machinery.backend)
     try:
+        await _start_backend(machinery.backend)
+        await machinery.start()
         port = listening.sockets[0].getsockname()[1]
         host = f"[{settings.host}]" if ":" in settings.host else settings.host
         url = f"https://{_reachable(host)}:{port}"
@@ -112,8 +116,10 @@ async def _start_backend(backend: Backend) -> None:
     while True:
         try:
             await backend.start()
+            backend.cache.failure = None
             return
         except Unavailable as error:
+            backend.cache.failure = error
             log.warning("waiting for the storage: %s", error)
             await asyncio.sleep(delay)
             delay = min(delay * 2, 5.0)

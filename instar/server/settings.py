@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from instar.storage.open import StorageOptions
+
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:
@@ -12,6 +14,8 @@ class Settings:
     port: int = 6443
     """0 picks a free one."""
     storage: str = "memory:"
+    storage_options: StorageOptions = field(default_factory=StorageOptions)
+    """Credentials and certificates for an etcd cluster."""
     kubeconfig: Path | None = None
     """Written, mode 0600, when the server is ready."""
     cert_dir: Path | None = None

@@ -1,0 +1,60 @@
+"""``instar storage copy``: move everything to another engine, verified."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+from pathlib import Path
+
+from instar.cli.failure import CliFailure
+from instar.cli.serve import storage_options
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
+    copy = actions.add_parser("copy", help="copy SOURCE to an empty TARGET, verifying every byte")
+    copy.add_argument("source", help="sqlite:PATH or etcd://HOST:PORT,…/PREFIX")
+    copy.add_argument("target", help="the same forms; must be empty")
+    for name in ("cafile", "certfile", "keyfile"):
+        copy.add_argument(f"--etcd-{name}", metavar="PEM", default="")
+    copy.add_argument("--etcd-username", metavar="NAME", default="")
+    copy.add_argument("--etcd-password-file", metavar="PATH", type=Path)
+
+
+def run(args: argparse.Namespace) -> int:
+    return asyncio.run(_copy(args))
+
+
+async def _copy(args: argparse.Namespace) -> int:
+    from rich.progress import Progress
+
+    from instar.storage.copy import copy_store
+    from instar.storage.open import open_store
+    from instar.storage.store import StoreError
+
+    options = storage_options(args)
+    if args.source.startswith("sqlite:") and not Path(args.source.removeprefix("sqlite:")).exists():
+        raise CliFailure(f"{args.source}: there is no such file")
+    try:
+        source = await open_store(args.source, options)
+        try:
+            target = await open_store(args.target, options)
+            try:
+                with Progress() as bar:
+                    tasks = {step: bar.add_task(step, total=None) for step in _STEPS}
+
+                    def progress(step: str, done: int, total: int) -> None:
+                        bar.update(tasks[step], completed=done, total=total or None)
+
+                    copied = await copy_store(source, target, progress)
+            finally:
+                await target.close()
+        finally:
+            await source.close()
+    except StoreError as error:
+        raise CliFailure(str(error)) from error
+    print(f"copied and verified {copied.records} records, {copied.bytes} bytes")
+    return 0
+
+
+_STEPS = ("count", "copy", "verify")
