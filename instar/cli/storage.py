@@ -22,6 +22,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
+    scheme, _, path = args.source.partition(":")
+    if scheme == "sqlite" and not Path(path).exists():
+        raise CliFailure(f"{args.source}: there is no such file")
     return asyncio.run(_copy(args))
 
 
@@ -33,8 +36,6 @@ async def _copy(args: argparse.Namespace) -> int:
     from instar.storage.store import StoreError
 
     options = storage_options(args)
-    if args.source.startswith("sqlite:") and not Path(args.source.removeprefix("sqlite:")).exists():
-        raise CliFailure(f"{args.source}: there is no such file")
     try:
         source = await open_store(args.source, options)
         try:
