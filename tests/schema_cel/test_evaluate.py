@@ -22,6 +22,7 @@ def field(schema: dict[str, Any], rule: str, **more: Any) -> Structural:
     return spec({"f": ruled(schema, rule, **more)})
 
 
+ITEMS = {"type": "array", "items": {"type": "integer"}}
 OBJECT = {"type": "object", "properties": {"a": {"type": "integer"}, "b": {"type": "integer"}}}
 
 
@@ -55,8 +56,8 @@ def test_no_rules_no_program() -> None:
         (OBJECT, {"a": 1}, "self.b == 1", {"fieldPath": ".b"},
          'spec.f: Invalid value: "object": no such key: b evaluating rule: self.b == 1'),
         ({"x-kubernetes-int-or-string": True}, "x", "self + 1 == 2", {},
-         "spec.f: Invalid value: \"\": 'no such overload': call arguments did not match a supported "
-         "operator, function or macro signature for rule: self + 1 == 2"),
+         "spec.f: Invalid value: \"\": 'no such overload': call arguments did not match a "
+         "supported operator, function or macro signature for rule: self + 1 == 2"),
         (OBJECT, {"a": 1}, "self.a / 0 == 1", {"message": "m"},
          'spec.f: Invalid value: "object": division by zero evaluating rule: m'),
         ({"type": "integer"}, 1, "false", {"messageExpression": "'is ' + string(self)"},
@@ -148,7 +149,10 @@ def test_list_map_equality_and_merge_go_by_key() -> None:
         },
     }
     both = {"l": items, "m": items}
-    value = {"l": [{"k": "a", "v": 1}, {"k": "b", "v": 2}], "m": [{"k": "b", "v": 2}, {"k": "a"}]}
+    value: dict[str, Any] = {
+        "l": [{"k": "a", "v": 1}, {"k": "b", "v": 2}],
+        "m": [{"k": "b", "v": 2}, {"k": "a"}],
+    }
 
     merged = spec(both, **ruled({}, "(self.l + self.l).size() == 2"))
     assert errors(merged, value) == []
@@ -293,17 +297,15 @@ class TestRatcheting:
 
 
 class TestBudgets:
-    ITEMS = {"type": "array", "items": {"type": "integer"}}
-
     def test_an_expression_over_its_limit_stops_everything(self) -> None:
-        slow = ruled(self.ITEMS, "self.all(x, self.all(y, x + y >= 0))", message="slow")
+        slow = ruled(ITEMS, "self.all(x, self.all(y, x + y >= 0))", message="slow")
         schema = spec({"a": slow, "b": ruled({"type": "integer"}, "false")})
 
         found = errors(schema, {"a": list(range(1000)), "b": 1})
 
         assert found == [
-            "spec.a: Invalid value: \"array\": 'operation cancelled: actual cost limit exceeded': no "
-            "further validation rules will be run due to call cost exceeds limit for rule: slow"
+            "spec.a: Invalid value: \"array\": 'operation cancelled: actual cost limit exceeded': "
+            "no further validation rules will be run due to call cost exceeds limit for rule: slow"
         ]
 
     def test_an_object_over_its_budget_stops_everything(
@@ -323,7 +325,7 @@ class TestBudgets:
         )
 
     def test_the_clock_stops_what_the_price_does_not(self) -> None:
-        schema = spec({"a": ruled(self.ITEMS, "self.all(x, self.all(y, x + y >= 0))")})
+        schema = spec({"a": ruled(ITEMS, "self.all(x, self.all(y, x + y >= 0))")})
         budget = module.Budget(deadline=0.0)
 
         found = program(schema).evaluate_at("", {"spec": {"a": [1] * 400}}, None, budget).errors

@@ -168,7 +168,8 @@ TRUE = {
         "isURL('https://a.b/c') && isURL('/path') && !isURL('a b') && !isURL('')",
         "url('HTTPS://a.b:80/c').getScheme() == 'https' && url('/x').getScheme() == ''",
         "url('https://a.b:80/c').getHost() == 'a.b:80'",
-        "url('https://[::1]:80/').getHostname() == '::1' && url('https://a.b:80').getHostname() == 'a.b'",
+        "url('https://[::1]:80/').getHostname() == '::1'",
+        "url('https://a.b:80').getHostname() == 'a.b'",
         "url('https://a.b:80/c').getPort() == '80' && url('https://a.b/c').getPort() == ''",
         "url('https://a.b/with space').getEscapedPath() == '/with%20space'",
         "url('https://a.b/?k=1&k=2&x=y+z').getQuery() == {'k': ['1', '2'], 'x': ['y z']}",
@@ -180,11 +181,13 @@ TRUE = {
         "quantity('50k').isInteger() && !quantity('9999m').isInteger()",
         "quantity('50k').asInteger() == 50000",
         "quantity('1500m').asApproximateFloat() == 1.5",
-        "quantity('1k').add(quantity('1')) == quantity('1001') && quantity('1').add(2) == quantity('3')",
-        "quantity('1k').sub(quantity('1')) == quantity('999') && quantity('3').sub(2) == quantity('1')",
+        "quantity('1k').add(quantity('1')) == quantity('1001')",
+        "quantity('1').add(2) == quantity('3') && quantity('3').sub(2) == quantity('1')",
+        "quantity('1k').sub(quantity('1')) == quantity('999')",
         "quantity('1Mi').isLessThan(quantity('1Gi')) && !quantity('1').isLessThan(quantity('1'))",
         "quantity('1Gi').isGreaterThan(quantity('1Mi'))",
-        "quantity('200M').compareTo(quantity('0.2G')) == 0 && quantity('1').compareTo(quantity('2')) == -1",
+        "quantity('200M').compareTo(quantity('0.2G')) == 0",
+        "quantity('1').compareTo(quantity('2')) == -1",
         "quantity('2e3') == quantity('2k') && quantity('1n').isGreaterThan(quantity('0'))",
     ],
     "ip": [
@@ -242,7 +245,8 @@ TRUE = {
     "semver": [
         "isSemver('1.2.3') && isSemver('1.2.3-rc.1+b') && !isSemver('1.2') && !isSemver('v1.2.3')",
         "isSemver('v1.2', true) && isSemver('01.2.3', true)",
-        "semver('1.2.3').major() == 1 && semver('1.2.3').minor() == 2 && semver('1.2.3').patch() == 3",
+        "semver('1.2.3').major() == 1 && semver('1.2.3').minor() == 2",
+        "semver('1.2.3').patch() == 3",
         "semver('v1.2', true) == semver('1.2.0')",
         "semver('1.2.3').isLessThan(semver('1.10.0'))",
         "semver('1.0.0').isGreaterThan(semver('1.0.0-rc.1'))",
@@ -253,8 +257,13 @@ TRUE = {
 
 
 @pytest.mark.parametrize(
-    "source", [pytest.param(text, id=f"{family}:{text[:60]}") for family in TRUE for text in TRUE[family]]
-)  # fmt: skip
+    "source",
+    [
+        pytest.param(text, id=f"{name}:{text[:60]}")
+        for name, texts in TRUE.items()
+        for text in texts
+    ],
+)
 def test_function_gives_what_the_language_promises(source: str) -> None:
     assert evaluate(source) is True
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import dataclass, field
-from time import monotonic
+from time import thread_time
 from typing import Any
 
 from instar.fields import FieldError, child, index, key
@@ -28,8 +28,8 @@ from instar.schema.values import ABSENT
 
 CALL_LIMIT = 1_000_000
 OBJECT_BUDGET = 10_000_000
-TIME_LIMIT = 3.0
-"""Seconds all rules of one object may take; a backstop where work is dearer than its price."""
+TIME_LIMIT = 2.0
+"""Seconds of processor time for the rules of one object: where work outruns its price."""
 
 _OUT_OF_BUDGET = (
     "validation failed due to running out of cost budget, no further validation rules will be run"
@@ -68,7 +68,7 @@ class CelProgram:
 @dataclass(slots=True)
 class Budget:
     remaining: float = OBJECT_BUDGET
-    deadline: float = field(default_factory=lambda: monotonic() + TIME_LIMIT)
+    deadline: float = field(default_factory=lambda: thread_time() + TIME_LIMIT)
 
 
 class _Stopped(Exception):
@@ -207,7 +207,7 @@ class _Run:
         except CelError:
             return None
         except CostExceeded:
-            if monotonic() > self._budget.deadline:
+            if thread_time() > self._budget.deadline:
                 self._stop(node, path, _MESSAGE_OUT_OF_BUDGET)
             source = rule.rule.message_expression
             self._stop(
@@ -239,7 +239,7 @@ def _evaluation_text(error: CelError, shown: str) -> str:
 
 
 def _limit_text(budget: Budget, shown: str) -> str:
-    if monotonic() > budget.deadline:
+    if thread_time() > budget.deadline:
         return _OUT_OF_BUDGET
     return (
         "'operation cancelled: actual cost limit exceeded': no further validation rules will be "

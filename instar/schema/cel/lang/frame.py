@@ -8,7 +8,7 @@ once per branch, so straight-line code pays nothing per node.
 from __future__ import annotations
 
 from collections.abc import Callable
-from time import monotonic
+from time import thread_time
 from typing import Any, TypeAlias
 
 from instar.schema.cel.lang.values import CostExceeded
@@ -30,6 +30,6 @@ def blank_frame(slots: int, cost: float) -> Frame:
 
 def checkpoint(frame: Frame) -> None:
     """Called when ``SPENT`` passed ``NEXT_CHECK``; stops what costs or takes too much."""
-    if frame[SPENT] > frame[LIMIT] or monotonic() > frame[DEADLINE]:
+    if frame[SPENT] > frame[LIMIT] or thread_time() > frame[DEADLINE]:
         raise CostExceeded
     frame[NEXT_CHECK] = min(frame[LIMIT], frame[SPENT] + CHECK_EVERY)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from math import ceil
 from typing import Any, NamedTuple
 
 from instar.schema.cel.lang.types import Type
@@ -88,34 +89,39 @@ class Library:
 TRAVERSAL = 0.1
 
 
-def per_byte(*sizes: int) -> float:
+def tenth(size: float) -> int:
+    """Reading a text once."""
+    return ceil(size * TRAVERSAL)
+
+
+def per_byte(*sizes: float) -> float:
     """The first argument is read once."""
-    return 1 + sizes[0] * TRAVERSAL
+    return tenth(sizes[0])
 
 
-def per_element(*sizes: int) -> float:
-    return 1 + sizes[0]
+def per_element(*sizes: float) -> float:
+    return max(1, ceil(sizes[0]))
 
 
-def smaller_of(left: int, right: int) -> float:
-    return max(1.0, min(left, right) * TRAVERSAL)
+def smaller_of(left: float, right: float) -> float:
+    return tenth(left if left < right else right) or 1
 
 
-def both_read(left: int, right: int) -> float:
-    return 1 + (left + right) * TRAVERSAL
+def both_read(left: float, right: float) -> float:
+    return tenth(left + right)
 
 
-def product(left: int, right: int) -> float:
-    return 1 + (left * TRAVERSAL) * (right * TRAVERSAL)
+def product(left: float, right: float) -> float:
+    return tenth(left) * tenth(right)
 
 
-def rewritten(*sizes: int) -> float:
+def rewritten(*sizes: float) -> float:
     """Read and written: replace, split, join."""
-    return 1 + sizes[0] * 2 * TRAVERSAL
+    return tenth(2 * sizes[0])
 
 
-def regex_work(text: int, pattern: int) -> float:
-    return 1 + (text + 1) * TRAVERSAL * max(pattern * 0.25, 1)
+def regex_work(text: float, pattern: float) -> float:
+    return tenth(text + 1) * ceil(pattern * 0.25)
 
 
 def same_shape(first: Shape, *_rest: Shape) -> Shape:

@@ -36,7 +36,7 @@ from instar.schema.cel.lang.frame import (
     Step,
     blank_frame,
 )
-from instar.schema.cel.lang.functions import Overload
+from instar.schema.cel.lang.functions import Overload, smaller_of
 from instar.schema.cel.lang.types import BYTES, STRING, Kind, Type
 from instar.schema.cel.lang.values import CostExceeded, TypeValue
 
@@ -165,7 +165,7 @@ class _Builder:
         constant = node.args[1]
         cost = left_cost + right_cost
         if isinstance(constant, Const) and type(constant.value) is str:
-            charge = max(1.0, len(constant.value) * 0.1)
+            charge = smaller_of(len(constant.value), len(constant.value))
             return steps.equals_text(left, constant.value, negated), cost + charge
         scalar = self._type(node.args[0]).kind is Kind.PRIMITIVE
         if scalar and self._type(node.args[0]).name not in ("string", "bytes"):
@@ -177,7 +177,7 @@ class _Builder:
         container, container_cost = self.build(node.args[1])
         literal = _literal_texts(node.args[1])
         if literal is not None:
-            charge = 1 + len(literal) + container_cost
+            charge = max(1, len(literal)) + container_cost
             return steps.in_texts(value, literal), cost + charge
         return steps.contained(value, container), cost + container_cost
 

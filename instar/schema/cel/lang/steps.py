@@ -8,10 +8,11 @@ from typing import Any
 from instar.schema.cel.lang.declared import Field
 from instar.schema.cel.lang.equality import contains, equal, index
 from instar.schema.cel.lang.frame import NEXT_CHECK, SPENT, Frame, Step, checkpoint
-from instar.schema.cel.lang.functions import Overload, Work
+from instar.schema.cel.lang.functions import Overload, Work, smaller_of
 from instar.schema.cel.lang.values import (
     NONE,
     CelError,
+    ListValue,
     MapValue,
     NoSuchOverload,
     ObjectValue,
@@ -19,6 +20,10 @@ from instar.schema.cel.lang.values import (
     is_list,
     size_of,
 )
+
+_CONTAINERS = frozenset((list, dict, ListValue, MapValue, ObjectValue))
+_GROWING = frozenset((str, bytes, list, dict))
+_LARGE = 1000
 
 
 def constant(value: Any) -> Step:
@@ -185,8 +190,9 @@ def equals_scalar(left: Step, right: Step, negated: bool) -> Step:
 def equals(left: Step, right: Step, negated: bool) -> Step:
     def run(frame: Frame) -> bool:
         ours, theirs = left(frame), right(frame)
-        frame[SPENT] += max(1, min(size_of(ours), size_of(theirs)) * 0.1)
-        if frame[SPENT] > frame[NEXT_CHECK]:
+        frame[SPENT] += smaller_of(size_of(ours), size_of(theirs))
+        # Comparing containers is priced by their length but takes as long as they are deep.
+        if frame[SPENT] > frame[NEXT_CHECK] or type(ours) in _CONTAINERS:
             checkpoint(frame)
         return equal(ours, theirs) is not negated
 
@@ -204,7 +210,7 @@ def in_texts(value: Step, texts: frozenset[str]) -> Step:
 def contained(value: Step, container: Step) -> Step:
     def run(frame: Frame) -> bool:
         sought, held = value(frame), container(frame)
-        frame[SPENT] += 1 + (size_of(held) if is_list(held) else 0)
+        frame[SPENT] += (size_of(held) if is_list(held) else 0) or 1
         if frame[SPENT] > frame[NEXT_CHECK]:
             checkpoint(frame)
         return contains(held, sought)
@@ -229,7 +235,7 @@ def metered_texts(impl: Callable[..., Any], work: Work, one: Step, two: Step) ->
         frame[SPENT] += work(len(left), len(right))
         if frame[SPENT] > frame[NEXT_CHECK]:
             checkpoint(frame)
-        return impl(left, right)
+        return _settled(impl(left, right), frame)
 
     return run
 
@@ -250,7 +256,15 @@ def _metered(overload: Overload, values: list[Any], frame: Frame) -> Any:
         frame[SPENT] += work(*map(measure, values))
     if frame[SPENT] > frame[NEXT_CHECK]:
         checkpoint(frame)
-    return overload.impl(*values)
+    return _settled(overload.impl(*values), frame)
+
+
+def _settled(result: Any, frame: Frame) -> Any:
+    """A large result is paid for on top: it can be far larger than the arguments it came from."""
+    if type(result) in _GROWING and len(result) > _LARGE:
+        frame[SPENT] += len(result) * 0.1
+        checkpoint(frame)
+    return result
 
 
 def traversal(value: Any) -> float:

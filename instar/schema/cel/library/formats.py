@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import date
 
-from instar.schema.cel.lang.functions import Overload, Shape, function, method
+from instar.schema.cel.lang.functions import Overload, Shape, function, method, tenth
 from instar.schema.cel.lang.times import parse_timestamp
 from instar.schema.cel.lang.types import STRING, Type, list_of, opaque, optional_of
 from instar.schema.cel.lang.values import NONE, CelError, Opaque, OptionalValue
@@ -173,7 +173,7 @@ def _named(name: str) -> OptionalValue:
 
 
 def _validate_work(_format: int, text: int) -> float:
-    return 1 + text * 0.1 * 32
+    return tenth(text * 32)
 
 
 def _constructor(name: str) -> Overload:

@@ -126,6 +126,7 @@ def overloads() -> list[Overload]:
             list_of(DYN),
             _flatten,
             work=per_element,
+            traverses=True,
             shape=_flat_shape,
         ),
         method(

@@ -19,6 +19,7 @@ from instar.schema.cel.lang.functions import (
     function,
     smaller_of,
     summed_shape,
+    tenth,
 )
 from instar.schema.cel.lang.types import (
     BOOL,
@@ -155,7 +156,7 @@ def _arithmetic() -> list[Overload]:
             (list_of(A), list_of(A)),
             list_of(A),
             _add_lists,
-            work=lambda left, right: 1 + (left + right) * 0.1,
+            work=lambda left, right: 1 + tenth(left + right),
             shape=summed_shape,
         ),
         function("_+_", (DURATION, DURATION), DURATION, lambda a, b: duration(a.nanos + b.nanos)),
@@ -203,8 +204,8 @@ def _logic() -> list[Overload]:
 
 
 def _access() -> list[Overload]:
-    def in_list(_value: int, size: int) -> float:
-        return 1 + size
+    def in_list(_value: float, size: float) -> float:
+        return max(1, size)
 
     def held(value: Any, container: Any) -> bool:
         return contains(container, value)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from instar.schema.cel.lang.equality import index
 from instar.schema.cel.lang.functions import Overload, element_shape, function, method, same_shape
 from instar.schema.cel.lang.types import BOOL, Type, list_of, optional_of, param
 from instar.schema.cel.lang.values import (
@@ -11,7 +12,6 @@ from instar.schema.cel.lang.values import (
     Duration,
     OptionalValue,
     Timestamp,
-    as_list,
     is_list,
     is_map,
     size_of,
@@ -43,8 +43,8 @@ def _unwrap(values: Any) -> list[Any]:
 
 def _end(position: int) -> Any:
     def run(values: Any) -> OptionalValue:
-        items = as_list(values)
-        return _some(items[position]) if items else NONE
+        size = size_of(values)
+        return _some(index(values, position % size)) if size else NONE
 
     return run
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from instar.schema.cel.lang.functions import Overload, function, method
+from instar.schema.cel.lang.functions import Overload, function, method, tenth
 from instar.schema.cel.lang.types import BOOL, INT, STRING, Type, opaque
 from instar.schema.cel.lang.values import CelError, Opaque
 
@@ -65,7 +65,7 @@ def _compare(left: Semver, right: Semver) -> int:
 
 
 def _read(text: int, _normalize: int = 0) -> float:
-    return 1 + text * 0.1
+    return tenth(text)
 
 
 def overloads() -> list[Overload]:

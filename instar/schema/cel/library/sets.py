@@ -14,11 +14,11 @@ def _frozen(values: Any) -> set[Any]:
 
 
 def _product(left: float, right: float) -> float:
-    return 1 + left * right
+    return max(1, left * right)
 
 
 def _twice(left: float, right: float) -> float:
-    return 1 + 2 * left * right
+    return max(1, 2 * left * right)
 
 
 def overloads() -> list[Overload]:

@@ -18,6 +18,7 @@ from instar.schema.cel.lang.functions import (
     product,
     regex_work,
     same_shape,
+    tenth,
 )
 from instar.schema.cel.lang.times import (
     format_duration,
@@ -206,8 +207,8 @@ def _text_shape(_value: Shape) -> Shape:
 
 
 def _predicates() -> list[Overload]:
-    def second_read(_text: int, part: int) -> float:
-        return 1 + part * 0.1
+    def second_read(_text: float, part: float) -> float:
+        return tenth(part)
 
     pair = (STRING, STRING)
     return [

@@ -15,6 +15,7 @@ from instar.schema.cel.lang.functions import (
     product,
     rewritten,
     same_shape,
+    tenth,
 )
 from instar.schema.cel.lang.types import DYN, INT, STRING, list_of
 from instar.schema.cel.lang.values import CelError, as_list
@@ -82,7 +83,7 @@ def _replace_shape(text: Shape, _old: Shape, new: Shape, _count: Shape | None = 
 
 
 def _replace_work(text: int, old: int, new: int, _count: int = 0) -> float:
-    return 1 + (text * 2 + text // max(old, 1) * new) * 0.1
+    return tenth(text * 2 + text // max(old, 1) * new)
 
 
 def _quoted_shape(text: Shape) -> Shape:

@@ -1,0 +1,148 @@
+"""Costs: the estimate is an upper bound of what a run is charged, and both are upstream's size."""
+
+from __future__ import annotations
+
+from time import thread_time
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from instar.schema.cel.cost import estimate, shape_of
+from instar.schema.cel.declare import declare
+from instar.schema.cel.engine import analyse, prepare
+from instar.schema.cel.evaluate import TIME_LIMIT
+from instar.schema.cel.lang.declared import Declared
+from instar.schema.parse import structural
+from tests.schema_cel.support import program, spec
+
+TEXT = {"type": "string", "maxLength": 125}
+
+
+def declared(schema: dict[str, Any]) -> Declared:
+    found = declare(structural(schema))
+    assert found is not None
+    return found
+
+
+def estimated(schema: dict[str, Any], source: str) -> float:
+    found = declared(schema)
+    return estimate(analyse(source, {"self": found.type}), {"self": shape_of(found)})
+
+
+def items(most: int, element: dict[str, Any] | None = None) -> dict[str, Any]:
+    return {"type": "array", "maxItems": most, "items": element or {"type": "integer"}}
+
+
+@pytest.mark.parametrize(
+    ("schema", "source", "expected"),
+    [
+        ({"type": "integer"}, "self == 1", 2),
+        ({"type": "integer"}, "self + 1 > 2", 3),
+        ({"type": "boolean"}, "self && self || !self", 4),
+        ({"type": "boolean"}, "self ? 1 == 2 : self", 2),
+        (TEXT, "self == self", 2 + 50),
+        (TEXT, "self == 'abc'", 1 + 1),
+        (TEXT, "self.startsWith(self)", 2 + 50),
+        (TEXT, "self.contains(self)", 2 + 50 * 50),
+        (TEXT, r"self.matches(r'\d+a\d+b')", 1 + 51 * 2),
+        (TEXT, "bytes(self) == b'a'", 1 + 50 + 1),
+        (TEXT, "(self + self).size() == 2", 2 + 100 + 1 + 1),
+        (items(100), "self.all(x, true)", 2 + 100 * 3),
+        (items(50, items(10)), "self.all(x, x.all(y, true))", 2 + 50 * (3 + 32)),
+        (items(100), "self.exists(x, x == 1)", 2 + 100 * (4 + 2)),
+        (items(100), "self[0] == 1", 1 + 1 + 1),
+        (items(100), "1 in self", 1 + 100),
+        ({"type": "object", "properties": {"a": TEXT}}, "has(self.a)", 1),
+        ({"type": "object", "properties": {"a": TEXT}}, "self.a.size() > 0", 2 + 1 + 1),
+        (items(5, {"type": "string", "enum": ["aaaaaaaaaa" * 10]}), "self.all(x, x == x)",
+         2 + 5 * (3 + 2 + 10)),
+        (items(10), "[1, 2].size() == 2", 10 + 2),
+        (items(10), "lists.range(3).map(i, i).size() == 3", 10 + 11 + 3 * 13 + 2),
+    ],
+)  # fmt: skip
+def test_estimates(schema: dict[str, Any], source: str, expected: float) -> None:
+    assert estimated(schema, source) == expected
+
+
+SOURCES = [
+    "self.l.all(x, x.contains('a') || x.matches('b+'))",
+    "self.l.filter(x, x.size() > 2).map(x, x + x).exists(y, y == self.s)",
+    "self.l.exists_one(x, x.startsWith(self.s)) ? self.s in self.l : self.l.size() > 1",
+    "self.l.all(x, self.l.exists(y, x == y))",
+    "self.m.all(k, self.m[k] > 1) && self.s.split(',').join('-').size() > 1",
+    "self.l.isSorted() || self.l == self.l || self.s.replace('a', 'bb').size() > 3",
+    "self.m.transformList(k, v, v).sum() > 3 || self.l.sort().reverse().distinct().size() > 1",
+]
+SCHEMA = {
+    "type": "object",
+    "properties": {
+        "s": {"type": "string", "maxLength": 20},
+        "l": items(6, {"type": "string", "maxLength": 12}),
+        "m": {
+            "type": "object",
+            "maxProperties": 5,
+            "additionalProperties": {"type": "integer"},
+        },
+    },
+}
+VALUES = st.fixed_dictionaries(
+    {
+        "s": st.text("ab,", max_size=20),
+        "l": st.lists(st.text("ab,", max_size=12), max_size=6),
+        "m": st.dictionaries(st.text("ab", min_size=1), st.integers(0, 9), max_size=5),
+    }
+)
+
+
+@given(VALUES, st.sampled_from(SOURCES))
+@settings(max_examples=200, deadline=None)
+def test_no_run_costs_more_than_the_estimate(value: dict[str, Any], source: str) -> None:
+    found = declared(SCHEMA)
+    checked = analyse(source, {"self": found.type})
+
+    _, spent = prepare(checked, ("self",)).run((found.convert(value),), 1e9, thread_time() + 9)
+
+    assert spent <= estimate(checked, {"self": shape_of(found)})
+
+
+HOSTILE = [
+    "self.l.all(a, self.l.all(b, self.l.all(c, a + b + c >= 0)))",
+    "self.l.map(a, self.l.map(b, a + b)).flatten().size() > 0",
+    "self.l.all(a, (self.l + self.l + self.l).size() > 0)",
+    "self.l.all(a, '%s'.format([self.l]).size() > 0)",
+    "self.l.all(a, self.l == self.l.map(x, x))",
+    "self.l.all(a, self.s.matches('(a|aa)+$'))",
+    "self.l.all(a, self.s.replace('a', self.s).size() > 0)",
+    "self.l.all(a, lists.range(1000000).size() > 0)",
+    "self.l.all(a, self.l.sort().distinct().size() > 0)",
+    "self.l.all(a, self.l.first().value() == 0 || self.l.last().value() == 5)",
+    "self.o.all(a, self.o.all(b, a == b))",
+]
+
+
+@pytest.mark.parametrize("rule", HOSTILE)
+def test_no_rule_stalls_the_server(rule: str) -> None:
+    same = {"deep": [{"k": str(n)} for n in range(50)]}
+    member = {"type": "object", "properties": {"k": {"type": "string"}}}
+    holder = {
+        "type": "object",
+        "properties": {"deep": {"type": "array", "items": member}},
+    }
+    schema = spec(
+        {
+            "l": {"type": "array", "items": {"type": "integer"}},
+            "s": {"type": "string"},
+            "o": {"type": "array", "items": holder},
+        },
+        **{"x-kubernetes-validations": [{"rule": rule}]},
+    )
+    value = {"l": list(range(100_000)), "s": "a" * 100_000, "o": [same] * 1000}
+
+    started = thread_time()
+    found = program(schema).evaluate({"spec": value}, None).errors
+    taken = thread_time() - started
+
+    assert found == [] or "no further validation rules will be run" in str(found[0])
+    assert taken < TIME_LIMIT + 1
