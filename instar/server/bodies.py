@@ -9,7 +9,7 @@ import orjson
 from instar.api.gojson import syntax_error
 from instar.api.jsontext import decode, duplicate_keys
 from instar.errors import BadRequest, RequestTooLarge
-from instar.server.negotiate import YAML
+from instar.server.negotiate import PROTOBUF, YAML, unknown_format
 
 MAX_BODY = 3_145_728
 MAX_DEPTH_TEXT = "exceeded max depth"
@@ -55,7 +55,9 @@ def read_object(body: bytes, media: str, kind: str) -> Body:
 
 
 def parse(body: bytes, media: str) -> Body:
-    """Any JSON or YAML object. Raises ``Malformed``."""
+    """Any JSON, YAML or protobuf object. Raises ``Malformed``."""
+    if media == PROTOBUF:
+        return _read_protobuf(body)
     if media == YAML:
         from instar.server.yamltext import read_yaml
 
@@ -72,6 +74,18 @@ def parse(body: bytes, media: str) -> Body:
                 f"field .{name} of type string"
             )
     return Body(value, duplicates)
+
+
+def _read_protobuf(body: bytes) -> Body:
+    from instar.api.protobuf import UnknownKind, decode_object
+    from instar.api.protobuf_wire import ProtobufError
+
+    try:
+        return Body(decode_object(body), [])
+    except UnknownKind as error:
+        raise unknown_format() from error
+    except ProtobufError as error:
+        raise Malformed(str(error)) from error
 
 
 def read_json(body: bytes) -> Any:

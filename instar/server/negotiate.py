@@ -109,13 +109,17 @@ def _clauses(accept: str) -> tuple[_Clause, ...]:
 
 
 def body_media(content_type: str) -> str:
-    """JSON or YAML; a missing header means JSON."""
+    """JSON, YAML or protobuf; a missing header means JSON."""
     media = content_type.partition(";")[0].strip().lower()
     if media in ("", JSON):
         return JSON
-    if media == YAML:
-        return YAML
-    raise UnsupportedMediaType(
+    if media in (YAML, PROTOBUF):
+        return media
+    raise unknown_format()
+
+
+def unknown_format() -> UnsupportedMediaType:
+    return UnsupportedMediaType(
         "the body of the request was in an unknown format - accepted media types include: "
         + ACCEPTED
     )
