@@ -6,8 +6,6 @@ import base64
 import binascii
 import re
 
-from cryptography import x509
-
 _BLOCK = re.compile(
     rb"-----BEGIN (?P<type>[^\n-]*)-----\s*\n(?P<body>.*?)\n?-----END (?P=type)-----", re.DOTALL
 )
@@ -37,6 +35,9 @@ def _certificate_blocks(pem: bytes) -> list[bytes]:
 
 
 def _parses(body: bytes) -> bool:
+    # Only here: most servers never see a bundle, and this import is slow.
+    from cryptography import x509
+
     try:
         x509.load_der_x509_certificate(base64.b64decode(body, validate=False))
     except ValueError:

@@ -12,7 +12,7 @@ from instar.api import discovery
 from instar.api.jsontext import encode
 from instar.api.names import GroupVersion
 from instar.errors import NotAcceptable
-from instar.openapi import v2, v2_protobuf, v3
+from instar.openapi import v3
 from instar.registry.catalog import Catalog
 from instar.server.negotiate import ACCEPTED
 from instar.server.request import Request
@@ -82,7 +82,7 @@ class Documents:
     async def _swagger(self, request: Request) -> Response:
         state = self._state
         if _V2_PROTOBUF in request.header(b"accept"):
-            body = await state.built("v2.pb", lambda: v2_protobuf.encode(state.swagger))
+            body = await state.built("v2.pb", lambda: _protobuf(state.swagger))
             return Response(200, (body,), [(b"content-type", _V2_PROTOBUF_TYPE)])
         body = await state.built("v2", lambda: encode(state.swagger))
         return Response(200, (body,), [JSON_TYPE])
@@ -129,6 +129,8 @@ class _State:
 
     @cached_property
     def swagger(self) -> dict[str, Any]:
+        from instar.openapi import v2
+
         return v2.document(self.resources, server_version=SERVER_VERSION)
 
     async def v3_document(self, version: GroupVersion) -> bytes:
@@ -142,6 +144,12 @@ class _State:
             found = await asyncio.to_thread(make)
             self._built[key] = found
         return found
+
+
+def _protobuf(document: dict[str, Any]) -> bytes:
+    from instar.openapi import v2_protobuf
+
+    return v2_protobuf.encode(document)
 
 
 def _found(document: dict[str, Any] | None) -> Response | None:

@@ -16,7 +16,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from instar.conversion.factory import ConversionServices
-from instar.conversion.https import ClientCertificate
 from instar.conversion.inprocess import ConvertFunction
 from instar.conversion.memo import Memo
 from instar.conversion.metrics import PrometheusConversionMetrics
@@ -142,6 +141,9 @@ def _conversion(
     mappings = dict(parse_mapping(text) for text in settings.services)
     certificate = None
     if settings.webhook_client_cert is not None and settings.webhook_client_key is not None:
+        # Only here: it brings an HTTP client along, which a server without webhooks never needs.
+        from instar.conversion.https import ClientCertificate
+
         certificate = ClientCertificate(
             str(settings.webhook_client_cert), str(settings.webhook_client_key)
         )
