@@ -17,6 +17,7 @@ from instar.conversion.converter import NoneConverter
 from instar.conversion.shared import SharedConverter
 from instar.fields import FieldError, invalid
 from instar.openapi.builtin_schemas import SCHEMAS
+from instar.registry import builtin_columns as columns
 from instar.registry.crd_resource import CrdConverter, CrdStrategy
 from instar.registry.serving import Serving, build_serving
 from instar.registry.strategy import STRATEGIC_PATCH, Strategy, Warn
@@ -156,12 +157,13 @@ class Builtin:
     verbs: tuple[str, ...] | None = None
     categories: tuple[str, ...] = ()
     columns: tuple[Column, ...] = ()
+    selectable: tuple[str, ...] = ()
+    """Paths that field selectors may name, as ``selectableFields`` of a CRD has them."""
     schema: str = ""
     """Key in ``SCHEMAS`` when it is not the kind."""
 
 
-_PHASE = Column("Status", "string", ".status.phase")
-_AGE = Column("Age", "date", ".metadata.creationTimestamp")
+_REFERENCE = ("kind", "namespace", "name", "uid", "apiVersion", "resourceVersion", "fieldPath")
 
 TABLE = (
     Builtin(
@@ -174,16 +176,18 @@ TABLE = (
         strategy=NamespaceStrategy,
         has_status=True,
         verbs=("create", "delete", "get", "list", "patch", "update", "watch"),
-        columns=(_PHASE, _AGE),
+        columns=columns.NAMESPACE,
+        selectable=(".status.phase",),
     ),
-    Builtin("", ("v1",), "configmaps", "ConfigMap", ("cm",)),
+    Builtin("", ("v1",), "configmaps", "ConfigMap", ("cm",), columns=columns.CONFIG_MAP),
     Builtin(
         "",
         ("v1",),
         "secrets",
         "Secret",
         strategy=SecretStrategy,
-        columns=(Column("Type", "string", ".type"), _AGE),
+        columns=columns.SECRET,
+        selectable=(".type",),
     ),
     Builtin(
         "",
@@ -194,14 +198,17 @@ TABLE = (
         strategy=ServiceStrategy,
         has_status=True,
         categories=("all",),
-        columns=(
-            Column("Type", "string", ".spec.type"),
-            Column("Cluster-IP", "string", ".spec.clusterIP"),
-            Column("External-Name", "string", ".spec.externalName"),
-            _AGE,
-        ),
+        columns=columns.SERVICE,
+        selectable=(".spec.clusterIP", ".spec.type"),
     ),
-    Builtin("", ("v1",), "serviceaccounts", "ServiceAccount", ("sa",)),
+    Builtin(
+        "",
+        ("v1",),
+        "serviceaccounts",
+        "ServiceAccount",
+        ("sa",),
+        columns=columns.SERVICE_ACCOUNT,
+    ),
     Builtin(
         "",
         ("v1",),
@@ -209,12 +216,12 @@ TABLE = (
         "Event",
         ("ev",),
         strategy=LooseNameStrategy,
-        columns=(
-            Column("Last Seen", "date", ".lastTimestamp"),
-            Column("Type", "string", ".type"),
-            Column("Reason", "string", ".reason"),
-            Column("Object", "string", ".involvedObject.name"),
-            Column("Message", "string", ".message"),
+        columns=columns.EVENT,
+        selectable=(
+            *(f".involvedObject.{name}" for name in _REFERENCE),
+            ".reason",
+            ".reportingComponent",
+            ".type",
         ),
     ),
     Builtin(
@@ -224,6 +231,7 @@ TABLE = (
         "Event",
         ("ev",),
         strategy=LooseNameStrategy,
+        columns=columns.EVENT,
         schema="Event.events.k8s.io",
     ),
     Builtin(
@@ -231,7 +239,7 @@ TABLE = (
         ("v1",),
         "leases",
         "Lease",
-        columns=(Column("Holder", "string", ".spec.holderIdentity"), _AGE),
+        columns=columns.LEASE,
     ),
     *(
         Builtin(
@@ -275,7 +283,7 @@ def crd_serving(strategy: CrdStrategy) -> Serving:
         namespaced=False,
         has_status=True,
         categories=("api-extensions",),
-        columns=(Column("Created At", "date", ".metadata.creationTimestamp"),),
+        columns=columns.CRD,
     )
     return build_serving(
         _describe(line),
@@ -334,4 +342,5 @@ def _version(line: Builtin, name: str) -> CrdVersion:
         schema=SCHEMAS.get(f"{key}/{name}") or SCHEMAS.get(key),
         has_status=line.has_status,
         columns=line.columns,
+        selectable_fields=line.selectable,
     )

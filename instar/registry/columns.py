@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
 from instar.api.crd import Column
 from instar.api.jsonpath import JsonPathError, compile_path
 from instar.api.jsontext import encode_sorted
-from instar.fields import go_float
+from instar.fields import go_number
 
 NAME_DESCRIPTION = (
     "Name must be unique within a namespace. Is required when creating resources, although some "
@@ -35,6 +36,14 @@ _NAME = {
 }
 
 Cell = Callable[[dict[str, Any], datetime], Any]
+
+
+@dataclass(frozen=True, slots=True)
+class ComputedColumn(Column):
+    """A column of a built-in kind whose cell is more than one field shown by its type."""
+
+    json_path: str = ""
+    compute: Cell = lambda obj, now: None
 
 
 class TablePrinter:
@@ -109,6 +118,8 @@ def _definition(column: Column) -> dict[str, Any]:
 
 
 def _cell(column: Column) -> Cell:
+    if isinstance(column, ComputedColumn):
+        return column.compute
     find = compile_path(column.json_path)
     render = _RENDERERS.get(column.type, _no_cell)
 
@@ -134,7 +145,7 @@ def _string(value: Any, _: datetime) -> Any:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, float):
-        return go_float(value)
+        return go_number(value)
     if isinstance(value, dict | list):
         return encode_sorted(value).decode()
     return str(value)

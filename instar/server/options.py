@@ -70,15 +70,14 @@ def list_options(request: Request, serving: Serving, version: VersionServing) ->
 
 def check_field_label(label: str, serving: Serving, version: VersionServing) -> None:
     known = label == "metadata.name" or label in version.selectable
-    if serving.builtin:
-        known = known or label == "metadata.namespace"
-        if not known:
-            raise BadRequest(
-                f'"{label}" is not a known field selector: only "metadata.name", '
-                '"metadata.namespace"'
-            )
-    if not known and not (label == "metadata.namespace" and serving.namespaced):
-        raise BadRequest(f"field label not supported: {label}")
+    anywhere = serving.namespaced or serving.builtin
+    if known or (label == "metadata.namespace" and anywhere):
+        return
+    if serving.builtin and not version.selectable:
+        raise BadRequest(
+            f'"{label}" is not a known field selector: only "metadata.name", "metadata.namespace"'
+        )
+    raise BadRequest(f"field label not supported: {label}")
 
 
 def list_revision(request: Request) -> int | None:
