@@ -151,13 +151,15 @@ def go_quote(text: str) -> str:
 def go_float(value: float) -> str:
     """A float64 as Go's JSON encoder writes it: no fraction where there is none, ``e+21`` forms."""
     if value == int(value) and abs(value) < 1e21:
-        return str(int(value))
+        return str(int(value)) if value or str(value) == "0.0" else "-0"
     text = repr(value)
     if "e" in text:
         mantissa, exponent = text.split("e")
         sign = "-" if exponent.startswith("-") else "+"
         digits = exponent.lstrip("+-").lstrip("0")
-        return f"{mantissa.removesuffix('.0')}e{sign}{digits.rjust(2, '0')}"
+        if sign == "-" and int(digits) <= 6:
+            return f"{Decimal(text):f}"
+        return f"{mantissa.removesuffix('.0')}e{sign}{digits}"
     return text
 
 

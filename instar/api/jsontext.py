@@ -15,7 +15,7 @@ import orjson
 from instar.fields import go_float
 
 _WHOLE_FLOATS = (b".0,", b".0}", b".0]")
-_EXPONENT = re.compile(rb"e-?[0-9]{1,3}[,\]}]")
+_EXPONENT = re.compile(rb"e[+-]?[0-9]{1,3}[,\]}]")
 _DIGITS_TO_ZERO = bytes.maketrans(b"0123456789", b"0" * 10)
 _BIG_INT = b"0" * 19
 _SPACED_COLON = re.compile(rb'"\s+:')

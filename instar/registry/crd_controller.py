@@ -9,15 +9,18 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable
+from datetime import datetime, timedelta
 from typing import Any
 
 from instar.api.crd import CLEANUP_FINALIZER
 from instar.crds.conditions import (
+    TERMINATING,
     deletion_completed,
     deletion_failed,
     deletion_in_progress,
     deletion_skipped,
     deletion_unconfirmed,
+    find_condition,
 )
 from instar.crds.lifecycle import settle
 from instar.errors import ApiError
@@ -32,6 +35,8 @@ from instar.storage.store import Stale
 log = logging.getLogger(__name__)
 Object = dict[str, Any]
 _RETRY_SECONDS = 1.0
+_CONFIRM_WITHIN = timedelta(seconds=60)
+"""How long objects with finalizers may take before the CRD's condition says so."""
 
 
 class CrdController:
@@ -131,7 +136,7 @@ class CrdController:
             await self._release(entry, {**crd, "status": skipped})
             return
         begun = deletion_in_progress(crd["status"], now())
-        if begun != crd["status"]:
+        if not _tried(crd["status"]) and begun != crd["status"]:
             crd = {**crd, "status": begun}
             entry = await self._write(entry, crd)
         resource = self._catalog.custom(name)
@@ -156,9 +161,11 @@ class CrdController:
         except ApiError as error:
             text = f"could not issue all deletes: {error.message}"
             return lambda: deletion_failed(crd["status"], text, now())
-        if resource.objects.entries:
-            return lambda: deletion_unconfirmed(crd["status"], "context deadline exceeded", now())
-        return None
+        if not resource.objects.entries:
+            return None
+        if self._context.now() - _marked(crd) < _CONFIRM_WITHIN:
+            return lambda: crd["status"]
+        return lambda: deletion_unconfirmed(crd["status"], "context deadline exceeded", now())
 
     async def _release(self, entry: Entry, crd: Object) -> None:
         finalizers = [f for f in crd["metadata"]["finalizers"] if f != CLEANUP_FINALIZER]
@@ -176,3 +183,14 @@ class CrdController:
         prepared = await self._crds.codec.prepare(crd, self._crds.serving.versions["v1"])
         draft = Entry(prepared.raw, 0, entry.suffix, prepared.at)
         return await self._context.backend.put(self._crds.objects, draft, entry.revision)
+
+
+def _marked(crd: Object) -> datetime:
+    return datetime.fromisoformat(crd["metadata"]["deletionTimestamp"])
+
+
+def _tried(status: Object) -> bool:
+    """Whether the condition already tells of a failed try: saying "in progress" again at each
+    would be two writes a second for as long as an object is held."""
+    condition = find_condition(status, TERMINATING) or {}
+    return condition.get("reason") in ("InstanceDeletionFailed", "InstanceDeletionCheck")
