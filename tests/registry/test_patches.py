@@ -1,0 +1,106 @@
+"""JSON patch, merge patch and strategic merge patch on plain values."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from instar.registry.jsonpatch import PatchFailed, json_patch, merge_patch
+from instar.registry.strategicpatch import strategic_merge
+
+values = st.recursive(
+    st.integers() | st.text(max_size=3),
+    lambda inner: st.dictionaries(st.sampled_from("abc"), inner, max_size=3),
+    max_leaves=8,
+)
+
+
+@pytest.mark.parametrize(
+    ("target", "patch", "result"),
+    [
+        ({"a": "b"}, {"a": "c"}, {"a": "c"}),
+        ({"a": "b"}, {"b": "c"}, {"a": "b", "b": "c"}),
+        ({"a": "b"}, {"a": None}, {}),
+        ({"a": [{"b": "c"}]}, {"a": [1]}, {"a": [1]}),
+        ({"a": {"b": "c"}}, {"a": {"b": "d", "c": None}}, {"a": {"b": "d"}}),
+        ({"e": None}, {"a": 1}, {"e": None, "a": 1}),
+        ({}, {"a": {"bb": {"ccc": None}}}, {"a": {"bb": {}}}),
+    ],
+)
+def test_merge_patch_follows_the_rfc(target: Any, patch: Any, result: Any) -> None:
+    assert merge_patch(target, patch) == result
+
+
+@given(
+    st.dictionaries(st.sampled_from("abc"), values), st.dictionaries(st.sampled_from("abc"), values)
+)
+def test_merging_a_patch_twice_changes_nothing_more(target: Any, patch: Any) -> None:
+    before = copy.deepcopy(target)
+    once = merge_patch(target, patch)
+    assert merge_patch(once, patch) == once
+    assert target == before
+
+
+@pytest.mark.parametrize(
+    ("operations", "result"),
+    [
+        ([{"op": "add", "path": "/b", "value": 2}], {"a": [1, 2], "b": 2}),
+        ([{"op": "add", "path": "/a/1", "value": 9}], {"a": [1, 9, 2]}),
+        ([{"op": "add", "path": "/a/-", "value": 9}], {"a": [1, 2, 9]}),
+        ([{"op": "remove", "path": "/a/0"}], {"a": [2]}),
+        ([{"op": "replace", "path": "/x", "value": 1}], {"a": [1, 2], "x": 1}),
+        ([{"op": "move", "from": "/a", "path": "/c"}], {"c": [1, 2]}),
+        ([{"op": "copy", "from": "/a", "path": "/c"}], {"a": [1, 2], "c": [1, 2]}),
+        ([{"op": "test", "path": "/a/0", "value": 1}], {"a": [1, 2]}),
+        ([{"op": "add", "path": "/m~1n", "value": 1}], {"a": [1, 2], "m/n": 1}),
+        ([], {"a": [1, 2]}),
+    ],
+)
+def test_json_patch_operations(operations: list[dict[str, Any]], result: Any) -> None:
+    assert json_patch({"a": [1, 2]}, operations) == result
+
+
+@pytest.mark.parametrize(
+    "operation",
+    [
+        {"op": "test", "path": "/a", "value": 1},
+        {"op": "test", "path": "/a/0", "value": True},
+        {"op": "remove", "path": "/nope"},
+        {"op": "add", "path": "/nope/deep", "value": 1},
+        {"op": "add", "path": "/a/9", "value": 1},
+        {"op": "replace", "path": "/a/7", "value": 1},
+        {"op": "frobnicate", "path": "/a"},
+        {"op": "move", "path": "/a"},
+        {"op": "add", "value": 1},
+        {"op": "add", "path": "no-slash", "value": 1},
+    ],
+)
+def test_json_patch_that_does_not_fit_fails(operation: dict[str, Any]) -> None:
+    with pytest.raises(PatchFailed):
+        json_patch({"a": [1, 2]}, [operation])
+
+
+def test_strategic_merge_joins_keyed_lists_and_sets() -> None:
+    service = {
+        "metadata": {"finalizers": ["a/b"]},
+        "spec": {"ports": [{"port": 80, "name": "http"}, {"port": 443}]},
+    }
+    patch = {
+        "metadata": {"finalizers": ["c/d"], "$setElementOrder/finalizers": ["a/b", "c/d"]},
+        "spec": {"ports": [{"port": 80, "name": "web"}, {"port": 443, "$patch": "delete"}]},
+    }
+
+    merged = strategic_merge(service, patch)
+
+    assert merged["metadata"]["finalizers"] == ["a/b", "c/d"]
+    assert merged["spec"]["ports"] == [{"port": 80, "name": "web"}]
+
+
+def test_strategic_merge_replaces_other_lists_and_obeys_directives() -> None:
+    assert strategic_merge({"l": [1, 2]}, {"l": [3]}) == {"l": [3]}
+    assert strategic_merge({"m": {"a": 1}}, {"m": {"$patch": "replace", "b": 2}}) == {"m": {"b": 2}}
+    assert strategic_merge({"l": [1, 2]}, {"$deleteFromPrimitiveList/l": [1]}) == {"l": [2]}

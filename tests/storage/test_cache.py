@@ -1,0 +1,91 @@
+"""The watch cache: the past it can still show is the past as it was."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from instar.storage.cache import Cache, WindowLimits
+from instar.storage.memory import MemoryStore
+from instar.storage.store import Compacted, Record, Write
+
+PREFIX = "g/things/"
+
+
+@dataclass(frozen=True)
+class Thing:
+    value: bytes
+    revision: int
+    size: int = 1
+
+
+def ingest(record: Record) -> Thing:
+    return Thing(record.value, record.revision)
+
+
+steps = st.lists(
+    st.tuples(st.sampled_from(["a/x", "a/y", "b/x", "c/z"]), st.booleans()), max_size=30
+)
+
+
+@settings(deadline=None)
+@given(steps, st.sampled_from(["", "a/", "b/"]))
+def test_every_revision_in_the_window_shows_what_was_there(
+    changes: list[tuple[str, bool]], below: str
+) -> None:
+    async def run() -> None:
+        store = MemoryStore()
+        cache: Cache[Thing] = Cache(store, ingest)
+        await cache.start()
+        objects = cache.collection(PREFIX)
+        past: dict[int, dict[str, bytes]] = {cache.revision: {}}
+        state: dict[str, bytes] = {}
+        for suffix, delete in changes:
+            current = objects.entries.get(suffix)
+            expected = current.revision if current is not None else 0
+            if delete and current is None:
+                continue
+            value = None if delete else f"{len(past)}".encode()
+            revision = await store.commit(Write(PREFIX + suffix, value, expected))
+            if value is None:
+                del state[suffix]
+            else:
+                state[suffix] = value
+            past[revision] = dict(state)
+        for revision, then in past.items():
+            shown = [(k, thing.value) for k, thing in objects.as_of(revision, below)]
+            assert shown == sorted((k, v) for k, v in then.items() if k.startswith(below))
+        assert objects.count(below) == len([k for k in state if k.startswith(below)])
+
+    asyncio.run(run())
+
+
+def test_a_full_window_forgets_the_oldest_and_says_so() -> None:
+    async def run() -> None:
+        store = MemoryStore()
+        cache: Cache[Thing] = Cache(store, ingest, WindowLimits(events=2))
+        await cache.start()
+        revisions = [await store.commit(Write(f"{PREFIX}n{i}", b"v", 0)) for i in range(4)]
+        objects = cache.collection(PREFIX)
+        assert [c.suffix for c in objects.changes_after(revisions[1])] == ["n2", "n3"]
+        with pytest.raises(Compacted):
+            objects.changes_after(revisions[0])
+
+    asyncio.run(run())
+
+
+def test_history_is_lived_through_again_at_start() -> None:
+    async def run() -> None:
+        store = MemoryStore()
+        first = await store.commit(Write(PREFIX + "a", b"1", 0))
+        await store.commit(Write(PREFIX + "a", b"2", first))
+        cache: Cache[Thing] = Cache(store, ingest)
+        await cache.start()
+        shown = dict(cache.collection(PREFIX).as_of(first))
+        assert shown["a"].value == b"1"
+
+    asyncio.run(run())
