@@ -18,6 +18,7 @@ from instar.apply.scale import to_scale as entries_of_scale
 from instar.apply.steps import Conversion, Step
 from instar.apply.typed import SCALE as SCALE_SCHEMA
 from instar.registry.context import Context, WriteOptions
+from instar.registry.conversions import Conversions
 from instar.registry.entry import Entry
 from instar.registry.metadata import check_names
 from instar.registry.ownership import Ownership
@@ -39,9 +40,9 @@ async def apply_configuration(
 ) -> Written:
     """Create or merge; ``config`` is the applied document as sent."""
     _check_identity(target, config)
-    ownership = Ownership(context, target, options, subresource)
 
-    async def merged(live: Object | None) -> Applied:
+    async def merged(live: Object | None, conversions: Conversions) -> Applied:
+        ownership = Ownership(context, target, options, subresource, conversions)
         request = Application(
             writer=ownership.writer(),
             config=orjson.loads(orjson.dumps(config)),
@@ -54,11 +55,16 @@ async def apply_configuration(
         return applied
 
     async def propose(old: Object, entry: Entry) -> Proposal:
-        applied = await merged(old)
+        conversions = Conversions(target.codec)
+        conversions.starts_from(old, entry)
+        applied = await merged(old, conversions)
         obj = applied.obj
         obj["metadata"].setdefault("resourceVersion", str(entry.revision))
         target.serving.strategy.decode(obj, target.version)
-        return Proposal(obj, applied.managed_fields or [])
+        return Proposal(obj, applied.managed_fields or [], conversions)
+
+    async def created() -> Applied:
+        return await merged(None, Conversions(target.codec))
 
     while True:
         if target.entry() is None:
@@ -71,7 +77,7 @@ async def apply_configuration(
                 if subresource or target.entry() is not None:
                     raise
         try:
-            return await _create(context, target, config, await merged(None), options)
+            return await _create(context, target, config, await created(), options)
         except errors.AlreadyExists:
             if options.dry_run or target.entry() is None:
                 raise

@@ -31,6 +31,8 @@ class Draft(NamedTuple):
 
     value: bytes
     entry: Entry
+    learnt: Callable[[Entry], None] | None = None
+    """Told the entry with its revision before anybody who follows the cache."""
 
 
 class Backend:
@@ -53,22 +55,30 @@ class Backend:
     def collection(self, prefix: str) -> Objects:
         return self.cache.collection(prefix)
 
-    async def put(self, objects: Objects, entry: Entry, expected: int) -> Entry:
+    async def put(
+        self,
+        objects: Objects,
+        entry: Entry,
+        expected: int,
+        learnt: Callable[[Entry], None] | None = None,
+    ) -> Entry:
         """Commit ``entry`` (revision not yet known) and return it as the cache shows it."""
         assert entry.raw is not None
         key = objects.prefix + entry.suffix
         value = entry.raw + b"\n"
-        self._drafts[key] = Draft(value, entry)
+        self._drafts[key] = Draft(value, entry, learnt)
         try:
             revision = await self._commit(Write(key, value, expected))
         finally:
             self._drafts.pop(key, None)
         await self._shown(revision)
         current = objects.entries.get(entry.suffix)
-        if current is not None and current.revision == revision:
-            return current
-        entry.revision = revision
-        return entry
+        if current is None or current.revision != revision:
+            entry.revision = revision
+            current = entry
+        if learnt is not None and current is not entry:
+            learnt(current)
+        return current
 
     async def remove(self, objects: Objects, suffix: str, expected: int) -> int:
         """Delete, and return the revision of the deletion."""
@@ -109,6 +119,8 @@ class Backend:
         if draft is None or draft.value is not record.value:
             return ingest(record)
         draft.entry.revision = record.revision
+        if draft.learnt is not None:
+            draft.learnt(draft.entry)
         return draft.entry
 
 

@@ -10,15 +10,15 @@ as they are, or with another ``apiVersion`` spliced in.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, NamedTuple
 
 import orjson
 
 from instar.api.jsontext import encode_sorted
 from instar.api.names import parse_group_version
+from instar.conversion.failure import Attempt, ConversionFailed, FailureType
 from instar.conversion.shared import SharedConverter
-from instar.errors import Unclassified
 from instar.registry.entry import Entry
 from instar.registry.serving import Serving, VersionServing
 
@@ -39,12 +39,21 @@ class Prepared(NamedTuple):
     """As the writer's version will read it, where finding out needed a remote conversion."""
 
 
+Convert = Callable[[Sequence[Object], VersionServing, VersionServing], Awaitable[list[Object]]]
+"""(objects, source, target) → the objects at the target version, pruned by its schema."""
+
+
 class Codec:
     """One per ``Serving``; dropped with it, and with it every memo made under its schema."""
 
-    def __init__(self, serving: Serving, shared: SharedConverter) -> None:
+    def __init__(self, serving: Serving, shared: SharedConverter, *, cached: bool = True) -> None:
         self.serving = serving
         self._shared = shared
+        self._cached = cached
+
+    def uncached(self) -> Codec:
+        """The same, but every conversion is made afresh and none is remembered."""
+        return Codec(self.serving, self._shared, cached=False)
 
     def close(self) -> None:
         """Forget every remembered conversion; the CRD has changed."""
@@ -52,17 +61,24 @@ class Codec:
 
     def view_now(self, entry: Entry, wanted: VersionServing) -> bytes | None:
         """The view without awaiting anything, or None when work has to be done first."""
-        stored = self._stored_version(entry)
-        if entry.token is not stored:
-            self._normalise(entry, stored)
-        view = entry.normal or entry.view
+        stored = self._stored_version(entry, wanted)
+        view = self._normal_view(entry, stored)
         if stored is wanted:
             return view
         if self.serving.splices(stored, wanted):
             if view.startswith(stored.opening):
                 return wanted.opening + view[len(stored.opening) :]
             return encode_sorted({**orjson.loads(view), "apiVersion": wanted.api_version})
+        if not self._cached:
+            return None
         return self._shared.known((entry.suffix, entry.revision), wanted.api_version)
+
+    def is_direct(self, entry: Entry, wanted: VersionServing) -> bool:
+        """Whether the entry's own metadata and fields are what ``wanted`` shows."""
+        if entry.api_version == wanted.api_version:
+            return True
+        stored = self._stored_version(entry, wanted)
+        return self.serving.splices(stored, wanted)
 
     async def views(self, entries: Sequence[Entry], wanted: VersionServing) -> list[bytes]:
         """The entries' JSON at ``wanted``, in order; all or an error, never a part."""
@@ -83,25 +99,57 @@ class Codec:
         """Fresh dicts at ``wanted``, resourceVersion included."""
         return [orjson.loads(view) for view in await self.views(entries, wanted)]
 
-    async def prepare(self, obj: Object, version: VersionServing) -> Prepared:
-        """``obj`` (at ``version``) as it will be stored. The argument is not kept."""
+    async def prepare(
+        self, obj: Object, version: VersionServing, convert: Convert | None = None
+    ) -> Prepared:
+        """``obj`` (at ``version``) as it will be stored. The argument is not kept.
+
+        Where a webhook is asked, it is asked for the way back, too: after the commit nothing
+        may fail any more. ``convert`` is for callers that have converted ``obj`` before.
+        """
         obj = _without_server_fields(obj)
         if version is self.serving.storage:
             return _prepared(obj, None)
-        stored = await self._to_version([obj], version, self.serving.storage)
+        stored = (await (convert or self._to_version)([obj], version, self.serving.storage))[0]
         if not self.serving.converts_remotely:
-            return _prepared(stored[0], None)
-        readable = orjson.loads(orjson.dumps(stored[0]))
-        self.serving.strategy.default(readable, self.serving.storage)
-        back = await self._to_version([readable], self.serving.storage, version)
-        return _prepared(stored[0], back[0])
+            return _prepared(stored, None)
+        return _prepared(stored, await self._as_read(stored, self.serving.storage, version))
+
+    async def prepare_marked(self, obj: Object, reader: VersionServing | None) -> Prepared:
+        """A stored object of which only metadata was changed by the server itself.
+
+        It stays in the version it lies in where leaving that needs a webhook: whoever deletes
+        must not depend on one. ``back`` is what ``reader`` sees; without a reader nobody asks.
+        """
+        obj = _without_server_fields(obj)
+        source = self.serving.versions.get(obj["apiVersion"].rpartition("/")[2])
+        if source is not None and not self.serving.converts_remotely:
+            obj = (await self._to_version([obj], source, self.serving.storage))[0]
+            source = self.serving.storage
+        if reader is None:
+            return _prepared(obj, None)
+        if source is None:
+            raise self._vanished(obj, reader)
+        return _prepared(obj, await self._as_read(obj, source, reader))
+
+    async def preview(self, prepared: Prepared, version: VersionServing) -> Object:
+        """What ``version`` would read if ``prepared`` were stored; no revision in it."""
+        if prepared.back is not None:
+            return prepared.back
+        return await self._as_read(prepared.obj, self.serving.storage, version)
 
     def remember(self, entry: Entry, version: VersionServing, back: Object) -> None:
         """Keep what ``prepare`` already learnt, so the next read does not ask again."""
-        back["metadata"]["resourceVersion"] = str(entry.revision)
-        self._shared.remember(
-            (entry.suffix, entry.revision), version.api_version, encode_sorted(back)
-        )
+        if self._cached:
+            view = revised(back, entry.revision)
+            self._shared.remember((entry.suffix, entry.revision), version.api_version, view)
+
+    async def _as_read(
+        self, stored: Object, source: VersionServing, version: VersionServing
+    ) -> Object:
+        readable: Object = orjson.loads(orjson.dumps(stored))
+        self.serving.strategy.from_storage(readable, source)
+        return (await self._to_version([readable], source, version))[0]
 
     async def to_version(
         self, objects: Sequence[Object], source: VersionServing, target: VersionServing
@@ -109,39 +157,55 @@ class Codec:
         """The objects pruned at another version, for comparing field ownership."""
         return await self._to_version(objects, source, target)
 
-    def _stored_version(self, entry: Entry) -> VersionServing:
+    def _stored_version(self, entry: Entry, wanted: VersionServing) -> VersionServing:
         group_version = parse_group_version(entry.api_version)
         found = self.serving.versions.get(group_version.version)
         if found is None or group_version.group != self.serving.group:
-            raise Unclassified(
-                f"request to convert CR from an invalid group/version: {entry.api_version}"
-            )
+            raise self._vanished(entry.decode(), wanted)
         return found
 
-    def _normalise(self, entry: Entry, stored: VersionServing) -> None:
-        """Bring stored bytes up to today's schema of their own version."""
-        obj = orjson.loads(entry.stored())
-        self.serving.strategy.from_storage(obj, stored)
-        obj["metadata"]["resourceVersion"] = str(entry.revision)
-        view = encode_sorted(obj)
-        entry.normal = None if view == entry.view else view
-        entry.token = stored
+    def _vanished(self, obj: Object, wanted: VersionServing) -> ConversionFailed:
+        """The object lies in a version that has left the CRD."""
+        crd, lost = self.serving.crd, obj["apiVersion"]
+        listed = ", ".join(version.name for version in crd.versions)
+        return Attempt(crd, wanted.api_version, [obj]).failed(
+            f"request to convert CR from an invalid group/version: {lost}",
+            FailureType.NONE,
+            f"the object is stored as {lost}, and the CRD lists only these versions: {listed}",
+            advice="put the version back into spec.versions (served: false is enough) and migrate "
+            "the stored objects before it is removed",
+        )
+
+    def _normal_view(self, entry: Entry, stored: VersionServing) -> bytes:
+        """The stored bytes brought up to today's schema of their own version."""
+        if entry.token is not stored:
+            obj = orjson.loads(entry.stored())
+            self.serving.strategy.from_storage(obj, stored)
+            view = revised(obj, entry.revision)
+            entry.normal = None if view == entry.view else view
+            entry.token = stored
+        return entry.normal or entry.view
 
     async def _converted(self, entries: list[Entry], wanted: VersionServing) -> list[bytes]:
         def load(positions: Sequence[int]) -> list[Object]:
-            return [self._unrevised(entries[position]) for position in positions]
+            return [self._unrevised(entries[position], wanted) for position in positions]
 
         def finish(position: int, converted: Object) -> bytes:
             obj: Object = orjson.loads(orjson.dumps(converted))
             self.serving.strategy.after_conversion(obj, wanted)
-            obj["metadata"]["resourceVersion"] = str(entries[position].revision)
-            return encode_sorted(obj)
+            return revised(obj, entries[position].revision)
 
         keys = [(entry.suffix, entry.revision) for entry in entries]
-        return await self._shared.convert_encoded(keys, load, wanted.api_version, finish)
+        converting = self._shared.convert_encoded(
+            keys, load, wanted.api_version, finish, bypass=not self._cached
+        )
+        # A remote call has a deadline, and asyncio's deadlines need a task of their own.
+        return await (converting if self._cached else asyncio.create_task(converting))
 
-    def _unrevised(self, entry: Entry) -> Object:
-        obj: Object = orjson.loads(entry.normal or entry.view)
+    def _unrevised(self, entry: Entry, wanted: VersionServing) -> Object:
+        # Asked anew: while the request waited its turn, a request that began under an older
+        # CRD may have left the entry in the form of its schema.
+        obj: Object = orjson.loads(self._normal_view(entry, self._stored_version(entry, wanted)))
         obj["metadata"].pop("resourceVersion", None)
         return obj
 
@@ -151,7 +215,6 @@ class Codec:
         if source is target:
             return list(objects)
         converting = self._shared.convert(objects, target.api_version)
-        # A remote call has a deadline, and asyncio's deadlines need a task of their own.
         remote = self.serving.converts_remotely
         converted = await (asyncio.create_task(converting) if remote else converting)
         if self.serving.splices(source, target):
@@ -160,6 +223,11 @@ class Codec:
         for obj in fresh:
             self.serving.strategy.after_conversion(obj, target)
         return fresh
+
+
+def revised(obj: Object, revision: int) -> bytes:
+    """The object's JSON with its resourceVersion."""
+    return encode_sorted({**obj, "metadata": {**obj["metadata"], "resourceVersion": str(revision)}})
 
 
 def _without_server_fields(obj: Object) -> Object:

@@ -1,12 +1,13 @@
 """Delete and deletecollection: preconditions, finalizers, propagation, and what is answered.
 
-Deleting needs only metadata, which no conversion may change, so an object whose webhook is down
-can still go.
+Deleting needs only metadata, which no conversion may change: an object that may go at once goes
+without asking its webhook. One that has finalizers is shown to the client, at the client's version.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple
 
 import orjson
@@ -15,7 +16,7 @@ from instar import errors
 from instar.api.jsontext import encode
 from instar.fields import FieldError, invalid, not_supported
 from instar.registry.backend import Backend
-from instar.registry.codec import Codec
+from instar.registry.codec import revised
 from instar.registry.context import Context
 from instar.registry.entry import Entry
 from instar.registry.read import Listing, ListOptions, list_objects
@@ -26,6 +27,8 @@ Object = dict[str, Any]
 _ORPHAN, _FOREGROUND = "orphan", "foregroundDeletion"
 _POLICIES = ("Foreground", "Background", "Orphan", "nil")
 _ATTEMPTS = 100
+UNREADABLE = "ignoreStoreReadErrorWithClusterBreakingPotential"
+"""Upstream's name for deleting what cannot be read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +38,10 @@ class DeleteOptions:
     orphan_dependents: bool | None = None
     uid: str | None = None
     resource_version: str | None = None
+    unreadable: bool = False
+    """Only an object that cannot be read is meant, and it goes at once, finalizers or not."""
+    answered: bool = True
+    """Whether somebody wants to see an object that lingers; clean-up does not."""
 
 
 class Deleted(NamedTuple):
@@ -58,8 +65,25 @@ def check_delete_options(options: DeleteOptions) -> None:
         )
     elif options.policy is not None and options.policy not in _POLICIES[:3]:
         found.append(not_supported("propagationPolicy", options.policy, _POLICIES))
+    if options.unreadable:
+        found += _unsafe_option_errors(options)
     if found:
         raise errors.invalid_options("DeleteOptions", found)
+
+
+def _unsafe_option_errors(options: DeleteOptions) -> list[FieldError]:
+    """The unsafe delete does one thing and takes no other wishes."""
+    others = {
+        "dryRun": options.dry_run,
+        "propagationPolicy": options.policy is not None,
+        "orphanDependents": options.orphan_dependents is not None,
+        "preconditions": options.uid is not None or options.resource_version is not None,
+    }
+    return [
+        invalid(UNREADABLE, True, f"cannot be set together with .{name}")
+        for name, given in others.items()
+        if given
+    ]
 
 
 async def delete(context: Context, target: Target, options: DeleteOptions) -> Deleted:
@@ -85,6 +109,10 @@ async def _delete_once(
 ) -> Deleted:
     stored = entry.decode()
     metadata = stored["metadata"]
+    if options.unreadable:
+        await _check_unreadable(target, entry)
+        await context.backend.remove(target.resource.objects, target.suffix, entry.revision)
+        return Deleted(_success(target, metadata), lingers=False)
     _check_preconditions(target, metadata, entry, options)
     finalizers = _finalizers(metadata.get("finalizers") or [], options)
     strategy = target.serving.strategy
@@ -107,32 +135,22 @@ async def _delete_once(
 async def _linger(
     context: Context, target: Target, entry: Entry, marked: Object, options: DeleteOptions
 ) -> bytes:
-    """Store the object as terminating, in the storage version like every write."""
+    """Store the object as terminating; the answer is made before, for it may fail."""
     codec, serving = target.codec, target.serving
-    source = serving.versions[marked["apiVersion"].rpartition("/")[2]]
-    prepared = await codec.prepare(marked, source)
-    if prepared.raw == entry.stored():
-        return (await codec.views([entry], target.version))[0]
-    draft = Entry(prepared.raw, entry.revision, target.suffix, prepared.at)
-    view = await _preview(codec, draft, target)
+    if marked == entry.decode():
+        return (await codec.views([entry], target.version))[0] if options.answered else b""
+    prepared = await codec.prepare_marked(marked, target.version if options.answered else None)
+    back = prepared.back
     if options.dry_run:
-        return view
-    stored = Entry(prepared.raw, 0, target.suffix, prepared.at)
-    written = await context.backend.put(target.resource.objects, stored, entry.revision)
+        return b"" if back is None else revised(back, entry.revision)
+    draft = Entry(prepared.raw, 0, target.suffix, prepared.at)
+    learnt = None
+    if back is not None:
+        learnt = partial(codec.remember, version=target.version, back=back)
+    written = await context.backend.put(target.resource.objects, draft, entry.revision, learnt)
     if serving.strategy.settle is not None:
         await serving.strategy.settle(target.name)
-    return _with_revision(view, written.revision)
-
-
-async def _preview(codec: Codec, draft: Entry, target: Target) -> bytes:
-    """The answer is made before the commit, so that a failing webhook changes nothing."""
-    return (await codec.views([draft], target.version))[0]
-
-
-def _with_revision(view: bytes, revision: int) -> bytes:
-    obj = orjson.loads(view)
-    obj["metadata"]["resourceVersion"] = str(revision)
-    return encode(obj)
+    return b"" if back is None else revised(back, written.revision)
 
 
 def _finalizers(present: list[str], options: DeleteOptions) -> list[str]:
@@ -145,6 +163,19 @@ def _finalizers(present: list[str], options: DeleteOptions) -> list[str]:
     kept = [name for name in present if name not in (_ORPHAN, _FOREGROUND)]
     wanted = {"Orphan": [_ORPHAN], "Foreground": [_FOREGROUND], "Background": []}[policy]
     return kept + wanted if sorted(kept + wanted) != sorted(present) else present
+
+
+async def _check_unreadable(target: Target, entry: Entry) -> None:
+    """Raises unless the object cannot be shown at the version it is asked for."""
+    try:
+        await target.codec.views([entry], target.version)
+    except errors.TooManyRequests:
+        raise
+    except errors.ApiError:
+        return
+    text = "is exclusively used to delete corrupt object(s), try again by removing this option"
+    found = [invalid(UNREADABLE, True, text)]
+    raise errors.invalid(target.serving.group, target.serving.plural, target.name, found)
 
 
 def _check_preconditions(
@@ -226,6 +257,6 @@ async def purge(backend: Backend, context: Context, target: Target) -> None:
         namespace, _, name = suffix.rpartition("/")
         one = Target(target.resource, target.serving, target.codec, target.version, namespace, name)
         try:
-            await delete(context, one, DeleteOptions())
+            await delete(context, one, DeleteOptions(answered=False))
         except errors.NotFound:
             continue

@@ -1,6 +1,8 @@
 """managedFields on the write path: asks ``apply/`` who owns what, fetches versions it needs.
 
-Tracking never fails a write: a version that is gone or cannot be converted costs its own entries.
+Tracking never fails a write: a version that is gone costs its own entries, and while a version
+cannot be converted its entries stay as they are. An apply is judged by what others own, so
+there a failed conversion is a failure.
 """
 
 from __future__ import annotations
@@ -8,6 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from instar.api.names import parse_group_version
+from instar.apply.compare import compare
 from instar.apply.entries import is_reset, only_times_differ
 from instar.apply.managers import (
     Writer,
@@ -19,6 +22,7 @@ from instar.apply.managers import (
 from instar.apply.typed import TypedSchema
 from instar.errors import ApiError
 from instar.registry.context import Context, WriteOptions
+from instar.registry.conversions import Conversions
 from instar.registry.resource import Target
 from instar.registry.serving import VersionServing
 
@@ -29,12 +33,18 @@ class Ownership:
     """Field ownership for one write."""
 
     def __init__(
-        self, context: Context, target: Target, options: WriteOptions, subresource: str = ""
+        self,
+        context: Context,
+        target: Target,
+        options: WriteOptions,
+        subresource: str = "",
+        conversions: Conversions | None = None,
     ) -> None:
         self._context = context
         self._target = target
         self._options = options
         self._subresource = subresource
+        self._conversions = conversions or Conversions(target.codec)
 
     async def on_create(self, obj: Object, decided: list[Object] | None) -> None:
         """Set ``metadata.managedFields`` of a new object."""
@@ -62,27 +72,36 @@ class Ownership:
             return None
         own = self._target.version.api_version
         wanted = foreign_versions(before, own)
+        writer = self.writer()
         old_versions, new_versions = {own: live}, {own: new}
-        for api_version in wanted:
-            converted = await self.converted([live, new], api_version)
-            if converted is not None:
-                old_versions[api_version], new_versions[api_version] = converted
-        return track_update(
-            before, self.writer(), old_versions, new_versions, self._schemas(wanted)
-        )
+        if wanted and self._changes(live, new, writer):
+            for api_version in wanted:
+                converted = await self._attempted([live, new], api_version)
+                if converted is not None:
+                    old_versions[api_version], new_versions[api_version] = converted
+        return track_update(before, writer, old_versions, new_versions, self._schemas(wanted))
+
+    def _changes(self, live: Object, new: Object, writer: Writer) -> bool:
+        """Whether anything is different; when nothing is, nobody's version is needed."""
+        own = self._target.version
+        return not compare(own.typed, live, new, writer.skipped(own.api_version)).empty()
+
+    async def _attempted(self, objects: list[Object], api_version: str) -> list[Object] | None:
+        try:
+            return await self.converted(objects, api_version)
+        except ApiError:
+            # Two empty objects: nothing changed there, as far as anybody can tell.
+            return [{} for _ in objects]
 
     async def converted(
         self, objects: list[Object], api_version: str, source: str = ""
     ) -> list[Object] | None:
-        """The objects at another version; None when that version is gone or cannot be had."""
+        """The objects at another version; None when that version is gone."""
         wanted = self._version(api_version)
         current = self._version(source) if source else self._target.version
         if wanted is None or current is None:
             return None
-        try:
-            return await self._target.codec.to_version(objects, current, wanted)
-        except ApiError:
-            return None
+        return await self._conversions.as_read(objects, current, wanted)
 
     def _version(self, api_version: str) -> VersionServing | None:
         group_version = parse_group_version(api_version)

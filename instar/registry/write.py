@@ -9,13 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple
 
 from instar import errors
 from instar.api.jsontext import encode_sorted
 from instar.fields import FieldError, invalid
-from instar.registry.codec import Prepared
+from instar.registry.codec import Prepared, revised
 from instar.registry.context import Context, WriteOptions
+from instar.registry.conversions import Conversions
 from instar.registry.entry import Entry
 from instar.registry.metadata import (
     check_names,
@@ -47,6 +49,8 @@ class Proposal(NamedTuple):
     obj: Object
     managed: list[Object] | None = None
     """managedFields already decided (by apply); None lets the write work them out."""
+    conversions: Conversions | None = None
+    """What was converted on the way to the proposal."""
 
 
 Propose = Callable[[Object, Entry], Awaitable[Proposal]]
@@ -109,11 +113,16 @@ async def create(
 async def _store_new(
     context: Context, target: Target, obj: Object, options: WriteOptions
 ) -> Written:
+    if target.serving.converts_remotely and target.entry() is not None:
+        await context.backend.consistent()
+        if target.entry() is not None:
+            raise Stale(target.suffix, 0, 1)
     prepared = await target.codec.prepare(obj, target.version)
     if options.dry_run:
         if target.entry() is not None:
             raise Stale(target.suffix, 0, 1)
-        return Written(encode_sorted(prepared.back or obj), created=True)
+        seen = await target.codec.preview(prepared, target.version)
+        return Written(encode_sorted(seen), created=True)
     view = await _commit(context, target, prepared, expected=0)
     return Written(view, created=True)
 
@@ -158,19 +167,24 @@ async def _replace(
         strategy.prepare_status(new, old, target.version)
     else:
         strategy.prepare_update(new, old, target.version)
-    ownership = Ownership(context, target, options, rules.subresource)
+    conversions = proposal.conversions or Conversions(target.codec)
+    conversions.starts_from(old, entry)
+    ownership = Ownership(context, target, options, rules.subresource, conversions)
     await ownership.on_update(new, old, proposal.managed)
     found = strategy.check_update(new, old, target.version, rules.subresource, options.warn)
     _refuse(target, new, found)
     released = new["metadata"].get("deletionTimestamp") and not new["metadata"].get("finalizers")
     if released and strategy.gone_when_released(new):
         return await _finish_deletion(context, target, entry, new, options)
-    prepared = await target.codec.prepare(new, target.version)
+    if _is_as_stored(target, entry, new, old):
+        return Written(revised(old, entry.revision))
+    prepared = await target.codec.prepare(new, target.version, conversions.convert)
     if prepared.raw == entry.stored():
-        return Written(await _view(target, entry))
+        unchanged = target.codec.view_now(entry, target.version)
+        return Written(unchanged if unchanged is not None else revised(old, entry.revision))
     if options.dry_run:
-        new["metadata"]["resourceVersion"] = str(entry.revision)
-        return Written(encode_sorted(new))
+        seen = await target.codec.preview(prepared, target.version)
+        return Written(revised(seen, entry.revision))
     return Written(await _commit(context, target, prepared, expected=entry.revision))
 
 
@@ -180,12 +194,27 @@ async def _commit(context: Context, target: Target, prepared: Prepared, expected
     draft.know(api_version=stored.api_version, labels=prepared.obj["metadata"].get("labels"))
     if target.version is stored:
         draft.token = stored
-    entry = await context.backend.put(target.resource.objects, draft, expected)
-    if prepared.back is not None:
-        target.codec.remember(entry, target.version, prepared.back)
+    back = prepared.back
+    if back is None:
+        entry = await context.backend.put(target.resource.objects, draft, expected)
+    else:
+        learnt = partial(target.codec.remember, version=target.version, back=back)
+        entry = await context.backend.put(target.resource.objects, draft, expected, learnt)
     if target.serving.strategy.settle is not None:
         await target.serving.strategy.settle(target.name)
-    return await _view(target, entry)
+    return await _view(target, entry) if back is None else revised(back, entry.revision)
+
+
+def _is_as_stored(target: Target, entry: Entry, new: Object, old: Object) -> bool:
+    """Whether storing would only ask a webhook to undo what it has just done.
+
+    Not for an object in an older version or short of defaults: there a write changes the bytes.
+    """
+    serving = target.serving
+    if not serving.converts_remotely or target.version is serving.storage:
+        return False
+    settled = entry.normal is None and entry.api_version == serving.storage.api_version
+    return settled and revised(new, 0) == revised(old, 0)
 
 
 async def _view(target: Target, entry: Entry) -> bytes:

@@ -9,7 +9,7 @@ from instar.apply.entries import manager_from_user_agent
 from instar.errors import BadRequest, Unclassified, invalid_options
 from instar.fields import FieldError, forbidden, invalid, not_supported, required, too_long
 from instar.registry.context import WriteOptions
-from instar.registry.delete import DeleteOptions
+from instar.registry.delete import UNREADABLE, DeleteOptions
 from instar.registry.read import ListOptions
 from instar.registry.selectors import parse_field_selector, parse_label_selector
 from instar.registry.serving import Serving, VersionServing
@@ -117,6 +117,7 @@ def delete_options(request: Request, serving: Serving) -> DeleteOptions:
         dry_run=dry_run,
         policy=request.one("propagationPolicy") or None,
         orphan_dependents=request.flag("orphanDependents"),
+        unreadable=bool(request.flag(UNREADABLE)),
     )
 
 
@@ -142,6 +143,7 @@ _DELETE_TYPES: dict[str, tuple[type, str]] = {
     "orphanDependents": (bool, "bool"),
     "dryRun": (list, "[]string"),
     "preconditions": (dict, "v1.Preconditions"),
+    UNREADABLE: (bool, "bool"),
 }
 
 
@@ -164,6 +166,7 @@ def _delete_options_of(body: dict[str, Any]) -> DeleteOptions:
         orphan_dependents=body.get("orphanDependents"),
         uid=preconditions.get("uid"),
         resource_version=preconditions.get("resourceVersion"),
+        unreadable=bool(body.get(UNREADABLE)),
     )
 
 
