@@ -13,7 +13,7 @@ from typing import Any
 
 from instar.reviewer.changes import NodeChange, changes, value_path
 from instar.reviewer.renames import Rename, new_place, renames
-from instar.reviewer.report import Effect, Finding, Hit, Severity, Witness, in_order
+from instar.reviewer.report import NO_CANDIDATE, Effect, Finding, Hit, Severity, Witness, in_order
 from instar.reviewer.rulekit import Draft, Probe
 from instar.reviewer.rules import BY_ID, CRD_CHECKS, LINTS, NODE_CHECKS
 from instar.reviewer.rules.habits import refused
@@ -38,13 +38,18 @@ def find(
     old: Subject | None, new: Subject, options: Options, evidence: Evidence | None = None
 ) -> tuple[Finding, ...]:
     """Every finding about one CRD, sorted; rules that are off are left out."""
-    drafts = list(_drafts(old, new, options))
+    # CEL witnesses take longest: whatever else can be shown is shown first.
+    drafts = sorted(_drafts(old, new, options), key=_is_cel)
     findings: dict[str, Finding] = {}
     for draft in drafts:
         finding = _finding(draft, new, options, evidence)
         if finding is not None:
             findings.setdefault(finding.fingerprint, finding)
     return in_order(findings.values())
+
+
+def _is_cel(draft: Draft) -> bool:
+    return draft.probe is not None and "x-kubernetes-validations" in draft.probe.keywords
 
 
 def _drafts(old: Subject | None, new: Subject, options: Options) -> Iterator[Draft]:
@@ -114,7 +119,12 @@ def _node_drafts(change: NodeChange) -> Iterator[Draft]:
         left -= check.keywords
         for draft in check.run(change):
             touched = check.keywords & change.keywords
-            yield replace(draft, probe=_probe(draft, change, touched))
+            limited = exists and bool((change.old or {}).get("enum"))
+            yield replace(
+                draft,
+                probe=_probe(draft, change, touched),
+                unsure=draft.unsure or (limited and "enum" not in touched),
+            )
     if exists and left:
         yield Draft(
             rule="unclaimed-change",
@@ -157,6 +167,8 @@ def _unserved(draft: Draft) -> Draft:
     hits = draft.hits if draft.hits is not None else BY_ID[draft.rule].hits
     if Hit.STORED in hits:
         return replace(draft, hits=(Hit.STORED,))
+    if BY_ID[draft.rule].severity is Severity.OFF:
+        return draft
     return replace(draft, hits=(), severity=Severity.INFO)
 
 
@@ -171,6 +183,8 @@ def _finding(
     if severity is Severity.OFF:
         return None
     witness, why = _evidence(draft, evidence)
+    if why == NO_CANDIDATE and draft.unsure and rule.id not in options.severities:
+        severity = _milder(severity)
     return Finding(
         rule=rule.id,
         severity=severity,
@@ -183,8 +197,14 @@ def _finding(
         hits=rule.hits if draft.hits is None else draft.hits,
         details=draft.details,
         witness=witness,
-        unwitnessed=why,
+        unwitnessed="" if severity is Severity.INFO else why,
         key=draft.key,
+    )
+
+
+def _milder(severity: Severity) -> Severity:
+    return {Severity.ERROR: Severity.WARNING, Severity.WARNING: Severity.INFO}.get(
+        severity, severity
     )
 
 

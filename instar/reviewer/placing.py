@@ -11,7 +11,7 @@ from typing import Any
 
 from instar.api.crd_codec import copy_json
 from instar.reviewer.changes import Steps
-from instar.reviewer.samples import minimal, small_list, small_object
+from instar.reviewer.samples import Samples
 from instar.reviewer.subject import Subject
 from instar.schema.values import ABSENT
 
@@ -45,9 +45,11 @@ def concrete_path(steps: Steps) -> str:
     return path.removeprefix(".")
 
 
-def whole_object(subject: Subject, version: str, schema: Node, steps: Steps, value: Any) -> Any:
+def whole_object(
+    samples: Samples, subject: Subject, version: str, schema: Node, steps: Steps, value: Any
+) -> Any:
     """An object of this version with ``value`` at ``steps``; ABSENT leaves the member out."""
-    body = _place(schema, steps, value)
+    body = _place(samples, schema, steps, value)
     if not isinstance(body, dict):
         return body
     body = {name: item for name, item in body.items() if name not in ("apiVersion", "kind")}
@@ -64,30 +66,34 @@ def whole_object(subject: Subject, version: str, schema: Node, steps: Steps, val
     return {**head, **body}
 
 
-def _place(node: Node, steps: Steps, value: Any) -> Any:
+def _place(samples: Samples, node: Node, steps: Steps, value: Any) -> Any:
     if not steps:
         return copy_json(value)
     if steps[0] == "properties":
         name, rest = steps[1], steps[2:]
-        base = _small(node)
+        base = _small(samples, node)
         child = (node.get("properties") or {}).get(name) or {}
         if value is ABSENT and not rest:
             base.pop(name, None)
         else:
-            base[name] = _place(child, rest, value)
+            base[name] = _place(samples, child, rest, value)
         return base
     inner = node.get(steps[0])
     child = inner if isinstance(inner, Mapping) else {}
     if steps[0] == "items":
         least = max(int(node.get("minItems") or 0), 1)
-        items = small_list(node, least) or [None]
-        items[0] = _place(child, steps[1:], value)
+        items = samples.small_list(node, least) or [None]
+        items[0] = _place(samples, child, steps[1:], value)
         return items
-    return {**_small(node), KEY: _place(child, steps[1:], value)}
+    return {**_small(samples, node), KEY: _place(samples, child, steps[1:], value)}
 
 
-def _small(node: Node) -> dict[str, Any]:
-    found = minimal(node) if node.get("anyOf") or node.get("oneOf") else small_object(node)
+def _small(samples: Samples, node: Node) -> dict[str, Any]:
+    found = (
+        samples.minimal(node)
+        if node.get("anyOf") or node.get("oneOf")
+        else samples.small_object(node)
+    )
     return dict(found) if isinstance(found, dict) else {}
 
 

@@ -6,23 +6,13 @@ No candidate is promised to do anything: ``witness.py`` tries them.
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Iterator, Mapping
 from itertools import islice
 from typing import Any
 
 from instar.api.crd_codec import copy_json
-from instar.reviewer.samples import (
-    distinct,
-    members,
-    minimal,
-    numbers,
-    small_list,
-    small_object,
-    strings,
-    without,
-)
+from instar.reviewer.samples import Samples, numbers, strings, without
 from instar.reviewer.texts import FORMAT_TEXTS, LONGEST, matching, plain
 from instar.reviewer.types import admitted
 from instar.schema.formats import canonical
@@ -35,10 +25,10 @@ _LITERAL = re.compile(r"'((?:\\.|[^'\\])*)'|\"((?:\\.|[^\"\\])*)\"")
 _NUMBER = re.compile(r"(?<![\w.'\"])-?\d+(?:\.\d+)?(?![\w'\"])")
 
 
-def candidates(accepting: Node, refusing: Node, hint: str = "") -> Iterator[Any]:
+def candidates(samples: Samples, accepting: Node, refusing: Node, hint: str = "") -> Iterator[Any]:
     """``hint`` is a CEL expression or the name of a member that the finding is about."""
     kinds = admitted(accepting)
-    yield minimal(accepting)
+    yield samples.minimal(accepting)
     if accepting.get("nullable") or refusing.get("nullable"):
         yield None
     yield from accepting.get("enum") or ()
@@ -49,9 +39,9 @@ def candidates(accepting: Node, refusing: Node, hint: str = "") -> Iterator[Any]
     if "boolean" in kinds:
         yield from (False, True)
     if "array" in kinds:
-        yield from _lists(accepting, refusing, hint)
+        yield from _lists(samples, accepting, refusing, hint)
     if "object" in kinds:
-        yield from _objects(accepting, refusing, hint)
+        yield from _objects(samples, accepting, refusing, hint)
 
 
 def _texts(accepting: Node, refusing: Node, hint: str) -> Iterator[str]:
@@ -93,37 +83,40 @@ def _lengths(accepting: Node, refusing: Node, word: str) -> set[int]:
     return {size for size in found if 0 <= size <= LONGEST}
 
 
-def _lists(accepting: Node, refusing: Node, hint: str) -> Iterator[list[Any]]:
-    for length in sorted(_lengths(accepting, refusing, "Items") | {0, 1, 2}):
-        yield small_list(accepting, length)
+def _lists(samples: Samples, accepting: Node, refusing: Node, hint: str) -> Iterator[list[Any]]:
+    bounds = set() if "self" in hint else _lengths(accepting, refusing, "Items")
+    for length in sorted(bounds | {0, 1, 2}):
+        yield samples.small_list(accepting, length)
     items = accepting.get("items")
     if not isinstance(items, Mapping):
         return
-    one = minimal(items)
+    one = samples.minimal(items)
     yield [one, copy_json(one)]
-    yield from _alike(accepting, refusing, items)
+    yield from _alike(samples, accepting, refusing, items)
     if hint:
-        for item in islice(candidates(items, items, hint), 30):
+        for item in islice(candidates(samples, items, items, hint), 150):
             yield [item]
             yield [item, copy_json(item)]
 
 
-def _alike(accepting: Node, refusing: Node, items: Node) -> Iterator[list[Any]]:
+def _alike(samples: Samples, accepting: Node, refusing: Node, items: Node) -> Iterator[list[Any]]:
     """Two items the accepting side tells apart and the refusing one does not."""
     keys = refusing.get("x-kubernetes-list-map-keys") or []
     properties = items.get("properties") or {}
     for name, child in properties.items():
         if name in keys:
             continue
-        values = distinct(child, 2)
+        values = samples.distinct(child, 2)
         if len(values) == 2:
-            base = minimal(items)
-            fixed = {key: minimal(properties[key]) for key in keys if key in properties}
+            base = samples.minimal(items)
+            fixed = {key: samples.minimal(properties[key]) for key in keys if key in properties}
             yield [{**base, **fixed, name: value} for value in values]
 
 
-def _objects(accepting: Node, refusing: Node, hint: str) -> Iterator[dict[str, Any]]:
-    base = small_object(accepting)
+def _objects(
+    samples: Samples, accepting: Node, refusing: Node, hint: str
+) -> Iterator[dict[str, Any]]:
+    base = samples.small_object(accepting)
     yield base
     if hint and hint in base:
         yield without(base, hint)
@@ -131,52 +124,56 @@ def _objects(accepting: Node, refusing: Node, hint: str) -> Iterator[dict[str, A
     yield {**base, UNKNOWN: {"a": "b"}}
     for size in sorted(_lengths(accepting, refusing, "Properties") | {1, 2}):
         if size > len(base):
-            yield {**base, **members(accepting, size - len(base), base)}
+            yield {**base, **samples.members(accepting, size - len(base), base)}
         else:
             yield dict(islice(base.items(), size))
     free = accepting.get("additionalProperties")
     if isinstance(free, Mapping):
-        for value in islice(candidates(free, free, hint), 12):
+        for value in islice(candidates(samples, free, free, hint), 12):
             yield {**base, "key": value}
     if accepting.get("x-kubernetes-preserve-unknown-fields") or accepting.get("type") is None:
         for name, child in (refusing.get("properties") or {}).items():
-            for value in ("a", 0, False, [], {}, minimal(child)):
+            for value in ("a", 0, False, [], {}, samples.minimal(child)):
                 yield {**base, name: value}
     yield {**base, "apiVersion": "v1", "kind": "Thing"}
     yield {**base, "apiVersion": "v1", "kind": "Thing", "metadata": {"name": "a"}}
-    yield from _filled(accepting, base, hint)
+    yield from _filled(samples, accepting, base, hint)
 
 
-def _filled(node: Node, base: dict[str, Any], hint: str) -> Iterator[dict[str, Any]]:
+def _filled(
+    samples: Samples, node: Node, base: dict[str, Any], hint: str
+) -> Iterator[dict[str, Any]]:
     """Members tried one at a time, then two at a time; those the hint names come first."""
     properties: Mapping[str, Node] = node.get("properties") or {}
-    names = sorted(properties, key=lambda name: (name not in hint, name))[:30]
-    ways = {name: list(_ways(properties[name], hint)) for name in names}
+    named = sorted(name for name in properties if hint and name in hint)
+    names = named[:10] or sorted(properties)[:20]
+    ways = {name: list(_ways(samples, properties[name], hint)) for name in names}
     for name in names:
         for value in ways[name]:
             yield {**base, name: value}
     for first in names[:8]:
         for second in names[:8]:
             if first < second:
-                for one in ways[first][:6]:
-                    for other in ways[second][:6]:
+                for one in ways[first][:10]:
+                    for other in ways[second][:10]:
                         yield {**base, first: one, second: other}
-    if hint:
-        named = [name for name in names if name in hint][:6]
-        yield {**base, **{name: ways[name][0] for name in named if ways[name]}}
+    if named:
+        yield {**base, **{name: ways[name][0] for name in named if ways.get(name)}}
 
 
-def _ways(node: Node, hint: str) -> Iterator[Any]:
+def _ways(samples: Samples, node: Node, hint: str) -> Iterator[Any]:
     """A handful of values of one member."""
     if node.get("enum"):
         yield from node["enum"][:8]
         return
+    if hint and node.get("type") == "string":
+        yield from islice((text for text in literals(hint) if samples.fits(node, text)), 24)
     seen: list[Any] = []
-    for value in islice(candidates(node, node, hint if len(hint) < 2000 else ""), 60):
+    for value in islice(candidates(samples, node, node, hint if len(hint) < 2000 else ""), 60):
         if value not in seen and not (isinstance(value, str) and len(value) > 100):
             seen.append(value)
             yield value
-        if len(seen) >= 8:
+        if len(seen) >= (12 if hint else 8):
             return
 
 
@@ -185,5 +182,5 @@ def literals(expression: str) -> Iterator[str]:
     for single, double in _LITERAL.findall(expression):
         text = single or double
         yield text
-        if math.isfinite(len(text)) and text:
-            yield text + "a"
+        if text:
+            yield from (f"{text}a", f"/{text}", f"/a{text}", f"a{text}a", f"/a{text}a")

@@ -13,7 +13,7 @@ from itertools import islice
 from typing import Any
 
 from instar.reviewer.placing import look_up, with_value
-from instar.reviewer.samples import branches, minimal, small_object
+from instar.reviewer.samples import Samples, branches
 from instar.schema.values import ABSENT
 
 Node = Mapping[str, Any]
@@ -26,13 +26,15 @@ _NAMED = re.compile(r'"([^"]*)" must (?:not )?validate')
 _NO_FIELD = "<nil>"
 
 
-def repaired(obj: Any, schema: Node, point: list[str | int], errors: Errors) -> Any | None:
+def repaired(
+    samples: Samples, obj: Any, schema: Node, point: list[str | int], errors: Errors
+) -> Any | None:
     """An object without errors that still has the same value at ``point``, or None."""
     left = errors(obj)
     for _ in range(_ROUNDS):
         if not left:
             return obj
-        found = _improved(obj, schema, point, errors, left)
+        found = _improved(samples, obj, schema, point, errors, left)
         if found is None:
             return None
         obj, left = found
@@ -40,11 +42,16 @@ def repaired(obj: Any, schema: Node, point: list[str | int], errors: Errors) -> 
 
 
 def _improved(
-    obj: Any, schema: Node, point: list[str | int], errors: Errors, left: list[tuple[str, str]]
+    samples: Samples,
+    obj: Any,
+    schema: Node,
+    point: list[str | int],
+    errors: Errors,
+    left: list[tuple[str, str]],
 ) -> tuple[Any, list[tuple[str, str]]] | None:
     tried = 0
     for field, text in left[:4]:
-        for candidate in _changes(obj, schema, _field(field, text), point):
+        for candidate in _changes(samples, obj, schema, _field(field, text), point):
             tried += 1
             if tried > _TRIES:
                 return None
@@ -61,24 +68,31 @@ def _field(field: str, text: str) -> str:
     return named.group(1) if named else ""
 
 
-def _changes(obj: Any, schema: Node, field: str, point: list[str | int]) -> Iterator[Any]:
+def _changes(
+    samples: Samples, obj: Any, schema: Node, field: str, point: list[str | int]
+) -> Iterator[Any]:
     where, node, value = look_up(schema, obj, field)
     missing = field.rpartition(".")[2]
     known = node.get("properties") or {}
     if isinstance(value, dict) and missing in known and missing not in value:
-        yield with_value(obj, [*where, missing], minimal(known[missing]))
+        yield with_value(obj, [*where, missing], samples.minimal(known[missing]))
     if isinstance(value, dict):
-        yield from _members(obj, node, where, value, point)
+        yield from _members(samples, obj, node, where, value, point)
     elif where != point[: len(where)]:
-        for other in islice(_others(node), 6):
+        for other in islice(_others(samples, node), 6):
             yield with_value(obj, where, other)
     for merged in islice(branches(node), 6):
         if isinstance(value, dict):
-            yield with_value(obj, where, {**small_object(merged), **value})
+            yield with_value(obj, where, {**samples.small_object(merged), **value})
 
 
 def _members(
-    obj: Any, node: Node, where: list[str | int], value: dict[str, Any], point: list[str | int]
+    samples: Samples,
+    obj: Any,
+    node: Node,
+    where: list[str | int],
+    value: dict[str, Any],
+    point: list[str | int],
 ) -> Iterator[Any]:
     properties: Mapping[str, Node] = node.get("properties") or {}
     for name, child in properties.items():
@@ -87,18 +101,18 @@ def _members(
             continue
         if name in value and name not in (node.get("required") or ()):
             yield with_value(obj, place, ABSENT)
-        for other in islice(_others(child), 4):
+        for other in islice(_others(samples, child), 4):
             if value.get(name, ABSENT) != other:
                 yield with_value(obj, place, other)
 
 
-def _others(node: Node) -> Iterator[Any]:
+def _others(samples: Samples, node: Node) -> Iterator[Any]:
     if node.get("enum"):
         yield from node["enum"]
     elif node.get("type") == "boolean":
         yield from (True, False)
     else:
-        yield minimal(node)
+        yield samples.minimal(node)
         items = node.get("items")
         if node.get("type") == "array" and isinstance(items, Mapping):
-            yield [minimal(items)]
+            yield [samples.minimal(items)]

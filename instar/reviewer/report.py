@@ -17,6 +17,10 @@ Pointer = tuple[str | int, ...]
 """A place in a CRD written as v1: ``("spec", "versions", 0, "schema", …)``."""
 
 
+NO_CANDIDATE = "searched: no value was found that only one side takes"
+"""The one reason for a missing witness that is itself evidence."""
+
+
 class Severity(StrEnum):
     ERROR = "error"
     WARNING = "warning"

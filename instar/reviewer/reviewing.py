@@ -9,7 +9,7 @@ from instar.reviewer.engine import Options, find
 from instar.reviewer.report import CrdReview, Problem, Report, Severity
 from instar.reviewer.subject import Subject, subject
 from instar.reviewer.witness import Search
-from instar.schema.rules import RuleCompiler
+from instar.schema.cel.evaluate import compile_rules
 
 Crds = Mapping[str, Any] | Iterable[Mapping[str, Any]] | None
 
@@ -44,7 +44,7 @@ def review(
 def review_crd(
     old: Subject | None, new: Subject, options: Options, *, witnesses: bool = True
 ) -> CrdReview:
-    search = Search(old, new, rule_compiler()) if witnesses else None
+    search = Search(old, new, compile_rules) if witnesses else None
     return CrdReview(name=new.name, findings=find(old, new, options, search))
 
 
@@ -56,15 +56,6 @@ def breaking(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
         for item in found
         if item.severity is Severity.ERROR and item.rule != "crd-refused"
     ]
-
-
-def rule_compiler() -> RuleCompiler | None:
-    """The CEL engine, where it is installed."""
-    try:
-        from instar.schema.cel import compile_rules
-    except ImportError:
-        return None
-    return compile_rules
 
 
 def _by_name(crds: Crds) -> dict[str, Mapping[str, Any]]:

@@ -63,6 +63,8 @@ class Draft:
     effect: Effect | None = None
     """What a witness must show; the engine turns it into a probe."""
     probe: Probe | None = None
+    unsure: bool = False
+    """The check cannot tell for certain: if the search finds no witness, it weighs less."""
     why_no_witness: str = ""
 
 

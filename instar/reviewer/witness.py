@@ -18,10 +18,12 @@ from instar.reviewer.judge import Judge
 from instar.reviewer.placing import concrete_path, node_at, tokens, whole_object
 from instar.reviewer.pools import UNKNOWN, candidates
 from instar.reviewer.repair import repaired
-from instar.reviewer.report import Effect, Json, Verdict, Witness
+from instar.reviewer.report import NO_CANDIDATE, Effect, Json, Verdict, Witness
 from instar.reviewer.rulekit import Probe
-from instar.reviewer.samples import small_object
+from instar.reviewer.rules.validations import uses_old
+from instar.reviewer.samples import Samples
 from instar.reviewer.subject import Subject
+from instar.reviewer.transitions import update_witness
 from instar.schema.compiled import compile_schema
 from instar.schema.metatypes import MetaError
 from instar.schema.parse import structural
@@ -31,8 +33,9 @@ from instar.schema.values import ABSENT, same_json
 _CEL = "x-kubernetes-validations"
 _MOST_CANDIDATES = 400
 _MOST_OBJECTS = 25
-_NO_CANDIDATE = "no value was found that only one side takes"
-_NO_OBJECT = "a value was found, but no whole object around it that the other side takes"
+_PATIENCE = 0.12
+"""Seconds for one finding; a schema on which that is too short is worth no more."""
+_NO_OBJECT = "a value was found, but no whole object around it that one side takes"
 _NO_TIME = "not searched: the time for witnesses of this CRD was used up"
 _NO_RULES = "CEL rules were not run"
 
@@ -60,6 +63,8 @@ class Search:
     ) -> None:
         self._old, self._new = old, new
         self._compile_rules = compile_rules
+        self._samples = Samples()
+        self._found: dict[tuple[object, ...], Json] = {}
         self._judges: dict[tuple[int, str], Judge] = {}
         self._deadline = time.monotonic() + seconds
 
@@ -101,22 +106,53 @@ class Search:
         return _NO_OBJECT
 
     def _search(self, probe: Probe, sides: _Sides) -> Witness | str:
-        tried = 0
-        for value in _values(probe, sides, self._compile_rules):
+        again = self._seen_before(probe, sides)
+        if again is not None:
+            return again
+        if _CEL in probe.keywords and uses_old({"rule": probe.rule_text}):
+            return self._update(probe, sides)
+        tried, patience = 0, min(self._deadline, time.monotonic() + _PATIENCE)
+        for value in _values(self._samples, probe, sides, self._compile_rules):
             tried += 1
-            if tried > _MOST_OBJECTS or time.monotonic() > self._deadline:
+            if tried > _MOST_OBJECTS or time.monotonic() > patience:
                 break
             for obj in self._objects(sides, probe.steps, value):
                 found = _confirmed(probe, sides, obj)
                 if found is not None:
+                    self._found[_question(probe)] = obj
                     return found
-        return _NO_OBJECT if tried else _NO_CANDIDATE
+        return _NO_OBJECT if tried else NO_CANDIDATE
+
+    def _update(self, probe: Probe, sides: _Sides) -> Witness | str:
+        schema = sides.base.subject.schemas.get(sides.base.version) or {}
+        partner = sides.other.subject.schemas.get(sides.other.version) or {}
+        node, other = node_at(schema, probe.steps), node_at(partner, probe.steps)
+        if node is None or other is None or self._compile_rules is None:
+            return NO_CANDIDATE
+        rule = self._compile_rules(structural(one_rule(other, probe.rule_text)))
+        if rule is None:
+            return NO_CANDIDATE
+
+        def place(value: Any) -> Iterator[Json]:
+            return self._objects(sides, probe.steps, value)
+
+        text, base = probe.rule_text, sides.base
+        found = update_witness(node, rule, text, base, sides.other, place, self._samples)
+        return NO_CANDIDATE if found is None else found
+
+    def _seen_before(self, probe: Probe, sides: _Sides) -> Witness | None:
+        """Versions mostly change alike: what showed it at one is tried first at the next."""
+        known = self._found.get(_question(probe))
+        if known is None:
+            return None
+        version = f"{sides.base.subject.crd.group}/{sides.base.version}"
+        return _confirmed(probe, sides, {**known, "apiVersion": version})
 
     def _objects(self, sides: _Sides, steps: tuple[str, ...], value: Any) -> Iterator[Json]:
         base = sides.base
         schema = base.subject.schemas.get(base.version) or {}
-        body = small_object(schema) if value is ABSENT and not steps else value
-        obj = whole_object(base.subject, base.version, schema, steps, body)
+        body = self._samples.small_object(schema) if value is ABSENT and not steps else value
+        obj = whole_object(self._samples, base.subject, base.version, schema, steps, body)
         if not isinstance(obj, dict):
             return
         point = tokens(concrete_path(steps))
@@ -125,9 +161,13 @@ class Search:
             prepared = base.create(candidate)
             return [_split(text) for text in prepared.errors]
 
-        found = repaired(obj, schema, point, errors)
+        found = repaired(self._samples, obj, schema, point, errors)
         if found is not None:
             yield found
+
+
+def _question(probe: Probe) -> tuple[object, ...]:
+    return probe.effect, probe.steps, probe.keywords, probe.rule_text
 
 
 def _split(text: str) -> tuple[str, str]:
@@ -135,7 +175,9 @@ def _split(text: str) -> tuple[str, str]:
     return field, rest
 
 
-def _values(probe: Probe, sides: _Sides, compile_rules: RuleCompiler | None) -> Iterator[Any]:
+def _values(
+    samples: Samples, probe: Probe, sides: _Sides, compile_rules: RuleCompiler | None
+) -> Iterator[Any]:
     """Values for the place that, by the two nodes alone, should show the effect."""
     schema = sides.base.subject.schemas.get(sides.base.version) or {}
     partner = sides.other.subject.schemas.get(sides.other.version) or {}
@@ -148,14 +190,14 @@ def _values(probe: Probe, sides: _Sides, compile_rules: RuleCompiler | None) -> 
         yield from ("a", 0, False, [], {}) if other is None else _contrary(other)
         return
     if probe.effect is Effect.PRUNED and other is None:
-        yield from islice(candidates(node, {}), 12)
+        yield from islice(candidates(samples, node, {}), 12)
         return
     if "preserveUnknownFields" in probe.keywords:
         yield {UNKNOWN: "a"}
         return
     hybrid = _hybrid(node, other or {}, probe)
     differs = _Difference(node, hybrid, compile_rules if _CEL in probe.keywords else None)
-    for value in islice(candidates(node, hybrid, probe.rule_text), _MOST_CANDIDATES):
+    for value in islice(candidates(samples, node, hybrid, probe.rule_text), _MOST_CANDIDATES):
         if differs(value):
             yield value
 
@@ -171,16 +213,11 @@ def _takes(node: Mapping[str, Any], value: Any) -> bool:
 
 
 def _hybrid(node: Mapping[str, Any], other: Mapping[str, Any], probe: Probe) -> dict[str, Any]:
-    """``node`` with only the changed keywords of ``other``."""
+    """``node`` with only the changed keywords of ``other``; for CEL, ``other`` with one rule."""
+    if _CEL in probe.keywords:
+        return one_rule(other, probe.rule_text)
     out = {name: value for name, value in node.items() if name not in probe.keywords}
     out |= {name: other[name] for name in probe.keywords if name in other}
-    if _CEL in probe.keywords and probe.rule_text:
-        rules = [
-            rule
-            for rule in (*(other.get(_CEL) or ()), *(node.get(_CEL) or ()))
-            if " ".join(str(rule.get("rule", "")).split()) == probe.rule_text
-        ]
-        out[_CEL] = rules[:1]
     if "properties" in other and "required" in probe.keywords:
         out["required"] = sorted({*(node.get("required") or ()), probe.rule_text} - {""})
     return out
@@ -195,11 +232,9 @@ class _Difference:
         hybrid: Mapping[str, Any],
         compile_rules: RuleCompiler | None,
     ) -> None:
-        self._node, self._hybrid = _Member(node), _Member(hybrid)
-        self._program = None
-        if compile_rules is not None:
-            alone = {**_without_rules(hybrid), _CEL: hybrid.get(_CEL) or []}
-            self._program = compile_rules(structural(alone))
+        self._node = _Member(node)
+        self._hybrid = self._node if compile_rules else _Member(hybrid)
+        self._program = None if compile_rules is None else compile_rules(structural(hybrid))
 
     def __call__(self, value: Any) -> bool:
         before = self._node.treat(value)
@@ -235,6 +270,14 @@ class _Member:
         return None if refused else holder
 
 
+def one_rule(node: Mapping[str, Any], text: str) -> dict[str, Any]:
+    """The node without any rule but the one of this text: its types decide what it means."""
+    rules = [
+        rule for rule in node.get(_CEL) or () if " ".join(str(rule.get("rule", "")).split()) == text
+    ]
+    return {**_without_rules(node), _CEL: rules[:1]}
+
+
 def _without_rules(node: Any) -> Any:
     if isinstance(node, Mapping):
         return {name: _without_rules(item) for name, item in node.items() if name != _CEL}
@@ -250,7 +293,7 @@ def _confirmed(probe: Probe, sides: _Sides, obj: Json) -> Witness | None:
         assert base.result is not None
         sent = {**base.result, "apiVersion": f"{sides.other.subject.crd.group}/{probe.target}"}
     other = sides.other.create(sent)
-    effect = _effect(base, other, concrete_path(probe.steps))
+    effect = _effect(probe.effect, base, other, concrete_path(probe.steps))
     if not _shows(probe.effect, effect):
         return None
     found = Witness(
@@ -264,11 +307,17 @@ def _confirmed(probe: Probe, sides: _Sides, obj: Json) -> Witness | None:
     return replace(found, old=other, new=base) if sides.swapped else found
 
 
-def _effect(base: Verdict, other: Verdict, path: str) -> Effect | None:
-    """What the second side does that the first did not."""
+def _effect(wanted: Effect, base: Verdict, other: Verdict, path: str) -> Effect | None:
+    """What the second side does that the first did not.
+
+    Reading prunes and never validates, so a loss counts even where a write would be refused.
+    """
+    lost = any(item.startswith(path) for item in set(other.pruned) - set(base.pruned))
+    if lost and wanted is Effect.PRUNED:
+        return Effect.PRUNED
     if not other.accepted:
         return Effect.REFUSED
-    if any(item.startswith(path) for item in set(other.pruned) - set(base.pruned)):
+    if lost:
         return Effect.PRUNED
     left, right = ({**(side.result or {}), "apiVersion": ""} for side in (base, other))
     return None if same_json(left, right) else Effect.CHANGED

@@ -70,6 +70,7 @@ def _compare(item: Combinator, change: NodeChange) -> Iterator[Draft]:
     yield Draft(
         rule=f"{item.rule}-{'loosened' if looser else 'tightened'}",
         effect=effect,
+        unsure=True,
         message=_says(item.keyword, old, len(gone), len(came), bool(new)),
         details="\n".join([*(f"- {text}" for text in gone), *(f"+ {text}" for text in came)]),
     )

@@ -214,6 +214,7 @@ def _judged(side: Subject, change: NodeChange, source: str, target: str) -> Iter
                     pointer=side.schema_pointer(target, change.steps),
                     message=f"{source} → {target}: {draft.message}",
                     details=draft.details,
+                    unsure=True,
                     probe=Probe(
                         draft.effect,
                         source,

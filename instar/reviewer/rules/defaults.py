@@ -9,6 +9,7 @@ from instar.reviewer.report import Effect
 from instar.reviewer.rulekit import (
     APPLIERS,
     ERROR,
+    INFO,
     READERS,
     STORED,
     WARNING,
@@ -47,6 +48,14 @@ def default(change: NodeChange) -> Iterator[Draft]:
     if pair is None:
         return
     old, new = (node.get("default") for node in pair)
+    if old is None and change.name in (change.old_parent.get("required") or ()):
+        yield Draft(
+            rule="default-added",
+            severity=INFO,
+            hits=(READERS,),
+            message=f"{show(new)} is filled in now; the field had to be written before",
+        )
+        return
     if old is None:
         rule, message = "default-added", f"{show(new)} is filled in where nothing was written"
     elif new is None:

@@ -12,6 +12,7 @@ from instar.reviewer.changes import Steps, children, value_path
 from instar.reviewer.report import Hit
 from instar.reviewer.rulekit import ERROR, INFO, OFF, WARNING, WRITERS, Draft, Rule
 from instar.reviewer.subject import Subject
+from instar.schema.cel.check import check_rules
 
 RULES = (
     Rule("crd-refused", ERROR, "the API server refuses this CRD", (WRITERS,)),
@@ -61,10 +62,10 @@ _CLAIMED_ELSEWHERE = ("spec.scope", "spec.names.kind", "status.storedVersions")
 def refused(old: Subject | None, new: Subject) -> Iterator[Draft]:
     """What the server's own validation says, with every ratchet it grants to an update."""
     if old is None:
-        errors = validate_create(prepare_for_create(new.internal))
+        errors = validate_create(prepare_for_create(new.internal), check_rules=check_rules)
     else:
         prepared = prepare_for_update(new.internal, old.internal)
-        errors = validate_update(prepared, old.internal)
+        errors = validate_update(prepared, old.internal, check_rules=check_rules)
     for error in errors:
         if old is not None and error.field.startswith(_CLAIMED_ELSEWHERE):
             continue

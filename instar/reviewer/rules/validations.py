@@ -5,9 +5,10 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any, NamedTuple
 
-from instar.reviewer.changes import NodeChange
+from instar.reviewer.changes import NodeChange, changes
 from instar.reviewer.report import Effect
 from instar.reviewer.rulekit import (
     ERROR,
@@ -32,6 +33,7 @@ RULES = (
 
 _KEYWORD = "x-kubernetes-validations"
 _ALIKE = 0.6
+_WORD = re.compile(r"\w+")
 _OLD_SELF = re.compile(r"\boldSelf\b")
 _STRINGS = re.compile(r"'(?:\\.|[^'\\])*'|\"(?:\\.|[^\"\\])*\"")
 
@@ -50,11 +52,14 @@ def validations(change: NodeChange) -> Iterator[Draft]:
     if pair is None:
         return
     diff = compare_rules(pair[0].get(_KEYWORD) or [], pair[1].get(_KEYWORD) or [])
+    fresh = _new_members(*pair)
     for rule in diff.added:
-        yield _tightened("rule-added", rule, f"new rule: {_label(rule)}", f"+ {_text(rule)}")
+        draft = _tightened("rule-added", rule, f"new rule: {_label(rule)}", f"+ {_text(rule)}")
+        yield replace(draft, unsure=bool(fresh & set(_WORD.findall(_text(rule)))))
     for old, new in diff.changed:
         details = f"- {_text(old)}\n+ {_text(new)}"
-        yield _tightened("rule-changed", new, f"rule changed: {_label(new)}", details)
+        draft = _tightened("rule-changed", new, f"rule changed: {_label(new)}", details)
+        yield replace(draft, unsure=True)
     for rule in diff.removed:
         yield Draft(
             rule="rule-removed",
@@ -78,6 +83,15 @@ def validations(change: NodeChange) -> Iterator[Draft]:
         )
 
 
+def _new_members(old: Mapping[str, Any], new: Mapping[str, Any]) -> set[str]:
+    """Fields below that did not exist before: a rule about them can hit no old object."""
+    found: set[str] = set()
+    for change in changes(old, new):
+        if change.old is None and change.is_property:
+            found.add(change.name)
+    return found
+
+
 def _tightened(name: str, rule: Cel, message: str, details: str) -> Draft:
     """A transition rule judges updates only; any other is forgiven where nothing changes."""
     if uses_old(rule):
@@ -87,8 +101,7 @@ def _tightened(name: str, rule: Cel, message: str, details: str) -> Draft:
             message=f"{message}; judges updates only",
             details=details,
             hits=(WRITERS,),
-            why_no_witness="a transition rule compares two states of an object; no single "
-            "object shows it",
+            effect=Effect.REFUSED,
         )
     return Draft(
         rule=name,

@@ -103,8 +103,16 @@ def required(change: NodeChange) -> Iterator[Draft]:
         yield from _now_required(change, name)
     gone = sorted(old - new)
     # A field that left altogether is said once, by the rule for fields.
-    still = [name for name in gone if name in (pair[1].get("properties") or {})]
-    if still:
+    properties = pair[1].get("properties") or {}
+    still = [name for name in gone if name in properties]
+    if still and all(properties[name].get("default") is not None for name in still):
+        yield Draft(
+            rule="required-removed",
+            severity=INFO,
+            key=",".join(still),
+            message=f"{', '.join(still)} may be left out now; a default fills it in",
+        )
+    elif still:
         yield Draft(
             rule="required-removed",
             effect=Effect.ACCEPTED,
@@ -150,6 +158,7 @@ def pattern(change: NodeChange) -> Iterator[Draft]:
     else:
         yield Draft(
             rule="pattern-changed",
+            unsure=True,
             effect=Effect.REFUSED,
             message=f"must match {new}, was {old}",
         )
