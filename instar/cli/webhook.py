@@ -10,6 +10,8 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from instar.cli.failure import CliFailure
+
 if TYPE_CHECKING:
     from instar.sdk.certificates import Issued
     from instar.sdk.converter import BuiltConverter
@@ -19,7 +21,6 @@ EXIT_USAGE = 2
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.description = "Serve conversions as a Kubernetes conversion webhook."
     parser.add_argument(
         "converter", nargs="*", help="package.module:converter, or the path of a conversion.yaml"
     )
@@ -72,14 +73,9 @@ def run(args: argparse.Namespace) -> int:
         _check(args)
         return asyncio.run(_main(args))
     except (ConverterDefinitionError, ValueError) as error:
-        return _complain(error, EXIT_USAGE)
+        raise CliFailure(str(error), EXIT_USAGE) from error
     except (KubeconfigError, ApiError, OSError) as error:
-        return _complain(error, EXIT_FAILED)
-
-
-def _complain(error: Exception, code: int) -> int:
-    print(f"instar webhook: {error}", file=sys.stderr)
-    return code
+        raise CliFailure(str(error), EXIT_FAILED) from error
 
 
 def _print_manifests(args: argparse.Namespace) -> int:

@@ -8,7 +8,6 @@ sees one object at a time and never has to think about versions, kinds or metada
 from __future__ import annotations
 
 import inspect
-import logging
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -25,8 +24,6 @@ from instar.sdk.typed import model_of
 
 Object = dict[str, Any]
 Step = Callable[[Object], Object | None]
-
-_log = logging.getLogger(__name__)
 
 
 class Converter:
@@ -222,16 +219,9 @@ class BuiltConverter:
             raise ConversionError(f"{_name(original)}: {error}") from error
         except Exception as error:
             # The message of a foreign exception may quote the object, so only its type is told.
-            where = _raised_at(error)
-            _log.error(
-                "converting %s to %s failed: %s at %s",
-                _name(original),
-                api_version,
-                type(error).__name__,
-                where,
-            )
+            what, where = type(error).__name__, _raised_at(error)
             raise ConversionError(
-                f"{_name(original)}: the converter failed with {type(error).__name__} at {where}"
+                f"{_name(original)}: the converter failed with {what} at {where}"
             ) from error
         result = obj if result is None else result
         if not isinstance(result, dict):

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import copy
 import dataclasses
-import logging
 from pathlib import Path
 from typing import Any
 
@@ -128,9 +127,7 @@ def test_a_renamed_object_is_refused() -> None:
         widget.build().convert_all([_obj("v1")], "example.com/v2")
 
 
-def test_an_exception_is_told_by_type_and_place_but_never_with_content(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
+def test_an_exception_is_told_by_type_and_place_but_never_with_content() -> None:
     widget = Converter("Widget", group="example.com")
 
     @widget.convert("v1", "v2")
@@ -139,12 +136,11 @@ def test_an_exception_is_told_by_type_and_place_but_never_with_content(
 
     widget.convert("v2", "v1")(lambda obj: obj)
 
-    with caplog.at_level(logging.ERROR), pytest.raises(ConversionError) as caught:
+    with pytest.raises(ConversionError) as caught:
         widget.build().convert_all([_obj("v1", password="hunter2")], "example.com/v2")
 
     assert "n/w: the converter failed with KeyError at test_converter.py:" in str(caught.value)
-    assert "n/w" in caplog.text
-    assert "hunter2" not in caplog.text + str(caught.value)
+    assert "hunter2" not in str(caught.value)
 
 
 @pytest.mark.parametrize(

@@ -21,6 +21,7 @@ from aiohttp import web
 from aiohttp.test_utils import TestServer
 
 from instar.cli import webhook
+from instar.cli.failure import CliFailure
 from instar.sdk import ConversionError, Converter, ConverterDefinitionError, move
 from instar.sdk.asgi import ConversionApp
 from instar.sdk.certificates import self_signed
@@ -156,6 +157,19 @@ async def test_what_is_no_review_is_an_http_error_with_a_status(
 
     assert (got, answer["kind"], answer["code"]) == (code, "Status", code)
     assert message in answer["message"]
+
+
+async def test_a_crash_is_logged_with_the_name_and_without_the_content(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    widget = Converter("Widget", group="example.com")
+    widget.convert("v1", "v2")(lambda obj: {"b": int(obj["a"])})
+    widget.convert("v2", "v1")(lambda obj: obj)
+
+    _, answer = await _post(ConversionApp(widget), _review(_obj(a="hunter2")))
+
+    assert "w: the converter failed with ValueError at test_webhook.py" in caplog.text
+    assert "hunter2" not in caplog.text + json.dumps(answer)
 
 
 async def test_a_chunked_body_over_the_limit_is_cut_off() -> None:
@@ -329,11 +343,11 @@ def _args(*words: str) -> argparse.Namespace:
         (["absent_module:c", "--insecure-http"], "there is no module"),
     ],
 )
-def test_usage_mistakes_exit_2(
-    words: list[str], message: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert webhook.run(_args(*words)) == 2
-    assert message in capsys.readouterr().err
+def test_usage_mistakes_exit_2(words: list[str], message: str) -> None:
+    with pytest.raises(CliFailure, match=message) as caught:
+        webhook.run(_args(*words))
+
+    assert caught.value.code == 2
 
 
 def test_manifests_are_complete_yaml(capsys: pytest.CaptureFixture[str]) -> None:
@@ -417,13 +431,9 @@ async def test_the_command_serves_over_its_own_certificate_and_stops_on_sigterm(
         "conversion: instar/v1\ngroup: example.com\nkind: Widget\n"
         "pairs: [{between: [v1, v2], rules: [{move: {old: a, new: b}}]}]\n"
     )
-    program = (
-        "import argparse, sys; from instar.cli import webhook as w; p = argparse.ArgumentParser();"
-        "w.add_arguments(p); sys.exit(w.run(p.parse_args(sys.argv[1:])))"
-    )
     process = await asyncio.create_subprocess_exec(
         sys.executable,
-        *("-c", program, "conversion.yaml", "--listen", "127.0.0.1:0"),
+        *("-m", "instar.cli.main", "webhook", "conversion.yaml", "--listen", "127.0.0.1:0"),
         *("--self-signed", "127.0.0.1"),
         cwd=tmp_path,
         env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])},

@@ -1,0 +1,216 @@
+"""``instar check``: hunt a converter, or any conversion webhook, for data loss."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import contextlib
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from instar.cli.failure import CliFailure
+
+if TYPE_CHECKING:
+    from instar.api.crd import Crd
+    from instar.sdk.checking.laws import Law
+    from instar.sdk.checking.report import Outcome, Report
+    from instar.sdk.checking.subject import Subject, Target
+    from instar.sdk.converter import BuiltConverter
+
+EXIT_UNCHECKED = 2
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--crd", metavar="FILE", help="the CRD; - is stdin")
+    parser.add_argument("--crd-name", metavar="NAME", help="which one, when the file has several")
+    parser.add_argument("--versions", default="", metavar="A,B", help="only these versions")
+    subject = parser.add_mutually_exclusive_group()
+    subject.add_argument("--converter", metavar="MODULE:NAME", help="or a conversion.yaml")
+    subject.add_argument("--url", help="a conversion webhook, written in any language")
+    webhook = parser.add_argument_group("with --url")
+    webhook.add_argument("--ca", type=Path, metavar="FILE", help="authority of the webhook")
+    webhook.add_argument("--cert", type=Path, metavar="FILE", help="client certificate")
+    webhook.add_argument("--key", type=Path, metavar="FILE", help="its key")
+    webhook.add_argument("--insecure", action="store_true", help="do not verify the webhook")
+    webhook.add_argument("--review-version", choices=("v1", "v1beta1"), default="v1")
+    webhook.add_argument("--hub", metavar="VERSION", help="check only to and from this version")
+    search = parser.add_argument_group("search")
+    search.add_argument("--examples", type=int, default=200, metavar="N", help="objects per law")
+    search.add_argument("--seed", type=int, help="repeat a run that printed this seed")
+    search.add_argument("--laws", default="", metavar="A,B", help="only these laws")
+    search.add_argument("--skip", default="", metavar="A,B", help="all laws but these")
+    search.add_argument("--list-laws", action="store_true", help="print the laws and exit")
+    live = parser.add_argument_group("objects of a cluster instead of generated ones")
+    live.add_argument("--live", action="store_true", help="read-only: lists every object")
+    live.add_argument("--kubeconfig", type=Path, metavar="FILE")
+    live.add_argument("--context", metavar="NAME")
+    live.add_argument("--limit", type=int, default=0, metavar="N", help="objects per version")
+    output = parser.add_argument_group("output")
+    output.add_argument("--output", "-o", choices=("text", "json", "junit"), default="text")
+    output.add_argument(
+        "--write-tests", type=Path, metavar="FILE", help="counterexamples as a pytest module"
+    )
+    output.add_argument("--no-progress", action="store_true")
+
+
+def run(args: argparse.Namespace) -> int:
+    from instar.client.kubeconfig import KubeconfigError
+    from instar.errors import ApiError
+    from instar.sdk.checking.subject import UnusableTarget
+    from instar.sdk.errors import ConverterDefinitionError
+
+    if args.list_laws:
+        return _list_laws()
+    if not args.crd or not (args.converter or args.url):
+        raise CliFailure("give --crd FILE, and --converter or --url", EXIT_UNCHECKED)
+    try:
+        with _subject(args) as (subject, built):
+            report = _check(args, subject, built)
+    except (UnusableTarget, ConverterDefinitionError, KubeconfigError, ApiError) as error:
+        raise CliFailure(str(error), EXIT_UNCHECKED) from error
+    except (OSError, ValueError) as error:
+        raise CliFailure(str(error), EXIT_UNCHECKED) from error
+    _print(args, report)
+    return report.exit_code
+
+
+def _list_laws() -> int:
+    from instar.sdk.checking.laws import LAWS
+
+    for law in LAWS:
+        print(f"{law.name:<14} {law.title}")
+    return 0
+
+
+@contextlib.contextmanager
+def _subject(args: argparse.Namespace) -> Iterator[tuple[Subject, BuiltConverter | None]]:
+    from instar.sdk.checking.subject import subject_of
+
+    crd = _read_crd(args.crd, args.crd_name)
+    with contextlib.ExitStack() as stack:
+        target, built = _target(args, stack)
+        subject = subject_of(
+            crd,
+            target,
+            hub=built.hub if built else args.hub,
+            losses=built.losses if built else (),
+            versions=_words(args.versions),
+        )
+        yield subject, built
+
+
+def _target(
+    args: argparse.Namespace, stack: contextlib.ExitStack
+) -> tuple[Target, BuiltConverter | None]:
+    from instar.sdk.checking.targets import InProcessTarget, UrlTarget
+
+    if args.converter:
+        from instar.sdk.loading import load
+
+        built = load(args.converter)
+        return InProcessTarget(built), built
+    pair = (args.cert, args.key) if args.cert and args.key else None
+    target = UrlTarget(
+        args.url,
+        ca=args.ca,
+        client_cert=pair,
+        insecure=args.insecure,
+        review_version=args.review_version,
+    )
+    return stack.enter_context(target), None
+
+
+def _read_crd(source: str, name: str | None) -> Crd:
+    import yaml
+
+    from instar.sdk.checking.subject import UnusableTarget, parse_crd
+
+    text = sys.stdin.read() if source == "-" else Path(source).read_text()
+    try:
+        documents = [item for item in yaml.safe_load_all(text) if isinstance(item, dict)]
+    except yaml.YAMLError as error:
+        raise UnusableTarget(f"{source}: {error}") from None
+    crds = [item for item in documents if item.get("kind") == "CustomResourceDefinition"]
+    if name is not None:
+        crds = [item for item in crds if (item.get("metadata") or {}).get("name") == name]
+    if len(crds) != 1:
+        hint = "; choose one with --crd-name" if len(crds) > 1 else ""
+        raise UnusableTarget(f"{source} holds {len(crds)} matching CRDs{hint}")
+    return parse_crd(crds[0])
+
+
+def _check(args: argparse.Namespace, subject: Subject, built: BuiltConverter | None) -> Report:
+    from instar.sdk.checking.live import check_live
+    from instar.sdk.checking.search import check
+
+    laws = _laws(args)
+    losses = built.losses if built else ()
+    name = args.converter or args.url
+    with _progress(args, len(subject.pairs()) * len(laws)) as advance:
+        if args.live:
+            objects = asyncio.run(_live_objects(args, subject.crd))
+            return check_live(
+                subject, objects, converter=name, laws=laws, losses=losses, progress=advance
+            )
+        return check(
+            subject,
+            converter=name,
+            laws=laws,
+            examples=args.examples,
+            seed=args.seed,
+            losses=losses,
+            progress=advance,
+        )
+
+
+async def _live_objects(args: argparse.Namespace, crd: Crd) -> dict[str, list[dict[str, Any]]]:
+    from instar.client.client import Client
+    from instar.client.kubeconfig import load_access
+    from instar.sdk.checking.live import live_objects
+
+    async with Client(load_access(args.kubeconfig, args.context)) as client:
+        return await live_objects(client, crd, most=args.limit)
+
+
+def _laws(args: argparse.Namespace) -> list[Law]:
+    from instar.sdk.checking.laws import LAWS, law_named
+
+    wanted = {law_named(name).name for name in _words(args.laws)}
+    skipped = {law_named(name).name for name in _words(args.skip)}
+    return [law for law in LAWS if (not wanted or law.name in wanted) and law.name not in skipped]
+
+
+def _words(text: str) -> list[str]:
+    return [word.strip() for word in text.split(",") if word.strip()]
+
+
+@contextlib.contextmanager
+def _progress(args: argparse.Namespace, total: int) -> Iterator[Callable[[Outcome], None]]:
+    if args.no_progress or not sys.stderr.isatty():
+        yield lambda outcome: None
+        return
+    from rich.console import Console
+    from rich.progress import Progress
+
+    with Progress(console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("checking", total=total)
+
+        def advance(outcome: Outcome) -> None:
+            label = f"{outcome.source} → {outcome.target} {outcome.law}"
+            bar.update(task, advance=1, description=label)
+
+        yield advance
+
+
+def _print(args: argparse.Namespace, report: Report) -> None:
+    from instar.sdk.checking.render import as_json, as_junit, as_pytest, as_text
+
+    renderers = {"text": as_text, "json": as_json, "junit": as_junit}
+    sys.stdout.write(renderers[args.output](report))
+    if args.write_tests and report.broken:
+        if not args.converter:
+            raise CliFailure("--write-tests needs --converter: tests run in process", 2)
+        args.write_tests.write_text(as_pytest(report, args.crd, args.converter))
+        print(f"counterexamples written to {args.write_tests}", file=sys.stderr)

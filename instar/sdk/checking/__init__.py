@@ -1,0 +1,1 @@
+"""The hunt for data loss: laws every conversion should keep, and objects that break them."""

@@ -1,0 +1,172 @@
+"""What is being checked: a CRD's schemas per version, and something that converts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import orjson
+
+from instar.api.crd import Crd, CrdVersion, read_crd
+from instar.api.crd_codec import from_internal, to_internal
+from instar.conversion import contract
+from instar.schema.compiled import Compiled, compile_schema
+from instar.schema.rules import Program
+from instar.schema.walk import walk
+from instar.sdk.errors import ConversionError
+from instar.sdk.ruleset import Loss
+
+Object = dict[str, Any]
+
+
+class Refused(Exception):
+    """The converter said no, or crashed; the message is the converter's."""
+
+
+class ContractBroken(Exception):
+    """The answer is one an API server would throw away."""
+
+
+class UnusableTarget(Exception):
+    """The thing to check cannot be checked: no connection, no schema, no versions."""
+
+
+class Target(Protocol):
+    """Raises ``ConversionError`` when it refuses, ``UnusableTarget`` when it cannot be asked."""
+
+    def convert(self, objects: Sequence[Object], api_version: str) -> Sequence[Any]: ...
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class VersionSchema:
+    """One version: what an API server would do to an object of it, apart from converting."""
+
+    name: str
+    api_version: str
+    compiled: Compiled
+    rules: Program | None = None
+    losses: tuple[Loss, ...] = ()
+
+    def admit(self, obj: Object) -> Object | None:
+        """The object as the server would have stored it, or ``None`` if it would not."""
+        admitted: Object = copy_json(obj)
+        self.settle(admitted)
+        self.compiled.default(admitted)
+        return None if self.problems(admitted) else admitted
+
+    def settle(self, obj: Object) -> list[str]:
+        """Prune and drop nulls, in place, as after every read; answers what was pruned."""
+        dropped = self.compiled.prune_reporting(obj)
+        self.compiled.drop_nulls(obj)
+        return dropped
+
+    def problems(self, obj: Object) -> list[str]:
+        """Why a client could not write this object back; defaults count as given."""
+        filled = copy_json(obj)
+        self.compiled.default(filled)
+        errors = [
+            *self.compiled.validate(filled),
+            *self.compiled.list_type_errors(filled),
+            *self.compiled.embedded_errors(filled),
+        ]
+        if self.rules is not None and not errors:
+            errors += self.rules.evaluate(filled, None).errors
+        return [str(error) for error in errors]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Subject:
+    crd: Crd
+    versions: Mapping[str, VersionSchema]
+    target: Target
+    hub: str | None = None
+
+    def pairs(self) -> list[tuple[str, str]]:
+        """Hub and spokes in both directions, or every two versions when there is no hub."""
+        names = list(self.versions)
+        return [
+            (source, target)
+            for source in names
+            for target in names
+            if source != target and (self.hub is None or self.hub in (source, target))
+        ]
+
+    def raw(self, objects: Sequence[Object], to: VersionSchema) -> list[Any]:
+        """The unchecked answer. The input is copied: what is checked must not be able to cheat."""
+        try:
+            return list(self.target.convert(copy_json(objects), to.api_version))
+        except ConversionError as error:
+            raise Refused(str(error)) from None
+
+    def convert_all(self, objects: Sequence[Object], to: VersionSchema) -> list[Object]:
+        """What an API server would make of the answer, before pruning it."""
+        answer = self.raw(objects, to)
+        try:
+            return contract.accept_all(objects, answer, to.api_version)
+        except contract.Broken as broken:
+            raise ContractBroken(broken.text) from None
+
+    def convert(self, obj: Object, to: VersionSchema) -> Object:
+        [result] = self.convert_all([obj], to)
+        return result
+
+    def view(self, obj: Object, to: VersionSchema) -> Object:
+        """The object as a client of ``to`` sees it: converted, then pruned by its schema."""
+        seen: Object = copy_json(self.convert(obj, to))
+        to.settle(seen)
+        return seen
+
+
+def copy_json(value: Any) -> Any:
+    return orjson.loads(orjson.dumps(value))
+
+
+def parse_crd(document: Mapping[str, Any]) -> Crd:
+    """A ``Crd`` from a v1 or v1beta1 document."""
+    if document.get("kind") != "CustomResourceDefinition":
+        raise UnusableTarget(f"expected a CustomResourceDefinition, got {document.get('kind')!r}")
+    if str(document.get("apiVersion", "")).endswith("/v1beta1"):
+        return read_crd(from_internal(to_internal(dict(document)), "v1"))
+    return read_crd(document)
+
+
+def subject_of(
+    crd: Crd,
+    target: Target,
+    *,
+    hub: str | None = None,
+    losses: Sequence[Loss] = (),
+    versions: Sequence[str] = (),
+) -> Subject:
+    """``versions`` limits the check; by default every version of the CRD takes part."""
+    chosen = [each for each in crd.versions if not versions or each.name in versions]
+    unknown = [name for name in versions if crd.version(name) is None]
+    if unknown:
+        raise UnusableTarget(f"{crd.name} has no version {', '.join(unknown)}")
+    if len(chosen) < 2:
+        raise UnusableTarget(f"{crd.name} has fewer than two versions: nothing to convert")
+    if hub is not None and all(each.name != hub for each in chosen):
+        raise UnusableTarget(f"the converter's hub {hub!r} is not a version of {crd.name}")
+    schemas = {each.name: schema_of(crd, each, losses) for each in chosen}
+    return Subject(crd, schemas, target, hub)
+
+
+def schema_of(crd: Crd, version: CrdVersion, losses: Sequence[Loss] = ()) -> VersionSchema:
+    compiled = compile_schema(version.schema, preserve_unknown=crd.preserve_unknown)
+    return VersionSchema(
+        version.name,
+        f"{crd.group}/{version.name}",
+        compiled,
+        compile_rules(compiled),
+        tuple(loss for loss in losses if loss.version == version.name),
+    )
+
+
+def compile_rules(compiled: Compiled) -> Program | None:
+    """The schema's CEL rules; the engine is only loaded for a schema that has some."""
+    if not any(node.rules for _, node in walk(compiled.structural)):
+        return None
+    from instar.schema.cel.evaluate import compile_rules as compile_cel
+
+    return compile_cel(compiled.structural)

@@ -1,0 +1,99 @@
+"""What can be asked to convert: a converter in this process, or any webhook behind a URL."""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+import uuid
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+import orjson
+
+from instar.api import review
+from instar.conversion import contract
+from instar.sdk.checking.subject import Object, UnusableTarget
+from instar.sdk.converter import BuiltConverter
+from instar.sdk.errors import ConversionError
+
+if TYPE_CHECKING:
+    import aiohttp
+
+
+class InProcessTarget:
+    def __init__(self, converter: BuiltConverter) -> None:
+        self._converter = converter
+
+    def convert(self, objects: Sequence[Object], api_version: str) -> Sequence[Any]:
+        return self._converter.convert_all(objects, api_version)
+
+
+class UrlTarget:
+    """A webhook written in any language. Use as a context manager.
+
+    Laws are ordinary functions, so each call runs to its end on a private event loop.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        ca: Path | None = None,
+        client_cert: tuple[Path, Path] | None = None,
+        insecure: bool = False,
+        review_version: str = "v1",
+        timeout: float = 30,
+    ) -> None:
+        self._url, self._timeout, self._version = url, timeout, review_version
+        try:
+            self._tls = ssl.create_default_context(cafile=str(ca) if ca else None)
+            if insecure:
+                self._tls.check_hostname = False
+                self._tls.verify_mode = ssl.CERT_NONE
+            if client_cert is not None:
+                self._tls.load_cert_chain(*client_cert)
+        except (OSError, ssl.SSLError) as error:
+            raise UnusableTarget(f"certificates for {url}: {error}") from None
+        self._runner = asyncio.Runner()
+        self._session: aiohttp.ClientSession | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._session is not None:
+            self._runner.run(self._session.close())
+        self._runner.close()
+
+    def convert(self, objects: Sequence[Object], api_version: str) -> Sequence[Any]:
+        uid = str(uuid.uuid4())
+        encoded = [orjson.dumps(obj) for obj in objects]
+        body = review.encode_request(self._version, uid, api_version, encoded)
+        data = self._runner.run(self._post(body))
+        sent = review.ReviewRequest(self._version, uid, api_version, objects)
+        try:
+            return contract.check_answer(sent, review.parse_response(data))
+        except (review.MalformedReview, contract.Broken) as error:
+            raise ConversionError(str(error)) from None
+
+    async def _post(self, body: bytes) -> bytes:
+        import aiohttp
+
+        if self._session is None:
+            timeout = aiohttp.ClientTimeout(total=self._timeout)
+            self._session = aiohttp.ClientSession(timeout=timeout)
+        headers = {"Content-Type": "application/json"}
+        try:
+            async with self._session.post(
+                self._url, data=body, headers=headers, ssl=self._tls
+            ) as response:
+                data = await response.read()
+        except TimeoutError:
+            raise ConversionError(f"no answer within {self._timeout:g} s") from None
+        except aiohttp.ClientError as error:
+            raise UnusableTarget(f"{self._url}: {error}") from None
+        if response.status != 200:
+            text = data[:200].decode(errors="replace").strip()
+            raise ConversionError(f"HTTP {response.status}: {text}")
+        return data

@@ -1,0 +1,131 @@
+"""For the tests of CRD authors: the laws of ``instar check`` as plain pytest assertions.
+
+::
+
+    from instar.testing import assert_converter
+
+    def test_conversions_lose_nothing() -> None:
+        assert_converter("crd.yaml", "my_operator.conversion:crontab")
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from instar.api.crd import Crd
+from instar.sdk.checking.laws import LAWS, Inapplicable, LawBroken, Pair, law_named
+from instar.sdk.checking.render import as_text, to_yaml
+from instar.sdk.checking.report import Report
+from instar.sdk.checking.search import DEFAULT_EXAMPLES, admitted, check
+from instar.sdk.checking.subject import (
+    Subject,
+    UnusableTarget,
+    parse_crd,
+    schema_of,
+    subject_of,
+)
+from instar.sdk.checking.targets import InProcessTarget
+from instar.sdk.converter import BuiltConverter, Converter
+from instar.sdk.loading import load
+
+__all__ = ["assert_converter", "assert_law", "check_converter", "objects", "read_crd_file"]
+
+AnyCrd = str | Path | Mapping[str, Any] | Crd
+AnyConverter = str | Converter | BuiltConverter
+
+
+def check_converter(
+    crd: AnyCrd,
+    converter: AnyConverter,
+    *,
+    examples: int = DEFAULT_EXAMPLES,
+    seed: int | None = 0,
+    skip: Sequence[str] = (),
+) -> Report:
+    """Every law in every direction. Seeded, so a test means the same each time it runs."""
+    built = _built(converter)
+    skipped = {law_named(name).name for name in skip}
+    return check(
+        _subject(crd, built),
+        converter=f"{built.kind}.{built.group}",
+        laws=[law for law in LAWS if law.name not in skipped],
+        examples=examples,
+        seed=seed,
+        losses=built.losses,
+    )
+
+
+def assert_converter(
+    crd: AnyCrd,
+    converter: AnyConverter,
+    *,
+    examples: int = DEFAULT_EXAMPLES,
+    seed: int | None = 0,
+    skip: Sequence[str] = (),
+) -> None:
+    """Fails with the smallest counterexample of every broken law."""
+    report = check_converter(crd, converter, examples=examples, seed=seed, skip=skip)
+    if report.exit_code:
+        raise AssertionError(as_text(report))
+
+
+def assert_law(
+    law: str,
+    crd: AnyCrd,
+    converter: AnyConverter,
+    inputs: Sequence[Mapping[str, Any]],
+    *,
+    source: str,
+    target: str,
+) -> None:
+    """One law on given objects, as written by ``instar check --write-tests``."""
+    subject = _subject(crd, _built(converter))
+    pair = Pair(subject, subject.versions[source], subject.versions[target])
+    try:
+        law_named(law).check(pair, [dict(obj) for obj in inputs])
+    except Inapplicable:
+        return
+    except LawBroken as broken:
+        shown = [f"{caption}:\n{to_yaml(value)}" for caption, value in broken.steps]
+        raise AssertionError("\n".join([broken.message, *broken.found, *shown])) from None
+
+
+def objects(crd: AnyCrd, version: str) -> Any:
+    """A hypothesis strategy of valid objects of one version of a CRD."""
+    definition = _crd(crd)
+    found = definition.version(version)
+    if found is None:
+        raise ValueError(f"{definition.name} has no version {version!r}")
+    return admitted(definition, schema_of(definition, found))
+
+
+def read_crd_file(path: str | Path) -> Crd:
+    """The only CRD in a YAML file."""
+    documents = [
+        document
+        for document in yaml.safe_load_all(Path(path).read_bytes())
+        if isinstance(document, dict) and document.get("kind") == "CustomResourceDefinition"
+    ]
+    if len(documents) != 1:
+        raise UnusableTarget(f"{path} holds {len(documents)} CRDs, expected one")
+    return parse_crd(documents[0])
+
+
+def _crd(given: AnyCrd) -> Crd:
+    if isinstance(given, Crd):
+        return given
+    return parse_crd(given) if isinstance(given, Mapping) else read_crd_file(given)
+
+
+def _built(given: AnyConverter) -> BuiltConverter:
+    if isinstance(given, str):
+        return load(given)
+    return given.build() if isinstance(given, Converter) else given
+
+
+def _subject(crd: AnyCrd, built: BuiltConverter) -> Subject:
+    return subject_of(_crd(crd), InProcessTarget(built), hub=built.hub, losses=built.losses)
