@@ -142,6 +142,8 @@ def _node(node: Structural, place: _Place, ledger: _Ledger) -> None:
         declared = declare(node, root=place.root)
         times = MAX_REQUEST // ((declared.min_bytes if declared else 0) + 1)
     for position, rule in enumerate(node.rules):
+        if not rule.rule.strip():
+            continue
         _rule(compile_rule(rule, type_of_self), index(where, position), times, place, ledger)
 
 

@@ -67,25 +67,21 @@ class TypeKey:
         return isinstance(other, TypeKey) and self.content == other.content
 
 
-def build(node: Structural, *, root: bool = True) -> RuleNode | None:
-    """The tree of rules below a node; None when there is none."""
-    return _build(node, root)
-
-
-def _build(node: Structural, root: bool) -> RuleNode | None:
+def build(node: Structural, *, root: bool) -> RuleNode | None:
+    """The tree of rules below a node; None when there is none. ``root``: a whole resource."""
     fields = {
         name: child
         for name, item in node.properties.items()
-        if (child := _build(item, False)) is not None
+        if (child := build(item, root=False)) is not None
     }
     inner = node.items if node.items is not None else node.additional
-    element = _build(inner, False) if isinstance(inner, Structural) else None
+    element = build(inner, root=False) if isinstance(inner, Structural) else None
     if not (fields or element or node.rules):
         return None
     if not node.rules:
         return RuleNode(node, None, (), fields, element)
-    key = TypeKey((root, *_content(node)), node, root)
-    rules = tuple(compile_rule(rule, key) for rule in node.rules)
+    key = type_key(node, root=root)
+    rules = tuple(compile_rule(rule, key) for rule in node.rules if rule.rule.strip())
     return RuleNode(node, _declared(key), rules, fields, element)
 
 

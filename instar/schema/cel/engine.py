@@ -13,9 +13,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
-from instar.schema.cel.lang.checker import Checked, check
+from instar.schema.cel.lang.checker import Checked, TooDeep, check
 from instar.schema.cel.lang.interpreter import compile_tree
-from instar.schema.cel.lang.issues import BadExpression
+from instar.schema.cel.lang.issues import BadExpression, Issue
 from instar.schema.cel.lang.parser import parse
 from instar.schema.cel.lang.types import Type
 from instar.schema.cel.library import KUBERNETES
@@ -33,7 +33,10 @@ class Runner(Protocol):
 
 def analyse(source: str, variables: Mapping[str, Type]) -> Checked:
     """Parse and type-check; raises BadExpression with the framed report."""
-    return check(source, parse(source), variables, KUBERNETES)
+    try:
+        return check(source, parse(source), variables, KUBERNETES)
+    except (TooDeep, RecursionError):
+        raise BadExpression(source, [Issue(0, "expression is nested too deeply")]) from None
 
 
 def prepare(checked: Checked, variables: Sequence[str]) -> Runner:

@@ -42,7 +42,7 @@ _MESSAGE_OUT_OF_BUDGET = (
 
 def compile_rules(root: Structural) -> CelProgram | None:
     """All rules of a schema; None when it has none."""
-    tree = build(root)
+    tree = build(root, root=True)
     return None if tree is None else CelProgram(tree)
 
 
@@ -252,13 +252,15 @@ def default_rule_errors(root: Structural, path: str) -> list[FieldError]:
 
     Runs once per CRD write; all defaults of a schema share one budget.
     """
-    return _default_errors(root, path, Budget())
+    return _default_errors(root, path, Budget(), root=True)
 
 
-def _default_errors(node: Structural, path: str, budget: Budget) -> list[FieldError]:
+def _default_errors(
+    node: Structural, path: str, budget: Budget, *, root: bool = False
+) -> list[FieldError]:
     errors: list[FieldError] = []
     if node.default is not None:
-        errors += _one_default(node, child(path, "default"), budget)
+        errors += _one_default(node, child(path, "default"), budget, root=root)
     if node.items is not None:
         errors += _default_errors(node.items, child(path, "items"), budget)
     for name, item in node.properties.items():
@@ -266,8 +268,8 @@ def _default_errors(node: Structural, path: str, budget: Budget) -> list[FieldEr
     return errors
 
 
-def _one_default(node: Structural, path: str, budget: Budget) -> list[FieldError]:
-    tree = build(node, root=False)
+def _one_default(node: Structural, path: str, budget: Budget, *, root: bool) -> list[FieldError]:
+    tree = build(node, root=root)
     if tree is None:
         return []
     program = CelProgram(tree)

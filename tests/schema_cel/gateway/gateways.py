@@ -47,7 +47,7 @@ CASES = [
          {name: b, port: 80, protocol: HTTP, hostname: b.b},
          {name: c, port: 80, protocol: HTTP}]}"""),
     _listeners("TLS settings on HTTP",
-        "[{name: a, port: 80, protocol: HTTP, tls: {options: {a: b}, certificateRefs: [{name: c}]}}]",
+        "[{name: a, port: 80, protocol: HTTP, tls: {certificateRefs: [{name: c}]}}]",
         f"tls must not be specified for protocols {_PROTOCOLS}"),
     _listeners("HTTPS passed through", "[{name: a, port: 443, protocol: HTTPS, "
         "tls: {mode: Passthrough}}]", "tls mode must be Terminate for protocol HTTPS"),

@@ -44,8 +44,12 @@ from instar.schema.cel.lang.types import (
 )
 from instar.schema.cel.lang.values import Uint
 
-MAX_DEPTH = 220
+MAX_DEPTH = 150
 """Levels of a tree; ``a+a+…`` nests without parentheses."""
+
+
+class TooDeep(Exception):
+    """The tree has more levels than the stack should have frames."""
 
 
 @dataclass(slots=True, eq=False)
@@ -72,10 +76,7 @@ class Checked:
 
 def check(source: str, tree: Node, variables: Mapping[str, Type], library: Library) -> Checked:
     checker = _Checker(tree, variables, library)
-    try:
-        found = checker.visit(tree)
-    except RecursionError:
-        raise BadExpression(source, [Issue(0, "expression is nested too deeply")]) from None
+    found = checker.visit(tree)
     if checker.issues:
         raise BadExpression(source, checker.issues)
     return checker.finish(found)
@@ -101,7 +102,7 @@ class _Checker:
     def visit(self, node: Node) -> Type:
         self._depth += 1
         if self._depth > MAX_DEPTH:
-            raise RecursionError
+            raise TooDeep
         match node:
             case Const():
                 found = _constant(node)

@@ -24,6 +24,7 @@ from instar.schema.cel.lang.ast import (
     StructLiteral,
 )
 from instar.schema.cel.lang.checker import Checked
+from instar.schema.cel.lang.declared import Field
 from instar.schema.cel.lang.dispatch import certain, choose
 from instar.schema.cel.lang.frame import (
     CHECK_EVERY,
@@ -111,16 +112,21 @@ class _Builder:
         return FIRST_VARIABLE + self.slots - 1
 
     def _select(self, node: Select) -> Compiled:
-        operand, cost = self.build(node.operand)
         found = self._type(node.operand)
+        operand, cost = self.build(node.operand)
         if found.kind is Kind.OBJECT and found.declared is not None:
-            field = found.declared.fields[node.field]
-            if node.test:
-                return steps.has_field(operand, field.name), cost
-            return steps.field(operand, node.field, field), cost + 1
+            return self._declared_field(node, operand, cost, found.declared.fields[node.field])
         if node.test:
             return steps.has_dynamic(operand, node.field), cost
         return steps.select_dynamic(operand, node.field), cost + 1
+
+    def _declared_field(self, node: Select, operand: Step, cost: float, field: Field) -> Compiled:
+        if node.test:
+            return steps.has_field(operand, node.field, field.name), cost
+        if isinstance(node.operand, Ident):
+            slot = self._slot(node.operand.name)
+            return steps.variable_field(slot, node.field, field), cost + 1
+        return steps.field(operand, node.field, field), cost + 1
 
     def _call(self, node: Call) -> Compiled:
         special = _SPECIAL.get(node.function) if node.target is None else None

@@ -21,7 +21,7 @@ from instar.schema.cel.lang.lexer import KEYWORDS, RESERVED, Token, tokenize
 from instar.schema.cel.lang.macros import expand
 
 MAX_CODE_POINTS = 100_000
-MAX_NESTING = 120
+MAX_NESTING = 80
 """Parentheses, calls and brackets inside each other; keeps Python's stack out of danger."""
 
 _BINARY = {
@@ -108,13 +108,10 @@ class _Parser:
             self._next()
             count += 1
         follow = self._peek()
-        if token.text == "-" and follow.kind == "const" and type(follow.value) in (int, float):
+        if count == 1 and token.text == "-" and type(follow.value) in (int, float):
             self._next()
-            number: Node = Const(token.pos, -follow.value)
-            operand = self._postfix(number)
-            count -= 1
-        else:
-            operand = self._member()
+            return self._postfix(Const(token.pos, -follow.value))
+        operand = self._member()
         return Call(token.pos, f"{token.text}_", None, [operand]) if count % 2 else operand
 
     def _member(self) -> Node:

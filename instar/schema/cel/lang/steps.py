@@ -24,6 +24,7 @@ from instar.schema.cel.lang.values import (
 _CONTAINERS = frozenset((list, dict, ListValue, MapValue, ObjectValue))
 _GROWING = frozenset((str, bytes, list, dict))
 _LARGE = 1000
+_UNFIT = (TypeError, AttributeError)
 
 
 def constant(value: Any) -> Step:
@@ -51,12 +52,30 @@ def field(operand: Step, shown: str, declared: Field) -> Step:
     return run
 
 
-def has_field(operand: Step, name: str) -> Step:
+def variable_field(slot: int, shown: str, declared: Field) -> Step:
+    """``field`` of a variable: the most common step of all, without a call in between."""
+    name, plain, convert = declared.name, declared.declared.plain, declared.declared.convert
+
+    def run(frame: Frame) -> Any:
+        value = frame[slot]
+        if type(value) is not ObjectValue:
+            return select(value, shown)
+        raw = value.raw.get(name)
+        if type(raw) is plain:
+            return raw
+        if raw is None:
+            raise CelError(f"no such key: {shown}")
+        return convert(raw)
+
+    return run
+
+
+def has_field(operand: Step, shown: str, name: str) -> Step:
     def run(frame: Frame) -> bool:
         value = operand(frame)
-        if type(value) is ObjectValue:
-            return value.raw.get(name) is not None
-        raise NoSuchOverload
+        if type(value) is not ObjectValue:
+            return has(value, shown)
+        return value.raw.get(name) is not None
 
     return run
 
@@ -219,12 +238,35 @@ def contained(value: Step, container: Step) -> Step:
 
 
 def call(impl: Callable[..., Any], arguments: Sequence[Step]) -> Step:
+    """A null among nullable items has the static type of the others; it fits no overload."""
+
+    def unary(frame: Frame) -> Any:
+        value = one(frame)
+        try:
+            return impl(value)
+        except _UNFIT:
+            raise NoSuchOverload from None
+
+    def binary(frame: Frame) -> Any:
+        left, right = one(frame), two(frame)
+        try:
+            return impl(left, right)
+        except _UNFIT:
+            raise NoSuchOverload from None
+
+    def general(frame: Frame) -> Any:
+        values = [argument(frame) for argument in arguments]
+        try:
+            return impl(*values)
+        except _UNFIT:
+            raise NoSuchOverload from None
+
     match tuple(arguments):
         case (one,):
-            return lambda frame: impl(one(frame))
+            return unary
         case (one, two):
-            return lambda frame: impl(one(frame), two(frame))
-    return lambda frame: impl(*[argument(frame) for argument in arguments])
+            return binary
+    return general
 
 
 def metered_texts(impl: Callable[..., Any], work: Work, one: Step, two: Step) -> Step:
@@ -232,10 +274,13 @@ def metered_texts(impl: Callable[..., Any], work: Work, one: Step, two: Step) ->
 
     def run(frame: Frame) -> Any:
         left, right = one(frame), two(frame)
-        frame[SPENT] += work(len(left), len(right))
-        if frame[SPENT] > frame[NEXT_CHECK]:
-            checkpoint(frame)
-        return _settled(impl(left, right), frame)
+        try:
+            frame[SPENT] += work(len(left), len(right))
+            if frame[SPENT] > frame[NEXT_CHECK]:
+                checkpoint(frame)
+            return _settled(impl(left, right), frame)
+        except _UNFIT:
+            raise NoSuchOverload from None
 
     return run
 
@@ -249,14 +294,17 @@ def metered_call(overload: Overload, arguments: Sequence[Step]) -> Step:
 
 def _metered(overload: Overload, values: list[Any], frame: Frame) -> Any:
     work = overload.work
-    if work is None:
-        frame[SPENT] += 1
-    else:
-        measure = traversal if overload.traverses else size_of
-        frame[SPENT] += work(*map(measure, values))
-    if frame[SPENT] > frame[NEXT_CHECK]:
-        checkpoint(frame)
-    return _settled(overload.impl(*values), frame)
+    try:
+        if work is None:
+            frame[SPENT] += 1
+        else:
+            measure = traversal if overload.traverses else size_of
+            frame[SPENT] += work(*map(measure, values))
+        if frame[SPENT] > frame[NEXT_CHECK]:
+            checkpoint(frame)
+        return _settled(overload.impl(*values), frame)
+    except _UNFIT:
+        raise NoSuchOverload from None
 
 
 def _settled(result: Any, frame: Frame) -> Any:

@@ -86,6 +86,8 @@ def _int_divide(left: int, right: int) -> int:
 def _int_remainder(left: int, right: int) -> int:
     if right == 0:
         raise CelError("modulus by zero")
+    if left == INT_MIN and right == -1:
+        raise CelError("integer overflow")
     return int(math.copysign(1, left)) * (abs(left) % abs(right))
 
 
