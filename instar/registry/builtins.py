@@ -19,6 +19,7 @@ from instar.fields import FieldError, invalid
 from instar.openapi.builtin_schemas import SCHEMAS
 from instar.registry import builtin_columns as columns
 from instar.registry.crd_resource import CrdConverter, CrdStrategy
+from instar.registry.migration_strategy import MigrationStrategy
 from instar.registry.serving import Serving, build_serving
 from instar.registry.strategy import STRATEGIC_PATCH, Strategy, Warn
 from instar.schema.objectmeta import NameRule, name_is_path_segment
@@ -240,6 +241,15 @@ TABLE = (
         "leases",
         "Lease",
         columns=columns.LEASE,
+    ),
+    Builtin(
+        "storagemigration.k8s.io",
+        ("v1beta1", "v1"),
+        "storageversionmigrations",
+        "StorageVersionMigration",
+        namespaced=False,
+        strategy=MigrationStrategy,
+        has_status=True,
     ),
     *(
         Builtin(

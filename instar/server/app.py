@@ -16,6 +16,7 @@ from instar.server.auth import Authenticator, Authorizer, User
 from instar.server.bodies import too_large
 from instar.server.documents import Documents
 from instar.server.health import Health
+from instar.server.insight import Insight
 from instar.server.metrics import Metrics
 from instar.server.problems import page_not_found, problem, unexpected
 from instar.server.request import Request, ResourcePath, parse_resource_path, verb_of
@@ -41,6 +42,7 @@ class App:
         authorizer: Authorizer,
         health: Health,
         metrics: Metrics,
+        insight: Insight,
     ) -> None:
         self._context = context
         self._catalog = catalog
@@ -48,6 +50,7 @@ class App:
         self._authorizer = authorizer
         self._health = health
         self._metrics = metrics
+        self._insight = insight
         self._documents = Documents(catalog)
         self._reviews = Reviews(authenticator, authorizer)
         self._paths: dict[str, ResourcePath | None] = {}
@@ -92,6 +95,9 @@ class App:
             return await self._resource(request, path, user)
         if request.path == "/metrics":
             return self._metrics.respond()
+        told = self._insight.respond(request)
+        if told is not None:
+            return told
         return await self._document(request)
 
     def _resource_path(self, text: str) -> ResourcePath | None:
@@ -115,6 +121,7 @@ class App:
         if resource is None:
             return page_not_found()
         verb = verb_of(request, path)
+        self._insight.note(request, resource, path, verb, user)
         target = _target(resource, path, verb)
         if target is None:
             return page_not_found()

@@ -14,18 +14,25 @@ from instar.fields import FieldError
 from instar.registry.backend import Backend
 from instar.registry.builtins import builtin_servings
 from instar.registry.catalog import Catalog
+from instar.registry.census import Census, StoredPrinter
 from instar.registry.context import Context
 from instar.registry.crd_controller import CrdController
 from instar.registry.crd_resource import CrdStrategy
 from instar.registry.entry import Entry
+from instar.registry.migration_strategy import GROUP as MIGRATION_GROUP
+from instar.registry.migration_strategy import PLURAL as MIGRATIONS
+from instar.registry.migration_strategy import MigrationPrinter
+from instar.registry.migrations import MigrationController
 from instar.registry.namespaces import NamespaceController, namespace_check
 from instar.registry.serving import Serving, build_serving
 from instar.registry.strategy import Strategy
+from instar.registry.usage import Usage, UsageKeeper
 from instar.schema.rules import Program, RuleCompiler
 from instar.schema.structural import Structural
 from instar.server.app import App
 from instar.server.auth import Authenticator, Authorizer, User
 from instar.server.health import Health
+from instar.server.insight import Insight
 from instar.server.metrics import Metrics
 from instar.storage.store import Store
 
@@ -39,6 +46,8 @@ class Machinery:
     catalog: Catalog
     crds: CrdController
     namespaces: NamespaceController
+    migrations: MigrationController
+    usage: UsageKeeper
     conversion: ConversionServices
 
     async def start(self) -> None:
@@ -48,9 +57,13 @@ class Machinery:
         )
         await self.namespaces.start()
         self.crds.start()
+        await self.usage.start()
+        self.migrations.start()
         self.app.ready = True
 
     async def stop(self) -> None:
+        await self.usage.stop()
+        await self.migrations.stop()
         await self.crds.stop()
         await self.namespaces.stop()
         for resource in self.catalog.resources():
@@ -83,8 +96,15 @@ def build(
     controller = CrdController(context, catalog, crds)
     crd_strategy.settle = controller.settled
     namespaces = NamespaceController(context, catalog, catalog.builtin("", "namespaces"))
+    census, usage = Census(catalog), Usage()
+    for version in crds.serving.versions.values():
+        version.printer = StoredPrinter(version.printer, census)
+    migrations = catalog.builtin(MIGRATION_GROUP, MIGRATIONS)
+    for version in migrations.serving.versions.values():
+        version.printer = MigrationPrinter()
     authenticator = Authenticator(tokens)
     metrics = Metrics()
+    metrics.add_source(census.metric_lines)
     metrics.add_source(lambda: _store_lines(backend))
     metrics.add_source(lambda: conversion_metrics.render().splitlines())
     app = App(
@@ -94,8 +114,18 @@ def build(
         authorizer=authorizer,
         health=Health({"storage": lambda: _trouble(backend)}),
         metrics=metrics,
+        insight=Insight(census, usage),
     )
-    return Machinery(app, backend, catalog, controller, namespaces, conversion)
+    return Machinery(
+        app=app,
+        backend=backend,
+        catalog=catalog,
+        crds=controller,
+        namespaces=namespaces,
+        migrations=MigrationController(context, catalog, census, migrations),
+        usage=UsageKeeper(usage, store),
+        conversion=conversion,
+    )
 
 
 def serving_for(crd: Crd, conversion: ConversionServices, compile_rules: RuleCompiler) -> Serving:

@@ -1,0 +1,40 @@
+"""What instar knows beyond the Kubernetes API: ``/instar/census`` and ``/instar/usage``.
+
+Read-only JSON for whoever is known to the server; ``instar census`` and ``instar versions`` read
+it, and take its absence for "this is another server".
+"""
+
+from __future__ import annotations
+
+from instar.registry.census import Census
+from instar.registry.resource import Resource
+from instar.registry.usage import Usage
+from instar.server.auth import User
+from instar.server.request import Request, ResourcePath
+from instar.server.responses import Response, json_response
+
+
+class Insight:
+    def __init__(self, census: Census, usage: Usage) -> None:
+        self._census = census
+        self._usage = usage
+
+    def note(
+        self, request: Request, resource: Resource, path: ResourcePath, verb: str, user: User
+    ) -> None:
+        """Count a request for a version of a custom resource, served or not."""
+        serving = resource.serving
+        if serving.builtin or path.version not in serving.versions:
+            return
+        agent = request.header(b"user-agent")
+        self._usage.note(path.group, path.plural, path.version, verb, user.name, agent)
+
+    def respond(self, request: Request) -> Response | None:
+        if request.method not in ("GET", "HEAD"):
+            return None
+        match request.path:
+            case "/instar/census":
+                return json_response(200, self._census.document())
+            case "/instar/usage":
+                return json_response(200, self._usage.document())
+        return None

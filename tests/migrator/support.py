@@ -1,0 +1,148 @@
+"""What the tests of this room share: a CRD with two versions, many objects, a patient wait."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import time
+from collections.abc import Callable
+from typing import Any
+
+from instar.client.client import Client
+from instar.client.kubeconfig import load_access
+from instar.client.paths import crd_path
+from tests.support.server import LiveServer
+
+Object = dict[str, Any]
+_numbers = itertools.count()
+PATIENCE = 20.0
+
+
+def schema(*fields: str, **extra: Any) -> Object:
+    properties: Object = {name: {"type": "string"} for name in (*fields, "host", "port")}
+    properties |= {"size": {"type": "integer"}, **extra}
+    spec = {"type": "object", "properties": properties}
+    return {
+        "type": "object",
+        "properties": {"spec": spec, "status": {"type": "object", "properties": {}}},
+    }
+
+
+def crd(
+    *, storage: str = "v1beta1", served: tuple[str, ...] = ("v1beta1", "v1"), **changes: Any
+) -> Object:
+    """A fresh CRD, versions v1beta1 and v1, in a group of its own."""
+    group = f"g{next(_numbers)}.example.com"
+    versions = [
+        {
+            "name": name,
+            "served": name in served,
+            "storage": name == storage,
+            "schema": {"openAPIV3Schema": changes.get("schema") or schema()},
+            "subresources": {"status": {}},
+        }
+        for name in ("v1beta1", "v1")
+    ]
+    spec: Object = {
+        "group": group,
+        "scope": changes.get("scope", "Namespaced"),
+        "names": {"plural": "widgets", "kind": "Widget"},
+        "versions": versions,
+    }
+    if "conversion" in changes:
+        spec["conversion"] = changes["conversion"]
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": f"widgets.{group}"},
+        "spec": spec,
+    }
+
+
+def group_of(definition: Object) -> str:
+    return str(definition["spec"]["group"])
+
+
+def name_of(definition: Object) -> str:
+    return str(definition["metadata"]["name"])
+
+
+def objects_path(
+    definition: Object, version: str, name: str = "", namespace: str = "default"
+) -> str:
+    path = f"/apis/{group_of(definition)}/{version}/namespaces/{namespace}/widgets"
+    return f"{path}/{name}" if name else path
+
+
+def fill(
+    server: LiveServer, definition: Object, count: int, version: str = "v1beta1", start: int = 0
+) -> None:
+    """``count`` objects named w00000, w00001, … made through the API."""
+
+    async def work() -> None:
+        async with client(server) as api:
+            path = objects_path(definition, version)
+            limit = asyncio.Semaphore(32)
+
+            async def one(number: int) -> None:
+                async with limit:
+                    await api.post(path, widget(definition, number, version))
+
+            await asyncio.gather(*(one(number) for number in range(start, start + count)))
+
+    asyncio.run(work())
+
+
+def widget(definition: Object, number: int, version: str = "v1beta1") -> Object:
+    return {
+        "apiVersion": f"{group_of(definition)}/{version}",
+        "kind": "Widget",
+        "metadata": {"name": f"w{number:05d}", "labels": {"n": str(number % 7)}},
+        "spec": {"host": f"host-{number}", "port": str(number), "size": number},
+    }
+
+
+def client(server: LiveServer, **options: Any) -> Client:
+    return Client(load_access(server.kubeconfig), **options)
+
+
+def edit_crd(server: LiveServer, definition: Object, change: Callable[[Object], None]) -> Object:
+    """Read, change, write; the CRD as the server has it afterwards."""
+    path = crd_path(name_of(definition))
+    current: Object = server.request("GET", path).json
+    change(current)
+    answer = server.request("PUT", path, current)
+    assert answer.status == 200, answer.text
+    changed: Object = answer.json
+    return changed
+
+
+def store_at(server: LiveServer, definition: Object, version: str) -> Object:
+    def change(current: Object) -> None:
+        for item in current["spec"]["versions"]:
+            item["storage"] = item["name"] == version
+
+    return edit_crd(server, definition, change)
+
+
+def census(server: LiveServer, definition: Object) -> dict[str, int]:
+    document = server.request("GET", "/instar/census").json
+    counts: dict[str, int] = document["crds"][name_of(definition)]["objects"]
+    return counts
+
+
+def stored_versions(server: LiveServer, definition: Object) -> list[str]:
+    current = server.request("GET", crd_path(name_of(definition))).json
+    found: list[str] = current["status"]["storedVersions"]
+    return found
+
+
+def eventually(check: Callable[[], Any], within: float = PATIENCE) -> Any:
+    """The first true answer of ``check``: for what happens behind the API, out of our sight."""
+    deadline = time.monotonic() + within
+    while True:
+        found = check()
+        if found:
+            return found
+        assert time.monotonic() < deadline, "it never happened"
+        time.sleep(0.02)
