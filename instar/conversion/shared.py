@@ -41,6 +41,10 @@ class SharedConverter:
         self._scope = object()
         self._flights: dict[Hashable, _Flight] = {}
 
+    @property
+    def remembers(self) -> bool:
+        return self._memo is not None
+
     async def convert(self, objects: Sequence[Object], api_version: str) -> list[Object]:
         with waiting():
             return await self._inner.convert(objects, api_version)

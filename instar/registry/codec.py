@@ -59,6 +59,11 @@ class Codec:
         """Forget every remembered conversion; the CRD has changed."""
         self._shared.close()
 
+    @property
+    def remembers(self) -> bool:
+        """Whether what is converted now will be there in a moment."""
+        return self._cached and self._shared.remembers
+
     def view_now(self, entry: Entry, wanted: VersionServing) -> bytes | None:
         """The view without awaiting anything, or None when work has to be done first."""
         stored = self._stored_version(entry, wanted)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import base64
 import binascii
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import orjson
 
@@ -15,6 +15,7 @@ from instar.fields import FieldError, forbidden, not_supported
 from instar.registry.backend import Backend, Objects, too_new
 from instar.registry.entry import Entry, ingest
 from instar.registry.resource import Target
+from instar.registry.selecting import Selection
 from instar.registry.selectors import FieldSelector, LabelSelector
 from instar.storage.store import Compacted
 
@@ -26,6 +27,8 @@ _EXPIRED_TOKEN = (
     "inconsistent list - objects that were created, modified, or deleted between the time the "
     "first chunk was returned and now may show up in the list."
 )
+_CONVERTED_AT_ONCE = 500
+"""Candidates of a limited list that are converted together before the first is judged."""
 _EXPIRED_LIST = "The resourceVersion for the provided list is too old."
 
 
@@ -83,15 +86,19 @@ async def list_objects(backend: Backend, target: Target, options: ListOptions) -
     revision, exact = _snapshot(backend, options, start)
     source = await _source(backend, target.resource.objects, below, start, revision, exact)
     limit = 0 if options.revision == 0 else max(options.limit, 0)
-    if target.serving.converts_remotely and (options.labels or options.fields):
-        return await _list_converted(target, options, source, limit, revision, below)
-    keep = entry_filter(target, options)
+    selection = Selection(target, options.labels, options.fields)
+    if not selection.everything:
+        source = _narrowed(target, options, selection, source, exact)
+    if selection.looks_inside:
+        found = list(source)
+        if not all(selection.by_entry(entry) for _, entry in found):
+            return await _list_converted(target, selection, found, limit, revision, below)
+        source = iter(found)
     entries: list[Entry] = []
     last = ""
     more = False
-    source = _narrowed(target, options, source, exact)
     for suffix, entry in source:
-        if keep is not None and not keep(entry):
+        if not selection.everything and not selection.keeps(entry):
             continue
         if limit and len(entries) == limit:
             more = True
@@ -99,7 +106,7 @@ async def list_objects(backend: Backend, target: Target, options: ListOptions) -
         entries.append(entry)
         last = suffix
     remaining = None
-    if more and keep is None:
+    if more and selection.everything:
         objects = target.resource.objects
         remaining = 1 + sum(1 for _ in source) if exact else objects.count(below, last + "\0")
     views = await target.codec.views(entries, target.version)
@@ -125,55 +132,6 @@ def check_list_options(options: ListOptions) -> None:
             errors.append(forbidden(field, f'{field} "exact" is forbidden for resourceVersion "0"'))
     if errors:
         raise invalid_options("ListOptions", errors)
-
-
-def entry_filter(target: Target, options: ListOptions) -> Callable[[Entry], bool] | None:
-    """A predicate on entries for the selectors; None when everything matches."""
-    labels, fields = options.labels, options.fields
-    if labels is None and fields is None:
-        return None
-    lookup = field_lookup(target) if fields is not None else None
-
-    def keep(entry: Entry) -> bool:
-        if labels is not None and not labels.matches(entry.labels):
-            return False
-        return fields is None or lookup is None or fields.matches(lookup(entry))
-
-    return keep
-
-
-def field_lookup(target: Target) -> Callable[[Entry], Callable[[str], str]]:
-    """How a field selector reads an entry: name and namespace from the key, the rest from JSON."""
-
-    def of(entry: Entry) -> Callable[[str], str]:
-        namespace, _, name = entry.suffix.rpartition("/")
-        decoded: list[dict[str, Any]] = []
-
-        def value(field: str) -> str:
-            if field == "metadata.name":
-                return name
-            if field == "metadata.namespace":
-                return namespace
-            if not decoded:
-                view = target.codec.view_now(entry, target.version)
-                decoded.append(orjson.loads(view) if view is not None else {})
-            return field_value(decoded[0], target.version.selectable[field])
-
-        return value
-
-    return of
-
-
-def field_value(obj: dict[str, Any], path: Sequence[str]) -> str:
-    """A selectable field as the string it is compared by; missing and null are empty."""
-    value: Any = obj
-    for part in path:
-        value = value.get(part) if isinstance(value, dict) else None
-    if value is None or isinstance(value, dict | list):
-        return ""
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    return str(value)
 
 
 async def _settle_revision(backend: Backend, options: ListOptions) -> None:
@@ -223,18 +181,22 @@ async def _from_history(
 
 
 def _narrowed(
-    target: Target, options: ListOptions, source: Iterator[tuple[str, Entry]], exact: bool
+    target: Target,
+    options: ListOptions,
+    selection: Selection,
+    source: Iterator[tuple[str, Entry]],
+    exact: bool,
 ) -> Iterator[tuple[str, Entry]]:
     """The part of the source that can match at all, by key or by label index."""
     if exact:
-        return source
+        return ((suffix, entry) for suffix, entry in source if selection.names(suffix))
     entries = target.resource.objects.entries
-    name = options.fields.exact("metadata.name") if options.fields is not None else None
+    name = selection.name
     if name is not None and (target.namespace or not target.serving.namespaced):
         suffix = target.named(name).suffix
         return iter(((suffix, entries[suffix]),)) if suffix in entries else iter(())
-    if options.labels is None or options.token:
-        return source
+    if options.labels is None or options.token or target.serving.converts_remotely:
+        return ((suffix, entry) for suffix, entry in source if selection.names(suffix))
     candidates = target.resource.labels.matching(options.labels)
     if candidates is None:
         return source
@@ -244,44 +206,30 @@ def _narrowed(
 
 async def _list_converted(
     target: Target,
-    options: ListOptions,
-    source: Iterator[tuple[str, Entry]],
+    selection: Selection,
+    found: Sequence[tuple[str, Entry]],
     limit: int,
     revision: int,
     below: str,
 ) -> Listing:
-    """Selectors see what the webhook made of an object, so everything is converted first."""
-    found = list(source)
-    views = await target.codec.views([entry for _, entry in found], target.version)
+    """Selectors see what a conversion made of an object, so candidates are converted first."""
     kept: list[bytes] = []
     last, more = "", False
-    for (suffix, _), view in zip(found, views, strict=True):
-        if not object_matches(target, options, suffix, orjson.loads(view)):
-            continue
-        if limit and len(kept) == limit:
-            more = True
+    step = max(limit, _CONVERTED_AT_ONCE) if limit else len(found)
+    for start in range(0, len(found), step):
+        part = found[start : start + step]
+        views = await target.codec.views([entry for _, entry in part], target.version)
+        for (suffix, _), view in zip(part, views, strict=True):
+            if not selection.matches(view):
+                continue
+            if limit and len(kept) == limit:
+                more = True
+                break
+            kept.append(view)
+            last = suffix
+        if more:
             break
-        kept.append(view)
-        last = suffix
     return _listing(kept, revision, last[len(below) :] if more else "", None)
-
-
-def object_matches(target: Target, options: ListOptions, suffix: str, obj: dict[str, Any]) -> bool:
-    """Selectors against an object already at the target's version."""
-    metadata = obj.get("metadata", {})
-    if options.labels is not None and not options.labels.matches(metadata.get("labels") or {}):
-        return False
-    if options.fields is None:
-        return True
-
-    def value(field: str) -> str:
-        if field == "metadata.name":
-            return str(metadata.get("name", ""))
-        if field == "metadata.namespace":
-            return str(metadata.get("namespace", ""))
-        return field_value(obj, target.version.selectable[field])
-
-    return options.fields.matches(value)
 
 
 def _listing(views: list[bytes], revision: int, last: str, remaining: int | None) -> Listing:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Awaitable, Callable, Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -13,9 +14,10 @@ from instar.errors import ApiError, Expired, Internal, invalid_options
 from instar.fields import FieldError, forbidden, not_supported
 from instar.registry.backend import Backend, too_new
 from instar.registry.entry import Entry
-from instar.registry.read import ListOptions, entry_filter, object_matches
+from instar.registry.read import ListOptions
 from instar.registry.resource import Target
-from instar.registry.watchers import Watcher
+from instar.registry.selecting import Selection
+from instar.registry.watchers import Watcher, is_error
 from instar.storage.cache import Change
 from instar.storage.store import Compacted
 
@@ -104,7 +106,7 @@ async def open_watch(
         else:
             await _open_after(backend, target, select, stream, frames)
     except ApiError as error:
-        stream.opening.append(error_event(error))
+        stream.opening.append(error_event(as_internal(error)))
         stream.finished = True
     except BaseException:
         close()
@@ -131,12 +133,11 @@ async def _open_with_state(
         await backend.at_least(asked)
         raise too_new(asked, backend.revision)
     revision = stream.watcher.last_revision
+    selection = frames.selection
     entries = frames.current()
     views = await target.codec.views(entries, target.version)
     for entry, view in zip(entries, views, strict=True):
-        if not frames.remote or object_matches(
-            target, options.select, entry.suffix, orjson.loads(view)
-        ):
+        if selection.by_entry(entry) or selection.matches(view):
             stream.opening.append(render("ADDED", view))
     if options.bookmarks:
         stream.opening.append(
@@ -157,10 +158,16 @@ async def _open_after(
     except Compacted as error:
         raise Expired(f"too old resource version: {asked} ({error.oldest})") from error
     known = stream.watcher.last_revision
-    for change in changes:
-        if change.revision <= known:
-            frame = frames(change)
-            stream.opening.append(frame if isinstance(frame, bytes) else await frame)
+    missed = [change for change in changes if change.revision <= known]
+    if len(missed) > 1:
+        await frames.prefetch(missed)
+    for change in missed:
+        made = frames(change)
+        frame = made if isinstance(made, bytes) else await made
+        stream.opening.append(frame)
+        if is_error(frame):
+            stream.finished = True
+            return
 
 
 def _bookmark(target: Target, revision: int, annotations: dict[str, str] | None = None) -> bytes:
@@ -181,47 +188,66 @@ class _Frames:
 
     def __init__(self, target: Target, select: ListOptions, below: str, render: Render) -> None:
         self._target = target
-        self._select = select
         self._below = below
         self._name = target.name
         self._render = render
-        self._keep = entry_filter(target, select)
-        self.remote = target.serving.converts_remotely and self._keep is not None
+        self.selection = Selection(target, select.labels, select.fields)
 
     def current(self) -> list[Entry]:
-        objects = self._target.resource.objects
+        """What may belong into the opening; entries the selection can judge do."""
+        objects, selection = self._target.resource.objects, self.selection
         if self._name:
             entry = self._target.entry()
-            return [entry] if entry is not None else []
-        entries = [objects.entries[suffix] for suffix in objects.suffixes(self._below)]
-        keep = self._keep
-        return entries if keep is None or self.remote else [e for e in entries if keep(e)]
+            found = [entry] if entry is not None else []
+        else:
+            found = [objects.entries[suffix] for suffix in objects.suffixes(self._below)]
+        if selection.everything:
+            return found
+        return [
+            entry
+            for entry in found
+            if selection.names(entry.suffix)
+            and (not selection.by_entry(entry) or selection.keeps(entry))
+        ]
 
     def __call__(self, change: Change[Entry]) -> bytes | Awaitable[bytes]:
-        if not change.suffix.startswith(self._below):
+        if not self._concerns(change):
             return b""
+        try:
+            if all(self.selection.by_entry(entry) for entry in _entries(change)):
+                return self._framed(change)
+        except ApiError as error:
+            return error_event(as_internal(error))
+        return self._converted(change)
+
+    async def prefetch(self, changes: Sequence[Change[Entry]]) -> None:
+        """Convert what these changes need in one go; what fails, fails again on its own."""
+        codec, version = self._target.codec, self._target.version
+        concerned = [change for change in changes if self._concerns(change)]
+        entries = [entry for change in concerned for entry in _entries(change)]
+        if codec.remembers:
+            with contextlib.suppress(ApiError):
+                await codec.views(entries, version)
+
+    def _concerns(self, change: Change[Entry]) -> bool:
         if self._name and change.suffix != self._target.suffix:
-            return b""
-        if self.remote:
-            return self._converted(change)
-        return self._framed(change)
+            return False
+        return change.suffix.startswith(self._below) and self.selection.names(change.suffix)
 
     def _framed(self, change: Change[Entry]) -> bytes | Awaitable[bytes]:
         type_, entry = self._seen(change)
         if entry is None:
             return b""
-        try:
-            view = self._target.codec.view_now(entry, self._target.version)
-        except ApiError as error:
-            return error_event(_as_internal(error))
+        view = self._target.codec.view_now(entry, self._target.version)
         if view is None:
             return self._later(type_, entry, change.revision)
         return self._line(type_, entry, view, change.revision)
 
     def _seen(self, change: Change[Entry]) -> tuple[str, Entry | None]:
-        keep = self._keep
-        new = change.new if change.new is None or keep is None or keep(change.new) else None
-        old = change.old if change.old is None or keep is None or keep(change.old) else None
+        new, old = change.new, change.old
+        if not self.selection.everything:
+            new = new if new is not None and self.selection.keeps(new) else None
+            old = old if old is not None and self.selection.keeps(old) else None
         if new is None:
             return "DELETED", old
         return ("ADDED" if old is None else "MODIFIED"), new
@@ -230,21 +256,15 @@ class _Frames:
         try:
             views = await self._target.codec.views([entry], self._target.version)
         except ApiError as error:
-            return error_event(_as_internal(error))
+            return error_event(as_internal(error))
         return self._line(type_, entry, views[0], revision)
 
     async def _converted(self, change: Change[Entry]) -> bytes:
-        present: Sequence[Entry] = [e for e in (change.new, change.old) if e is not None]
         try:
-            views = await self._target.codec.views(present, self._target.version)
+            views = await self._target.codec.views(_entries(change), self._target.version)
         except ApiError as error:
-            return error_event(_as_internal(error))
-        matched = [
-            view
-            if object_matches(self._target, self._select, change.suffix, orjson.loads(view))
-            else None
-            for view in views
-        ]
+            return error_event(as_internal(error))
+        matched = [view if self.selection.matches(view) else None for view in views]
         new = matched[0] if change.new is not None else None
         old = matched[-1] if change.old is not None else None
         if new is not None:
@@ -269,5 +289,15 @@ def _at_revision(view: bytes, old: int, new: int) -> bytes:
     return encode(obj)
 
 
-def _as_internal(error: ApiError) -> ApiError:
-    return error if error.reason else Internal(error.message)
+def _entries(change: Change[Entry]) -> list[Entry]:
+    return [entry for entry in (change.new, change.old) if entry is not None]
+
+
+def as_internal(error: ApiError) -> ApiError:
+    """A stream's last word: upstream wraps a bare error; what ours tells beside it is kept."""
+    if error.reason:
+        return error
+    wrapped, told = Internal(error.message), error.details or {}
+    causes = [{"message": error.message}, *told.get("causes", ())]
+    wrapped.details = {**told, "causes": causes}
+    return wrapped

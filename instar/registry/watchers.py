@@ -8,18 +8,39 @@ member is cut off, never waited for. What a change looks like the channel is tol
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections import deque
-from collections.abc import Awaitable, Callable, Hashable
+from collections.abc import Awaitable, Hashable, Sequence
+from typing import Protocol
 
 from instar.registry.backend import Objects
 from instar.registry.entry import Entry
 from instar.storage.cache import Change
 
+log = logging.getLogger(__name__)
 MAX_PENDING = 16 << 20
 """Bytes a watcher may lag behind before it is cut off."""
 
-Frames = Callable[[Change[Entry]], bytes | Awaitable[bytes]]
-"""The event's line, empty when this kind of watch does not see it; awaitable when it needs work."""
+MAX_BEHIND = 10_000
+"""Changes that may wait for a conversion before all watchers who want it are cut off."""
+_ERROR = b'{"type":"ERROR"'
+
+
+class Frames(Protocol):
+    """What a change looks like to one kind of watch."""
+
+    def __call__(self, change: Change[Entry]) -> bytes | Awaitable[bytes]:
+        """The event's line, empty when it is not seen; awaitable when it needs work."""
+        ...
+
+    async def prefetch(self, changes: Sequence[Change[Entry]]) -> None:
+        """Do together whatever work these changes are going to need. Never fails."""
+        ...
+
+
+def is_error(frame: bytes) -> bool:
+    """Whether this line is the last of its stream."""
+    return frame.startswith(_ERROR)
 
 
 class Watcher:
@@ -77,6 +98,7 @@ class Channel:
 
     def __init__(self, frames: Frames) -> None:
         self.watchers: set[Watcher] = set()
+        self.ended = False
         self._frames = frames
         self._queue: deque[Change[Entry]] = deque()
         self._busy: asyncio.Task[None] | None = None
@@ -84,6 +106,8 @@ class Channel:
     def feed(self, change: Change[Entry]) -> None:
         if self._busy is not None:
             self._queue.append(change)
+            if len(self._queue) > MAX_BEHIND:
+                self.end()
             return
         frame = self._frames(change)
         if isinstance(frame, bytes):
@@ -92,30 +116,41 @@ class Channel:
             self._busy = asyncio.get_running_loop().create_task(self._drain(change, frame))
 
     def end(self) -> None:
+        self.ended = True
         for watcher in self.watchers:
             watcher.end()
         self.watchers = set()
-        if self._busy is not None:
+        self._queue.clear()
+        if self._busy is not None and self._busy is not asyncio.current_task():
             self._busy.cancel()
 
     async def _drain(self, change: Change[Entry], frame: Awaitable[bytes]) -> None:
         try:
             self._deliver(await frame, change.revision)
             while self._queue:
-                change = self._queue.popleft()
-                made = self._frames(change)
-                self._deliver(made if isinstance(made, bytes) else await made, change.revision)
+                waiting = list(self._queue)
+                self._queue.clear()
+                await self._deliver_all(waiting)
+        except Exception:
+            log.exception("a watch had to be ended")
+            self.end()
         finally:
             self._busy = None
 
+    async def _deliver_all(self, changes: Sequence[Change[Entry]]) -> None:
+        if len(changes) > 1:
+            await self._frames.prefetch(changes)
+        for change in changes:
+            if self.ended:
+                return
+            made = self._frames(change)
+            self._deliver(made if isinstance(made, bytes) else await made, change.revision)
+
     def _deliver(self, frame: bytes, revision: int) -> None:
-        if frame.startswith(b'{"type":"ERROR"'):
-            for watcher in self.watchers:
-                watcher.push(frame, revision)
-            self.end()
-            return
         for watcher in self.watchers:
             watcher.push(frame, revision)
+        if is_error(frame):
+            self.end()
 
 
 class WatchHub:
@@ -128,7 +163,7 @@ class WatchHub:
 
     def join(self, kind: Hashable, frames: Frames, revision: int) -> Watcher:
         channel = self._channels.get(kind)
-        if channel is None:
+        if channel is None or channel.ended:
             channel = Channel(frames)
             self._channels[kind] = channel
         watcher = Watcher(revision)
@@ -140,6 +175,7 @@ class WatchHub:
         if channel is not None:
             channel.watchers.discard(watcher)
             if not channel.watchers:
+                channel.end()
                 del self._channels[kind]
 
     def end_all(self) -> None:
@@ -158,4 +194,5 @@ class WatchHub:
 
     def _changed(self, change: Change[Entry]) -> None:
         for channel in tuple(self._channels.values()):
-            channel.feed(change)
+            if not channel.ended:
+                channel.feed(change)
