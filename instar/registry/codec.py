@@ -16,7 +16,6 @@ from typing import Any, NamedTuple
 import orjson
 
 from instar.api.jsontext import encode_sorted
-from instar.api.names import parse_group_version
 from instar.conversion.failure import Attempt, ConversionFailed, FailureType
 from instar.conversion.shared import SharedConverter
 from instar.registry.entry import Entry
@@ -50,6 +49,9 @@ class Codec:
         self.serving = serving
         self._shared = shared
         self._cached = cached
+        self._by_api_version = {
+            version.api_version: version for version in serving.versions.values()
+        }
 
     def uncached(self) -> Codec:
         """The same, but every conversion is made afresh and none is remembered."""
@@ -91,8 +93,13 @@ class Codec:
         for start in range(0, len(entries), _CHUNK):
             if start:
                 await asyncio.sleep(0)
-            chunk = entries[start : start + _CHUNK]
-            found.extend(self.view_now(entry, wanted) for entry in chunk)
+            # A token that is the wanted version says: these bytes, as they are.
+            found += [
+                entry.normal or entry.view
+                if entry.token is wanted
+                else self.view_now(entry, wanted)
+                for entry in entries[start : start + _CHUNK]
+            ]
         missing = [position for position, view in enumerate(found) if view is None]
         if missing:
             converted = await self._converted([entries[index] for index in missing], wanted)
@@ -163,9 +170,8 @@ class Codec:
         return await self._to_version(objects, source, target)
 
     def _stored_version(self, entry: Entry, wanted: VersionServing) -> VersionServing:
-        group_version = parse_group_version(entry.api_version)
-        found = self.serving.versions.get(group_version.version)
-        if found is None or group_version.group != self.serving.group:
+        found = self._by_api_version.get(entry.api_version)
+        if found is None:
             raise self._vanished(entry.decode(), wanted)
         return found
 

@@ -85,18 +85,15 @@ def list_response(
 
 def list_chunks(listing: Listing, version: VersionServing) -> Iterator[bytes]:
     """The list's JSON, spliced from ready objects, in pieces of about a megabyte."""
-    pending: list[bytes] = []
-    size = 0
+    views = listing.views
+    size = sum(map(len, views))
+    per_chunk = max(1, len(views) * _CHUNK // size) if size else 1
     opening = version.list_opening
-    for view in listing.views:
-        pending.append(view)
-        size += len(view)
-        if size >= _CHUNK:
-            yield opening + b",".join(pending)
-            pending, size, opening = [], 0, b","
-    body = b",".join(pending)
-    head = opening if pending or opening != b"," else b""
-    yield head + body + version.list_closing + _closing(listing)
+    for start in range(0, len(views) - per_chunk, per_chunk):
+        yield opening + b",".join(views[start : start + per_chunk])
+        opening = b","
+    rest = b",".join(views[(len(views) - 1) // per_chunk * per_chunk :] if views else ())
+    yield opening + rest + version.list_closing + _closing(listing)
 
 
 def _closing(listing: Listing) -> bytes:

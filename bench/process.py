@@ -1,0 +1,86 @@
+"""Starts what is measured as a process of its own, and reads its memory and CPU time."""
+
+from __future__ import annotations
+
+import json
+import os
+import ssl
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+INSTAR = Path(sys.executable).with_name("instar")
+
+
+@dataclass
+class Measured:
+    """A running server under measurement."""
+
+    pid: int
+    url: str
+    token: str
+    started_in: float
+
+    def call(self, method: str, path: str, body: Any = None) -> bytes:
+        request = urllib.request.Request(
+            self.url + path,
+            method=method,
+            data=None if body is None else json.dumps(body).encode(),
+            headers={
+                "Authorization": f"Bearer {self.token}",
+                "Content-Type": "application/json",
+            },
+        )
+        context = ssl.create_default_context()
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
+        with urllib.request.urlopen(request, context=context, timeout=120) as answer:
+            data: bytes = answer.read()
+        return data
+
+    def resident_mb(self) -> float:
+        for line in Path(f"/proc/{self.pid}/status").read_text().splitlines():
+            if line.startswith("VmRSS"):
+                return int(line.split()[1]) / 1024
+        return 0.0
+
+    def cpu_seconds(self) -> float:
+        fields = Path(f"/proc/{self.pid}/stat").read_text().rsplit(")", 1)[1].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+@contextmanager
+def serving(storage: str, folder: Path, *flags: str) -> Iterator[Measured]:
+    """``instar serve`` as shipped: TLS, token, durable writes."""
+    config = folder / "kubeconfig"
+    began = time.perf_counter()
+    process = subprocess.Popen(
+        [INSTAR, "serve", "--storage", storage, "--listen", "127.0.0.1:0"]
+        + ["--kubeconfig", str(config), *flags],
+        stdout=subprocess.PIPE,
+        cwd=folder,
+    )
+    try:
+        assert process.stdout is not None
+        process.stdout.readline()
+        started = time.perf_counter() - began
+        document = json.loads(config.read_text())
+        url = document["clusters"][0]["cluster"]["server"]
+        token = document["users"][0]["user"]["token"]
+        yield Measured(process.pid, url, token, started)
+    finally:
+        process.terminate()
+        process.wait()
+
+
+@contextmanager
+def scratch() -> Iterator[Path]:
+    with tempfile.TemporaryDirectory(prefix="instar-bench-") as folder:
+        yield Path(folder)
