@@ -41,6 +41,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--webhook-client-cert", metavar="PEM", type=Path)
     add("--webhook-client-key", metavar="PEM", type=Path)
     add("--webhook-timeout", metavar="SECONDS", type=float, default=30.0)
+    add("--webhook-timeout-for", metavar="CRD=SECONDS", action="append", default=[])
     add("--no-conversion-cache", action="store_true")
     add("--etcd-cafile", metavar="PEM", default="", help="CA of the etcd cluster")
     add("--etcd-certfile", metavar="PEM", default="", help="our certificate for etcd")
@@ -86,6 +87,7 @@ def _settings(args: argparse.Namespace) -> Settings:
         webhook_client_cert=args.webhook_client_cert,
         webhook_client_key=args.webhook_client_key,
         webhook_timeout=args.webhook_timeout,
+        webhook_timeouts=tuple(args.webhook_timeout_for),
         conversion_cache=not args.no_conversion_cache,
         extra_names=tuple(args.tls_name),
     )

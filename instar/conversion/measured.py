@@ -132,12 +132,13 @@ _clock: ContextVar[RequestClock | None] = ContextVar("conversion_clock", default
 @contextmanager
 def request_clock() -> Iterator[RequestClock]:
     """Collects, while the block runs, what its conversions take."""
-    clock = RequestClock()
-    token = _clock.set(clock)
+    clock, outer = RequestClock(), _clock.get()
+    _clock.set(clock)
     try:
         yield clock
     finally:
-        _clock.reset(token)
+        # Not by token: a request may begin outside a task and end within one.
+        _clock.set(outer)
 
 
 @contextmanager

@@ -7,6 +7,7 @@ import os
 from time import perf_counter
 
 from instar import errors
+from instar.conversion.measured import ConversionMetrics
 from instar.errors import ApiError
 from instar.registry.catalog import Catalog
 from instar.registry.context import Context
@@ -14,10 +15,12 @@ from instar.registry.resource import Resource, Target
 from instar.server import verbs
 from instar.server.auth import Authenticator, Authorizer, User
 from instar.server.bodies import too_large
+from instar.server.converting import as_asked, clocked
 from instar.server.documents import Documents
 from instar.server.health import Health
 from instar.server.insight import Insight
 from instar.server.metrics import Metrics
+from instar.server.options import asks_unsafe_delete
 from instar.server.problems import page_not_found, problem, unexpected
 from instar.server.request import Request, ResourcePath, parse_resource_path, verb_of
 from instar.server.responses import Response, typed_response
@@ -28,6 +31,8 @@ from instar.server.warnings import warning_headers
 log = logging.getLogger("instar.access")
 _PATH_CACHE = 4096
 _BODILESS = ("GET", "HEAD")
+UNSAFE_DELETE = "unsafe-delete-ignore-read-errors"
+"""Upstream's verb for deleting what cannot be read, asked for besides ``delete``."""
 
 
 class App:
@@ -42,6 +47,7 @@ class App:
         authorizer: Authorizer,
         health: Health,
         metrics: Metrics,
+        conversion_metrics: ConversionMetrics,
         insight: Insight,
     ) -> None:
         self._context = context
@@ -50,6 +56,7 @@ class App:
         self._authorizer = authorizer
         self._health = health
         self._metrics = metrics
+        self._conversion_metrics = conversion_metrics
         self._insight = insight
         self._documents = Documents(catalog)
         self._reviews = Reviews(authenticator, authorizer)
@@ -130,9 +137,25 @@ class App:
         )
         if refusal is not None:
             raise errors.forbidden(path.group, path.plural, path.name, refusal)
+        if verb == "delete" and asks_unsafe_delete(request):
+            self._check_unsafe_delete(path, user)
         if target.version.deprecation is not None:
             request.warn(target.version.deprecation)
-        return await self._verb(request, path, verb, target, user)
+        target = as_asked(request, target)
+        if not target.serving.converts_remotely:
+            return await self._verb(request, path, verb, target, user)
+        return await clocked(
+            self._conversion_metrics,
+            target,
+            lambda target: self._verb(request, path, verb, target, user),
+        )
+
+    def _check_unsafe_delete(self, path: ResourcePath, user: User) -> None:
+        refusal = self._authorizer.refusal(
+            user, UNSAFE_DELETE, path.group, path.plural, path.namespace, path.name
+        )
+        if refusal is not None:
+            raise errors.forbidden(path.group, path.plural, path.name, refusal)
 
     async def _verb(
         self, request: Request, path: ResourcePath, verb: str, target: Target, user: User

@@ -114,6 +114,7 @@ def build(
         authorizer=authorizer,
         health=Health({"storage": lambda: _trouble(backend)}),
         metrics=metrics,
+        conversion_metrics=conversion_metrics,
         insight=Insight(census, usage),
     )
     return Machinery(

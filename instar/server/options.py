@@ -25,7 +25,7 @@ _DELETE_VERSIONS = ("", "v1", "meta.k8s.io/v1")
 def write_options(request: Request, kind: str, *, apply: bool = False) -> WriteOptions:
     """``kind`` is the options object upstream names in refusals: CreateOptions and so on."""
     manager = request.one("fieldManager")
-    if not request.query:
+    if not request.query and not apply:
         return WriteOptions(manager=_default_manager(request), warn=request.warn)
     found = _manager_errors(manager)
     if kind == "PatchOptions":
@@ -99,6 +99,11 @@ def _revision(request: Request, refuse: Callable[[str], Exception]) -> int | Non
         )
         raise refuse(str(error))
     return int(text)
+
+
+def asks_unsafe_delete(request: Request) -> bool:
+    """Whether the option may be set, in query or body; who asks for it needs a right more."""
+    return UNREADABLE in request.query or UNREADABLE.encode() in request.body
 
 
 def delete_options(request: Request, serving: Serving) -> DeleteOptions:

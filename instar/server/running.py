@@ -148,13 +148,17 @@ def _conversion(
             str(settings.webhook_client_cert), str(settings.webhook_client_key)
         )
     transport = TransportSettings(
-        resolver=ServiceResolver(mappings, lookup), client_certificate=certificate
+        resolver=ServiceResolver(mappings, lookup),
+        client_certificate=certificate,
+        calls_at_once=settings.webhook_calls,
+        calls_waiting=settings.webhook_queue,
     )
     return ConversionServices(
         transports=TransportPool(transport),
         metrics=metrics,
         memo=Memo() if settings.conversion_cache else None,
         timeout=settings.webhook_timeout,
+        timeouts=dict(_timeout(text) for text in settings.webhook_timeouts),
         in_process=_in_process(settings.converters),
     )
 
@@ -162,13 +166,31 @@ def _conversion(
 def _in_process(specs: tuple[str, ...]) -> dict[str, ConvertFunction]:
     if not specs:
         return {}
-    from instar.sdk import load
+    from instar.sdk import ConverterDefinitionError, load
 
     found: dict[str, ConvertFunction] = {}
     for spec in specs:
         crd, _, where = spec.partition("=")
-        found[crd] = load(where).convert_owned
+        if not crd or not where:
+            raise ValueError(
+                f'"{spec}" is no converter; expected CRD_NAME=package.module:converter'
+            )
+        try:
+            found[crd] = load(where).convert_owned
+        except ConverterDefinitionError as error:
+            raise ValueError(f"the converter for {crd}: {error}") from error
     return found
+
+
+def _timeout(text: str) -> tuple[str, float]:
+    crd, _, seconds = text.partition("=")
+    try:
+        value = float(seconds)
+    except ValueError:
+        value = 0.0
+    if not crd or not 0 < value < float("inf"):
+        raise ValueError(f'"{text}" is no webhook timeout; expected CRD_NAME=SECONDS')
+    return crd, value
 
 
 def _names(settings: Settings) -> list[str]:

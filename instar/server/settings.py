@@ -36,6 +36,11 @@ class Settings:
     webhook_client_cert: Path | None = None
     webhook_client_key: Path | None = None
     webhook_timeout: float = 30.0
+    webhook_timeouts: tuple[str, ...] = ()
+    """``CRD_NAME=SECONDS``, before ``webhook_timeout``."""
+    webhook_calls: int = 32
+    """Calls of one webhook at once; as many as ``webhook_queue`` more may wait, others get 429."""
+    webhook_queue: int = 512
     conversion_cache: bool = True
     log_format: str = "text"
     extra_names: tuple[str, ...] = field(default=())
