@@ -12,6 +12,7 @@ import contextlib
 import logging
 from collections import deque
 from collections.abc import Callable, Coroutine
+from functools import partial
 from time import monotonic
 from typing import Any, cast
 
@@ -28,6 +29,9 @@ Handler = Callable[[Request, User | None], Coroutine[Any, Any, Response]]
 MAX_BODY = 3_145_728
 _MAX_HEADERS = 64 << 10
 _MAX_PIPELINED = 16
+_SMALL = 64 << 10
+"""Bytes written at once; more is written in pieces, at the client's pace."""
+_WRITE_BUFFER = 256 << 10
 _IDLE_SECONDS = 180.0
 _HEADER_SECONDS = 30.0
 _REASONS = {
@@ -106,7 +110,7 @@ class Connection(asyncio.Protocol):
         self._transport: asyncio.Transport | None = None
         self._peer: User | None = None
         self._queue: deque[tuple[Request, bool]] = deque()
-        self._task: asyncio.Task[None] | None = None
+        self._task: asyncio.Task[Any] | None = None
         self._busy = False
         self._writable: asyncio.Future[None] | None = None
         self._paused = False
@@ -124,6 +128,7 @@ class Connection(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         # uvloop's transports have the methods but not the base class.
         self._transport = cast(asyncio.Transport, transport)
+        self._transport.set_write_buffer_limits(high=_WRITE_BUFFER)
         tls = transport.get_extra_info("ssl_object")
         if tls is not None:
             self._peer = user_of_certificate(tls.getpeercert())
@@ -207,25 +212,24 @@ class Connection(asyncio.Protocol):
         self._busy = True
         started = start(self._connections.handler(request, self._peer))
         if isinstance(started, Finished):
-            response = started.value
-            if response.stream is None and len(response.chunks) <= 2:
-                self._write_small(request, response, keep_alive)
-                self._next()
-                return
-            coroutine = self._write_large(request, response, keep_alive)
-        else:
-            coroutine = self._wait_and_write(started, request, keep_alive)
-        self._task = asyncio.get_running_loop().create_task(coroutine)
+            self._respond(request, started.value, keep_alive)
+            return
+        self._task = started
+        started.add_done_callback(partial(self._handled, request, keep_alive))
 
-    async def _wait_and_write(
-        self, handling: asyncio.Task[Response], request: Request, keep_alive: bool
-    ) -> None:
-        try:
-            response = await handling
-        except asyncio.CancelledError:
-            handling.cancel()
-            raise
-        await self._write_large(request, response, keep_alive)
+    def _handled(self, request: Request, keep_alive: bool, task: asyncio.Task[Response]) -> None:
+        self._task = None
+        if not task.cancelled():
+            self._respond(request, task.result(), keep_alive)
+
+    def _respond(self, request: Request, response: Response, keep_alive: bool) -> None:
+        if response.stream is None and response.length <= _SMALL:
+            if self._transport is not None:
+                self._write_small(request, response, keep_alive)
+            self._next()
+            return
+        writing = self._write_large(request, response, keep_alive)
+        self._task = asyncio.get_running_loop().create_task(writing)
 
     async def _write_large(self, request: Request, response: Response, keep_alive: bool) -> None:
         try:
