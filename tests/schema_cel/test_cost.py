@@ -47,6 +47,7 @@ def items(most: int, element: dict[str, Any] | None = None) -> dict[str, Any]:
         (TEXT, "self.startsWith(self)", 2 + 50),
         (TEXT, "self.contains(self)", 2 + 50 * 50),
         (TEXT, r"self.matches(r'\d+a\d+b')", 1 + 51 * 2),
+        (TEXT, "isIP(self)", 1 + 1),
         (TEXT, "bytes(self) == b'a'", 1 + 50 + 1),
         (TEXT, "(self + self).size() == 2", 2 + 100 + 1 + 1),
         (items(100), "self.all(x, true)", 2 + 100 * 3),
@@ -64,6 +65,59 @@ def items(most: int, element: dict[str, Any] | None = None) -> dict[str, Any]:
 )  # fmt: skip
 def test_estimates(schema: dict[str, Any], source: str, expected: float) -> None:
     assert estimated(schema, source) == expected
+
+
+WIDGET = {
+    "type": "object",
+    "properties": {
+        "n": items(20),
+        "s": {"type": "string"},
+        "m": {"type": "object", "additionalProperties": {"type": "integer"}},
+        "o": items(9, {"type": "object", "properties": {"k": {"type": "string"}}}),
+    },
+}
+HELD = {
+    "n": [1, 1, 2, 2, 3, 3, 4, 5],
+    "s": "twelve chars",
+    "m": {"a": 1, "b": 2},
+    "o": [{"k": "a1"}, {"k": "a2"}, {"k": "a3"}],
+}
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        # What kube-apiserver charges for the same work (its cost stability tests).
+        ("has(self.s)", 1),
+        ("self.s == 'twelve chars'", 2 + 2),
+        ("self.s in ['a', 'b']", 2),
+        ("type(self.s) == string", 2 + 1 + 1),
+        ("self.s.split(' ') == ['twelve', 'chars']", 2 + 3 + 1),
+        ("self.s.upperAscii() == 'TWELVE CHARS'", 2 + 2 + 2),
+        ("duration('1h') + duration('1m') > duration('1s')", 2),
+        ("2 in self.n", 2 + 8),
+        ("self.n[0] in self.n", 3 + 2 + 8),
+        ("self.n.all(x, x > 0)", 43),
+        ("self.n.exists(x, x > 2)", 36),
+        ("self.n.exists_one(x, x > 4)", 22),
+        ("!self.n.all(x, x < 2)", 21),
+        ("size(self.n.filter(x, x % 2 == 0)) == 3", 68),
+        ("self.n.map(x, x * 20).filter(x, x > 50).exists(x, x == 60)", 194),
+        ("self.m.all(k, self.m[k] > 0)", 17),
+        ("self.m.exists_one(k, self.m[k] == 2)", 14),
+        ("self.o.exists(x, x.k.endsWith('1'))", 13),
+        ("!self.o.all(x, x.k.endsWith('1'))", 18),
+        ("self.o.map(x, x.k).exists(v, v == 'a1')", 55),
+        ("self.o[0] == self.o[1]", 7),
+    ],
+)
+def test_a_run_is_charged_like_upstream(source: str, expected: float) -> None:
+    found = declared(WIDGET)
+    checked = analyse(source, {"self": found.type})
+
+    _, spent = prepare(checked, ("self",)).run((found.convert(HELD),), 1e9, thread_time() + 9)
+
+    assert spent == expected
 
 
 SOURCES = [
@@ -115,6 +169,8 @@ HOSTILE = [
     "self.l.all(a, self.l == self.l.map(x, x))",
     "self.l.all(a, self.s.matches('(a|aa)+$'))",
     "self.l.all(a, self.s.replace('a', self.s).size() > 0)",
+    "self.l.map(x, string(x)).join(self.s).size() > 0",
+    "self.l.map(x, self.s).join().size() > 0",
     "self.l.all(a, lists.range(1000000).size() > 0)",
     "self.l.all(a, self.l.sort().distinct().size() > 0)",
     "self.l.all(a, self.l.first().value() == 0 || self.l.last().value() == 5)",

@@ -18,7 +18,7 @@ from instar.schema.cel.lang.ast import (
     StructLiteral,
 )
 from instar.schema.cel.lang.checker import Checked
-from instar.schema.cel.lang.comprehensions import ENTRY_COST, TURN_COST
+from instar.schema.cel.lang.comprehensions import ESTIMATED_ENTRY, ESTIMATED_TURN
 from instar.schema.cel.lang.declared import Declared
 from instar.schema.cel.lang.functions import UNBOUNDED, Overload, Shape
 from instar.schema.cel.lang.interpreter import LIST_COST, MAP_COST
@@ -156,7 +156,7 @@ class _Estimator:
         pair = (first, second) if len(names) == 2 else (source.key or second,)
         outer = self._shapes
         self._shapes = {**outer, **dict(zip(names, pair, strict=True))}
-        turn: float = TURN_COST[node.macro]
+        turn: float = ESTIMATED_TURN[node.macro]
         if node.filter is not None:
             turn += self.visit(node.filter)[0]
         built = _SCALAR
@@ -164,7 +164,7 @@ class _Estimator:
             body_cost, built = self.visit(node.body)
             turn += body_cost
         self._shapes = outer
-        total = cost + ENTRY_COST[node.macro] + source.size * turn
+        total = cost + ESTIMATED_ENTRY[node.macro] + source.size * turn
         return total, _built(node.macro, source, pair[0], built)
 
     def _bind(self, node: Bind) -> Estimate:
@@ -198,10 +198,11 @@ def _larger(one: Shape, other: Shape) -> Shape:
 
 
 def _work(overload: Overload, shapes: list[Shape]) -> float:
-    if overload.work is None:
+    work = overload.estimate or overload.work
+    if work is None:
         return 1
     measure = _traversal if overload.traverses else _size
-    return float(overload.work(*map(measure, shapes)))
+    return float(work(*map(measure, shapes)))
 
 
 def _size(shape: Shape) -> float:

@@ -18,8 +18,9 @@ from instar.schema.cel.lang.values import (
 Part = tuple[Step, float] | None
 Builder = Callable[[Step, tuple[int, ...], Part, Part], Step]
 
-# What the macro itself costs upstream, besides range, predicate and body: once, and per turn.
-ENTRY_COST = {
+# What a macro costs besides range, predicate and body. Estimates count the empty list or map a
+# result is built in, and assume the dearer branch; a run pays only for what it does.
+ESTIMATED_ENTRY = {
     Macro.ALL: 1,
     Macro.EXISTS: 1,
     Macro.EXISTS_ONE: 2,
@@ -28,7 +29,7 @@ ENTRY_COST = {
     Macro.TRANSFORM_MAP: 31,
     Macro.TRANSFORM_ENTRY: 31,
 }
-TURN_COST = {
+ESTIMATED_TURN = {
     Macro.ALL: 3,
     Macro.EXISTS: 4,
     Macro.EXISTS_ONE: 2,
@@ -37,6 +38,12 @@ TURN_COST = {
     Macro.TRANSFORM_MAP: 3,
     Macro.TRANSFORM_ENTRY: 3,
 }
+ENTRY_COST = {**dict.fromkeys(Macro, 1), Macro.EXISTS_ONE: 2}
+_TURN = {Macro.ALL: 3, Macro.EXISTS: 4}
+_LAST_LOOK = {Macro.ALL: 2, Macro.EXISTS: 3}
+"""A loop that ends early asks its condition once more."""
+_KEPT = ESTIMATED_TURN
+"""Paid for an element that passed the filter."""
 
 
 def _turns(value: Any, two: bool) -> Iterable[Any]:
@@ -82,13 +89,16 @@ def _quantifier(macro: Macro, decisive: bool) -> Builder:
     def build(source: Step, slots: tuple[int, ...], condition: Part, _body: Part) -> Step:
         assert condition is not None
         predicate, cost = condition
-        loop = _loop(source, slots, cost + TURN_COST[macro])
+        loop = _loop(source, slots, cost + _TURN[macro])
+
+        last_look = _LAST_LOOK[macro]
 
         def run(frame: Frame) -> bool:
             failure: CelError | None = None
             for _ in loop(frame):
                 try:
                     if _holds(predicate, frame) is decisive:
+                        frame[SPENT] += last_look
                         return decisive
                 except CelError as error:
                     failure = failure or error
@@ -101,58 +111,52 @@ def _quantifier(macro: Macro, decisive: bool) -> Builder:
     return build
 
 
-def _exists_one(source: Step, slots: tuple[int, ...], condition: Part, _body: Part) -> Step:
-    assert condition is not None
+def _kept(
+    source: Step, slots: tuple[int, ...], condition: Part, kept_cost: float
+) -> Callable[[Frame], Iterable[None]]:
+    """Yields for each element that passes the filter, and charges for keeping it."""
+    if condition is None:
+        return _loop(source, slots, kept_cost)
     predicate, cost = condition
-    loop = _loop(source, slots, cost + TURN_COST[Macro.EXISTS_ONE])
+    loop = _loop(source, slots, cost)
 
-    def run(frame: Frame) -> bool:
-        found = 0
+    def kept(frame: Frame) -> Iterable[None]:
         for _ in loop(frame):
-            found += _holds(predicate, frame)
-        return found == 1
+            if _holds(predicate, frame):
+                frame[SPENT] += kept_cost
+                yield
 
-    return run
+    return kept
+
+
+def _exists_one(source: Step, slots: tuple[int, ...], condition: Part, _body: Part) -> Step:
+    kept = _kept(source, slots, condition, _KEPT[Macro.EXISTS_ONE])
+    return lambda frame: sum(1 for _ in kept(frame)) == 1
 
 
 def _filter(source: Step, slots: tuple[int, ...], condition: Part, _body: Part) -> Step:
-    assert condition is not None
-    predicate, cost = condition
-    loop = _loop(source, slots, cost + TURN_COST[Macro.FILTER])
+    kept = _kept(source, slots, condition, _KEPT[Macro.FILTER])
     slot = slots[0]
-
-    def run(frame: Frame) -> list[Any]:
-        return [frame[slot] for _ in loop(frame) if _holds(predicate, frame)]
-
-    return run
+    return lambda frame: [frame[slot] for _ in kept(frame)]
 
 
 def _map(source: Step, slots: tuple[int, ...], condition: Part, body: Part) -> Step:
     assert body is not None
     build, cost = body
-    keep, keep_cost = condition or (None, 0)
-    loop = _loop(source, slots, cost + keep_cost + TURN_COST[Macro.MAP])
-
-    def run(frame: Frame) -> list[Any]:
-        if keep is None:
-            return [build(frame) for _ in loop(frame)]
-        return [build(frame) for _ in loop(frame) if _holds(keep, frame)]
-
-    return run
+    kept = _kept(source, slots, condition, cost + _KEPT[Macro.MAP])
+    return lambda frame: [build(frame) for _ in kept(frame)]
 
 
 def _transform_map(source: Step, slots: tuple[int, ...], condition: Part, body: Part) -> Step:
     assert body is not None
     build, cost = body
-    keep, keep_cost = condition or (None, 0)
-    loop = _loop(source, slots, cost + keep_cost + TURN_COST[Macro.TRANSFORM_MAP])
+    kept = _kept(source, slots, condition, cost + _KEPT[Macro.TRANSFORM_MAP])
     key = slots[0]
 
     def run(frame: Frame) -> dict[Any, Any]:
         out: dict[Any, Any] = {}
-        for _ in loop(frame):
-            if keep is None or _holds(keep, frame):
-                out[frame[key]] = build(frame)
+        for _ in kept(frame):
+            out[frame[key]] = build(frame)
         return out
 
     return run
@@ -161,14 +165,11 @@ def _transform_map(source: Step, slots: tuple[int, ...], condition: Part, body: 
 def _transform_entry(source: Step, slots: tuple[int, ...], condition: Part, body: Part) -> Step:
     assert body is not None
     build, cost = body
-    keep, keep_cost = condition or (None, 0)
-    loop = _loop(source, slots, cost + keep_cost + TURN_COST[Macro.TRANSFORM_ENTRY])
+    kept = _kept(source, slots, condition, cost + _KEPT[Macro.TRANSFORM_ENTRY])
 
     def run(frame: Frame) -> dict[Any, Any]:
         out: dict[Any, Any] = {}
-        for _ in loop(frame):
-            if keep is not None and not _holds(keep, frame):
-                continue
+        for _ in kept(frame):
             for name, value in build(frame).items():
                 if name in out:
                     raise CelError(f"insert failed: key {name} already exists")

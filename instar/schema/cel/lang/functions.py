@@ -39,6 +39,8 @@ class Overload:
     traverses: bool = False
     """The sizes given to ``work`` count every element and string of a list, not just its length."""
     shape: ResultShape | None = None
+    estimate: Work | None = None
+    """What estimates use instead of ``work``, where upstream prices a call differently."""
 
 
 def function(
@@ -50,8 +52,9 @@ def function(
     work: Work | None = None,
     traverses: bool = False,
     shape: ResultShape | None = None,
+    estimate: Work | None = None,
 ) -> Overload:
-    return Overload(name, tuple(params), result, impl, False, work, traverses, shape)
+    return Overload(name, tuple(params), result, impl, False, work, traverses, shape, estimate)
 
 
 def method(
@@ -87,6 +90,11 @@ class Library:
 # Cost formulas several families share; the factors are upstream's.
 
 TRAVERSAL = 0.1
+
+
+def nominal(*_sizes: float) -> float:
+    """Upstream's estimate of the global parsing functions: one unit, whatever the text."""
+    return 1
 
 
 def tenth(size: float) -> int:

@@ -39,7 +39,7 @@ from instar.schema.cel.lang.frame import (
 )
 from instar.schema.cel.lang.functions import Overload, smaller_of
 from instar.schema.cel.lang.types import BYTES, STRING, Kind, Type
-from instar.schema.cel.lang.values import CostExceeded, TypeValue
+from instar.schema.cel.lang.values import CelError, CostExceeded, TypeValue
 
 LIST_COST, MAP_COST = 10, 30
 Compiled = tuple[Step, float]
@@ -80,7 +80,7 @@ class _Builder:
     def build(self, node: Node) -> Compiled:
         named = self._checked.type_names.get(id(node))
         if named is not None:
-            return steps.constant(TypeValue(_runtime_name(named))), 1
+            return steps.constant(TypeValue(_runtime_name(named))), 0
         match node:
             case Const():
                 return steps.constant(node.value), 0
@@ -140,6 +140,9 @@ class _Builder:
         if len(candidates) == 1 and certain(
             candidates[0].params, [self._type(each) for each in operands]
         ):
+            folded = _folded(candidates[0], operands)
+            if folded is not None:
+                return folded
             texts = all(self._type(each) in (STRING, BYTES) for each in operands)
             return self._direct(candidates[0], arguments, cost, texts)
         return steps.dispatched(choose(candidates), arguments), cost
@@ -183,13 +186,14 @@ class _Builder:
         container, container_cost = self.build(node.args[1])
         literal = _literal_texts(node.args[1])
         if literal is not None:
-            charge = max(1, len(literal)) + container_cost
-            return steps.in_texts(value, literal), cost + charge
+            return steps.in_texts(value, literal), cost
         return steps.contained(value, container), cost + container_cost
 
     def _index(self, node: Call) -> Compiled:
         container, cost = self.build(node.args[0])
         key, key_cost = self.build(node.args[1])
+        if isinstance(node.args[1], Ident):
+            key_cost = 0
         return steps.indexed(container, key), cost + key_cost + 1
 
     def _optional_select(self, node: Call) -> Compiled:
@@ -208,7 +212,7 @@ class _Builder:
         cost = sum(each[1] for each in items) + LIST_COST
         if not node.optional and all(isinstance(item, Const) for item in node.items):
             values = [item.value for item in node.items if isinstance(item, Const)]
-            return steps.constant(values), cost
+            return steps.constant(values), 0
         return steps.make_list([each[0] for each in items], node.optional), cost
 
     def _map(self, node: MapLiteral) -> Compiled:
@@ -271,3 +275,21 @@ def _literal_texts(node: Node) -> frozenset[str] | None:
     if len(texts) != len(node.items) or any(type(text) is not str for text in texts):
         return None
     return frozenset(texts)
+
+
+_CONVERSIONS = frozenset(
+    {"int", "uint", "double", "bool", "string", "bytes", "duration", "timestamp", "dyn"}
+)
+
+
+def _folded(overload: Overload, operands: list[Node]) -> Compiled | None:
+    """``duration('1s')`` is computed once, while compiling, and is free from then on."""
+    if overload.function not in _CONVERSIONS or len(operands) != 1:
+        return None
+    operand = operands[0]
+    if not isinstance(operand, Const):
+        return None
+    try:
+        return steps.constant(overload.impl(operand.value)), 0
+    except CelError:
+        return None

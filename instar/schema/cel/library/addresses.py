@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from instar.fields import go_quote
-from instar.schema.cel.lang.functions import Overload, Shape, function, method, per_byte
+from instar.schema.cel.lang.functions import Overload, Shape, function, method, nominal, per_byte
 from instar.schema.cel.lang.types import BOOL, INT, STRING, Type, opaque
 from instar.schema.cel.lang.values import CelError, Opaque
 
@@ -124,9 +124,9 @@ def _text_shape(_value: Shape) -> Shape:
 
 def _ip_overloads() -> list[Overload]:
     return [
-        function("ip", (STRING,), IP_TYPE, parse_ip, work=per_byte),
-        function("isIP", (STRING,), BOOL, _valid(parse_ip), work=per_byte),
-        function("ip.isCanonical", (STRING,), BOOL, _is_canonical, work=per_byte),
+        function("ip", (STRING,), IP_TYPE, parse_ip, work=per_byte, estimate=nominal),
+        function("isIP", (STRING,), BOOL, _valid(parse_ip), work=per_byte, estimate=nominal),
+        function("ip.isCanonical", (STRING,), BOOL, _is_canonical, work=per_byte, estimate=nominal),
         function("string", (IP_TYPE,), STRING, lambda ip: str(ip.address), shape=_text_shape),
         method("family", (IP_TYPE,), INT, lambda ip: ip.address.version),
         method("isUnspecified", (IP_TYPE,), BOOL, lambda ip: ip.address.is_unspecified),
@@ -142,8 +142,8 @@ def _cidr_overloads() -> list[Overload]:
         return per_byte(text)
 
     return [
-        function("cidr", (STRING,), CIDR_TYPE, parse_cidr, work=per_byte),
-        function("isCIDR", (STRING,), BOOL, _valid(parse_cidr), work=per_byte),
+        function("cidr", (STRING,), CIDR_TYPE, parse_cidr, work=per_byte, estimate=nominal),
+        function("isCIDR", (STRING,), BOOL, _valid(parse_cidr), work=per_byte, estimate=nominal),
         function(
             "string", (CIDR_TYPE,), STRING, lambda c: f"{c.address}/{c.bits}", shape=_text_shape
         ),

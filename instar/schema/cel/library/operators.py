@@ -17,9 +17,9 @@ from instar.schema.cel.lang.functions import (
     both_read,
     element_shape,
     function,
+    nominal,
     smaller_of,
     summed_shape,
-    tenth,
 )
 from instar.schema.cel.lang.types import (
     BOOL,
@@ -158,7 +158,8 @@ def _arithmetic() -> list[Overload]:
             (list_of(A), list_of(A)),
             list_of(A),
             _add_lists,
-            work=lambda left, right: 1 + tenth(left + right),
+            work=lambda left, right: 1 + (left + right) // 10,
+            estimate=nominal,
             shape=summed_shape,
         ),
         function("_+_", (DURATION, DURATION), DURATION, lambda a, b: duration(a.nanos + b.nanos)),

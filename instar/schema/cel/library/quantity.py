@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from fractions import Fraction
 
-from instar.schema.cel.lang.functions import Overload, function, method, per_byte
+from instar.schema.cel.lang.functions import Overload, function, method, nominal, per_byte
 from instar.schema.cel.lang.types import BOOL, DOUBLE, INT, STRING, Type, opaque
 from instar.schema.cel.lang.values import INT_MAX, INT_MIN, CelError, Opaque
 
@@ -86,8 +86,8 @@ def _compare(left: Quantity, right: Quantity) -> int:
 def overloads() -> list[Overload]:
     pair = (QUANTITY, QUANTITY)
     return [
-        function("quantity", (STRING,), QUANTITY, parse_quantity, work=per_byte),
-        function("isQuantity", (STRING,), BOOL, _is_quantity, work=per_byte),
+        function("quantity", (STRING,), QUANTITY, parse_quantity, work=per_byte, estimate=nominal),
+        function("isQuantity", (STRING,), BOOL, _is_quantity, work=per_byte, estimate=nominal),
         function("sign", (QUANTITY,), INT, _sign),
         method("isInteger", (QUANTITY,), BOOL, _is_integer),
         method("asInteger", (QUANTITY,), INT, _as_integer),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from instar.schema.cel.lang.functions import Overload, function, method, tenth
+from instar.schema.cel.lang.functions import Overload, function, method, nominal, tenth
 from instar.schema.cel.lang.types import BOOL, INT, STRING, Type, opaque
 from instar.schema.cel.lang.values import CelError, Opaque
 
@@ -71,10 +71,10 @@ def _read(text: int, _normalize: int = 0) -> float:
 def overloads() -> list[Overload]:
     pair = (SEMVER, SEMVER)
     return [
-        function("semver", (STRING,), SEMVER, parse_semver, work=_read),
-        function("semver", (STRING, BOOL), SEMVER, parse_semver, work=_read),
-        function("isSemver", (STRING,), BOOL, _is_semver, work=_read),
-        function("isSemver", (STRING, BOOL), BOOL, _is_semver, work=_read),
+        function("semver", (STRING,), SEMVER, parse_semver, work=_read, estimate=nominal),
+        function("semver", (STRING, BOOL), SEMVER, parse_semver, work=_read, estimate=nominal),
+        function("isSemver", (STRING,), BOOL, _is_semver, work=_read, estimate=nominal),
+        function("isSemver", (STRING, BOOL), BOOL, _is_semver, work=_read, estimate=nominal),
         method("major", (SEMVER,), INT, lambda v: v.numbers[0]),
         method("minor", (SEMVER,), INT, lambda v: v.numbers[1]),
         method("patch", (SEMVER,), INT, lambda v: v.numbers[2]),

@@ -12,18 +12,17 @@ from instar.schema.cel.lang.functions import (
     method,
     per_byte,
     pieces_shape,
-    product,
     rewritten,
     same_shape,
-    tenth,
 )
 from instar.schema.cel.lang.types import DYN, INT, STRING, list_of
-from instar.schema.cel.lang.values import CelError, as_list
+from instar.schema.cel.lang.values import CelError, CostExceeded, as_list
 from instar.schema.cel.library.formatting import format_text
 
 _SPACE = "\t\n\v\f\r \x85\xa0\u1680\u2028\u2029\u202f\u205f\u3000" + "".join(
     map(chr, range(0x2000, 0x200B))
 )
+_LONGEST = 1 << 24
 _TO_LOWER = str.maketrans({chr(c): chr(c + 32) for c in range(65, 91)})
 _TO_UPPER = str.maketrans({chr(c): chr(c - 32) for c in range(97, 123)})
 
@@ -70,7 +69,21 @@ def _split(text: str, separator: str, limit: int = -1) -> list[str]:
 
 
 def _join(parts: Any, separator: str = "") -> str:
-    return separator.join(as_list(parts))
+    items = as_list(parts)
+    _allow(sum(map(len, items)) + len(items) * len(separator))
+    return separator.join(items)
+
+
+def _replace(text: str, old: str, new: str, limit: int = -1) -> str:
+    count = text.count(old) if limit < 0 else min(text.count(old), limit)
+    _allow(len(text) + count * (len(new) - len(old)))
+    return text.replace(old, new, limit)
+
+
+def _allow(length: int) -> None:
+    """The price follows the arguments, the memory the result: ten gigabytes from two strings."""
+    if length > _LONGEST:
+        raise CostExceeded
 
 
 def _join_shape(parts: Shape, separator: Shape | None = None) -> Shape:
@@ -80,10 +93,6 @@ def _join_shape(parts: Shape, separator: Shape | None = None) -> Shape:
 
 def _replace_shape(text: Shape, _old: Shape, new: Shape, _count: Shape | None = None) -> Shape:
     return Shape(text.size * max(new.size, 1) + new.size)
-
-
-def _replace_work(text: int, old: int, new: int, _count: int = 0) -> float:
-    return tenth(text * 2 + text // max(old, 1) * new)
 
 
 def _quoted_shape(text: Shape) -> Shape:
@@ -99,17 +108,15 @@ def overloads() -> list[Overload]:
     texts = list_of(STRING)
     return [
         method("charAt", (STRING, INT), STRING, _char_at, shape=lambda *_: Shape(4)),
-        method("indexOf", (STRING, STRING), INT, _index_of, work=product),
-        method(
-            "indexOf", (STRING, STRING, INT), INT, _index_of, work=lambda t, p, _: product(t, p)
-        ),
-        method("lastIndexOf", (STRING, STRING), INT, _last_index_of, work=product),
+        method("indexOf", (STRING, STRING), INT, _index_of, work=per_byte),
+        method("indexOf", (STRING, STRING, INT), INT, _index_of, work=per_byte),
+        method("lastIndexOf", (STRING, STRING), INT, _last_index_of, work=per_byte),
         method(
             "lastIndexOf",
             (STRING, STRING, INT),
             INT,
             _last_index_of,
-            work=lambda t, p, _: product(t, p),
+            work=per_byte,
         ),
         method(
             "lowerAscii",
@@ -134,16 +141,16 @@ def overloads() -> list[Overload]:
             "replace",
             (STRING, STRING, STRING),
             STRING,
-            str.replace,
-            work=_replace_work,
+            _replace,
+            work=rewritten,
             shape=_replace_shape,
         ),
         method(
             "replace",
             (STRING, STRING, STRING, INT),
             STRING,
-            str.replace,
-            work=_replace_work,
+            _replace,
+            work=rewritten,
             shape=_replace_shape,
         ),
         method("split", (STRING, STRING), texts, _split, work=rewritten, shape=pieces_shape),

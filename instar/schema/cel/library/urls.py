@@ -13,6 +13,7 @@ from instar.schema.cel.lang.functions import (
     Shape,
     function,
     method,
+    nominal,
     per_byte,
     same_shape,
 )
@@ -151,7 +152,7 @@ def overloads() -> list[Overload]:
 
     return [
         function("url", (STRING,), URL, parse_url, work=per_byte, shape=same_shape),
-        function("isURL", (STRING,), BOOL, _is_url, work=per_byte),
+        function("isURL", (STRING,), BOOL, _is_url, work=per_byte, estimate=nominal),
         accessor("getScheme", lambda url: url.scheme),
         accessor("getHost", lambda url: url.host),
         accessor("getHostname", Url.hostname),
