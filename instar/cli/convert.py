@@ -1,0 +1,109 @@
+"""``instar convert``: manifests in files to another version, comments kept where possible."""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from instar.cli.failure import CliFailure
+
+if TYPE_CHECKING:
+    from instar.sdk.manifests.documents import Convert, Rewritten
+
+EXIT_CHANGES = 1
+EXIT_USAGE = 2
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "paths", nargs="*", type=Path, default=[Path("-")], help="files, directories; - is stdin"
+    )
+    parser.add_argument(
+        "--converter",
+        action="append",
+        required=True,
+        metavar="MODULE:NAME",
+        help="or a conversion.yaml; may be given several times",
+    )
+    parser.add_argument("--to", required=True, metavar="VERSION", help="the version wanted")
+    how = parser.add_mutually_exclusive_group()
+    how.add_argument("--in-place", "-i", action="store_true", help="rewrite the files")
+    how.add_argument("--diff", action="store_true", help="print what would change")
+    parser.add_argument(
+        "--check", action="store_true", help="exit 1 if anything would change; write nothing"
+    )
+
+
+def run(args: argparse.Namespace) -> int:
+    from instar.sdk.errors import ConverterDefinitionError
+    from instar.sdk.loading import load
+    from instar.sdk.manifests.files import converting, manifest_files
+
+    try:
+        converters = [load(spec) for spec in args.converter]
+    except ConverterDefinitionError as error:
+        raise CliFailure(str(error), EXIT_USAGE) from error
+    lacking = [each.kind for each in converters if args.to not in each.versions]
+    if lacking:
+        raise CliFailure(f"{', '.join(lacking)} has no version {args.to!r}", EXIT_USAGE)
+    if args.check and args.in_place:
+        raise CliFailure("--check writes nothing, so --in-place makes no sense", EXIT_USAGE)
+    convert = converting(converters, args.to)
+    changed = failed = 0
+    for number, path in enumerate(manifest_files(args.paths)):
+        result = _one(args, path, convert, first=number == 0)
+        changed += result.converted
+        failed += len(result.problems)
+    return EXIT_CHANGES if failed or (args.check and changed) else 0
+
+
+def _one(args: argparse.Namespace, path: Path, convert: Convert, *, first: bool) -> Rewritten:
+    from instar.sdk.manifests.documents import rewrite
+    from instar.sdk.manifests.files import write
+
+    name = "stdin" if path == Path("-") else str(path)
+    text = _read(path)
+    result = rewrite(text, convert)
+    for problem in result.problems:
+        print(f"{name}: {problem}", file=sys.stderr)
+    if args.diff:
+        sys.stdout.writelines(_diff(name, text, result.text))
+    elif args.check:
+        if result.converted:
+            print(f"{name}: {result.converted} objects to convert")
+    elif args.in_place and path != Path("-"):
+        if result.converted:
+            write(path, result.text)
+            print(f"{name}: {result.converted} objects converted", file=sys.stderr)
+    else:
+        _print(result.text, first=first)
+    return result
+
+
+def _read(path: Path) -> str:
+    try:
+        if path == Path("-"):
+            return sys.stdin.read()
+        with path.open(encoding="utf-8", newline="") as file:
+            return file.read()
+    except (OSError, UnicodeDecodeError) as error:
+        raise CliFailure(f"{path}: {error}", EXIT_USAGE) from error
+
+
+def _diff(name: str, before: str, after: str) -> list[str]:
+    lines = difflib.unified_diff(
+        before.splitlines(keepends=True), after.splitlines(keepends=True), name, name
+    )
+    return [
+        line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines
+    ]
+
+
+def _print(text: str, *, first: bool) -> None:
+    """Several files make one stream, so each needs to begin as a document."""
+    if text and not text.startswith(("---", "{")) and not first:
+        sys.stdout.write("---\n")
+    sys.stdout.write(text if text.endswith("\n") or not text else f"{text}\n")

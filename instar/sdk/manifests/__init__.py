@@ -1,0 +1,1 @@
+"""Manifests in files: converted to another version, with everything else left as it was."""

@@ -1,0 +1,66 @@
+"""Which files hold manifests, which objects in them change, and writing them back safely."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from instar.sdk.converter import BuiltConverter
+from instar.sdk.errors import ConversionError
+from instar.sdk.manifests.documents import Convert
+
+SUFFIXES = (".yaml", ".yml", ".json")
+
+
+def manifest_files(paths: Iterable[Path]) -> Iterator[Path]:
+    """Files as named; directories by suffix, hidden ones left out, in a stable order."""
+    for path in paths:
+        if path.is_dir():
+            for found in sorted(path.rglob("*")):
+                hidden = any(part.startswith(".") for part in found.relative_to(path).parts)
+                if found.suffix in SUFFIXES and found.is_file() and not hidden:
+                    yield found
+        else:
+            yield path
+
+
+def converting(converters: Sequence[BuiltConverter], version: str) -> Convert:
+    """Objects of these kinds become ``version``; all others are somebody else's."""
+    known = {(each.group, each.kind): each for each in converters}
+
+    def convert(obj: dict[str, Any]) -> dict[str, Any] | None:
+        group = str(obj.get("apiVersion", "")).rpartition("/")[0]
+        converter = known.get((group, str(obj.get("kind", ""))))
+        target = f"{group}/{version}"
+        if converter is None or obj.get("apiVersion") == target:
+            return None
+        return _convert(converter, obj, target)
+
+    return convert
+
+
+def _convert(converter: BuiltConverter, obj: Mapping[str, Any], target: str) -> dict[str, Any]:
+    try:
+        [result] = converter.convert_all([dict(obj)], target)
+    except (orjson.JSONEncodeError, TypeError) as error:
+        raise ConversionError(f"not a JSON object: {error}") from None
+    return result
+
+
+def write(path: Path, text: str) -> None:
+    """All or nothing: a reader sees the old file or the new one."""
+    mode = path.stat().st_mode
+    descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(descriptor, "w", encoding="utf-8", newline="") as file:
+            file.write(text)
+        os.chmod(name, mode)
+        os.replace(name, path)
+    except BaseException:
+        os.unlink(name)
+        raise
