@@ -25,6 +25,9 @@ from instar.storage.store import (
 
 Objects = Collection[Entry]
 
+_PATIENCE = 10.0
+"""Seconds a request waits for the cache; a store whose member hangs is left long before."""
+
 
 class Draft(NamedTuple):
     """What the writer knows of the bytes it commits, so that the cache need not parse them."""
@@ -40,6 +43,23 @@ class Backend:
         self.store = store
         self.cache: Cache[Entry] = Cache(store, self._ingest, limits)
         self._drafts: dict[str, Draft] = {}
+        self._silence: StoreError | None = None
+
+    @property
+    def trouble(self) -> str | None:
+        """Why reads and writes cannot be served right now, in words for an operator."""
+        trouble = self.cache.failure or self._silence
+        if trouble is not None:
+            return str(trouble)
+        return None if self.cache.revision else "not loaded yet"
+
+    async def probe(self) -> None:
+        """Ask the store for a sign of life, which ``trouble`` then tells of."""
+        try:
+            await self.store.barrier()
+            self._silence = None
+        except StoreError as error:
+            self._silence = error
 
     async def start(self) -> None:
         await self.cache.start()
@@ -65,13 +85,14 @@ class Backend:
         """Commit ``entry`` (revision not yet known) and return it as the cache shows it."""
         assert entry.raw is not None
         key = objects.prefix + entry.suffix
-        value = entry.raw + b"\n"
-        self._drafts[key] = Draft(value, entry, learnt)
+        draft = Draft(entry.raw + b"\n", entry, learnt)
+        self._drafts[key] = draft
         try:
-            revision = await self._commit(Write(key, value, expected))
+            revision = await self._commit(Write(key, draft.value, expected))
+            await self._shown(revision)
         finally:
-            self._drafts.pop(key, None)
-        await self._shown(revision)
+            if self._drafts.get(key) is draft:
+                del self._drafts[key]
         current = objects.entries.get(entry.suffix)
         if current is None or current.revision != revision:
             entry.revision = revision
@@ -92,9 +113,19 @@ class Backend:
         if revision > self.cache.revision:
             await self._shown(revision)
 
+    async def is_current(self, objects: Objects, entry: Entry) -> bool:
+        """Whether the entry is still the newest; what is answered from it may depend on that."""
+        await self.consistent()
+        current = objects.entries.get(entry.suffix)
+        return current is not None and current.revision == entry.revision
+
     async def at_least(self, revision: int) -> None:
         """Wait for a revision a client asked for; 504 when it lies in the future."""
-        if revision <= self.cache.revision or await self.cache.reached(revision):
+        if revision <= self.cache.revision:
+            return
+        # Another replica may have told it: asking the store makes our own watch catch up.
+        await guarded(self.store.barrier)
+        if await self.cache.reached(revision):
             return
         raise too_new(revision, self.cache.revision)
 
@@ -107,7 +138,8 @@ class Backend:
             raise as_api_error(error) from error
 
     async def _shown(self, revision: int) -> None:
-        if revision > self.cache.revision and not await self.cache.reached(revision, within=30.0):
+        behind = revision > self.cache.revision
+        if behind and not await self.cache.reached(revision, within=_PATIENCE):
             raise ServiceUnavailable(
                 f"the watch cache is behind the store (at {self.cache.revision}, "
                 f"waiting for {revision}); the write, if there was one, is done",
@@ -116,8 +148,9 @@ class Backend:
 
     def _ingest(self, record: Record) -> Entry:
         draft = self._drafts.get(record.key)
-        if draft is None or draft.value is not record.value:
+        if draft is None or draft.value != record.value:
             return ingest(record)
+        del self._drafts[record.key]  # one draft is one write: the same bytes may come again
         draft.entry.revision = record.revision
         if draft.learnt is not None:
             draft.learnt(draft.entry)

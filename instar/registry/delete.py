@@ -6,6 +6,7 @@ without asking its webhook. One that has finalizers is shown to the client, at t
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple
@@ -18,7 +19,7 @@ from instar.fields import FieldError, invalid, not_supported
 from instar.registry.backend import Backend
 from instar.registry.codec import revised
 from instar.registry.context import Context
-from instar.registry.entry import Entry
+from instar.registry.entry import Entry, Unreadable
 from instar.registry.read import Listing, ListOptions, list_objects
 from instar.registry.resource import Target
 from instar.storage.store import Stale
@@ -99,6 +100,11 @@ async def delete(context: Context, target: Target, options: DeleteOptions) -> De
             return await _delete_once(context, target, entry, options)
         except Stale:
             await context.backend.consistent()
+        except errors.ServiceUnavailable:
+            raise  # perhaps it is gone, and what is there next is another
+        except errors.ApiError:
+            if await context.backend.is_current(target.resource.objects, entry):
+                raise
     raise errors.conflict(
         target.serving.group, target.serving.plural, target.name, "the object keeps changing"
     )
@@ -247,16 +253,21 @@ async def _delete_listed(
 
 
 async def purge(backend: Backend, context: Context, target: Target) -> None:
-    """Delete every object of a resource in the target's namespace (all when empty).
+    """Delete the objects a resource has now in the target's namespace (all when empty).
 
     For clean-up after a CRD or a namespace: goes by keys, so objects that cannot be read any more
-    go too; finalizers are respected.
+    go too; finalizers are respected. Another replica may be at the same work and done sooner:
+    what was created since, under the same name, has another uid and stays.
     """
-    below = f"{target.namespace}/" if target.namespace else ""
-    for suffix in list(target.resource.objects.suffixes(below)):
-        namespace, _, name = suffix.rpartition("/")
+    objects, below = target.resource.objects, f"{target.namespace}/" if target.namespace else ""
+    for entry in [objects.entries[suffix] for suffix in objects.suffixes(below)]:
+        namespace, _, name = entry.suffix.rpartition("/")
         one = Target(target.resource, target.serving, target.codec, target.version, namespace, name)
         try:
-            await delete(context, one, DeleteOptions(answered=False))
-        except errors.NotFound:
+            uid = entry.decode()["metadata"].get("uid", "")
+            await delete(context, one, DeleteOptions(uid=uid, answered=False))
+        except Unreadable:
+            with contextlib.suppress(Stale):
+                await backend.remove(objects, entry.suffix, entry.revision)
+        except (errors.NotFound, errors.Conflict):
             continue

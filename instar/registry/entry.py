@@ -11,11 +11,16 @@ from typing import Any
 
 import orjson
 
+from instar.errors import Unclassified
 from instar.storage.store import Record
 
 _API_VERSION = b'{"apiVersion":"'
 _UID = b'"uid":"'
 _NO_LABELS: dict[str, str] = {}
+
+
+class Unreadable(Unclassified):
+    """What lies in the store is no object: foreign or damaged bytes."""
 
 
 class Entry:
@@ -84,7 +89,10 @@ class Entry:
     @property
     def labels(self) -> dict[str, str]:
         if self._labels is None:
-            metadata = self.decode().get("metadata")
+            try:
+                metadata = self.decode().get("metadata")
+            except Unreadable:
+                metadata = None
             found = metadata.get("labels") if isinstance(metadata, dict) else None
             self._labels = found if isinstance(found, dict) else _NO_LABELS
         return self._labels
@@ -99,11 +107,13 @@ class Entry:
         if data.startswith(_API_VERSION):
             end = data.find(b'"', len(_API_VERSION))
             return data[len(_API_VERSION) : end].decode()
-        return str(orjson.loads(data).get("apiVersion", ""))
+        return str(self._parsed(data).get("apiVersion", ""))
 
     def _settle(self, raw: bytes) -> None:
         raw = raw.removesuffix(b"\n")
-        at = self.at if self.at >= 0 else revision_offset(raw)
+        at = self.at
+        if at < 0:
+            at = self._place_for_revision(raw)
         if at >= 0:
             self.at = at
             self._view = raw[:at] + _revision_member(self.revision) + raw[at:]
@@ -113,15 +123,38 @@ class Entry:
 
     def _settle_slowly(self, raw: bytes) -> None:
         """Foreign bytes (no uid, unsorted keys): write them anew in the form everyone expects."""
-        obj = orjson.loads(raw)
+        obj = self._parsed(raw)
         metadata = obj.setdefault("metadata", {})
+        if not isinstance(metadata, dict):
+            raise self._unreadable("its metadata is no object")
         metadata.pop("resourceVersion", None)
-        uid = metadata.setdefault("uid", "")
+        metadata["uid"] = str(metadata.get("uid") or "")
         rewritten = orjson.dumps(obj, option=orjson.OPT_SORT_KEYS)
-        at = _offset_of_uid(rewritten, uid)
+        at = revision_offset(rewritten)
         self.at = at
         self._view = rewritten[:at] + _revision_member(self.revision) + rewritten[at:]
         self._api_version = None
+
+    def _place_for_revision(self, raw: bytes) -> int:
+        """-1 where the bytes must be written anew: they bring a revision along, or no uid."""
+        if b'"resourceVersion":"' in raw:
+            return -1
+        try:
+            return revision_offset(raw)
+        except ValueError as error:
+            raise self._unreadable(str(error)) from error
+
+    def _parsed(self, data: bytes) -> dict[str, Any]:
+        try:
+            obj = orjson.loads(data)
+        except ValueError as error:
+            raise self._unreadable(str(error)) from error
+        if not isinstance(obj, dict):
+            raise self._unreadable("it is no JSON object")
+        return obj
+
+    def _unreadable(self, why: str) -> Unreadable:
+        return Unreadable(f"the stored value of {self.suffix} cannot be read: {why}")
 
 
 def ingest(record: Record) -> Entry:
@@ -138,15 +171,11 @@ def revision_offset(raw: bytes) -> int:
     at = raw.find(_UID)
     while at >= 0:
         probe = orjson.loads(raw[:at] + _revision_member(0) + raw[at:])
-        metadata = probe.get("metadata")
+        metadata = probe.get("metadata") if isinstance(probe, dict) else None
         if isinstance(metadata, dict) and metadata.get("resourceVersion") == "0":
             return at
         at = raw.find(_UID, at + 1)
     return -1
-
-
-def _offset_of_uid(raw: bytes, uid: str) -> int:
-    return raw.find(_UID + uid.encode() + b'"')
 
 
 def _revision_member(revision: int) -> bytes:

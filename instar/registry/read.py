@@ -12,12 +12,12 @@ import orjson
 
 from instar.errors import BadRequest, Expired, invalid_options, not_found
 from instar.fields import FieldError, forbidden, not_supported
-from instar.registry.backend import Backend, Objects, too_new
+from instar.registry.backend import Backend, Objects, as_api_error
 from instar.registry.entry import Entry, ingest
 from instar.registry.resource import Target
 from instar.registry.selecting import Selection
 from instar.registry.selectors import FieldSelector, LabelSelector
-from instar.storage.store import Compacted
+from instar.storage.store import Compacted, StoreError
 
 TOKEN_VERSION = "meta.k8s.io/v1"
 _EXPIRED_TOKEN = (
@@ -62,10 +62,8 @@ class _Start(NamedTuple):
 
 async def get(backend: Backend, target: Target, revision: int | None) -> bytes:
     """One object's JSON at the target's version."""
-    if revision is None:
-        await backend.consistent()
-    elif revision > backend.revision:
-        await backend.at_least(revision)
+    await _settle_revision(backend, revision)
+    target = target.renewed()
     entry = target.entry()
     if entry is None:
         raise not_found(target.serving.group, target.serving.plural, target.name)
@@ -82,7 +80,8 @@ async def list_objects(backend: Backend, target: Target, options: ListOptions) -
             raise BadRequest("specifying resource version is not allowed when using continue")
     else:
         start = _Start(-1, "")
-        await _settle_revision(backend, options)
+    await _settle_revision(backend, start.revision if options.token else options.revision)
+    target = target.renewed()
     revision, exact = _snapshot(backend, options, start)
     source = await _source(backend, target.resource.objects, below, start, revision, exact)
     limit = 0 if options.revision == 0 else max(options.limit, 0)
@@ -134,18 +133,17 @@ def check_list_options(options: ListOptions) -> None:
         raise invalid_options("ListOptions", errors)
 
 
-async def _settle_revision(backend: Backend, options: ListOptions) -> None:
-    if options.revision is None:
+async def _settle_revision(backend: Backend, revision: int | None) -> None:
+    """None is "now"; a revision may come from a replica that is ahead of this one."""
+    if revision is None:
         await backend.consistent()
-    elif options.revision > backend.revision:
-        await backend.at_least(options.revision)
+    elif revision > backend.revision:
+        await backend.at_least(revision)
 
 
 def _snapshot(backend: Backend, options: ListOptions, start: _Start) -> tuple[int, bool]:
     """The revision the list shows, and whether it must be exactly that one."""
     if options.token:
-        if start.revision > backend.revision:
-            raise too_new(start.revision, backend.revision)
         return (start.revision, True) if start.revision > 0 else (backend.revision, False)
     asked = options.revision
     if asked and (options.match == "Exact" or (not options.match and options.limit > 0)):
@@ -177,6 +175,8 @@ async def _from_history(
             token = write_token(-1, start.suffix)
             raise Expired(_EXPIRED_TOKEN, list_meta={"continue": token}) from error
         raise Expired(_EXPIRED_LIST) from error
+    except StoreError as error:
+        raise as_api_error(error) from error
     return ((record.key[len(prefix) :], ingest(record)) for record in page.records)
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from instar.api.crd import Crd
+from instar.errors import NotFound
 from instar.registry.backend import Backend, Objects
 from instar.registry.codec import Codec
 from instar.registry.entry import Entry
@@ -27,6 +28,7 @@ class Resource:
     codec: Codec
     objects: Objects
     hub: WatchHub
+    closed: bool = False
     _labels: LabelIndex | None = None
 
     @property
@@ -54,6 +56,7 @@ class Resource:
         self.hub.end_all()
 
     def close(self) -> None:
+        self.closed = True
         self.codec.close()
         self.hub.close()
         if self._labels is not None:
@@ -91,3 +94,14 @@ class Target:
 
     def entry(self) -> Entry | None:
         return self.resource.objects.entries.get(self.suffix)
+
+    def renewed(self) -> Target:
+        """The same by the CRD of now: it may have changed while the request waited."""
+        resource = self.resource
+        if not resource.closed and self.serving is resource.serving:
+            return self
+        version = None if resource.closed else resource.serving.served(self.version.name)
+        if version is None:
+            raise NotFound("the server could not find the requested resource")
+        serving, codec = resource.serving, resource.codec
+        return Target(resource, serving, codec, version, self.namespace, self.name)

@@ -12,7 +12,7 @@ import orjson
 from instar.api.jsontext import encode
 from instar.errors import ApiError, Expired, Internal, invalid_options
 from instar.fields import FieldError, forbidden, not_supported
-from instar.registry.backend import Backend, too_new
+from instar.registry.backend import Backend
 from instar.registry.entry import Entry
 from instar.registry.read import ListOptions
 from instar.registry.resource import Target
@@ -67,6 +67,8 @@ class Stream:
     watcher: Watcher
     close: Callable[[], None]
     bookmark: Callable[[int], bytes]
+    complete: Callable[[], bool]
+    """Whether every change there was has reached the watcher: some wait for a conversion."""
     finished: bool = False
     """The opening already holds everything (an error): nothing follows."""
 
@@ -78,8 +80,12 @@ async def open_watch(
     check_watch_options(options)
     select = options.select
     initial = _wants_initial(select)
-    if initial and select.revision is None:
+    if select.revision is None:
         await backend.consistent()
+    refusal = None
+    if initial and select.revision is not None:
+        refusal = await _refusal(backend, select.revision)
+    target = target.renewed()
     resource, below = target.resource, f"{target.namespace}/" if target.namespace else ""
     frames = _Frames(target, select, below, render)
     channel: Hashable = (
@@ -99,10 +105,15 @@ async def open_watch(
     def bookmark(revision: int) -> bytes:
         return render("BOOKMARK", _bookmark(target, revision))
 
-    stream = Stream([], watcher, close, bookmark)
+    def complete() -> bool:
+        return not (watcher.pending or resource.hub.busy(channel))
+
+    stream = Stream([], watcher, close, bookmark, complete)
     try:
+        if refusal is not None:
+            raise refusal
         if initial:
-            await _open_with_state(backend, target, options, stream, frames, render)
+            await _open_with_state(target, options, stream, frames, render)
         else:
             await _open_after(backend, target, select, stream, frames)
     except ApiError as error:
@@ -114,6 +125,15 @@ async def open_watch(
     return stream
 
 
+async def _refusal(backend: Backend, revision: int) -> ApiError | None:
+    """Why a state at least that new cannot be shown, which the stream itself then tells."""
+    try:
+        await backend.at_least(revision)
+    except ApiError as error:
+        return error
+    return None
+
+
 def _wants_initial(select: ListOptions) -> bool:
     if select.send_initial_events is not None:
         return select.send_initial_events
@@ -121,17 +141,12 @@ def _wants_initial(select: ListOptions) -> bool:
 
 
 async def _open_with_state(
-    backend: Backend,
     target: Target,
     options: WatchOptions,
     stream: Stream,
     frames: _Frames,
     render: Render,
 ) -> None:
-    asked = options.select.revision or 0
-    if asked > backend.revision:
-        await backend.at_least(asked)
-        raise too_new(asked, backend.revision)
     revision = stream.watcher.last_revision
     selection = frames.selection
     entries = frames.current()

@@ -72,6 +72,10 @@ class Watcher:
         self.ended = True
         self._wake()
 
+    @property
+    def pending(self) -> bool:
+        return bool(self._chunks)
+
     async def take(self, within: float) -> bytes:
         """All bytes waiting; empty after ``within`` seconds of silence or at the end."""
         if not self._chunks and not self.ended:
@@ -102,6 +106,10 @@ class Channel:
         self._frames = frames
         self._queue: deque[Change[Entry]] = deque()
         self._busy: asyncio.Task[None] | None = None
+
+    @property
+    def busy(self) -> bool:
+        return self._busy is not None
 
     def feed(self, change: Change[Entry]) -> None:
         if self._busy is not None:
@@ -177,6 +185,11 @@ class WatchHub:
             if not channel.watchers:
                 channel.end()
                 del self._channels[kind]
+
+    def busy(self, kind: Hashable) -> bool:
+        """Whether changes of this kind are on their way to its watchers."""
+        channel = self._channels.get(kind)
+        return channel is not None and channel.busy
 
     def end_all(self) -> None:
         """End every stream cleanly; clients list and watch again."""

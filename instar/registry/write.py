@@ -85,7 +85,7 @@ async def create(
     if metadata.get("resourceVersion", "0") not in ("", "0") and not options.dry_run:
         raise errors.Unclassified("resourceVersion should not be set on objects to be created")
     if serving.namespaced:
-        context.check_namespace(target.namespace)
+        await _check_namespace(context, target.namespace)
     if target.resource.crd.is_true("Terminating"):
         raise errors.forbidden(
             serving.group,
@@ -107,7 +107,17 @@ async def create(
             return await _store_new(context, target.named(metadata["name"]), obj, options)
         except Stale:
             continue
+    await context.backend.consistent()
     raise _exists(target.named(metadata["name"]), generated)
+
+
+async def _check_namespace(context: Context, namespace: str) -> None:
+    try:
+        context.check_namespace(namespace)
+    except errors.ApiError:
+        # It may have been made, or made anew, through another replica a moment ago.
+        await context.backend.consistent()
+        context.check_namespace(namespace)
 
 
 async def _store_new(
@@ -119,6 +129,7 @@ async def _store_new(
             raise Stale(target.suffix, 0, 1)
     prepared = await target.codec.prepare(obj, target.version)
     if options.dry_run:
+        await context.backend.consistent()
         if target.entry() is not None:
             raise Stale(target.suffix, 0, 1)
         seen = await target.codec.preview(prepared, target.version)
@@ -139,12 +150,18 @@ async def update(
         if attempt:
             await context.backend.consistent()
         entry = await _current(context, target)
-        old = (await target.codec.objects([entry], target.version))[0]
-        proposal = await propose(old, entry)
         try:
+            old = (await target.codec.objects([entry], target.version))[0]
+            proposal = await propose(old, entry)
             return await _replace(context, target, entry, old, proposal, options, rules)
         except Stale:
             continue
+        except errors.ServiceUnavailable:
+            raise  # it may have been written: nobody but the client may try again
+        except errors.ApiError:
+            # Judged by what the cache shows; another replica's write may be on its way to it.
+            if attempt or await context.backend.is_current(target.resource.objects, entry):
+                raise
     raise _modified(target)
 
 
@@ -177,12 +194,15 @@ async def _replace(
     if released and strategy.gone_when_released(new):
         return await _finish_deletion(context, target, entry, new, options)
     if _is_as_stored(target, entry, new, old):
+        await _confirm(context, target, entry)
         return Written(revised(old, entry.revision))
     prepared = await target.codec.prepare(new, target.version, conversions.convert)
     if prepared.raw == entry.stored():
+        await _confirm(context, target, entry)
         unchanged = target.codec.view_now(entry, target.version)
         return Written(unchanged if unchanged is not None else revised(old, entry.revision))
     if options.dry_run:
+        await _confirm(context, target, entry)
         seen = await target.codec.preview(prepared, target.version)
         return Written(revised(seen, entry.revision))
     return Written(await _commit(context, target, prepared, expected=entry.revision))
@@ -220,6 +240,12 @@ def _is_as_stored(target: Target, entry: Entry, new: Object, old: Object) -> boo
 async def _view(target: Target, entry: Entry) -> bytes:
     view = target.codec.view_now(entry, target.version)
     return view if view is not None else (await target.codec.views([entry], target.version))[0]
+
+
+async def _confirm(context: Context, target: Target, entry: Entry) -> None:
+    """Nothing is committed, so no revision is compared: see that the entry is not outdated."""
+    if not await context.backend.is_current(target.resource.objects, entry):
+        raise Stale(target.suffix, entry.revision, 0)
 
 
 async def _current(context: Context, target: Target) -> Entry:

@@ -124,12 +124,13 @@ class App:
         return page_not_found() if found is None else found
 
     async def _resource(self, request: Request, path: ResourcePath, user: User) -> Response:
-        resource = self._catalog.find(path.group, path.plural)
-        if resource is None:
-            return page_not_found()
         verb = verb_of(request, path)
-        self._insight.note(request, resource, path, verb, user)
-        target = _target(resource, path, verb)
+        resource = self._catalog.find(path.group, path.plural)
+        if resource is not None:
+            self._insight.note(request, resource, path, verb, user)
+        target = None if resource is None else _target(resource, path, verb)
+        if target is None:
+            target = await self._late_target(path, verb)
         if target is None:
             return page_not_found()
         refusal = self._authorizer.refusal(
@@ -156,6 +157,12 @@ class App:
         )
         if refusal is not None:
             raise errors.forbidden(path.group, path.plural, path.name, refusal)
+
+    async def _late_target(self, path: ResourcePath, verb: str) -> Target | None:
+        """A CRD may have been written through another replica a moment ago."""
+        await self._context.backend.consistent()
+        resource = self._catalog.find(path.group, path.plural)
+        return None if resource is None else _target(resource, path, verb)
 
     async def _verb(
         self, request: Request, path: ResourcePath, verb: str, target: Target, user: User

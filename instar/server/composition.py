@@ -112,7 +112,7 @@ def build(
         catalog=catalog,
         authenticator=authenticator,
         authorizer=authorizer,
-        health=Health({"storage": lambda: _trouble(backend)}),
+        health=Health({"storage": lambda: backend.trouble}),
         metrics=metrics,
         conversion_metrics=conversion_metrics,
         insight=Insight(census, usage),
@@ -174,13 +174,6 @@ def check_rules_lazily(
     from instar.schema.cel.check import check_rules
 
     return check_rules(root, path, known_rules, per_expression_limit_waived)
-
-
-def _trouble(backend: Backend) -> str | None:
-    failure = backend.cache.failure
-    if failure is not None:
-        return str(failure)
-    return None if backend.revision else "not loaded yet"
 
 
 def _store_lines(backend: Backend) -> Iterable[str]:

@@ -80,7 +80,7 @@ async def watch_lines(
                 return
             if bookmarks and monotonic() >= next_bookmark:
                 next_bookmark = monotonic() + BOOKMARK_SECONDS
-                if backend.revision > max(told, watcher.last_revision):
+                if backend.revision > max(told, watcher.last_revision) and stream.complete():
                     told = backend.revision
                     yield stream.bookmark(told)
     finally:

@@ -17,18 +17,24 @@ from typing import Generic, NamedTuple, Protocol, TypeVar
 
 from sortedcontainers import SortedList
 
-from instar.storage.keys import collection_of
+from instar.storage.keys import collection_of, in_layout
 from instar.storage.store import (
     Compacted,
     Event,
+    Page,
     Record,
     Replayable,
     Store,
     StoreError,
     Subscription,
+    Unavailable,
 )
 
 log = logging.getLogger(__name__)
+
+_REPLAYED_REVISIONS = 10_000
+"""How far back a start on a remote store reaches, so that watches of elsewhere can go on here."""
+_REPLAY_SECONDS = 30.0
 
 
 class Sized(Protocol):
@@ -176,6 +182,8 @@ class Cache(Generic[E]):
         self._ingest = ingest
         self._limits = limits or WindowLimits()
         self._collections: dict[str, Collection[E]] = {}
+        self._complete_since = 0
+        """No change above this revision has escaped us, in any collection."""
         self._subscription: Subscription | None = None
         self._waiters: list[tuple[int, asyncio.Future[None]]] = []
         self._reload: asyncio.Task[None] | None = None
@@ -184,10 +192,9 @@ class Cache(Generic[E]):
     async def start(self) -> None:
         if isinstance(self.store, Replayable):
             await self._replay(self.store)
+            self._subscribe()
         else:
-            page = await self.store.range("")
-            self._load(page.records, page.revision)
-        self._subscription = self.store.subscribe(self.revision, self._on_events, self._on_ended)
+            await self._catch_up()
 
     async def _replay(self, store: Replayable) -> None:
         """Load the oldest state the store knows, then live through its history again, so that
@@ -201,16 +208,41 @@ class Cache(Generic[E]):
             self._on_events((event,), event.revision)
         self._advance(await self.store.barrier())
 
+    async def _catch_up(self) -> None:
+        """Load a state of some time ago and follow from there: the same for a remote store."""
+        await self.stop()
+        page = await self._past_state()
+        self._load(page.records, page.revision)
+        self._subscribe()
+        current = await self.store.barrier()
+        if not await self.reached(current, within=_REPLAY_SECONDS):
+            raise Unavailable(f"the store's events stopped at revision {self.revision}")
+
+    async def _past_state(self) -> Page:
+        revision = max(1, await self.store.barrier() - _REPLAYED_REVISIONS)
+        try:
+            return await self.store.range("", revision=revision)
+        except Compacted as error:
+            oldest = error.oldest
+        try:
+            return await self.store.range("", revision=oldest)
+        except Compacted:
+            return await self.store.range("")
+
+    def _subscribe(self) -> None:
+        self._subscription = self.store.subscribe(self.revision, self._on_events, self._on_ended)
+
     async def stop(self) -> None:
         if self._subscription is not None:
             self._subscription.close()
         if self._reload is not None:
             self._reload.cancel()
+            await asyncio.gather(self._reload, return_exceptions=True)
 
     def collection(self, prefix: str) -> Collection[E]:
         found = self._collections.get(prefix)
         if found is None:
-            found = Collection(prefix, self.revision, self._limits)
+            found = Collection(prefix, self._complete_since, self._limits)
             self._collections[prefix] = found
         return found
 
@@ -236,12 +268,16 @@ class Cache(Generic[E]):
         return True
 
     def compacted(self, revision: int) -> None:
+        self._complete_since = max(self._complete_since, revision)
         for collection in self._collections.values():
             collection.forget_until(revision)
 
     def _load(self, records: Sequence[Record], revision: int) -> None:
         grouped: dict[str, dict[str, E]] = {}
+        self._complete_since = revision
         for record in records:
+            if not in_layout(record.key):
+                continue
             prefix = collection_of(record.key)
             grouped.setdefault(prefix, {})[record.key[len(prefix) :]] = self._ingest(record)
         for prefix in {*self._collections, *grouped}:
@@ -250,6 +286,8 @@ class Cache(Generic[E]):
 
     def _on_events(self, events: Sequence[Event], revision: int) -> None:
         for event in events:
+            if not in_layout(event.key):
+                continue
             prefix = collection_of(event.key)
             collection = self.collection(prefix)
             suffix = event.key[len(prefix) :]
@@ -276,19 +314,18 @@ class Cache(Generic[E]):
         self._reload = asyncio.get_running_loop().create_task(self._load_again())
 
     async def _load_again(self) -> None:
+        """Whoever followed the old stream is told before the first event of the new one."""
         delay = 0.05
         while True:
             try:
                 page = await self.store.range("")
                 self._load(page.records, page.revision)
-                self._subscription = self.store.subscribe(
-                    page.revision, self._on_events, self._on_ended
-                )
+                for listener in tuple(self._reset_listeners):
+                    listener()
+                self._subscribe()
                 break
             except StoreError as error:
                 self.failure = error
                 await asyncio.sleep(delay)
                 delay = min(delay * 2, 2.0)
         self.failure = None
-        for listener in tuple(self._reset_listeners):
-            listener()

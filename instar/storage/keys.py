@@ -20,6 +20,15 @@ def collection_of(key: str) -> str:
     return key[: plural_end + 1] if plural_end > 0 else key
 
 
+def in_layout(key: str) -> bool:
+    """Whether the key is of ours: below a group (which has a dot) or ``core``.
+
+    A real cluster's own objects (``pods/…``, binary, and many) may lie beside ours.
+    """
+    group = key.partition("/")[0]
+    return group == CORE or "." in group
+
+
 def object_suffix(namespace: str, name: str) -> str:
     """The part of the key below the collection prefix."""
     return f"{namespace}/{name}" if namespace else name

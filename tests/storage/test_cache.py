@@ -13,7 +13,7 @@ from instar.storage.cache import Cache, WindowLimits
 from instar.storage.memory import MemoryStore
 from instar.storage.store import Compacted, Record, Write
 
-PREFIX = "g/things/"
+PREFIX = "g.io/things/"
 
 
 @dataclass(frozen=True)
