@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from instar.reviewer.checklist import checklist
 from instar.reviewer.engine import Options, find
-from instar.reviewer.report import CrdReview, Problem, Report, Severity
+from instar.reviewer.plan import plan
+from instar.reviewer.report import CrdReview, Json, Problem, Report, Severity
+from instar.reviewer.stored import Convert, Trial
 from instar.reviewer.subject import Subject, subject
 from instar.reviewer.witness import Search
 from instar.schema.cel.evaluate import compile_rules
@@ -42,10 +45,29 @@ def review(
 
 
 def review_crd(
-    old: Subject | None, new: Subject, options: Options, *, witnesses: bool = True
+    old: Subject | None,
+    new: Subject,
+    options: Options,
+    *,
+    witnesses: bool = True,
+    objects: Sequence[Json] = (),
+    convert: Convert | None = None,
 ) -> CrdReview:
+    """One CRD: findings with evidence, its stored objects, the plan and the checklist."""
     search = Search(old, new, compile_rules) if witnesses else None
-    return CrdReview(name=new.name, findings=find(old, new, options, search))
+    findings = find(old, new, options, search)
+    trial = Trial(old, new, compile_rules, convert)
+    mine = [item for item in objects if trial.belongs(item)]
+    stored = tuple(trial.run(mine))
+    steps = plan(old, new, findings)
+    return CrdReview(
+        name=new.name,
+        findings=findings,
+        plan=steps,
+        checklist=checklist(old, new, findings, steps, stored, len(mine)),
+        stored=stored,
+        stored_count=len(mine),
+    )
 
 
 def breaking(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:

@@ -1,0 +1,113 @@
+"""The report as one HTML page that needs nothing else: no script, no font, no network."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from html import escape
+
+from instar.reviewer.render.shared import as_yaml, counts, hits, location, place, witness_lines
+from instar.reviewer.report import CrdReview, Finding, Report, Severity
+
+_STYLE = """
+:root{color-scheme:light dark;--e:#c62828;--w:#b26a00;--i:#1565c0;--line:#8884;--soft:#8881}
+body{font:15px/1.5 system-ui,sans-serif;max-width:70rem;margin:2rem auto;padding:0 1rem}
+h1{font-size:1.5rem}h2{font-size:1.15rem;margin-top:2.5rem;font-family:ui-monospace,monospace}
+details{border:1px solid var(--line);border-left-width:4px;border-radius:6px;margin:.4rem 0}
+summary{cursor:pointer;padding:.4rem .7rem}details>div{padding:.2rem 1rem .8rem}
+.error{border-left-color:var(--e)}.warning{border-left-color:var(--w)}.info{border-left-color:var(--i)}
+.error>summary b{color:var(--e)}.warning>summary b{color:var(--w)}.info>summary b{color:var(--i)}
+code,pre{font-family:ui-monospace,monospace;font-size:.88em}
+pre{background:var(--soft);padding:.6rem .8rem;border-radius:6px;overflow-x:auto}
+.dim{opacity:.7}table{border-collapse:collapse;width:100%}
+td,th{border-bottom:1px solid var(--line);padding:.3rem .5rem;text-align:left;vertical-align:top}
+.pill{border:1px solid var(--line);border-radius:9px;padding:0 .5em;font-size:.8em;margin-right:.3em}
+ol li{margin:.6rem 0}
+"""
+
+
+def to_html(report: Report) -> str:
+    body = [f"<h1>CRD review</h1><p><strong>{escape(counts(report))}</strong></p>"]
+    body += [f"<p>⚠ {escape(str(problem))}</p>" for problem in report.problems]
+    for crd in report.crds:
+        body += _crd(crd)
+    body += [f"<p><code>{escape(name)}</code> is only in OLD</p>" for name in report.only_old]
+    body += [f"<p><code>{escape(name)}</code> is only in NEW</p>" for name in report.only_new]
+    content = "\n".join(body)
+    return (
+        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width">'
+        f"<title>CRD review</title><style>{_STYLE}</style></head>\n<body>\n{content}\n"
+        "</body></html>\n"
+    )
+
+
+def _crd(crd: CrdReview) -> Iterator[str]:
+    label = f' <span class="dim">{escape(crd.label)}</span>' if crd.label else ""
+    yield f"<h2>{escape(crd.name)}{label}</h2>"
+    if not crd.findings:
+        yield "<p>Nothing to report.</p>"
+    yield from (_finding(item) for item in crd.findings)
+    if crd.suppressed:
+        yield f'<p class="dim">{len(crd.suppressed)} suppressed</p>'
+    yield from _stored(crd)
+    yield from _plan(crd)
+
+
+def _finding(item: Finding) -> str:
+    opened = " open" if item.severity is Severity.ERROR and item.witness is None else ""
+    pills = "".join(f'<span class="pill">{escape(hit.value)}</span>' for hit in item.hits)
+    inner = [f'<p class="dim">{escape(location(item))}</p>' * bool(location(item))]
+    inner.append(f"<p>{pills}</p>" if hits(item) else "")
+    inner.append(f"<pre>{escape(item.details)}</pre>" if item.details else "")
+    if item.witness is not None:
+        if item.witness.before is not None:
+            inner.append(
+                f"<p>before the update</p><pre>{escape(as_yaml(item.witness.before))}</pre>"
+            )
+        inner.append(f"<pre>{escape(as_yaml(item.witness.object))}</pre>")
+        inner += [f"<p>→ {escape(line)}</p>" for line in witness_lines(item.witness)]
+    elif item.unwitnessed:
+        inner.append(f'<p class="dim">no witness: {escape(item.unwitnessed)}</p>')
+    return (
+        f'<details class="{item.severity.value}"{opened}><summary><b>{escape(item.rule)}</b> '
+        f"<code>{escape(place(item))}</code> {escape(item.message)}</summary>"
+        f"<div>{''.join(inner)}</div></details>"
+    )
+
+
+def _stored(crd: CrdReview) -> Iterator[str]:
+    if not crd.stored_count:
+        return
+    yield f"<h3>Stored objects: {len(crd.stored)} of {crd.stored_count} are touched</h3>"
+    rows = "".join(
+        f"<tr><td><code>{escape(item.name)}</code></td><td>{item.outcome}</td>"
+        f"<td>{escape('; '.join(item.reasons))}</td></tr>"
+        for item in crd.stored
+    )
+    yield f"<table>{rows}</table>"
+
+
+def _plan(crd: CrdReview) -> Iterator[str]:
+    if crd.plan:
+        yield "<h3>Migration plan</h3><ol>"
+        for step in crd.plan:
+            needs = "".join(f"<br>needs: {escape(text)}" for text in step.preconditions)
+            commands = escape("\n".join(step.commands))
+            back = (
+                f"<br><span class='dim'>back: {escape(step.rollback)}</span>"
+                if step.rollback
+                else ""
+            )
+            yield (
+                f'<li><span class="pill">{escape(step.release)}</span> '
+                f"<strong>{escape(step.title)}</strong><br>{escape(step.why)}{needs}"
+                f"{f'<pre>{commands}</pre>' if commands else ''}{back}</li>"
+            )
+        yield "</ol>"
+    if crd.checklist:
+        rows = "".join(
+            f"<tr><td>{'yes' if item.yes else '<strong>no</strong>'}</td>"
+            f"<td>{escape(item.question)}</td><td>{escape(item.evidence)}</td></tr>"
+            for item in crd.checklist
+        )
+        yield f"<h3>Checklist</h3><table>{rows}</table>"

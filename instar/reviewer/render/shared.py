@@ -1,0 +1,56 @@
+"""What several forms say in the same words."""
+
+from __future__ import annotations
+
+import yaml
+
+from instar.reviewer.report import Effect, Finding, Report, Severity, Witness
+
+SHOWN = (Severity.ERROR, Severity.WARNING, Severity.INFO)
+DOCS = "https://github.com/instar-dev/instar/blob/main/docs/rules.md"
+
+
+def place(finding: Finding) -> str:
+    """``v1 spec.size``, as short as it can be said."""
+    return " ".join(filter(None, (finding.version, finding.path)))
+
+
+def location(finding: Finding) -> str:
+    if not finding.file:
+        return ""
+    return f"{finding.file}:{finding.line}" if finding.line else finding.file
+
+
+def hits(finding: Finding) -> str:
+    return ", ".join(hit.value for hit in finding.hits)
+
+
+def as_yaml(value: object) -> str:
+    return yaml.safe_dump(value, sort_keys=False, allow_unicode=True, width=100)
+
+
+def witness_lines(witness: Witness) -> list[str]:
+    """What happens to the witness, in two lines."""
+    if witness.new_version:
+        return [
+            f"written at {witness.version}: {witness.old.says()}",
+            f"then at {witness.new_version}: {witness.new.says()}",
+        ]
+    verb = "the update is" if witness.before is not None else "it is"
+    lines = [f"old: {verb} {witness.old.says()}", f"new: {verb} {witness.new.says()}"]
+    if witness.effect is Effect.CHANGED:
+        lines.append("both take it, but it reads differently afterwards")
+    return lines
+
+
+def counts(report: Report) -> str:
+    words = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "note"}
+    parts = []
+    for severity, word in words.items():
+        number = report.count(severity)
+        parts.append(f"{number} {word}{'' if number == 1 else 's'}")
+    return ", ".join(parts)
+
+
+def slug(rule: str) -> str:
+    return f"{DOCS}#{rule}"

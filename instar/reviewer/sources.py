@@ -1,0 +1,332 @@
+"""Where CRDs and objects come from: files, folders, standard input, git revisions, clusters.
+
+The only module of the reviewer that does I/O. Whatever cannot be read becomes a ``Problem``;
+the rest is still reviewed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import subprocess
+import sys
+import tomllib
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+from urllib.parse import parse_qs, unquote
+
+import yaml
+
+from instar.api.crd import GROUP, PLURAL
+from instar.client.client import Client
+from instar.client.kubeconfig import KubeconfigError, load_access
+from instar.errors import ApiError, NotFound
+from instar.reviewer.config import FILES, Config, ConfigError, parse, read_baseline, section
+from instar.reviewer.documents import Document, crd_name, crd_problem, documents, is_crd
+from instar.reviewer.report import Problem
+
+_SUFFIXES = (".yaml", ".yml", ".json")
+_PAGE = 500
+
+
+class Cluster(NamedTuple):
+    """Which cluster ``kube:`` means, unless the source itself names a context."""
+
+    kubeconfig: str | None = None
+    context: str | None = None
+
+
+@dataclass
+class Loaded:
+    """One side: CRDs by name."""
+
+    crds: dict[str, Document] = field(default_factory=dict)
+    problems: list[Problem] = field(default_factory=list)
+
+
+class Commit(NamedTuple):
+    """One step of a file's history."""
+
+    revision: str
+    title: str
+    path: str
+
+
+async def load_crds(source: str, cluster: Cluster | None = None) -> Loaded:
+    """The CRDs of a path, ``-``, ``git:REF:PATH``, ``kube:``, ``kube:NAME[?context=…]``."""
+    found = await _load(source, cluster or Cluster())
+    return _crds(source, found)
+
+
+async def load_objects(source: str, cluster: Cluster | None = None) -> Loaded:
+    """Custom resources of a file or folder, keyed by where they stand."""
+    found = await _load(source, cluster or Cluster())
+    objects = {
+        f"{item.file}:{item.line}:{position}": item
+        for position, item in enumerate(found.documents)
+        if isinstance(item.value, dict) and not is_crd(item.value)
+    }
+    return Loaded(objects, found.problems)
+
+
+class _Read(NamedTuple):
+    documents: list[Document]
+    problems: list[Problem]
+
+
+async def _load(source: str, cluster: Cluster) -> _Read:
+    scheme, _, rest = source.partition(":")
+    if scheme == "kube":
+        return await _from_cluster(rest.removeprefix("//"), cluster)
+    if scheme == "git":
+        return await asyncio.to_thread(_from_git, rest)
+    if scheme == "file":
+        source = rest.removeprefix("//")
+    return await asyncio.to_thread(_from_path, source)
+
+
+def _crds(source: str, found: _Read) -> Loaded:
+    loaded = Loaded(problems=list(found.problems))
+    seen = 0
+    twice: set[str] = set()
+    for item in found.documents:
+        if not is_crd(item.value):
+            continue
+        seen += 1
+        problem = crd_problem(item)
+        name = crd_name(item.value)
+        if problem is None and name in loaded.crds:
+            first = loaded.crds[name]
+            text = f"{name} is here a second time; first at {first.file}:{first.line}"
+            problem = Problem(text, item.file, item.line)
+            twice.add(name)
+        if problem is not None:
+            loaded.problems.append(problem)
+        else:
+            loaded.crds[name] = item
+    for name in twice:
+        # Which of the two is meant cannot be known, so neither is reviewed.
+        del loaded.crds[name]
+    if not seen and not found.problems:
+        loaded.problems.append(_not_a_crd(source, found.documents))
+    return loaded
+
+
+def _not_a_crd(source: str, found: list[Document]) -> Problem:
+    if not found:
+        return Problem("no CRD in there", source)
+    value, line = found[0].value, found[0].line
+    kind = value.get("kind") if isinstance(value, dict) else None
+    return Problem(f"not a CRD but a {kind}" if kind else "not a CRD", source, line)
+
+
+def _from_path(source: str) -> _Read:
+    if source == "-":
+        return _parsed([("<stdin>", sys.stdin.read())])
+    path = Path(source)
+    try:
+        if path.is_dir():
+            files = sorted(item for item in path.rglob("*") if item.suffix in _SUFFIXES)
+            return _parsed((str(item), item.read_text()) for item in files if item.is_file())
+        return _parsed([(source, path.read_text())])
+    except OSError as error:
+        return _Read([], [Problem(error.strerror or str(error), error.filename or source)])
+    except UnicodeDecodeError:
+        return _Read([], [Problem("not a text file", source)])
+
+
+def _parsed(texts: Iterable[tuple[str, str]]) -> _Read:
+    found, problems = [], []
+    for file, text in texts:
+        some, bad = documents(text, file)
+        found += some
+        problems += bad
+    return _Read(found, problems)
+
+
+def _from_git(rest: str) -> _Read:
+    """``REF:PATH``; a reference may hold slashes but no colon. Also ``//REF?path=PATH``."""
+    if rest.startswith("//") and "?path=" in rest:
+        reference, _, path = rest[2:].partition("?path=")
+        path = unquote(path)
+    else:
+        reference, colon, path = rest.partition(":")
+        if not colon:
+            return _Read([], [Problem("write git:REF:PATH", f"git:{rest}")])
+    shown = f"git:{reference}:{path}"
+    try:
+        return _parsed(_git_texts(reference, path))
+    except _GitError as error:
+        return _Read([], [Problem(str(error), shown)])
+
+
+class _GitError(Exception):
+    """What git said, in one line."""
+
+
+def _git_texts(reference: str, path: str) -> Iterator[tuple[str, str]]:
+    folder, inside = _repository(path)
+    revision = _git(folder, "rev-parse", "--verify", "--quiet", f"{reference}^{{commit}}")
+    if not revision:
+        raise _GitError(f"there is no revision {reference!r}")
+    spec = f"{revision}:{inside}"
+    kind = _git(folder, "cat-file", "-t", spec)
+    if not kind:
+        raise _GitError(f"{path or '.'} does not exist at {reference}")
+    if kind == "blob":
+        yield f"git:{reference}:{path}", _git(folder, "show", spec, must=True)
+        return
+    names = _git(folder, "ls-tree", "-r", "--name-only", "-z", spec, must=True)
+    for name in sorted(filter(None, names.split("\0"))):
+        if name.endswith(_SUFFIXES):
+            text = _git(folder, "show", f"{spec.rstrip('/')}/{name}".replace(":/", ":"), must=True)
+            yield f"git:{reference}:{path.rstrip('/')}/{name}", text
+
+
+def _repository(path: str) -> tuple[Path, str]:
+    """The top of the repository around a path, and the path inside it."""
+    start = Path(path).absolute()
+    around = next((item for item in (start, *start.parents) if item.is_dir()), Path.cwd())
+    top = _git(around, "rev-parse", "--show-toplevel")
+    if not top:
+        raise _GitError("not inside a git repository")
+    try:
+        inside = start.resolve().relative_to(Path(top).resolve())
+    except ValueError:
+        raise _GitError(f"{path} is outside the repository {top}") from None
+    return Path(top), "" if str(inside) == "." else inside.as_posix()
+
+
+def _git(folder: Path, *words: str, must: bool = False) -> str:
+    try:
+        done = subprocess.run(
+            ["git", *words], cwd=folder, capture_output=True, text=True, check=False
+        )
+    except (OSError, UnicodeDecodeError) as error:
+        raise _GitError(f"git: {error}") from None
+    if done.returncode:
+        if must:
+            raise _GitError(done.stderr.strip().splitlines()[0] if done.stderr else "git failed")
+        return ""
+    return done.stdout if must else done.stdout.strip()
+
+
+def history(path: str) -> tuple[list[Commit], Problem | None]:
+    """The commits that touched a file, oldest first, following renames."""
+    try:
+        top, inside = _repository(path)
+        log = _git(
+            top, "log", "--follow", "--name-only", "--format=%x00%h %ad %s", "--date=short",
+            "--", inside, must=True,
+        )  # fmt: skip
+    except _GitError as error:
+        return [], Problem(str(error), path)
+    commits = []
+    for entry in log.split("\0")[1:]:
+        head, _, names = entry.strip().partition("\n")
+        revision, _, title = head.partition(" ")
+        name = names.strip().splitlines()
+        commits.append(Commit(revision, title, str(top / (name[-1] if name else inside))))
+    if not commits:
+        return [], Problem("git knows no commit of it", path)
+    return commits[::-1], None
+
+
+async def _from_cluster(rest: str, cluster: Cluster) -> _Read:
+    name, _, query = rest.partition("?")
+    named = parse_qs(query).get("context")
+    context = named[0] if named else cluster.context
+    shown = f"kube:{name}" + (f"?context={context}" if context else "")
+    try:
+        access = load_access(cluster.kubeconfig, context)
+        async with Client(access) as client:
+            found = await _fetch(client, name)
+    except NotFound:
+        return _Read([], [Problem("there is no such CRD in the cluster", shown)])
+    except (ApiError, KubeconfigError, OSError) as error:
+        return _Read([], [Problem(" ".join(str(error).split()), shown)])
+    return _Read([Document(item, shown) for item in found], [])
+
+
+async def _fetch(client: Client, name: str) -> list[dict[str, Any]]:
+    """As v1, or as v1beta1 from clusters that are too old for v1."""
+    versions = ["v1", "v1beta1"]
+    for version in versions:
+        path = f"/apis/{GROUP}/{version}/{PLURAL}"
+        head = {"apiVersion": f"{GROUP}/{version}", "kind": "CustomResourceDefinition"}
+        try:
+            if name:
+                return [await client.get(f"{path}/{name}")]
+            return [
+                {**item, **head}
+                async for page in client.pages(path, limit=_PAGE)
+                for item in page.get("items") or ()
+            ]
+        except NotFound:
+            if version == versions[-1]:
+                raise
+    return []
+
+
+async def load_live_objects(crd: dict[str, Any], cluster: Cluster) -> Loaded:
+    """Every object of one CRD, read at the version it is most likely stored in."""
+    spec = crd.get("spec") or {}
+    served = [item for item in spec.get("versions") or () if item.get("served")]
+    version = next((item for item in served if item.get("storage")), served[0] if served else {})
+    plural = (spec.get("names") or {}).get("plural", "")
+    path = f"/apis/{spec.get('group')}/{version.get('name')}/{plural}"
+    loaded = Loaded()
+    try:
+        async with Client(load_access(cluster.kubeconfig, cluster.context)) as client:
+            async for page in client.pages(path, limit=_PAGE):
+                for item in page.get("items") or ():
+                    whole = {
+                        "apiVersion": page.get("apiVersion"),
+                        "kind": (spec.get("names") or {}).get("kind"),
+                        **item,
+                    }
+                    loaded.crds[str(len(loaded.crds))] = Document(whole, f"kube:{crd_name(crd)}")
+    except (ApiError, KubeconfigError, OSError) as error:
+        loaded.problems.append(Problem(" ".join(str(error).split()), f"kube:{crd_name(crd)}"))
+    return loaded
+
+
+def load_config(path: str | None) -> Config:
+    """The given file, or the nearest one above the working directory that has a review part."""
+    if path is not None:
+        found = _read_config(Path(path))
+        if found is None:
+            raise ConfigError(f"{path}: it has no review section")
+        return found
+    for folder in (Path.cwd(), *Path.cwd().parents):
+        for name in FILES:
+            found = _read_config(folder / name) if (folder / name).is_file() else None
+            if found is not None:
+                return found
+    return Config()
+
+
+def _read_config(path: Path) -> Config | None:
+    try:
+        if path.suffix == ".toml":
+            document = tomllib.loads(path.read_text())
+        else:
+            document = yaml.safe_load(path.read_text()) or {}
+        raw = section(path.name, document)
+        return None if raw is None else parse(raw, str(path))
+    except OSError as error:
+        raise ConfigError(f"{path}: {error.strerror}") from None
+    except (tomllib.TOMLDecodeError, yaml.YAMLError) as error:
+        raise ConfigError(f"{path}: {' '.join(str(error).split())}") from None
+    except ConfigError as error:
+        raise ConfigError(f"{path}: {error}") from None
+
+
+def load_baseline(path: str) -> frozenset[str]:
+    try:
+        return read_baseline(Path(path).read_text())
+    except OSError as error:
+        raise ConfigError(f"{path}: {error.strerror}") from None
+    except ConfigError as error:
+        raise ConfigError(f"{path}: {error}") from None

@@ -1,0 +1,169 @@
+"""Real objects, tried one by one under the new CRD: read, converted, validated, pruned.
+
+Reading prunes and defaults and never validates; writing back an unchanged object is forgiven
+what it already had wrong. So an object is *unreadable*, *pruned*, *invalid* (even an unchanged
+write is refused), *frozen* (kept, but edits there and re-creation are refused) or *changed*.
+Conversion is handed in; nothing here does I/O.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from instar.api.crd_codec import copy_json
+from instar.api.names import parse_group_version
+from instar.reviewer.judge import Judge
+from instar.reviewer.report import Json, StoredObject
+from instar.reviewer.subject import Subject
+from instar.schema.metatypes import MetaError
+from instar.schema.rules import RuleCompiler
+from instar.schema.values import ABSENT, same_json
+
+Convert = Callable[[list[Json], str], list[Json]]
+"""Objects of one version to another ``group/version``; raises ``ConversionFailed``."""
+
+_WORST = ("unreadable", "pruned", "invalid", "frozen", "changed")
+_MOST_REASONS = 6
+
+
+class ConversionFailed(Exception):
+    """A converter refused or broke; ``str()`` says why."""
+
+
+def convert_none(objects: list[Json], api_version: str) -> list[Json]:
+    return [{**copy_json(item), "apiVersion": api_version} for item in objects]
+
+
+class Trial:
+    """One CRD pair; judges are compiled once."""
+
+    def __init__(
+        self,
+        old: Subject | None,
+        new: Subject,
+        compile_rules: RuleCompiler | None = None,
+        convert: Convert | None = None,
+    ) -> None:
+        self._old, self._new = old, new
+        self._compile_rules = compile_rules
+        self._convert = convert or convert_none
+        self._judges: dict[tuple[int, str], Judge] = {}
+
+    def belongs(self, obj: Any) -> bool:
+        if not isinstance(obj, dict) or not isinstance(obj.get("apiVersion"), str):
+            return False
+        group = obj["apiVersion"].rpartition("/")[0]
+        return group == self._new.crd.group and obj.get("kind") == self._new.crd.names.kind
+
+    def run(self, objects: Iterable[Json]) -> list[StoredObject]:
+        """Only those something happens to, worst first."""
+        found = [outcome for obj in objects if (outcome := self._one(obj)) is not None]
+        return sorted(found, key=lambda item: (_WORST.index(item.outcome), item.name))
+
+    def _judge(self, subject: Subject, version: str) -> Judge:
+        key = (id(subject), version)
+        if key not in self._judges:
+            self._judges[key] = Judge(subject, version, self._compile_rules)
+        return self._judges[key]
+
+    def _one(self, obj: Json) -> StoredObject | None:
+        version = parse_group_version(obj["apiVersion"]).version
+        seen: list[tuple[str, str]] = []
+        if self._new.crd.version(version) is None:
+            seen.append(("unreadable", f"its version {version} is not in the new CRD"))
+            return _outcome(obj, version, seen)
+        read = self._read(obj, version, seen)
+        if read is not None:
+            self._defaults(obj, read, version, seen)
+            self._at_others(read, version, seen)
+        return _outcome(obj, version, seen) if seen else None
+
+    def _read(self, obj: Json, version: str, seen: list[tuple[str, str]]) -> Json | None:
+        """The object as the new CRD reads it at its own version."""
+        read: Json = copy_json(obj)
+        try:
+            lost = self._judge(self._new, version).prepare(read, lenient=True)
+        except MetaError as error:
+            seen.append(("unreadable", str(error)))
+            return None
+        known = set()
+        if self._old is not None and self._old.crd.version(version) is not None:
+            known = set(self._judge(self._old, version).prepare(copy_json(obj), lenient=True))
+        seen += [("pruned", f"{path} is dropped") for path in lost if path not in known]
+        return read
+
+    def _defaults(self, obj: Json, read: Json, version: str, seen: list[tuple[str, str]]) -> None:
+        if self._old is None or self._old.crd.version(version) is None:
+            return
+        before = copy_json(obj)
+        self._judge(self._old, version).prepare(before, lenient=True)
+        lost = {text.partition(" ")[0] for kind, text in seen if kind == "pruned"}
+        seen += [
+            ("changed", f"{path} reads differently")
+            for path in _differing("", before, read)
+            if not path.startswith(tuple(lost))
+        ]
+
+    def _at_others(self, read: Json, version: str, seen: list[tuple[str, str]]) -> None:
+        """At the storage version it is judged as a write; at served ones only losses count."""
+        storage = self._new.crd.storage_version()
+        for target in dict.fromkeys([storage, *self._new.crd.served()]):
+            if not target:
+                continue
+            converted = self._converted(read, version, target, seen)
+            if converted is None:
+                continue
+            judge = self._judge(self._new, target)
+            lost = judge.prepare(converted, lenient=True)
+            if target != version:
+                seen += [("pruned", f"{path} is lost at {target}") for path in lost]
+            if target in (storage, version):
+                _judged(judge, converted, seen)
+
+    def _converted(
+        self, read: Json, version: str, target: str, seen: list[tuple[str, str]]
+    ) -> Json | None:
+        mine: Json = copy_json(read)
+        if target == version:
+            return mine
+        try:
+            return self._convert([mine], f"{self._new.crd.group}/{target}")[0]
+        except ConversionFailed as error:
+            seen.append(("unreadable", f"conversion to {target} failed: {error}"))
+            return None
+
+
+def _judged(judge: Judge, obj: Json, seen: list[tuple[str, str]]) -> None:
+    forgiven = judge.errors(obj, copy_json(obj))
+    if forgiven:
+        seen += [("invalid", str(error)) for error in forgiven]
+        return
+    seen += [("frozen", str(error)) for error in judge.errors(obj, ABSENT)]
+
+
+def _outcome(obj: Json, version: str, seen: list[tuple[str, str]]) -> StoredObject:
+    worst = min((kind for kind, _ in seen), key=_WORST.index)
+    ordered = sorted(seen, key=lambda item: _WORST.index(item[0]))
+    reasons = tuple(dict.fromkeys(text for _, text in ordered))
+    metadata = obj.get("metadata") or {}
+    name = "/".join(filter(None, (metadata.get("namespace"), metadata.get("name"))))
+    return StoredObject(name or "(unnamed)", version, worst, reasons[:_MOST_REASONS])
+
+
+def _differing(path: str, left: Any, right: Any) -> list[str]:
+    if isinstance(left, dict) and isinstance(right, dict):
+        return [
+            found
+            for name in sorted({*left, *right})
+            for found in _differing(
+                f"{path}.{name}".removeprefix("."), left.get(name, ABSENT), right.get(name, ABSENT)
+            )
+        ]
+    if isinstance(left, list) and isinstance(right, list) and len(left) == len(right):
+        return [
+            found
+            for position, (one, other) in enumerate(zip(left, right, strict=True))
+            for found in _differing(f"{path}[{position}]", one, other)
+        ]
+    return [] if same_json(left, right) else [path]
