@@ -24,7 +24,7 @@ from instar.registry.metadata import check_names
 from instar.registry.ownership import Ownership
 from instar.registry.resource import Target
 from instar.registry.scale import API_VERSION as SCALE_API_VERSION
-from instar.registry.scale import empty_scale, has_replicas, set_replicas, to_scale
+from instar.registry.scale import has_replicas, set_replicas, to_scale, unset_scale
 from instar.registry.write import Proposal, UpdateRules, Written, create, update
 
 Object = dict[str, Any]
@@ -164,8 +164,7 @@ async def apply_scale(
     ownership = Ownership(context, target, options, "scale")
 
     async def propose(old: Object, entry: Entry) -> Proposal:
-        existed = has_replicas(old, paths)
-        live = to_scale(old, paths) if existed else empty_scale(old)
+        live = to_scale(old, paths) if has_replicas(old, paths) else unset_scale(old)
         managed = old["metadata"].get("managedFields")
         live["metadata"]["managedFields"] = entries_of_scale(managed, replicas)
         writer = replace(ownership.writer(), api_version=SCALE_API_VERSION, ignored={})
@@ -178,7 +177,7 @@ async def apply_scale(
         )
         applied = await _drive(ownership, target, apply_patch(request))
         new = orjson.loads(orjson.dumps(old))
-        set_replicas(new, applied.obj, paths, existed=existed)
+        set_replicas(new, applied.obj, paths)
         entries = entries_of_parent(
             managed, applied.managed_fields, replicas, target.version.api_version
         )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import orjson
 
@@ -16,34 +16,43 @@ from instar.registry.strategicpatch import strategic_merge
 from instar.registry.strategy import JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH
 
 Object = dict[str, Any]
-Patch = Callable[[Object], Any]
 _OPERATION_FIELDS = {"op", "path", "from", "value"}
 
 
-def read_patch(body: bytes, media: str, validation: str, warn: Callable[[str], None]) -> Patch:
-    """A function from the current object to the patched document. Raises ``BadRequest``."""
+class Patch(NamedTuple):
+    apply: Callable[[Object], Any]
+    """The current object → the patched document; the argument stays as it is."""
+    problems: list[str]
+    """Repeated or unknown fields of the patch itself, as texts for ``strict``."""
+
+
+def read_patch(body: bytes, media: str, validation: str) -> Patch:
+    """Raises ``BadRequest``. ``validation`` decides which parser's sentence a bad patch gets."""
     document = _parse(body, media, validation)
-    problems: list[str] = []
     if media == JSON_PATCH:
         operations = _operations(document, validation)
         problems = _operation_problems(body, operations)
-        _report(problems, validation, warn)
-        return lambda obj: _apply_json(obj, operations)
+        return Patch(lambda obj: _apply_json(obj, operations), problems)
     if not isinstance(document, dict):
-        return lambda obj: document
+        return Patch(lambda obj: document, [])
     duplicates = [f'duplicate field "{path}"' for path in duplicate_keys(body, document)]
-    _report(duplicates, validation, warn)
     merge = strategic_merge if media == STRATEGIC_PATCH else merge_patch
-    return lambda obj: merge(obj, document)
+    return Patch(lambda obj: merge(obj, document), duplicates)
+
+
+def strict(patched: Any, problems: list[str], validation: str, warn: Callable[[str], None]) -> None:
+    """Report what decoding the patch and its result left out, as the client asked."""
+    if not problems or validation == "Ignore":
+        return
+    if validation == "Strict":
+        raise undecodable(patched, "strict decoding error: " + ", ".join(problems))
+    for text in problems:
+        warn(text)
 
 
 def undecodable(patched: Any, text: str) -> Invalid:
     """The patched document cannot be an object of this kind."""
-    shown = (
-        orjson.dumps(patched).decode()
-        if not isinstance(patched, dict)
-        else (encode_sorted(patched).decode())
-    )
+    shown = encode_sorted(patched).decode()
     error = invalid("patch", shown, text)
     return Invalid(f' "" is invalid: {error}', details={"causes": [error.cause()]})
 
@@ -97,18 +106,9 @@ def _operation_problems(body: bytes, operations: list[Object]) -> list[str]:
     return duplicates + unknown
 
 
-def _report(problems: list[str], validation: str, warn: Callable[[str], None]) -> None:
-    if not problems or validation == "Ignore":
-        return
-    if validation == "Strict":
-        raise BadRequest("strict decoding error: " + ", ".join(problems))
-    for text in problems:
-        warn(text)
-
-
 def _apply_json(obj: Object, operations: list[Object]) -> Any:
     try:
-        return json_patch(obj, operations)
+        return json_patch(orjson.loads(orjson.dumps(obj)), operations)
     except (PatchFailed, TypeError) as error:
         raise Invalid(
             "the server rejected our request due to an error in our request", details={}

@@ -12,6 +12,7 @@ from instar.fields import FieldError, invalid
 Object = dict[str, Any]
 API_VERSION, KIND = "autoscaling/v1", "Scale"
 _MAX = 2_147_483_647
+_UNSET = -2_147_483_648
 
 
 class _WrongType(Exception):
@@ -46,15 +47,15 @@ def to_scale(obj: Object, paths: ScalePaths) -> Object:
     }
 
 
-def empty_scale(obj: Object) -> Object:
-    """For a patch of an object whose replicas field is not there yet."""
+def unset_scale(obj: Object) -> Object:
+    """For a patch of an object whose replicas field is not there yet: upstream marks it so."""
     metadata = obj["metadata"]
     kept = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
     return {
         "kind": KIND,
         "apiVersion": API_VERSION,
         "metadata": {name: metadata[name] for name in kept if name in metadata},
-        "spec": {},
+        "spec": {"replicas": _UNSET},
         "status": {"replicas": 0},
     }
 
@@ -66,14 +67,11 @@ def has_replicas(obj: Object, paths: ScalePaths) -> bool:
         return True
 
 
-def set_replicas(obj: Object, scale: Object, paths: ScalePaths, *, existed: bool) -> None:
-    """Write the Scale's wish into the object (in place)."""
-    spec = scale.get("spec") or {}
-    replicas = spec.get("replicas")
-    if replicas is None:
-        if not existed:
-            raise BadRequest(f'the spec replicas field "{paths.spec_replicas}" cannot be empty')
-        replicas = 0
+def set_replicas(obj: Object, scale: Object, paths: ScalePaths) -> None:
+    """Write the Scale's wish into the object (in place); no wish is a wish for none."""
+    replicas = (scale.get("spec") or {}).get("replicas") or 0
+    if replicas == _UNSET:
+        raise BadRequest(f'the spec replicas field "{paths.spec_replicas}" cannot be empty')
     value: Any = obj
     *parents, last = paths.spec_replicas.lstrip(".").split(".")
     for part in parents:

@@ -178,7 +178,8 @@ class Strategy:
         if new["metadata"] == old["metadata"]:
             return []
         found = self.metadata_errors(new, version)
-        found += validate_metadata_update(new["metadata"], old["metadata"])
+        changed = validate_metadata_update(new["metadata"], old["metadata"])
+        found += [error for error in changed if error not in found]
         return found + found
 
     def rule_errors(

@@ -8,78 +8,116 @@ from typing import Any
 import orjson
 
 from instar import errors
-from instar.api.crd import ScalePaths
+from instar.api.crd import Column, ScalePaths
 from instar.registry.applying import apply_scale
-from instar.registry.columns import TablePrinter
-from instar.registry.context import Context
+from instar.registry.columns import AGE_DESCRIPTION, TablePrinter, utc_now
+from instar.registry.context import Context, WriteOptions
 from instar.registry.entry import Entry
-from instar.registry.patch import read_patch, undecodable
+from instar.registry.metadata import check_names
+from instar.registry.patch import read_patch, strict, undecodable
 from instar.registry.read import get
 from instar.registry.resource import Target
 from instar.registry.scale import (
     API_VERSION,
     KIND,
-    empty_scale,
     has_replicas,
     set_replicas,
     to_scale,
+    unset_scale,
 )
+from instar.registry.scale_decode import decode_scale
 from instar.registry.strategy import APPLY_PATCH
 from instar.registry.write import Proposal, UpdateRules, update
-from instar.server.bodies import Malformed, go_type, parse, read_object
-from instar.server.negotiate import Form, body_media, patch_media, response_form
+from instar.schema.objectmeta import MetaError
+from instar.server.bodies import Malformed, parse, read_object
+from instar.server.negotiate import JSON, Form, body_media, patch_media, response_form
 from instar.server.options import exact_revision, write_options
 from instar.server.request import Request
-from instar.server.responses import Response, typed_response
+from instar.server.responses import Response, partial, typed_response
 
 Object = dict[str, Any]
-Propose = Callable[[Object, Entry], Object]
+_HANDLED = 'Scale in version "v1" cannot be handled as a Scale: '
 
 
 async def do_scale(
     context: Context, request: Request, target: Target, verb: str, paths: ScalePaths
 ) -> Response:
-    form = _form(request)
     if verb == "get":
+        form = _form(request)
         view = await get(context.backend, target, exact_revision(request))
         return _answer(orjson.loads(view), paths, form)
     if verb == "update":
-        body = read_object(request.body, body_media(request.header(b"content-type")), KIND).obj
-        _check_type(body)
-        return await _write(
-            context, request, target, paths, form, lambda old: body, "UpdateOptions"
-        )
+        return await _update(context, request, target, paths)
     media = patch_media(request.header(b"content-type"), target.serving.strategy.patch_types)
+    form = _form(request)
     if media == APPLY_PATCH:
         return await _apply(context, request, target, paths, form)
-    validation = request.one("fieldValidation") or "Warn"
-    patch = read_patch(request.body, media, validation, request.warn)
-    return await _write(context, request, target, paths, form, patch, "PatchOptions")
+    options = write_options(request, "PatchOptions")
+    patch = read_patch(request.body, media, options.field_validation)
+
+    def change(current: Object) -> Object:
+        patched = patch.apply(current)
+        return _patched(patched, patch.problems, options)
+
+    return await _write(context, target, paths, form, change, options, is_patch=True)
+
+
+async def _update(
+    context: Context, request: Request, target: Target, paths: ScalePaths
+) -> Response:
+    form = _form(request)
+    options = write_options(request, "UpdateOptions")
+    media = body_media(request.header(b"content-type"))
+    body = read_object(request.body, media, KIND)
+    _check_type(body.obj)
+    try:
+        scale, unknown = decode_scale(body.obj)
+    except MetaError as error:
+        raise errors.BadRequest(f"{_HANDLED}{error}") from error
+    problems = [*body.duplicates, *(f'unknown field "{path}"' for path in unknown)]
+    if problems and options.field_validation == "Strict":
+        raise errors.BadRequest(f"{_HANDLED}strict decoding error: {', '.join(problems)}")
+    if options.field_validation == "Warn":
+        for text in problems:
+            request.warn(text)
+    check_names(scale, target)
+    return await _write(context, target, paths, form, lambda _: scale, options, is_patch=False)
+
+
+def _patched(patched: Any, problems: list[str], options: WriteOptions) -> Object:
+    try:
+        scale, unknown = decode_scale(parse(orjson.dumps(patched), JSON).obj)
+    except Malformed as error:
+        raise undecodable(patched, f"couldn't get version/kind; {error}") from error
+    except MetaError as error:
+        raise undecodable(patched, str(error)) from error
+    listed = [*problems, *(f'unknown field "{path}"' for path in unknown)]
+    strict(patched, listed, options.field_validation, options.warn)
+    return scale
 
 
 async def _write(
     context: Context,
-    request: Request,
     target: Target,
     paths: ScalePaths,
     form: Form,
-    change: Callable[[Object], Any],
-    options_kind: str,
+    change: Callable[[Object], Object],
+    options: WriteOptions,
+    *,
+    is_patch: bool,
 ) -> Response:
-    options = write_options(request, options_kind)
-
     async def propose(old: Object, entry: Entry) -> Proposal:
-        existed = has_replicas(old, paths)
-        current = to_scale(old, paths) if existed else empty_scale(old)
-        wanted = change(current)
-        _check_scale(wanted)
+        wanted = change(to_scale(old, paths) if has_replicas(old, paths) else unset_scale(old))
+        check_names(wanted, target)
         new = orjson.loads(orjson.dumps(old))
-        set_replicas(new, wanted, paths, existed=existed)
-        revision = (wanted.get("metadata") or {}).get("resourceVersion")
-        new["metadata"]["resourceVersion"] = revision or str(entry.revision)
+        set_replicas(new, wanted, paths)
+        given = wanted["metadata"]
+        new["metadata"]["resourceVersion"] = given.get("resourceVersion") or str(entry.revision)
+        if given.get("uid"):
+            new["metadata"]["uid"] = given["uid"]
         return Proposal(new)
 
-    rules = UpdateRules("scale", unconditional=True, uid_is_precondition=False)
+    rules = UpdateRules("scale", unconditional=True, uid_is_precondition=not is_patch)
     written = await update(context, target, propose, options, rules)
     return _answer(orjson.loads(written.view), paths, form)
 
@@ -93,7 +131,10 @@ async def _apply(
         config = parse(request.body, media).obj
     except Malformed as error:
         raise errors.BadRequest(f"error decoding YAML: {error}") from error
-    _check_scale(config)
+    try:
+        decode_scale(config)
+    except MetaError as error:
+        raise errors.BadRequest(f"{_HANDLED}{error}") from error
     written = await apply_scale(context, target, config, paths, options)
     return _answer(orjson.loads(written.view), paths, form)
 
@@ -104,17 +145,6 @@ def _check_type(body: Object) -> None:
         raise errors.BadRequest(
             f"the API version in the data ({given}) does not match the expected API version "
             f"({API_VERSION})"
-        )
-
-
-def _check_scale(scale: Any) -> None:
-    spec = scale.get("spec") if isinstance(scale, dict) else None
-    replicas = spec.get("replicas") if isinstance(spec, dict) else None
-    if replicas is not None and (isinstance(replicas, bool) or not isinstance(replicas, int)):
-        raise undecodable(
-            scale,
-            f"json: cannot unmarshal {go_type(replicas)} into Go struct field "
-            "ScaleSpec.spec.replicas of type int32",
         )
 
 
@@ -130,22 +160,24 @@ def _answer(obj: Object, paths: ScalePaths, form: Form) -> Response:
     scale = to_scale(obj, paths)
     if form.transform == "Table":
         return typed_response(200, _table(scale, form.version), form)
+    if form.transform == "PartialObjectMetadata":
+        return typed_response(200, partial(scale, form.version), form)
+    if form.transform:
+        raise errors.Unclassified("content is not a list")
     return typed_response(200, scale, form)
 
 
-def _table(scale: Object, version: str) -> Object:
-    from instar.api.crd import Column
-    from instar.registry.columns import utc_now
-    from instar.server.responses import partial
+_COLUMNS = (
+    Column("Desired", "integer", ".spec.replicas", "", "Number of desired replicas"),
+    Column("Available", "integer", ".status.replicas", "", "Number of actual replicas"),
+    Column("Age", "date", ".metadata.creationTimestamp", "", AGE_DESCRIPTION),
+)
 
-    printer = TablePrinter(
-        (
-            Column("Desired", "integer", ".spec.replicas", "", "Number of desired replicas"),
-            Column("Available", "integer", ".status.replicas", "", "Number of actual replicas"),
-            Column("Age", "date", ".metadata.creationTimestamp"),
-        )
-    )
-    row = {"cells": printer.cells(scale, utc_now()), "object": partial(scale, version)}
+
+def _table(scale: Object, version: str) -> Object:
+    printer = TablePrinter(_COLUMNS)
+    shown = {**scale, "spec": {"replicas": 0, **scale["spec"]}}
+    row = {"cells": printer.cells(shown, utc_now()), "object": partial(scale, version)}
     return {
         "kind": "Table",
         "apiVersion": f"meta.k8s.io/{version}",

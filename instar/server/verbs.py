@@ -11,8 +11,8 @@ from instar import errors
 from instar.registry.context import Context, WriteOptions
 from instar.registry.delete import delete, delete_collection
 from instar.registry.entry import Entry
-from instar.registry.metadata import check_namespace
-from instar.registry.patch import read_patch, undecodable
+from instar.registry.metadata import check_names, check_namespace
+from instar.registry.patch import read_patch, strict, undecodable
 from instar.registry.read import get, list_objects
 from instar.registry.resource import Target
 from instar.registry.strategy import APPLY_PATCH
@@ -20,7 +20,7 @@ from instar.registry.watch import WatchOptions, open_watch
 from instar.registry.write import Proposal, UpdateRules, Written, create, update
 from instar.server.apply import apply_patch
 from instar.server.bodies import Body, Malformed, parse, read_object
-from instar.server.negotiate import Form, body_media, patch_media, response_form
+from instar.server.negotiate import JSON, Form, body_media, patch_media, response_form
 from instar.server.options import (
     delete_options,
     exact_revision,
@@ -106,6 +106,7 @@ async def do_update(
     body = read_object(request.body, media, target.serving.kind)
     wanted = _decoded(request, target, body, options)
     _check_api_version(target, wanted)
+    check_names(wanted, target)
 
     async def propose(old: Object, entry: Entry) -> Proposal:
         return Proposal(orjson.loads(orjson.dumps(wanted)))
@@ -129,10 +130,10 @@ async def do_patch(
         written = await apply_patch(context, request, target, options, subresource)
         return _written(201 if written.created else 200, written, request, form, target)
     options = write_options(request, "PatchOptions")
-    patch = read_patch(request.body, media, options.field_validation, request.warn)
+    patch = read_patch(request.body, media, options.field_validation)
 
     async def propose(old: Object, entry: Entry) -> Proposal:
-        return Proposal(decode_patched(target, patch(old), options))
+        return Proposal(decode_patched(target, patch.apply(old), patch.problems, options))
 
     rules = UpdateRules(
         subresource,
@@ -143,23 +144,21 @@ async def do_patch(
     return _written(200, written, request, form, target)
 
 
-def decode_patched(target: Target, patched: Any, options: WriteOptions) -> Object:
+def decode_patched(
+    target: Target, patched: Any, problems: list[str], options: WriteOptions
+) -> Object:
     """The result of a patch goes through the same door as a body."""
+    text = orjson.dumps(patched)
     try:
-        body = parse(orjson.dumps(patched), "application/json")
-        obj = body.obj
+        obj = parse(text, JSON).obj
         unknown = target.serving.strategy.decode(obj, target.version)
     except Malformed as error:
         raise undecodable(patched, f"couldn't get version/kind; {error}") from error
     except errors.BadRequest as error:
-        text = error.message.partition(f"as a {target.serving.kind}: ")[2] or error.message
-        raise undecodable(patched, text) from error
-    if unknown and options.field_validation == "Strict":
-        listed = ", ".join(f'unknown field "{path}"' for path in unknown)
-        raise undecodable(patched, f"strict decoding error: {listed}")
-    if options.field_validation == "Warn":
-        for path in unknown:
-            options.warn(f'unknown field "{path}"')
+        why = error.message.partition(f"as a {target.serving.kind}: ")[2] or error.message
+        raise undecodable(patched, why) from error
+    listed = [*problems, *(f'unknown field "{path}"' for path in unknown)]
+    strict(patched, listed, options.field_validation, options.warn)
     return obj
 
 

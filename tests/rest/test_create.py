@@ -145,15 +145,17 @@ def test_a_resource_version_on_create_is_upstreams_bare_500(foos: Collection) ->
     assert foos.create("rv", metadata={"resourceVersion": "0"})
 
 
-@pytest.mark.parametrize(
-    ("namespace", "status"), [("", 201), ("default", 201), ("other", 400)]
-)
+@pytest.mark.parametrize(("namespace", "status"), [("", 201), ("default", 201), ("other", 400)])
 def test_the_bodys_namespace_must_be_the_urls(
     foos: Collection, namespace: str, status: int
 ) -> None:
-    answer = foos.request("POST", "", foos.obj(f"ns-{namespace}x", metadata={"namespace": namespace}))
+    answer = foos.request(
+        "POST", "", foos.obj(f"ns-{namespace}x", metadata={"namespace": namespace})
+    )
     if status == 400:
-        text = "the namespace of the provided object does not match the namespace sent on the request"
+        text = (
+            "the namespace of the provided object does not match the namespace sent on the request"
+        )
         failed(answer, 400, "BadRequest", text)
     else:
         assert answer.json["metadata"]["namespace"] == "default"
