@@ -184,14 +184,16 @@ async def _replace(
         strategy.prepare_status(new, old, target.version)
     else:
         strategy.prepare_update(new, old, target.version)
+    released = new["metadata"].get("deletionTimestamp") and not new["metadata"].get("finalizers")
+    goes = released and strategy.gone_when_released(new)
     conversions = proposal.conversions or Conversions(target.codec)
     conversions.starts_from(old, entry)
-    ownership = Ownership(context, target, options, rules.subresource, conversions)
-    await ownership.on_update(new, old, proposal.managed)
+    if not (goes and target.serving.converts_remotely):
+        ownership = Ownership(context, target, options, rules.subresource, conversions)
+        await ownership.on_update(new, old, proposal.managed)
     found = strategy.check_update(new, old, target.version, rules.subresource, options.warn)
     _refuse(target, new, found)
-    released = new["metadata"].get("deletionTimestamp") and not new["metadata"].get("finalizers")
-    if released and strategy.gone_when_released(new):
+    if goes:
         return await _finish_deletion(context, target, entry, new, options)
     if _is_as_stored(target, entry, new, old):
         await _confirm(context, target, entry)
