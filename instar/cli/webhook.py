@@ -7,6 +7,7 @@ import asyncio
 import logging
 import sys
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -49,7 +50,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     self_signed.add_argument(
         "--patch-crd", action="append", default=[], metavar="CRD", help="write the caBundle there"
     )
-    self_signed.add_argument("--service-port", type=int, default=443, metavar="PORT")
+    self_signed.add_argument(
+        "--service-port",
+        type=int,
+        metavar="PORT",
+        help="written into the CRD: 443 for a service, the listening port for another host",
+    )
     self_signed.add_argument("--path", default="/convert", help="the path written into the CRD")
     self_signed.add_argument("--kubeconfig", type=Path, metavar="FILE")
     self_signed.add_argument("--context", metavar="NAME")
@@ -71,11 +77,22 @@ def run(args: argparse.Namespace) -> int:
         if args.manifests:
             return _print_manifests(args)
         _check(args)
-        return asyncio.run(_main(args))
+        with asyncio.Runner(loop_factory=_fast_loop()) as runner:
+            return runner.run(_main(args))
     except (ConverterDefinitionError, ValueError) as error:
         raise CliFailure(str(error), EXIT_USAGE) from error
     except (KubeconfigError, ApiError, OSError) as error:
         raise CliFailure(str(error), EXIT_FAILED) from error
+
+
+def _fast_loop() -> Callable[[], asyncio.AbstractEventLoop] | None:
+    """uvloop where there is one."""
+    try:
+        import uvloop
+    except ImportError:
+        return None
+    factory: Callable[[], asyncio.AbstractEventLoop] = uvloop.new_event_loop
+    return factory
 
 
 def _print_manifests(args: argparse.Namespace) -> int:
@@ -108,6 +125,7 @@ def _check(args: argparse.Namespace) -> None:
 
 async def _main(args: argparse.Namespace) -> int:
     from instar.sdk.loading import load
+    from instar.sdk.serving import parse_listen
 
     converters = [load(spec) for spec in args.converter]
     with tempfile.TemporaryDirectory() as folder:
@@ -115,7 +133,7 @@ async def _main(args: argparse.Namespace) -> int:
             issued = _issue(args, Path(folder))
             print(issued.bundle, flush=True)
         if not args.converter:
-            await _patch_crds(args, issued)
+            await _patch_crds(args, issued, parse_listen(args.listen)[1])
             return 0
         logging.basicConfig(
             level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s", stream=sys.stderr
@@ -134,16 +152,16 @@ def _issue(args: argparse.Namespace, folder: Path) -> Issued:
     return issued
 
 
-async def _patch_crds(args: argparse.Namespace, issued: Issued) -> None:
+async def _patch_crds(args: argparse.Namespace, issued: Issued, listening: int) -> None:
     if not args.patch_crd:
         return
     from instar.client.client import Client
     from instar.client.kubeconfig import load_access
     from instar.sdk.crdpatch import conversion_stanza, patch_crd
 
-    stanza = conversion_stanza(
-        args.self_signed, issued.bundle, path=args.path, port=args.service_port
-    )
+    usual = 443 if args.self_signed.endswith(".svc") else listening
+    port = args.service_port or usual
+    stanza = conversion_stanza(args.self_signed, issued.bundle, path=args.path, port=port)
     async with Client(load_access(args.kubeconfig, args.context)) as client:
         for name in args.patch_crd:
             print(await patch_crd(client, name, stanza), file=sys.stderr)
@@ -162,7 +180,7 @@ async def _serve(
     stop_on_signals(stop)
     # Listening comes first: the API server may call the moment the CRD points here.
     if issued is not None:
-        await _patch_crds(args, issued)
+        await _patch_crds(args, issued, sock.getsockname()[1])
 
     def started() -> None:
         host, port = sock.getsockname()[:2]
