@@ -41,6 +41,13 @@ def test_an_undefined_field_is_framed_like_upstream() -> None:
     ]
 
 
+def test_a_pattern_that_cannot_be_built_is_refused() -> None:
+    errors = found(root(OBJECT, {"rule": "self.a.find(')') == ''"}))
+
+    assert len(errors) == 1
+    assert ": program instantiation failed: error parsing regexp: " in errors[0]
+
+
 @pytest.mark.parametrize("rule", ["self.a", "dyn(true)", "1"])
 def test_a_rule_must_be_exactly_a_bool(rule: str) -> None:
     assert found(root(OBJECT, {"rule": rule})) == [

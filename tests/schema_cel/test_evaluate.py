@@ -9,6 +9,7 @@ import pytest
 from instar.schema.cel import evaluate as module
 from instar.schema.cel.evaluate import compile_rules, default_rule_errors
 from instar.schema.parse import structural
+from instar.schema.rules import RuleCompiler
 from instar.schema.structural import Structural
 from tests.schema_cel.support import errors, program, spec, warnings
 
@@ -179,8 +180,10 @@ def test_data_that_does_not_convert_is_an_error(
     expected = f'spec.f: Invalid value: "{shown}": {text} evaluating rule: {rule}'
 
     assert errors(field(schema, rule), {"f": value}) == [expected]
-    untouched = spec({"f": schema}, **ruled({}, "has(self.f)"))
+    untouched = spec({"f": schema}, **ruled({}, "true || has(self.f)"))
     assert errors(untouched, {"f": value}) == []
+    asked = spec({"f": schema}, **ruled({}, "has(self.f)"))
+    assert text in errors(asked, {"f": value})[0]
 
 
 def test_null_and_absent_are_not_visited() -> None:
@@ -368,3 +371,9 @@ class TestDefaults:
         schema = spec({"f": {**ruled({"type": "integer"}, "self > 5"), "default": 6}})
 
         assert default_rule_errors(schema, "x") == []
+
+
+def test_the_compiler_fits_the_seam() -> None:
+    compiler: RuleCompiler = compile_rules
+
+    assert compiler(structural({"type": "object"})) is None

@@ -52,6 +52,8 @@ TRUE = {
         "string(b'abc') == 'abc' && string('x') == 'x'",
         "string(duration('1h30m')) == '5400s' && string(duration('1.5s')) == '1.5s'",
         "string(timestamp('2020-01-02T03:04:05.5Z')) == '2020-01-02T03:04:05.5Z'",
+        "string(timestamp('2020-01-02T03:04:05.5+01:00')) == '2020-01-02T03:04:05.5+01:00'",
+        "string(timestamp('2020-01-02T03:04:05-05:30') + duration('1s')).endsWith('06-05:30')",
         "bytes('abc') == b'abc' && bytes(b'a') == b'a'",
         "dyn('a') == 'a'",
         "type(1) == int && type('a') == string && type([]) == list && type({}) == map",
@@ -127,6 +129,8 @@ TRUE = {
     "regex": [
         "'abc 123'.find('[0-9]+') == '123' && 'abc'.find('[0-9]+') == ''",
         "'123 abc 456'.findAll('[0-9]+') == ['123', '456']",
+        "'1 2'.findAll('[0-9]', 0) == [] && '1 2'.findAll('[0-9]', -1) == ['1', '2']",
+        "dyn([]).sum() == 0 && dyn([1.0, 2.0]).sum() == 3.0 && ([0] + [1]).min() == 0",
         "'123 abc 456'.findAll('[0-9]+', 1) == ['123'] && 'abc'.findAll('[0-9]') == []",
     ],
     "optionals": [
@@ -172,6 +176,8 @@ TRUE = {
         "url('https://a.b:80').getHostname() == 'a.b'",
         "url('https://a.b:80/c').getPort() == '80' && url('https://a.b/c').getPort() == ''",
         "url('https://a.b/with space').getEscapedPath() == '/with%20space'",
+        "url('https://u:p@a.b/x?k=c#top').getQuery() == {'k': ['c']} && isURL('https://a/b#c')",
+        "url('https://u:p@a.b:8/x#top').getEscapedPath() == '/x' && !isURL('https://a:b:c/')",
         "url('https://a.b/?k=1&k=2&x=y+z').getQuery() == {'k': ['1', '2'], 'x': ['y z']}",
     ],
     "quantity": [

@@ -17,7 +17,7 @@ from instar.schema.cel.compile import (
     type_key,
 )
 from instar.schema.cel.declare import MAX_REQUEST, declare
-from instar.schema.cel.lang.types import BOOL, STRING
+from instar.schema.cel.lang.types import BOOL, STRING, Type
 from instar.schema.structural import Rule, Structural
 
 EXPRESSION_LIMIT = 10_000_000
@@ -152,14 +152,12 @@ def _rule(compiled: CompiledRule, path: str, times: int, place: _Place, ledger: 
     at = child(path, "rule")
     ledger.charge(at, condition.cost * times, "rule")
     errors = ledger.errors
-    if problem := _problem(
-        condition, "compilation failed: ", BOOL, "cel expression must evaluate to a bool"
-    ):
+    if problem := _problem(condition, "", BOOL, "cel expression must evaluate to a bool"):
         errors.append(invalid(at, _shown(rule), problem))
     if message is not None:
         at_message = child(path, "messageExpression")
         text = "messageExpression must evaluate to a string"
-        if problem := _problem(message, "messageExpression compilation failed: ", STRING, text):
+        if problem := _problem(message, "messageExpression", STRING, text):
             errors.append(invalid(at_message, _shown(rule), problem))
         else:
             ledger.charge(at_message, message.cost, "messageExpression")
@@ -177,9 +175,12 @@ def _rule(compiled: CompiledRule, path: str, times: int, place: _Place, ledger: 
         errors.append(invalid(child(path, "optionalOldSelf"), rule.optional_old_self, text))
 
 
-def _problem(compiled: Compiled, prefix: str, wanted: Any, otherwise: str) -> str | None:
+def _problem(compiled: Compiled, what: str, wanted: Type, otherwise: str) -> str | None:
+    """``what`` is empty for a rule, whose failures read a little differently."""
     if compiled.runner is None:
-        return prefix + compiled.error
+        stage = "instantiation" if compiled.well_typed else "compilation"
+        subject = what or ("program" if compiled.well_typed else "")
+        return f"{subject} {stage} failed: {compiled.error}".lstrip()
     return None if compiled.type == wanted else otherwise
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from instar.schema.cel.cost import estimate, shape_of
 from instar.schema.cel.declare import declare
-from instar.schema.cel.engine import BadExpression, Runner, analyse, prepare
+from instar.schema.cel.engine import BadExpression, BadProgram, Runner, analyse, prepare
 from instar.schema.cel.lang.declared import Declared
 from instar.schema.cel.lang.types import Type, optional_of
 from instar.schema.structural import Rule, Structural
@@ -28,6 +28,8 @@ class Compiled:
     cost: float = 0
     runner: Runner | None = None
     error: str = ""
+    well_typed: bool = False
+    """Without a runner: it compiled, and failed only when the program was built."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -118,12 +120,16 @@ def _compile(source: str, key: TypeKey, optional: bool) -> Compiled:
         checked = analyse(source, {"self": declared.type, "oldSelf": old})
     except BadExpression as error:
         return Compiled(error=str(error))
+    try:
+        runner = prepare(checked, ("self", "oldSelf"))
+    except BadProgram as error:
+        return Compiled(error=str(error), well_typed=True)
     shape = shape_of(declared)
     return Compiled(
         type=checked.type,
         uses_old="oldSelf" in checked.variables,
         cost=estimate(checked, {"self": shape, "oldSelf": shape}),
-        runner=prepare(checked, ("self", "oldSelf")),
+        runner=runner,
     )
 
 

@@ -66,11 +66,13 @@ def to_scalar(raw: Any) -> Any:
     """int-or-string."""
     if type(raw) is int or type(raw) is str:
         return raw
-    raise misfit("XIntOrString value to be either a string or integer", raw)
+    if raw is None:
+        raise misfit("", raw)
+    raise CelError("invalid data, expected XIntOrString value to be either a string or integer")
 
 
 def to_bytes(raw: Any) -> bytes:
-    text = _text("byte", raw)
+    text = _text(raw)
     # Upstream decodes with the URL-safe alphabet although the schema asks for the standard one.
     wrong = _NOT_URL_SAFE.search(text)
     try:
@@ -84,28 +86,28 @@ def to_bytes(raw: Any) -> bytes:
 
 
 def to_timestamp(raw: Any) -> Timestamp:
-    text = _text("date-time", raw)
-    nanos = parse_timestamp(text)
-    if nanos is None:
+    text = _text(raw)
+    parsed = parse_timestamp(text)
+    if parsed is None:
         raise CelError(f'Invalid date-time formatted string {text}: parsing time "{text}"')
-    return Timestamp(nanos)
+    return Timestamp(*parsed)
 
 
 def to_date(raw: Any) -> Timestamp:
-    text = _text("date", raw)
-    nanos = parse_timestamp(f"{text}T00:00:00Z")
-    if nanos is None:
+    text = _text(raw)
+    parsed = parse_timestamp(f"{text}T00:00:00Z")
+    if parsed is None:
         raise CelError(f'Invalid date formatted string {text}: parsing time "{text}"')
-    return Timestamp(nanos)
+    return Timestamp(*parsed)
 
 
 def to_duration(raw: Any) -> Duration:
-    text = _text("duration", raw)
+    text = _text(raw)
     nanos = parse_duration(text)
     if nanos is None:
         nanos = _loose_duration(text)
     if nanos is None:
-        raise CelError(f'Invalid duration formatted string {text}: unable to parse "{text}"')
+        raise CelError(f'Invalid duration {text}: unable to parse "{text}"')
     return Duration(nanos)
 
 
@@ -121,17 +123,23 @@ def _unit(name: str) -> int | None:
     return next((size for starts, size in _LOOSE_UNITS if name.startswith(starts)), None)
 
 
-def _text(kind: str, raw: Any) -> str:
+def _text(raw: Any) -> str:
     if type(raw) is str:
         return raw
-    raise misfit(f"string with format {kind}", raw)
+    raise misfit("string", raw)
+
+
+def _misshapen(expected: str, kind: str, raw: Any) -> CelError:
+    if raw is None:
+        return misfit(expected, raw)
+    return CelError(f"invalid data, expected {expected} for the provided schema with type={kind}")
 
 
 def to_object(declared: Declared) -> Convert:
     def convert(raw: Any) -> ObjectValue:
         if type(raw) is dict:
             return ObjectValue(raw, declared)
-        raise misfit("map[string]interface{} to match the type declared as object", raw)
+        raise _misshapen("a map", "object", raw)
 
     return convert
 
@@ -140,7 +148,7 @@ def to_map(declared: Declared) -> Convert:
     def convert(raw: Any) -> MapValue:
         if type(raw) is dict:
             return MapValue(raw, declared)
-        raise misfit("map[string]interface{} to match the type declared as object", raw)
+        raise _misshapen("a map", "object", raw)
 
     return convert
 
@@ -149,7 +157,7 @@ def to_list(declared: Declared) -> Convert:
     def convert(raw: Any) -> ListValue:
         if type(raw) is list:
             return ListValue(raw, declared)
-        raise misfit("[]interface{} to match the type declared as array", raw)
+        raise _misshapen("an array", "array", raw)
 
     return convert
 

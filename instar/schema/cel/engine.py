@@ -15,12 +15,12 @@ from typing import Any, Protocol
 
 from instar.schema.cel.lang.checker import Checked, TooDeep, check
 from instar.schema.cel.lang.interpreter import compile_tree
-from instar.schema.cel.lang.issues import BadExpression, Issue
+from instar.schema.cel.lang.issues import BadExpression, BadProgram, Issue
 from instar.schema.cel.lang.parser import parse
 from instar.schema.cel.lang.types import Type
 from instar.schema.cel.library import KUBERNETES
 
-__all__ = ["BadExpression", "Checked", "Runner", "analyse", "prepare"]
+__all__ = ["BadExpression", "BadProgram", "Checked", "Runner", "analyse", "prepare"]
 
 
 class Runner(Protocol):
@@ -40,5 +40,5 @@ def analyse(source: str, variables: Mapping[str, Type]) -> Checked:
 
 
 def prepare(checked: Checked, variables: Sequence[str]) -> Runner:
-    """``variables`` fixes the order in which ``run`` takes their values."""
+    """``variables`` fixes the order in which ``run`` takes their values; raises BadProgram."""
     return compile_tree(checked, variables)

@@ -38,6 +38,8 @@ from instar.schema.cel.lang.frame import (
     blank_frame,
 )
 from instar.schema.cel.lang.functions import Overload, smaller_of
+from instar.schema.cel.lang.issues import BadProgram
+from instar.schema.cel.lang.literals import pattern_problem
 from instar.schema.cel.lang.types import BYTES, STRING, Kind, Type
 from instar.schema.cel.lang.values import CelError, CostExceeded, TypeValue
 
@@ -122,7 +124,7 @@ class _Builder:
 
     def _declared_field(self, node: Select, operand: Step, cost: float, field: Field) -> Compiled:
         if node.test:
-            return steps.has_field(operand, node.field, field.name), cost
+            return steps.has_field(operand, node.field, field), cost
         if isinstance(node.operand, Ident):
             slot = self._slot(node.operand.name)
             return steps.variable_field(slot, node.field, field), cost + 1
@@ -140,6 +142,7 @@ class _Builder:
         if len(candidates) == 1 and certain(
             candidates[0].params, [self._type(each) for each in operands]
         ):
+            _refuse_bad_pattern(candidates[0], operands)
             folded = _folded(candidates[0], operands)
             if folded is not None:
                 return folded
@@ -275,6 +278,14 @@ def _literal_texts(node: Node) -> frozenset[str] | None:
     if len(texts) != len(node.items) or any(type(text) is not str for text in texts):
         return None
     return frozenset(texts)
+
+
+def _refuse_bad_pattern(overload: Overload, operands: list[Node]) -> None:
+    if overload.function not in ("find", "findAll"):
+        return
+    pattern = operands[1]
+    if isinstance(pattern, Const) and (problem := pattern_problem(pattern.value)) is not None:
+        raise BadProgram(f"error parsing regexp: {problem}")
 
 
 _CONVERSIONS = frozenset(

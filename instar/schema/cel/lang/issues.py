@@ -19,6 +19,10 @@ class BadExpression(Exception):
         super().__init__("\n".join(_frame(source, issue) for issue in self.issues))
 
 
+class BadProgram(Exception):
+    """The expression is well typed, but no program can be made of it."""
+
+
 def _frame(source: str, issue: Issue) -> str:
     pos = min(issue.pos, len(source))
     start = source.rfind("\n", 0, pos) + 1

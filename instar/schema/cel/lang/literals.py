@@ -23,11 +23,17 @@ def literal_issue(function: str, value: Any, *, member: bool) -> str | None:
 
 
 def _compiles(pattern: str) -> bool:
+    return pattern_problem(pattern) is None
+
+
+def pattern_problem(pattern: str) -> str | None:
+    """Why a pattern is none; ``find`` and ``findAll`` ask when the program is built."""
     try:
         re2.compile(pattern, _QUIET)
-    except re2.error:
-        return False
-    return True
+    except re2.error as error:
+        text = error.args[0] if error.args else ""
+        return text.decode(errors="replace") if isinstance(text, bytes) else str(text)
+    return None
 
 
 _QUIET = re2.Options()

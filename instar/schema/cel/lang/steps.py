@@ -23,6 +23,7 @@ from instar.schema.cel.lang.values import (
 
 _CONTAINERS = frozenset((list, dict, ListValue, MapValue, ObjectValue))
 _GROWING = frozenset((str, bytes, list, dict))
+_NESTED = frozenset((dict, list))
 _LARGE = 1000
 _UNFIT = (TypeError, AttributeError)
 
@@ -70,12 +71,20 @@ def variable_field(slot: int, shown: str, declared: Field) -> Step:
     return run
 
 
-def has_field(operand: Step, shown: str, name: str) -> Step:
+def has_field(operand: Step, shown: str, declared: Field) -> Step:
+    """Upstream converts what it looks at, so data that does not fit is an error here too."""
+    name, plain, convert = declared.name, declared.declared.plain, declared.declared.convert
+
     def run(frame: Frame) -> bool:
         value = operand(frame)
         if type(value) is not ObjectValue:
             return has(value, shown)
-        return value.raw.get(name) is not None
+        raw = value.raw.get(name)
+        if raw is None:
+            return False
+        if type(raw) is not plain and type(raw) not in _NESTED:
+            convert(raw)
+        return True
 
     return run
 

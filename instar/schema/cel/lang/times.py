@@ -38,8 +38,8 @@ def parse_duration(text: str) -> int | None:
     return -nanos if text.startswith("-") else nanos
 
 
-def parse_timestamp(text: str) -> int | None:
-    """Nanoseconds since 1970 of an RFC 3339 time; None when it is not one."""
+def parse_timestamp(text: str) -> tuple[int, int] | None:
+    """Nanoseconds since 1970 and the offset in seconds; None when it is not RFC 3339."""
     match = _RFC3339.fullmatch(text)
     if match is None:
         return None
@@ -51,7 +51,7 @@ def parse_timestamp(text: str) -> int | None:
         return None
     since = moment - _EPOCH
     seconds = since.days * 86400 + since.seconds - shift
-    return seconds * SECOND + int((match.group(7) or "").ljust(9, "0")[:9])
+    return seconds * SECOND + int((match.group(7) or "").ljust(9, "0")[:9]), shift
 
 
 def _offset(zone: str) -> int:
@@ -71,11 +71,13 @@ def format_duration(nanos: int) -> str:
     return f"{sign}{whole}{fraction}s"
 
 
-def format_timestamp(nanos: int) -> str:
+def format_timestamp(nanos: int, offset: int = 0) -> str:
     seconds, rest = divmod(nanos, SECOND)
-    moment = _EPOCH + timedelta(seconds=seconds)
+    moment = _EPOCH + timedelta(seconds=seconds + offset)
     fraction = f".{rest:09d}".rstrip("0") if rest else ""
-    return f"{moment.strftime('%Y').zfill(4)}{moment.strftime('-%m-%dT%H:%M:%S')}{fraction}Z"
+    sign, distance = ("-", -offset) if offset < 0 else ("+", offset)
+    zone = f"{sign}{distance // 3600:02d}:{distance // 60 % 60:02d}" if offset else "Z"
+    return f"{moment.year:04d}{moment.strftime('-%m-%dT%H:%M:%S')}{fraction}{zone}"
 
 
 def to_datetime(nanos: int) -> datetime:

@@ -7,7 +7,7 @@ until an expression touches it, and then only what it touches.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from instar.schema.cel.lang.declared import Declared
@@ -41,9 +41,10 @@ class Duration:
 
 @dataclass(frozen=True, slots=True, order=True)
 class Timestamp:
-    """Nanoseconds since 1970 in UTC."""
+    """Nanoseconds since 1970 in UTC; the offset it was written with shows only in its text."""
 
     nanos: int
+    offset: int = field(default=0, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -73,7 +73,7 @@ def show(value: Any) -> str:
     if kind is Duration:
         return format_duration(value.nanos)
     if kind is Timestamp:
-        return format_timestamp(value.nanos)
+        return format_timestamp(value.nanos, value.offset)
     if kind is TypeValue:
         return str(value.name)
     if is_list(value):

@@ -70,9 +70,9 @@ def duration(nanos: int) -> Duration:
     raise CelError("integer overflow")
 
 
-def timestamp(nanos: int) -> Timestamp:
+def timestamp(nanos: int, offset: int) -> Timestamp:
     if _MIN_TIME <= nanos <= _MAX_TIME:
-        return Timestamp(nanos)
+        return Timestamp(nanos, offset)
     raise CelError("timestamp overflow")
 
 
@@ -164,17 +164,26 @@ def _arithmetic() -> list[Overload]:
         ),
         function("_+_", (DURATION, DURATION), DURATION, lambda a, b: duration(a.nanos + b.nanos)),
         function(
-            "_+_", (DURATION, TIMESTAMP), TIMESTAMP, lambda a, b: timestamp(a.nanos + b.nanos)
+            "_+_",
+            (DURATION, TIMESTAMP),
+            TIMESTAMP,
+            lambda a, b: timestamp(a.nanos + b.nanos, b.offset),
         ),
         function(
-            "_+_", (TIMESTAMP, DURATION), TIMESTAMP, lambda a, b: timestamp(a.nanos + b.nanos)
+            "_+_",
+            (TIMESTAMP, DURATION),
+            TIMESTAMP,
+            lambda a, b: timestamp(a.nanos + b.nanos, a.offset),
         ),
         function("_-_", (INT, INT), INT, lambda a, b: to_int(a - b)),
         function("_-_", (UINT, UINT), UINT, lambda a, b: to_uint(int(a) - int(b))),
         function("_-_", (DOUBLE, DOUBLE), DOUBLE, operator.sub),
         function("_-_", (DURATION, DURATION), DURATION, lambda a, b: duration(a.nanos - b.nanos)),
         function(
-            "_-_", (TIMESTAMP, DURATION), TIMESTAMP, lambda a, b: timestamp(a.nanos - b.nanos)
+            "_-_",
+            (TIMESTAMP, DURATION),
+            TIMESTAMP,
+            lambda a, b: timestamp(a.nanos - b.nanos, a.offset),
         ),
         function("_-_", (TIMESTAMP, TIMESTAMP), DURATION, lambda a, b: duration(a.nanos - b.nanos)),
         function("_*_", (INT, INT), INT, lambda a, b: to_int(a * b)),

@@ -143,10 +143,10 @@ def _duration_from_text(text: str) -> Duration:
 
 
 def _timestamp_from_text(text: str) -> Timestamp:
-    nanos = parse_timestamp(text)
-    if nanos is None:
+    parsed = parse_timestamp(text)
+    if parsed is None:
         raise CelError(f'parsing time "{text}" as RFC 3339: cannot parse')
-    return Timestamp(nanos)
+    return Timestamp(*parsed)
 
 
 def _same(value: Any) -> Any:
@@ -181,7 +181,7 @@ def _conversions() -> list[Overload]:
         ("string", INT, STRING, str),
         ("string", UINT, STRING, str),
         ("string", DOUBLE, STRING, double_text),
-        ("string", TIMESTAMP, STRING, lambda t: format_timestamp(t.nanos)),
+        ("string", TIMESTAMP, STRING, lambda t: format_timestamp(t.nanos, t.offset)),
         ("string", DURATION, STRING, lambda d: format_duration(d.nanos)),
         ("bytes", BYTES, BYTES, _same),
         ("duration", DURATION, DURATION, _same),

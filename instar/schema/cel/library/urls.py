@@ -35,7 +35,6 @@ class Url(Opaque):
     path: str
     """As it must be written: escapes kept where they were right."""
     query: str
-    text: str
 
     def hostname(self) -> str:
         host = self.host
@@ -60,8 +59,11 @@ class Url(Opaque):
 
 
 def parse_url(text: str) -> Url:
+    """Judged as a whole, then read without its fragment: upstream parses twice, too."""
     try:
-        return _parse(text)
+        whole = _parse(text)
+        head, mark, _ = text.partition("#")
+        return _parse(head) if mark else whole
     except ValueError as error:
         raise CelError(
             f"URL parse error during conversion from string: parse {go_quote(text)}: {error}"
@@ -79,13 +81,13 @@ def _parse(text: str) -> Url:
         if not scheme:
             raise ValueError("invalid URI for request")
         # "mailto:x" is opaque: no host and no path.
-        return Url(scheme, "", "", query, text)
+        return Url(scheme, "", "", query)
     host = ""
     if rest.startswith("//") and (scheme or not rest.startswith("///")):
         authority, slash, path = rest[2:].partition("/")
         host = _host(authority.rpartition("@")[2])
         rest = slash + path
-    return Url(scheme, host, _escaped_path(rest), query, text)
+    return Url(scheme, host, _escaped_path(rest), query)
 
 
 def _scheme(text: str) -> tuple[str, str]:
