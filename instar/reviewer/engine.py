@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from instar.reviewer.changes import NodeChange, changes, value_path
+from instar.reviewer.changes import NodeChange, changes
 from instar.reviewer.renames import Rename, new_place, renames
 from instar.reviewer.report import NO_CANDIDATE, Effect, Finding, Hit, Severity, Witness, in_order
 from instar.reviewer.rulekit import Draft, Probe

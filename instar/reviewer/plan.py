@@ -33,6 +33,8 @@ class _Ways:
     old_storage: str
     new_storage: str
     webhook: bool
+    warned: frozenset[str]
+    """Versions that were deprecated before."""
 
     @property
     def leaving(self) -> list[str]:
@@ -73,6 +75,7 @@ def _ways(old: Subject, new: Subject) -> _Ways:
         ),
         old_storage=old.crd.storage_version(),
         new_storage=new.crd.storage_version(),
+        warned=frozenset(name for name, item in before.items() if item.deprecated),
         webhook=new.crd.conversion.strategy == "Webhook",
     )
 
@@ -202,10 +205,11 @@ def _versions(ways: _Ways) -> Iterator[Step]:
     name = ways.name
     if ways.added:
         yield _add_and_serve(ways)
-    if ways.leaving:
+    silent = [item for item in ways.leaving if item not in ways.warned]
+    if silent:
         yield Step(
             release="N+1",
-            title=f"deprecate {', '.join(ways.leaving)}",
+            title=f"deprecate {', '.join(silent)}",
             why="deprecated: true sends a warning with every request",
             preconditions=("its replacement has been served for one release",),
             commands=(_APPLY, f"instar versions {name}"),

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from instar.reviewer.checklist import checklist
+from instar.reviewer.conversions import converted_findings
+from instar.reviewer.documents import Document
 from instar.reviewer.engine import Options, find
 from instar.reviewer.plan import plan
-from instar.reviewer.report import CrdReview, Json, Problem, Report, Severity
+from instar.reviewer.report import CrdReview, Finding, Json, Problem, Report, Severity, in_order
 from instar.reviewer.stored import Convert, Trial
 from instar.reviewer.subject import Subject, subject
 from instar.reviewer.witness import Search
@@ -56,6 +59,9 @@ def review_crd(
     """One CRD: findings with evidence, its stored objects, the plan and the checklist."""
     search = Search(old, new, compile_rules) if witnesses else None
     findings = find(old, new, options, search)
+    if convert is not None:
+        crossing = converted_findings(new, convert, compile_rules, options.severities)
+        findings = in_order([*findings, *crossing])
     trial = Trial(old, new, compile_rules, convert)
     mine = [item for item in objects if trial.belongs(item)]
     stored = tuple(trial.run(mine))
@@ -68,6 +74,16 @@ def review_crd(
         stored=stored,
         stored_count=len(mine),
     )
+
+
+def located(crd: CrdReview, old: Document | None, new: Document) -> CrdReview:
+    """The review with every finding's file and line."""
+
+    def place(finding: Finding) -> Finding:
+        document = old if finding.on_old and old is not None else new
+        return replace(finding, file=document.file, line=document.line_of(finding.pointer))
+
+    return replace(crd, findings=tuple(map(place, crd.findings)))
 
 
 def breaking(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:

@@ -20,7 +20,7 @@ code,pre{font-family:ui-monospace,monospace;font-size:.88em}
 pre{background:var(--soft);padding:.6rem .8rem;border-radius:6px;overflow-x:auto}
 .dim{opacity:.7}table{border-collapse:collapse;width:100%}
 td,th{border-bottom:1px solid var(--line);padding:.3rem .5rem;text-align:left;vertical-align:top}
-.pill{border:1px solid var(--line);border-radius:9px;padding:0 .5em;font-size:.8em;margin-right:.3em}
+.pill{border:1px solid var(--line);border-radius:9px;padding:0 5px;font-size:.8em;margin-right:.3em}
 ol li{margin:.6rem 0}
 """
 

@@ -1,4 +1,4 @@
-"""The report in a terminal: grouped by CRD, worst first, one line per finding, details on demand."""
+"""The report in a terminal: grouped by CRD, worst first, a line per finding, details on demand."""
 
 from __future__ import annotations
 

@@ -59,6 +59,18 @@ RULES = (
         (READERS, WRITERS),
     ),
     Rule(
+        "conversion-loses",
+        ERROR,
+        "the given converter does not bring a field there and back",
+        (WRITERS, READERS, STORED),
+    ),
+    Rule(
+        "conversion-fails",
+        ERROR,
+        "the given converter refuses an object or makes it invalid",
+        (WRITERS, READERS, STORED),
+    ),
+    Rule(
         "conversion-none-loses",
         ERROR,
         "strategy None between versions of which one does not know the field: silent loss",

@@ -131,6 +131,7 @@ def _now_required(change: NodeChange, name: str) -> Iterator[Draft]:
             severity=INFO,
             hits=(READERS,),
             key=name,
+            path=name,
             message=f"{name} is required now; its default {show(default)} fills it in",
         )
         return
@@ -138,6 +139,7 @@ def _now_required(change: NodeChange, name: str) -> Iterator[Draft]:
         rule="required-added",
         effect=Effect.REFUSED,
         key=name,
+        path=name,
         message=f"{name} must be given now and has no default",
     )
 

@@ -1,0 +1,256 @@
+"""``instar review``: what a CRD change breaks, for whom, and how to get there safely.
+
+Exit 0: nothing at or above ``--fail-on``; 1: something; 2: input or configuration unusable.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import contextlib
+import sys
+from collections.abc import Iterator
+from datetime import date
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from instar.cli.failure import CliFailure
+
+if TYPE_CHECKING:
+    from instar.reviewer.config import Config
+    from instar.reviewer.documents import Document
+    from instar.reviewer.engine import Options
+    from instar.reviewer.report import CrdReview, Report
+    from instar.reviewer.sources import Cluster, Loaded
+    from instar.reviewer.stored import Convert
+
+OUTPUTS = ("text", "markdown", "json", "sarif", "github", "junit", "html")
+EXIT_UNUSABLE = 2
+
+_SOURCES = """\
+A source is a file, a folder, - (stdin), git:REF:PATH, kube:NAME or kube: (every CRD of the
+cluster; kube:NAME?context=CTX names another one). One source alone is linted.
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.epilog = _SOURCES
+    parser.add_argument("sources", nargs="*", metavar="SOURCE", help="OLD NEW, or NEW alone")
+    parser.add_argument("--history", metavar="PATH", help="review every commit of a file")
+    parser.add_argument("--all", action="store_true", help="also what the old CRD already had")
+    parser.add_argument("--no-witnesses", action="store_true", help="do not search for evidence")
+    objects = parser.add_argument_group("stored objects")
+    objects.add_argument(
+        "--objects", metavar="DIR|kube:", help="try every real object under the new CRD"
+    )
+    converting = objects.add_mutually_exclusive_group()
+    converting.add_argument("--converter", metavar="MODULE:NAME", help="or a conversion.yaml")
+    converting.add_argument("--webhook", metavar="URL", help="a running conversion webhook")
+    objects.add_argument("--webhook-ca", type=Path, metavar="FILE", help="its authority")
+    objects.add_argument("--webhook-insecure", action="store_true", help="do not verify it")
+    decisions = parser.add_argument_group("decisions")
+    decisions.add_argument("--config", metavar="FILE", help="instead of the nearest instar.toml")
+    decisions.add_argument("--fail-on", choices=("error", "warning", "none"))
+    decisions.add_argument("--baseline", metavar="FILE", help="known findings to leave out")
+    decisions.add_argument("--write-baseline", metavar="FILE", help="remember these findings")
+    output = parser.add_argument_group("output")
+    output.add_argument("--output", "-o", choices=OUTPUTS, default="text")
+    output.add_argument("--details", "-v", action="store_true", help="witnesses, plan, notes")
+    output.add_argument("--color", choices=("auto", "always", "never"), default="auto")
+    output.add_argument("--rules", action="store_true", help="list the rules and exit")
+    output.add_argument("--schema", action="store_true", help="print the JSON Schema and exit")
+    cluster = parser.add_argument_group("cluster")
+    cluster.add_argument("--kubeconfig", metavar="FILE")
+    cluster.add_argument("--context", metavar="NAME")
+
+
+def run(args: argparse.Namespace) -> int:
+    from instar.reviewer.config import ConfigError
+
+    if args.rules:
+        return _list_rules()
+    if args.schema:
+        return _print_schema()
+    try:
+        return _review(args)
+    except ConfigError as error:
+        raise CliFailure(str(error), EXIT_UNUSABLE) from None
+
+
+def _list_rules() -> int:
+    from instar.reviewer.rules import RULES
+
+    width = max(len(rule.id) for rule in RULES)
+    for rule in RULES:
+        print(f"{rule.id:{width}}  {rule.severity:7}  {rule.summary}")
+    return 0
+
+
+def _print_schema() -> int:
+    import json
+
+    from instar.reviewer.render.json import json_schema
+
+    print(json.dumps(json_schema(), indent=2))
+    return 0
+
+
+def _review(args: argparse.Namespace) -> int:
+    from instar.reviewer.config import decide, fail_on, write_baseline
+    from instar.reviewer.engine import Options
+    from instar.reviewer.sources import load_baseline, load_config
+
+    config = load_config(args.config)
+    options = Options(severities=config.severities, all=args.all)
+    with _convert(args) as convert:
+        report = _history(args, options) if args.history else _pair(args, options, convert)
+    if args.write_baseline:
+        Path(args.write_baseline).write_text(write_baseline(report))
+    baseline = _baseline(args, config)
+    known = load_baseline(baseline) if baseline else frozenset[str]()
+    report = decide(report, config, known, date.today())
+    _print(args, report)
+    return report.exit_code(fail_on(args.fail_on) if args.fail_on else config.fail_on)
+
+
+def _baseline(args: argparse.Namespace, config: Config) -> str:
+    if args.write_baseline and not args.baseline:
+        return str(args.write_baseline)
+    if args.baseline or not config.baseline:
+        return args.baseline or ""
+    return str(Path(config.file).parent / config.baseline)
+
+
+def _pair(args: argparse.Namespace, options: Options, convert: Convert | None) -> Report:
+    from instar.reviewer.report import Report
+    from instar.reviewer.sources import load_crds
+
+    if not 1 <= len(args.sources) <= 2:
+        raise CliFailure("give OLD and NEW, or NEW alone, or --history PATH", EXIT_UNUSABLE)
+    cluster = _cluster(args)
+    sides = [asyncio.run(load_crds(source, cluster)) for source in args.sources]
+    old, new = sides if len(sides) == 2 else (None, sides[0])
+    problems = [problem for side in sides for problem in side.problems]
+    before: dict[str, Document] = {} if old is None else old.crds
+    crds = []
+    for name in sorted(new.crds):
+        if old is not None and name not in before:
+            continue
+        objects = _objects(args, before.get(name) or new.crds[name], cluster)
+        problems += objects.problems
+        values = [item.value for item in objects.crds.values()]
+        crds.append(
+            _one(before.get(name), new.crds[name], options, args, objects=values, convert=convert)
+        )
+    return Report(
+        crds=tuple(crds),
+        only_old=tuple(sorted(set(before) - set(new.crds))),
+        only_new=() if old is None else tuple(sorted(set(new.crds) - set(before))),
+        problems=tuple(dict.fromkeys(problems)),
+    )
+
+
+def _one(
+    old: Document | None,
+    new: Document,
+    options: Options,
+    args: argparse.Namespace,
+    *,
+    objects: list[dict[str, Any]] | None = None,
+    convert: Convert | None = None,
+) -> CrdReview:
+    from instar.reviewer.reviewing import located, review_crd
+    from instar.reviewer.subject import subject
+
+    found = review_crd(
+        None if old is None else subject(old.value),
+        subject(new.value),
+        options,
+        witnesses=not args.no_witnesses,
+        objects=objects or [],
+        convert=convert,
+    )
+    return located(found, old, new)
+
+
+def _objects(args: argparse.Namespace, crd: Document, cluster: Cluster) -> Loaded:
+    from instar.reviewer.sources import Loaded, load_live_objects, load_objects
+
+    if not args.objects:
+        return Loaded()
+    if str(args.objects).startswith("kube:"):
+        return asyncio.run(load_live_objects(crd.value, cluster))
+    return asyncio.run(load_objects(args.objects, cluster))
+
+
+def _history(args: argparse.Namespace, options: Options) -> Report:
+    """Each commit of a file against the one before it."""
+    from dataclasses import replace
+
+    from instar.reviewer.report import Report
+    from instar.reviewer.sources import history, load_crds
+
+    commits, problem = history(args.history)
+    problems = [problem] if problem is not None else []
+    crds: list[CrdReview] = []
+    before: dict[str, Document] = {}
+    for commit in commits:
+        side = asyncio.run(load_crds(f"git:{commit.revision}:{commit.path}"))
+        problems += side.problems
+        for name in sorted(set(before) & set(side.crds)):
+            found = _one(before[name], side.crds[name], options, args)
+            crds.append(replace(found, label=f"{commit.revision} {commit.title}"))
+        before = side.crds or before
+    return Report(crds=tuple(crds), problems=tuple(problems))
+
+
+def _cluster(args: argparse.Namespace) -> Cluster:
+    from instar.reviewer.sources import Cluster
+
+    return Cluster(args.kubeconfig, args.context)
+
+
+@contextlib.contextmanager
+def _convert(args: argparse.Namespace) -> Iterator[Convert | None]:
+    """The given converter or webhook as a plain function over objects."""
+    if not args.converter and not args.webhook:
+        yield None
+        return
+    from instar.reviewer.stored import ConversionFailed
+    from instar.sdk.checking.subject import UnusableTarget
+    from instar.sdk.checking.targets import InProcessTarget, UrlTarget
+    from instar.sdk.errors import ConversionError, ConverterDefinitionError
+    from instar.sdk.loading import load
+
+    with contextlib.ExitStack() as stack:
+        try:
+            if args.converter:
+                target: Any = InProcessTarget(load(args.converter))
+            else:
+                target = stack.enter_context(
+                    UrlTarget(args.webhook, ca=args.webhook_ca, insecure=args.webhook_insecure)
+                )
+        except (ConverterDefinitionError, UnusableTarget, OSError) as error:
+            raise CliFailure(str(error), EXIT_UNUSABLE) from error
+
+        def convert(objects: list[dict[str, Any]], api_version: str) -> list[dict[str, Any]]:
+            try:
+                return list(target.convert(objects, api_version))
+            except (ConversionError, UnusableTarget) as error:
+                raise ConversionFailed(str(error)) from error
+
+        yield convert
+
+
+def _print(args: argparse.Namespace, report: Report) -> None:
+    from instar.reviewer.render import MACHINE
+    from instar.reviewer.render.text import to_text
+
+    if args.output != "text":
+        sys.stdout.write(MACHINE[args.output](report))
+        for problem in report.problems:
+            print(f"instar review: {problem}", file=sys.stderr)
+        return
+    colour = args.color == "always" or (args.color == "auto" and sys.stdout.isatty())
+    sys.stdout.write(to_text(report, colour=colour, details=args.details))
