@@ -6,6 +6,7 @@ served. Built-in resources are in it from the start.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -18,6 +19,7 @@ from instar.registry.resource import Resource, open_resource
 from instar.registry.serving import Serving
 from instar.storage.cache import Change
 
+log = logging.getLogger(__name__)
 ReadCrd = Callable[[Entry], dict[str, Any]]
 MakeServing = Callable[[Crd], Serving]
 
@@ -44,7 +46,7 @@ class Catalog:
     def follow(self, crds: Resource) -> None:
         """Load the CRDs there are and keep up with their changes from now on."""
         for entry in crds.objects.entries.values():
-            self._put(self._read(entry))
+            self._take(entry)
         crds.objects.listeners.insert(0, self._changed)
         self._backend.cache.on_reset(lambda: self._reload(crds))
 
@@ -69,7 +71,7 @@ class Catalog:
         if change.new is None:
             self._remove(change.suffix)
         else:
-            self._put(self._read(change.new))
+            self._take(change.new)
 
     def _reload(self, crds: Resource) -> None:
         for resource in self.resources():
@@ -77,7 +79,15 @@ class Catalog:
         for name in set(self._customs) - set(crds.objects.entries):
             self._remove(name)
         for entry in crds.objects.entries.values():
+            self._take(entry)
+
+    def _take(self, entry: Entry) -> None:
+        """A stored CRD that makes no sense (by another's hand) is not served; the rest goes on."""
+        try:
             self._put(self._read(entry))
+        except Exception:
+            log.exception("the stored CRD %s cannot be served", entry.suffix)
+            self._remove(entry.suffix)
 
     def _put(self, obj: dict[str, Any]) -> None:
         crd = read_crd(obj)

@@ -14,6 +14,7 @@ from typing import Any
 
 from instar.api.crd import CLEANUP_FINALIZER
 from instar.crds.conditions import (
+    NAMES_ACCEPTED,
     TERMINATING,
     deletion_completed,
     deletion_failed,
@@ -27,7 +28,7 @@ from instar.errors import ApiError
 from instar.registry.catalog import Catalog
 from instar.registry.context import Context
 from instar.registry.delete import purge
-from instar.registry.entry import Entry
+from instar.registry.entry import Entry, Unreadable
 from instar.registry.resource import Resource, Target
 from instar.storage.cache import Change
 from instar.storage.store import Stale
@@ -35,6 +36,9 @@ from instar.storage.store import Stale
 log = logging.getLogger(__name__)
 Object = dict[str, Any]
 _RETRY_SECONDS = 1.0
+_ATTEMPTS = 10
+_ARRIVING, _LEAVING = 10.0, 1.0
+"""Seconds a writer waits for its CRD to be of use, and for a deleted one to be gone."""
 _CONFIRM_WITHIN = timedelta(seconds=60)
 """How long objects with finalizers may take before the CRD's condition says so."""
 
@@ -48,25 +52,29 @@ class CrdController:
         self._wakeup = asyncio.Event()
         self._waiting: dict[str, list[asyncio.Future[None]]] = {}
         self._task: asyncio.Task[None] | None = None
+        self._leaving: dict[str, asyncio.Task[None]] = {}
 
     def start(self) -> None:
         self._crds.objects.listeners.append(self._changed)
         self._crds.objects  # noqa: B018 - the listener order matters: the catalog comes first
-        for name in self._crds.objects.keys:
-            self._enqueue(name)
+        self._context.backend.cache.on_reset(self._enqueue_all)
+        self._enqueue_all()
         self._task = asyncio.get_running_loop().create_task(self._work())
 
     async def stop(self) -> None:
-        if self._task is not None:
-            self._task.cancel()
-            await asyncio.gather(self._task, return_exceptions=True)
+        tasks = [*([self._task] if self._task is not None else []), *self._leaving.values()]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
 
     async def settled(self, name: str) -> None:
         """Wait until the CRD has been brought to rest once, so that its writer can use it."""
         future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._waiting.setdefault(name, []).append(future)
         self._enqueue(name)
-        await asyncio.wait([future], timeout=1.0)
+        entry = self._crds.objects.entries.get(name)
+        leaving = entry is None or b'"deletionTimestamp":"' in entry.view
+        await asyncio.wait([future], timeout=_LEAVING if leaving else _ARRIVING)
 
     def _changed(self, change: Change[Entry]) -> None:
         group = change.suffix.partition(".")[2]
@@ -78,6 +86,10 @@ class CrdController:
     def _enqueue(self, name: str) -> None:
         self._queue[name] = None
         self._wakeup.set()
+
+    def _enqueue_all(self) -> None:
+        for name in self._crds.objects.keys:
+            self._enqueue(name)
 
     def _enqueue_group(self, group: str) -> None:
         for name in self._crds.objects.keys:
@@ -96,27 +108,62 @@ class CrdController:
 
     async def _attend(self, name: str) -> None:
         try:
-            await self._bring_to_rest(name)
+            await self._insist(name)
         except (Stale, ApiError) as error:
             log.info("CRD %s is not at rest yet: %s", name, error)
-            asyncio.get_running_loop().call_later(_RETRY_SECONDS, self._enqueue, name)
+            self._enqueue_later(name)
+            return
         except Exception:
             log.exception("CRD %s could not be brought to rest", name)
-            asyncio.get_running_loop().call_later(_RETRY_SECONDS, self._enqueue, name)
+            self._enqueue_later(name)
+        if name not in self._leaving:
+            self._at_rest(name)
+
+    def _at_rest(self, name: str) -> None:
         for future in self._waiting.pop(name, []):
             if not future.done():
                 future.set_result(None)
+
+    def _enqueue_later(self, name: str) -> None:
+        asyncio.get_running_loop().call_later(_RETRY_SECONDS, self._enqueue, name)
+
+    def _begin_to_leave(self, name: str, entry: Entry, crd: Object) -> None:
+        """A task of its own: many objects take long to delete, and other CRDs do not wait."""
+        if name not in self._leaving:
+            task = asyncio.get_running_loop().create_task(self._leave(name, entry, crd))
+            self._leaving[name] = task
+
+    async def _leave(self, name: str, entry: Entry, crd: Object) -> None:
+        try:
+            await self._tear_down(name, entry, crd)
+        except Stale:
+            self._enqueue(name)
+        except ApiError as error:
+            log.info("CRD %s is not gone yet: %s", name, error)
+            self._enqueue_later(name)
+        except Exception:
+            log.exception("CRD %s could not be removed", name)
+            self._enqueue_later(name)
+        finally:
+            del self._leaving[name]
+            self._at_rest(name)
+
+    async def _insist(self, name: str) -> None:
+        """Who loses a race to another replica looks again at once: its client is waiting."""
+        for _ in range(_ATTEMPTS):
+            await self._context.backend.consistent()
+            try:
+                return await self._bring_to_rest(name)
+            except Stale as error:
+                log.debug("another replica was faster: %s", error)
+        raise Stale(name, 0, 0)
 
     async def _bring_to_rest(self, name: str) -> None:
         entry = self._crds.objects.entries.get(name)
         if entry is None:
             return
         crd = await self._read(entry)
-        others = [
-            await self._read(other)
-            for suffix, other in self._crds.objects.entries.items()
-            if suffix != name and suffix.partition(".")[2] == name.partition(".")[2]
-        ]
+        others = await self._others(name, entry.revision)
         states = settle(crd, others, self._context.timestamp())
         for status in states:
             crd = {**crd, "status": status}
@@ -125,8 +172,30 @@ class CrdController:
             self._enqueue_group(crd["spec"]["group"])
             self._queue.pop(name, None)
         metadata = crd["metadata"]
-        if metadata.get("deletionTimestamp") and CLEANUP_FINALIZER in metadata["finalizers"]:
-            await self._tear_down(name, entry, crd)
+        finalizers = metadata.get("finalizers") or ()
+        if metadata.get("deletionTimestamp") and CLEANUP_FINALIZER in finalizers:
+            self._begin_to_leave(name, entry, crd)
+
+    async def _others(self, name: str, revision: int) -> list[Object]:
+        """The rest of the group. One that came before and waits for its names will get them, so
+        that two replicas deciding on two CRDs at the same time do not give one name twice."""
+        found = []
+        for suffix, entry in list(self._crds.objects.entries.items()):
+            if suffix == name or suffix.partition(".")[2] != name.partition(".")[2]:
+                continue
+            try:
+                other = await self._read(entry)
+            except Unreadable as error:
+                log.warning("%s", error)
+                continue
+            if (
+                entry.revision < revision
+                and find_condition(other["status"], NAMES_ACCEPTED) is None
+            ):
+                status = {**other["status"], "acceptedNames": other["spec"]["names"]}
+                other = {**other, "status": status}
+            found.append(other)
+        return found
 
     async def _tear_down(self, name: str, entry: Entry, crd: Object) -> None:
         """A deleted CRD takes its objects with it, then loses its finalizer."""
@@ -141,13 +210,17 @@ class CrdController:
             entry = await self._write(entry, crd)
         resource = self._catalog.custom(name)
         failure: Callable[[], Object] | None = None
+        current = self._crds.objects.entries.get(name)
+        if current is None or current.revision != entry.revision:
+            # Another replica went on with it: what is there now may be a CRD made anew.
+            raise Stale(name, entry.revision, 0)
         if resource is not None:
             failure = await self._purge(resource, crd)
         if failure is not None:
             status = failure()
             if status != crd["status"]:
                 await self._write(entry, {**crd, "status": status})
-            asyncio.get_running_loop().call_later(_RETRY_SECONDS, self._enqueue, name)
+            self._enqueue_later(name)
             return
         await self._release(entry, {**crd, "status": deletion_completed(crd["status"], now())})
 
@@ -158,6 +231,7 @@ class CrdController:
         now = self._context.timestamp
         try:
             await purge(self._context.backend, self._context, target)
+            await self._context.backend.consistent()
         except ApiError as error:
             text = f"could not issue all deletes: {error.message}"
             return lambda: deletion_failed(crd["status"], text, now())

@@ -6,6 +6,7 @@ without asking its webhook. One that has finalizers is shown to the client, at t
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 from dataclasses import dataclass
 from functools import partial
@@ -28,6 +29,7 @@ Object = dict[str, Any]
 _ORPHAN, _FOREGROUND = "orphan", "foregroundDeletion"
 _POLICIES = ("Foreground", "Background", "Orphan", "nil")
 _ATTEMPTS = 100
+_PURGED_AT_ONCE = 50
 UNREADABLE = "ignoreStoreReadErrorWithClusterBreakingPotential"
 """Upstream's name for deleting what cannot be read."""
 
@@ -260,14 +262,20 @@ async def purge(backend: Backend, context: Context, target: Target) -> None:
     what was created since, under the same name, has another uid and stays.
     """
     objects, below = target.resource.objects, f"{target.namespace}/" if target.namespace else ""
-    for entry in [objects.entries[suffix] for suffix in objects.suffixes(below)]:
-        namespace, _, name = entry.suffix.rpartition("/")
-        one = Target(target.resource, target.serving, target.codec, target.version, namespace, name)
-        try:
-            uid = entry.decode()["metadata"].get("uid", "")
-            await delete(context, one, DeleteOptions(uid=uid, answered=False))
-        except Unreadable:
-            with contextlib.suppress(Stale):
-                await backend.remove(objects, entry.suffix, entry.revision)
-        except (errors.NotFound, errors.Conflict):
-            continue
+    doomed = [objects.entries[suffix] for suffix in objects.suffixes(below)]
+    for start in range(0, len(doomed), _PURGED_AT_ONCE):
+        chunk = doomed[start : start + _PURGED_AT_ONCE]
+        await asyncio.gather(*(_purge_one(backend, context, target, entry) for entry in chunk))
+
+
+async def _purge_one(backend: Backend, context: Context, target: Target, entry: Entry) -> None:
+    namespace, _, name = entry.suffix.rpartition("/")
+    one = Target(target.resource, target.serving, target.codec, target.version, namespace, name)
+    try:
+        uid = entry.decode()["metadata"].get("uid", "")
+        await delete(context, one, DeleteOptions(uid=uid, answered=False))
+    except Unreadable:
+        with contextlib.suppress(Stale):
+            await backend.remove(target.resource.objects, entry.suffix, entry.revision)
+    except (errors.NotFound, errors.Conflict):
+        return

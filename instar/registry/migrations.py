@@ -8,8 +8,9 @@ do twice, so several replicas may work on the same migration.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime
 from typing import Any
 
@@ -19,7 +20,7 @@ from instar.errors import ApiError, NotFound
 from instar.registry.catalog import Catalog
 from instar.registry.census import Census
 from instar.registry.context import Context, WriteOptions
-from instar.registry.entry import Entry
+from instar.registry.entry import Entry, Unreadable
 from instar.registry.migration_crd import MigratingCrd
 from instar.registry.migration_strategy import (
     FAILED,
@@ -57,8 +58,8 @@ class MigrationController:
 
     def start(self) -> None:
         self._migrations.objects.listeners.append(self._changed)
-        for entry in list(self._migrations.objects.entries.values()):
-            self._wake(_subject(entry.decode()))
+        self._context.backend.cache.on_reset(self._wake_all)
+        self._wake_all()
 
     async def stop(self) -> None:
         self._stopping = True
@@ -68,8 +69,12 @@ class MigrationController:
         await asyncio.gather(*tasks, return_exceptions=True)
 
     def _changed(self, change: Change[Entry]) -> None:
-        if change.new is not None:
-            self._wake(_subject(change.new.decode()))
+        for migration in _readable([change.new] if change.new is not None else []):
+            self._wake(_subject(migration))
+
+    def _wake_all(self) -> None:
+        for migration in list(self._all()):
+            self._wake(_subject(migration))
 
     def _wake(self, subject: GroupResource) -> None:
         if subject not in self._tasks and not self._stopping:
@@ -109,8 +114,7 @@ class MigrationController:
         return min(waiting, key=_turn, default=None)
 
     def _all(self) -> Iterator[Object]:
-        for entry in self._migrations.objects.entries.values():
-            yield entry.decode()
+        return _readable(self._migrations.objects.entries.values())
 
     async def _attend(self, name: str, subject: GroupResource, migration: Object) -> None:
         crds = self._catalog.builtin("apiextensions.k8s.io", "customresourcedefinitions")
@@ -219,6 +223,12 @@ class MigrationController:
             return Proposal({**old, "status": change(old.get("status") or {})})
 
         await update(self._context, target, propose, _OPTIONS, _STATUS)
+
+
+def _readable(entries: Iterable[Entry]) -> Iterator[Object]:
+    for entry in entries:
+        with contextlib.suppress(Unreadable):
+            yield entry.decode()
 
 
 def _progress(rewriting: Rewriting) -> str:

@@ -13,7 +13,7 @@ from instar.registry.backend import Backend, Objects
 from instar.registry.catalog import Catalog
 from instar.registry.context import Context
 from instar.registry.delete import purge
-from instar.registry.entry import Entry
+from instar.registry.entry import Entry, Unreadable
 from instar.registry.resource import Resource, Target
 from instar.storage.cache import Change
 from instar.storage.keys import collection_prefix
@@ -68,11 +68,10 @@ class NamespaceController:
 
     async def start(self) -> None:
         for name in INITIAL:
-            if name not in self._objects.entries:
-                await self._make(name)
+            await self._make_sure_of(name)
         self._objects.listeners.append(self._changed)
-        for entry in list(self._objects.entries.values()):
-            self._look(entry)
+        self._context.backend.cache.on_reset(self._look_at_all)
+        self._look_at_all()
 
     async def stop(self) -> None:
         tasks = list(self._tasks.values())
@@ -84,12 +83,26 @@ class NamespaceController:
         if change.new is not None:
             self._look(change.new)
 
+    def _look_at_all(self) -> None:
+        for entry in list(self._objects.entries.values()):
+            self._look(entry)
+
     def _look(self, entry: Entry) -> None:
         name = entry.suffix
-        if b'"phase":"Terminating"' in entry.view and name not in self._tasks:
+        if name not in self._tasks and _terminating(entry):
             task = asyncio.get_running_loop().create_task(self._empty(name))
             self._tasks[name] = task
             task.add_done_callback(lambda _: self._tasks.pop(name, None))
+
+    async def _make_sure_of(self, name: str) -> None:
+        while name not in self._objects.entries:
+            try:
+                await self._make(name)
+            except Stale:
+                return  # another replica, starting with us, was first
+            except errors.ServiceUnavailable as error:
+                log.warning("namespace %s is not there yet: %s", name, error)
+                await asyncio.sleep(_RETRY_SECONDS)
 
     async def _make(self, name: str) -> None:
         serving = self._namespaces.serving
@@ -105,16 +118,14 @@ class NamespaceController:
         serving.strategy.prepare_create(obj, serving.storage)
         prepared = await self._namespaces.codec.prepare(obj, serving.storage)
         draft = Entry(prepared.raw, 0, name, prepared.at)
-        try:
-            await self._context.backend.put(self._objects, draft, 0)
-        except Stale:
-            return
+        await self._context.backend.put(self._objects, draft, 0)
 
     async def _empty(self, name: str) -> None:
-        while name in self._objects.entries:
+        while self._leaving(name):
             try:
-                left = await self._purge(name)
-                if not left and await self._finalize(name):
+                await self._purge(name)
+                await self._context.backend.consistent()
+                if not self._lingers(name) and await self._finalize(name):
                     return
             except (ApiError, Stale) as error:
                 log.info("namespace %s is not empty yet: %s", name, error)
@@ -122,22 +133,31 @@ class NamespaceController:
                 log.exception("namespace %s could not be emptied", name)
             await asyncio.sleep(_RETRY_SECONDS)
 
-    async def _purge(self, name: str) -> bool:
-        """Delete everything in the namespace; True when something lingers."""
-        lingering = False
+    def _leaving(self, name: str) -> bool:
+        """Another replica may have finished, and somebody made the namespace anew."""
+        entry = self._objects.entries.get(name)
+        return entry is not None and _terminating(entry)
+
+    async def _purge(self, name: str) -> None:
+        """Delete everything in the namespace."""
         for resource in self._catalog.resources():
             serving = resource.serving
-            if not serving.namespaced:
+            if not serving.namespaced or not self._leaving(name):
                 continue
             target = Target(resource, serving, resource.codec, serving.storage, name)
             await purge(self._context.backend, self._context, target)
-            lingering |= next(resource.objects.suffixes(f"{name}/"), None) is not None
-        return lingering
+
+    def _lingers(self, name: str) -> bool:
+        return any(
+            resource.serving.namespaced
+            and next(resource.objects.suffixes(f"{name}/"), None) is not None
+            for resource in self._catalog.resources()
+        )
 
     async def _finalize(self, name: str) -> bool:
         """Take our own finalizer off; the namespace goes when no other is left."""
         entry = self._objects.entries.get(name)
-        if entry is None:
+        if entry is None or not _terminating(entry):
             return True
         obj = entry.decode()
         spec = obj.setdefault("spec", {})
@@ -150,4 +170,11 @@ class NamespaceController:
             prepared = await self._namespaces.codec.prepare(obj, self._namespaces.serving.storage)
             draft = Entry(prepared.raw, 0, name, prepared.at)
             await self._context.backend.put(self._objects, draft, entry.revision)
+        return False
+
+
+def _terminating(entry: Entry) -> bool:
+    try:
+        return b'"phase":"Terminating"' in entry.view
+    except Unreadable:
         return False

@@ -31,10 +31,11 @@ from instar.server.settings import Settings
 from instar.storage.compactor import Compactor
 from instar.storage.keys import collection_prefix
 from instar.storage.open import open_store
-from instar.storage.store import Store, StoreError, Unavailable
+from instar.storage.store import Replayable, Store, StoreError, Unavailable
 
 log = logging.getLogger(__name__)
 _GRACE_SECONDS = 5.0
+_PROBE_SECONDS = 2.0
 
 
 @dataclass(frozen=True)
@@ -88,9 +89,10 @@ async def _served(settings: Settings, folder: Path) -> AsyncIterator[RunningServ
     except OSError:
         await store.close()
         raise
-    compactor = _compactor(settings, store, machinery.backend)
+    tasks = [_compactor(settings, store, machinery.backend)]
     try:
         await _start_backend(machinery.backend)
+        tasks.append(loop.create_task(_probing(machinery.backend)))
         await machinery.start()
         port = listening.sockets[0].getsockname()[1]
         host = f"[{settings.host}]" if ":" in settings.host else settings.host
@@ -104,8 +106,9 @@ async def _served(settings: Settings, folder: Path) -> AsyncIterator[RunningServ
         for resource in machinery.catalog.resources():
             resource.hub.end_all()
         await connections.close(_GRACE_SECONDS)
-        compactor.cancel()
-        await asyncio.gather(compactor, return_exceptions=True)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
         await machinery.stop()
 
 
@@ -122,6 +125,13 @@ async def _start_backend(backend: Backend) -> None:
             log.warning("waiting for the storage: %s", error)
             await asyncio.sleep(delay)
             delay = min(delay * 2, 5.0)
+
+
+async def _probing(backend: Backend) -> None:
+    """Nobody may be asking anything when a remote store goes away; /readyz tells nevertheless."""
+    while not isinstance(backend.store, Replayable):
+        await asyncio.sleep(_PROBE_SECONDS)
+        await backend.probe()
 
 
 def _compactor(settings: Settings, store: Store, backend: Backend) -> asyncio.Task[None]:
