@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from instar.fields import child
 from instar.reviewer.changes import NodeChange, changes
 from instar.reviewer.renames import Rename, new_place, renames
 from instar.reviewer.report import NO_CANDIDATE, Effect, Finding, Hit, Severity, Witness, in_order
@@ -152,7 +153,7 @@ def _placed(draft: Draft, change: NodeChange, old: Subject, new: Subject, versio
     placed = replace(
         draft,
         version=version,
-        path=value_path(change.steps),
+        path=child(change.path, draft.path) if draft.path else change.path,
         pointer=(
             *side.schema_pointer(version, change.steps),
             *(keyword if len(keyword) == 1 else ()),
