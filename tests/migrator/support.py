@@ -33,7 +33,7 @@ def crd(
 ) -> Object:
     """A fresh CRD, versions v1beta1 and v1, in a group of its own."""
     group = f"g{next(_numbers)}.example.com"
-    versions = [
+    versions: list[Object] = [
         {
             "name": name,
             "served": name in served,

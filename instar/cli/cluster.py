@@ -1,0 +1,54 @@
+"""Which cluster a command talks to: the same flags and one-line failures everywhere."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable
+from pathlib import Path
+from typing import Any, TypeVar
+
+from instar.cli.failure import CliFailure
+from instar.client.client import Client
+from instar.client.kubeconfig import KubeconfigError, load_access
+from instar.client.paths import crd_path
+from instar.errors import ApiError, NotFound
+
+T = TypeVar("T")
+
+
+def add_cluster_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--kubeconfig", type=Path, metavar="FILE")
+    parser.add_argument("--context", metavar="NAME")
+
+
+def with_client(
+    args: argparse.Namespace, work: Callable[[Client], Awaitable[T]], **options: Any
+) -> T:
+    """Run ``work`` against the chosen cluster; its ``ApiError`` becomes one line."""
+
+    async def connected() -> T:
+        async with Client(load_access(args.kubeconfig, args.context), **options) as client:
+            return await work(client)
+
+    try:
+        return asyncio.run(connected())
+    except (KubeconfigError, ApiError) as error:
+        raise CliFailure(str(error)) from error
+
+
+async def read_crds(client: Client, names: Iterable[str]) -> list[dict[str, Any]]:
+    """The named CRDs, or all of them when none is named."""
+    wanted = list(names)
+    if not wanted:
+        found: list[dict[str, Any]] = []
+        async for page in client.pages(crd_path(), limit=100):
+            found += page.get("items") or []
+        return found
+    crds = []
+    for name in wanted:
+        try:
+            crds.append(await client.get(crd_path(name)))
+        except NotFound:
+            raise CliFailure(f"there is no CustomResourceDefinition {name}") from None
+    return crds

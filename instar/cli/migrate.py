@@ -1,0 +1,221 @@
+"""``instar migrate``: plan, rewrite, verify and trim, for one CRD or all."""
+
+from __future__ import annotations
+
+import argparse
+import getpass
+import hashlib
+import json
+import os
+import socket
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from instar.cli.cluster import add_cluster_arguments, read_crds, with_client
+from instar.cli.failure import CliFailure
+
+if TYPE_CHECKING:
+    from instar.client.client import Client
+    from instar.migrator.migration import Options
+    from instar.migrator.plan import Plan
+    from instar.migrator.report import Report
+    from instar.migrator.run import Progress
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("crd", nargs="*", metavar="CRD", help="for example widgets.example.com")
+    add("--all", action="store_true", help="every CRD with objects at old versions")
+    add_cluster_arguments(parser)
+    add("--plan", action="store_true", help="say what would be done, and stop")
+    add("--dry-run", action="store_true", help="try every object on the server, write none of them")
+    add("--concurrency", type=int, default=8, metavar="N", help="objects at a time")
+    add("--qps", type=float, default=0, metavar="N", help="requests a second at most; 0: no limit")
+    add("--page", type=int, default=500, metavar="N", help="objects per list request")
+    add("--via-status", action="store_true", help="write /status: other admission webhooks")
+    add(
+        "--clean-managed-fields",
+        action="store_true",
+        help="drop ownership entries of versions that are not served any more",
+    )
+    add("--rewrite-current", action="store_true", help="even if storedVersions is clean already")
+    add("--no-verify", action="store_true", help="do not compare contents before and after")
+    add("--keep-going", action="store_true", help="even when a rewrite changed an object's content")
+    add("--retries", type=int, default=5, metavar="N", help="per request, with back-off")
+    add(
+        "--settle",
+        type=float,
+        default=10.0,
+        metavar="SECONDS",
+        help="wait so long after the CRD's last change, for all API servers (not on instar)",
+    )
+    add("--progress", type=Path, metavar="FILE", help="where to note how far it got")
+    add("--report", type=Path, metavar="FILE", help="write a JSON report")
+    add("--output", choices=["text", "json"], default="text")
+
+
+def run(args: argparse.Namespace) -> int:
+    from instar.migrator.subject import USER_AGENT
+
+    if bool(args.crd) == args.all:
+        raise CliFailure("name the CRDs, or say --all", code=2)
+    if args.concurrency < 1 or args.page < 1 or args.retries < 0:
+        raise CliFailure("--concurrency and --page must be at least 1", code=2)
+    if args.progress and (args.all or len(args.crd) > 1):
+        raise CliFailure("--progress is for one CRD; several get a file each", code=2)
+    documents = with_client(
+        args, lambda client: _migrate_all(args, client), qps=args.qps, user_agent=USER_AGENT
+    )
+    if args.report is not None:
+        args.report.write_text(json.dumps(documents, indent=2) + "\n")
+    if args.output == "json":
+        print(json.dumps(documents, indent=2))
+    return 0 if all(document["ok"] for document in documents) else 1
+
+
+async def _migrate_all(args: argparse.Namespace, client: Client) -> list[dict[str, Any]]:
+    from instar.migrator.subject import read_subject
+
+    documents = []
+    for raw in await read_crds(client, args.crd):
+        subject = read_subject(raw)
+        forced = args.rewrite_current or args.clean_managed_fields
+        if args.all and not subject.old_versions and not forced:
+            continue
+        documents.append(await _migrate_one(args, client, raw))
+    if args.all and not documents and args.output == "text":
+        print("nothing to do: no CRD has objects at old versions")
+    return documents
+
+
+async def _migrate_one(
+    args: argparse.Namespace, client: Client, raw: dict[str, Any]
+) -> dict[str, Any]:
+    from instar.migrator.plan import Plan
+    from instar.migrator.preflight import find_out
+    from instar.migrator.subject import read_subject
+
+    subject = read_subject(raw)
+    if not subject.crd.served():
+        raise CliFailure(f"{subject.name}: no version is served, so no object can be read")
+    facts = await find_out(client, subject, via_status=args.via_status)
+    forced = args.rewrite_current or args.clean_managed_fields
+    plan = Plan(subject, facts, args.concurrency, args.qps, forced)
+    _say(args, plan.lines())
+    if args.plan or not plan.needed or plan.obstacles:
+        done = not plan.needed and not plan.obstacles
+        ok = done or (args.plan and not plan.obstacles)
+        return {"plan": plan.to_json(), "ok": ok}
+    report = await _run(args, client, plan)
+    _say(args, report.lines())
+    return report.to_json()
+
+
+async def _run(args: argparse.Namespace, client: Client, plan: Plan) -> Report:
+    from instar.migrator.journal import Journal, JournalBusy
+    from instar.migrator.migration import migrate
+
+    path = args.progress or _default_progress(plan)
+    try:
+        journal = Journal(":memory:" if args.dry_run else path)
+    except JournalBusy as error:
+        raise CliFailure(f"{error}; wait for it, or give --progress another file") from None
+    finished = False
+    try:
+        with _watching(args) as progress:
+            report = await migrate(client, plan, _options(args), journal, progress)
+        finished = report.ok
+    finally:
+        journal.close(remove=finished)
+    return report
+
+
+def _options(args: argparse.Namespace) -> Options:
+    from instar.migrator.migration import Options
+    from instar.migrator.retrying import Patience
+
+    return Options(
+        concurrency=args.concurrency,
+        page=args.page,
+        verify=not args.no_verify,
+        dry_run=args.dry_run,
+        via_status=args.via_status,
+        clean_managed_fields=args.clean_managed_fields,
+        keep_going=args.keep_going,
+        patience=Patience(attempts=args.retries + 1),
+        settle=args.settle,
+        who=f"{getpass.getuser()}@{socket.gethostname()}",
+    )
+
+
+def _default_progress(plan: Plan) -> Path:
+    home = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
+    server = hashlib.sha256(plan.facts.server.encode()).hexdigest()[:8]
+    return Path(home) / "instar" / "migrate" / f"{plan.subject.name}-{server}.progress"
+
+
+def _say(args: argparse.Namespace, lines: list[str]) -> None:
+    if args.output == "text":
+        print("\n".join(lines), flush=True)
+
+
+@contextmanager
+def _watching(args: argparse.Namespace) -> Iterator[Progress]:
+    if args.output == "text" and sys.stderr.isatty():
+        with _bar() as bar:
+            yield bar
+    else:
+        yield _Quiet()
+
+
+class _Quiet:
+    """No terminal: only what a person must know."""
+
+    def begin(self, phase: str, total: int | None) -> None:
+        return
+
+    def advance(self, count: int) -> None:
+        return
+
+    def note(self, text: str) -> None:
+        print(f"instar migrate: {text}", file=sys.stderr, flush=True)
+
+
+@contextmanager
+def _bar() -> Iterator[Progress]:
+    """A bar with rate and time left."""
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
+    from rich.progress import Progress as RichProgress
+
+    rate = TextColumn("{task.fields[rate]}")
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        rate,
+        TimeRemainingColumn(),
+    )
+
+    class Bar:
+        def __init__(self, shown: RichProgress) -> None:
+            self._shown = shown
+            self._task = shown.add_task("listing", total=None, rate="")
+
+        def begin(self, phase: str, total: int | None) -> None:
+            self._shown.remove_task(self._task)
+            self._task = self._shown.add_task(phase, total=total, rate="")
+
+        def advance(self, count: int) -> None:
+            self._shown.advance(self._task, count)
+            speed = self._shown.tasks[0].speed
+            self._shown.update(self._task, rate=f"{speed:.0f}/s" if speed else "")
+
+        def note(self, text: str) -> None:
+            self._shown.console.print(text, highlight=False)
+
+    with RichProgress(*columns, console=Console(stderr=True), transient=True) as shown:
+        yield Bar(shown)

@@ -1,0 +1,116 @@
+"""What a run would do and what it would cost, as one value to show before anything is written."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from instar.migrator.census import Census
+from instar.migrator.subject import Subject
+
+Json = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What was found out about the cluster."""
+
+    server: str
+    is_instar: bool
+    objects: int | None
+    census: Census | None
+    missing_permissions: tuple[str, ...]
+    version_trouble: dict[str, str]
+    """Served versions that do not work now, and why: no write would get through."""
+    warnings: tuple[str, ...]
+    seconds_per_write: float | None
+    """Measured by dry runs; None when there is no object to try."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    subject: Subject
+    facts: Facts
+    concurrency: int
+    qps: float
+    forced: bool
+    """Rewrite although storedVersions says all is well."""
+
+    @property
+    def needed(self) -> bool:
+        return bool(self.subject.old_versions) or self.forced
+
+    @property
+    def obstacles(self) -> list[str]:
+        """Why a run must not start."""
+        found = []
+        crd = self.subject.crd
+        if not crd.is_true("Established"):
+            found.append("the CRD is not established")
+        if crd.deleting:
+            found.append("the CRD is being deleted")
+        found += [f"missing permission: {item}" for item in self.facts.missing_permissions]
+        found += [
+            f"{version} cannot be used: {why}"
+            for version, why in self.facts.version_trouble.items()
+        ]
+        return found
+
+    @property
+    def seconds(self) -> float | None:
+        """Expected time of the rewriting: limited by latency over concurrency, or by --qps."""
+        count, latency = self.facts.objects, self.facts.seconds_per_write
+        if count is None or latency is None:
+            return None
+        by_latency = count * latency / self.concurrency
+        return max(by_latency, count / self.qps if self.qps else 0.0)
+
+    def to_json(self) -> Json:
+        crd = self.subject.crd
+        return {
+            "crd": crd.name,
+            "server": self.facts.server,
+            "generation": crd.generation,
+            "servedVersions": crd.served(),
+            "storageVersion": self.subject.storage,
+            "storedVersions": list(crd.stored_versions),
+            "conversion": crd.conversion.strategy,
+            "objects": self.facts.objects,
+            "census": None if self.facts.census is None else self.facts.census.to_json(),
+            "needed": self.needed,
+            "obstacles": self.obstacles,
+            "warnings": list(self.facts.warnings),
+            "expectedSeconds": self.seconds,
+        }
+
+    def lines(self) -> list[str]:
+        crd, facts = self.subject.crd, self.facts
+        lines = [
+            f"{crd.name} on {facts.server}",
+            f"  served {', '.join(crd.served())}; storage version {self.subject.storage}; "
+            f"storedVersions {', '.join(crd.stored_versions)}; "
+            f"conversion {crd.conversion.strategy}",
+            f"  objects: {'unknown' if facts.objects is None else facts.objects}",
+        ]
+        if facts.census is not None:
+            shown = ", ".join(
+                f"{facts.census.shown(version)} at {version}" for version in crd.stored_versions
+            )
+            lines.append(f"  stored: {shown} ({facts.census.how})")
+        if self.seconds is not None and self.needed:
+            lines.append(f"  expected time: {human(self.seconds)} ({self.concurrency} at a time)")
+        lines += [f"  warning: {text}" for text in facts.warnings]
+        lines += [f"  cannot start: {text}" for text in self.obstacles]
+        if not self.needed:
+            lines.append("  nothing to do: every object is stored at the storage version")
+        return lines
+
+
+def human(seconds: float) -> str:
+    if seconds < 1:
+        return "under a second"
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    if seconds < 5400:
+        return f"{seconds / 60:.0f} min"
+    return f"{seconds / 3600:.1f} h"

@@ -1,0 +1,156 @@
+"""Looks before anybody leaps: permissions, webhook health, counts and speed. Writes nothing."""
+
+from __future__ import annotations
+
+import base64
+import time
+from collections.abc import Iterable
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from typing import Any, NamedTuple
+
+from instar.client.client import Client
+from instar.client.paths import crd_path
+from instar.errors import ApiError
+from instar.migrator.census import exact_census
+from instar.migrator.pages import Found
+from instar.migrator.plan import Facts
+from instar.migrator.retrying import Patience, persistently
+from instar.migrator.rewriting import Rewriter
+from instar.migrator.subject import Subject, key_of, read_subject
+
+Json = dict[str, Any]
+_SAMPLES = 5
+_BRIEF = Patience(attempts=3)
+_REVIEWS = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
+_EXPIRY_WARNING = timedelta(days=14)
+
+
+async def read_crd_subject(client: Client, name: str) -> Subject:
+    return read_subject(await persistently(lambda: client.get(crd_path(name)), _BRIEF))
+
+
+async def find_out(client: Client, subject: Subject, *, via_status: bool) -> Facts:
+    """Raises ``ApiError`` only when the server cannot be talked to at all."""
+    version = await persistently(lambda: client.get("/version"), _BRIEF)
+    census = await exact_census(client)
+    trouble: dict[str, str] = {}
+    total: int | None = None
+    sample: list[Json] = []
+    for name in subject.read_versions:
+        try:
+            listing = partial(client.list, subject.path(name), limit=_SAMPLES)
+            page = await persistently(listing, _BRIEF)
+        except ApiError as error:
+            trouble[name] = error.message
+            continue
+        if total is None:
+            total, sample = _count(page), page.get("items") or []
+    trial = await _try_writes(client, subject, sample, via_status)
+    warnings = list(_warnings(subject))
+    if trial.passed:
+        warnings += [f"{name} cannot be listed now: {why}" for name, why in trouble.items()]
+        trouble = {}
+    elif trial.trouble and not trouble:
+        trouble = {subject.write_version: trial.trouble}
+    return Facts(
+        server=client.access.server,
+        is_instar="+instar." in str(version.get("gitVersion", "")),
+        objects=total,
+        census=None if census is None else census.get(subject.name),
+        missing_permissions=tuple(await _missing(client, subject, via_status)),
+        version_trouble=trouble,
+        warnings=tuple(warnings),
+        seconds_per_write=trial.seconds,
+    )
+
+
+def _count(page: Json) -> int | None:
+    meta = page.get("metadata") or {}
+    rest = meta.get("remainingItemCount", 0 if not meta.get("continue") else None)
+    return None if rest is None else len(page.get("items") or ()) + int(rest)
+
+
+async def _missing(client: Client, subject: Subject, via_status: bool) -> list[str]:
+    crd = subject.crd
+    plural = crd.names.plural
+    needed = [
+        ("list", crd.group, plural, ""),
+        ("get", crd.group, plural, ""),
+        ("patch", crd.group, plural, "status" if via_status else ""),
+        ("get", "apiextensions.k8s.io", "customresourcedefinitions", ""),
+        ("patch", "apiextensions.k8s.io", "customresourcedefinitions", "status"),
+    ]
+    missing = []
+    for verb, group, resource, subresource in needed:
+        attributes = {"verb": verb, "group": group, "resource": resource}
+        if subresource:
+            attributes["subresource"] = subresource
+        if resource == "customresourcedefinitions":
+            attributes["name"] = subject.name
+        review = {
+            "apiVersion": "authorization.k8s.io/v1",
+            "kind": "SelfSubjectAccessReview",
+            "spec": {"resourceAttributes": attributes},
+        }
+        try:
+            answer = await client.post(_REVIEWS, review)
+        except ApiError:
+            continue
+        if not (answer.get("status") or {}).get("allowed"):
+            missing.append(f"{verb} {resource}{'/' if subresource else ''}{subresource}.{group}")
+    return missing
+
+
+def _warnings(subject: Subject) -> Iterable[str]:
+    crd = subject.crd
+    if subject.storage not in crd.served():
+        yield f"the storage version {subject.storage} is not served; writing at {crd.served()[0]}"
+    client = crd.conversion.client
+    if crd.conversion.strategy != "Webhook" or client is None or not client.ca_bundle:
+        return
+    expires = _expiry(client.ca_bundle)
+    if expires is None:
+        yield "the webhook's caBundle cannot be read"
+    elif expires < datetime.now(UTC):
+        yield f"the webhook's caBundle expired on {expires:%Y-%m-%d}"
+    elif expires - datetime.now(UTC) < _EXPIRY_WARNING:
+        yield f"the webhook's caBundle expires on {expires:%Y-%m-%d}"
+
+
+def _expiry(bundle: str) -> datetime | None:
+    """When the first certificate of a caBundle ends."""
+    from cryptography import x509
+
+    try:
+        certificates = x509.load_pem_x509_certificates(base64.b64decode(bundle))
+    except ValueError:
+        return None
+    return min((item.not_valid_after_utc for item in certificates), default=None)
+
+
+class _Trial(NamedTuple):
+    seconds: float | None
+    """What one no-op write takes."""
+    passed: bool
+    """At least one would be accepted (or there was nothing to try)."""
+    trouble: str
+
+
+async def _try_writes(
+    client: Client, subject: Subject, sample: list[Json], via_status: bool
+) -> _Trial:
+    """A few server-side dry runs: is the webhook well, and how fast is this?"""
+    rewriter = Rewriter(client, subject, Patience(attempts=1), dry_run=True, via_status=via_status)
+    began = time.monotonic()
+    outcomes = []
+    for obj in sample:
+        metadata = obj["metadata"]
+        revision = metadata.get("resourceVersion", "")
+        outcomes.append(await rewriter.rewrite(Found(key_of(obj), metadata["uid"], revision)))
+    if not outcomes:
+        return _Trial(None, True, "")
+    seconds = (time.monotonic() - began) / len(outcomes)
+    down = [outcome.message for outcome in outcomes if outcome.outage]
+    passed = len(down) < len(outcomes)
+    return _Trial(seconds, passed, f"writes fail: {down[0]}" if down else "")

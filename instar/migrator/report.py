@@ -1,0 +1,121 @@
+"""How a run went, for people and for machines."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from instar.migrator.outcomes import Fate, Quarantined
+from instar.migrator.plan import Plan, human
+from instar.migrator.verify import Verification
+
+Json = dict[str, Any]
+_SHOWN = 20
+
+
+@dataclass
+class Report:
+    plan: Plan
+    dry_run: bool = False
+    resumed: bool = False
+    counts: dict[Fate, int] = field(default_factory=dict)
+    quarantine: list[Quarantined] = field(default_factory=list)
+    unreadable: dict[str, str] = field(default_factory=dict)
+    verification: Verification | None = None
+    stopped: str = ""
+    """Why the run ended early."""
+    pruned: bool = False
+    not_pruned: str = ""
+    """Why storedVersions stays as it is."""
+    seconds: float = 0.0
+
+    @property
+    def ok(self) -> bool:
+        if self.stopped or self.quarantine:
+            return False
+        return self.dry_run or self.pruned or not self.plan.needed
+
+    @property
+    def total(self) -> int:
+        return sum(self.counts.values())
+
+    def to_json(self) -> Json:
+        verification = self.verification
+        return {
+            "plan": self.plan.to_json(),
+            "ok": self.ok,
+            "dryRun": self.dry_run,
+            "resumed": self.resumed,
+            "objects": {fate.value: count for fate, count in sorted(self.counts.items())},
+            "stale": self.counts.get(Fate.REWRITTEN, 0),
+            "quarantine": [
+                {"key": item.key, "reason": item.reason, "message": item.message, "fix": item.fix}
+                for item in self.quarantine
+            ],
+            "unreadable": self.unreadable,
+            "verification": None
+            if verification is None
+            else {
+                "same": verification.same,
+                "differing": verification.differing,
+                "changedSince": verification.changed_since,
+                "new": verification.new,
+                "incomplete": verification.incomplete,
+            },
+            "stopped": self.stopped,
+            "pruned": self.pruned,
+            "notPruned": self.not_pruned,
+            "seconds": round(self.seconds, 3),
+        }
+
+    def lines(self) -> list[str]:
+        name = self.plan.subject.name
+        if not self.plan.needed and not self.total:
+            return [f"{name}: nothing to do"]
+        rate = self.total / self.seconds if self.seconds else 0.0
+        parts = [f"{count} {_WORDS[fate]}" for fate, count in sorted(self.counts.items()) if count]
+        head = "dry run: " if self.dry_run else "resumed: " if self.resumed else ""
+        lines = [
+            f"{name}: {head}{self.total} objects in {human(self.seconds)} ({rate:.0f}/s): "
+            + (", ".join(parts) or "none")
+        ]
+        lines += self._verification_lines()
+        lines += [f"  cannot be read at every version: {key}: {why}" for key, why in self._bad()]
+        for item in self.quarantine[:_SHOWN]:
+            lines += [f"  {item.key}: {item.reason}: {item.message}", f"    fix: {item.fix}"]
+        if len(self.quarantine) > _SHOWN:
+            lines.append(f"  and {len(self.quarantine) - _SHOWN} more (see --report)")
+        if self.stopped:
+            lines.append(f"  stopped: {self.stopped}; run the same command again to go on")
+        if self.pruned:
+            lines.append(f"  storedVersions is now {self.plan.subject.storage}")
+        elif self.not_pruned:
+            lines.append(f"  storedVersions was not changed: {self.not_pruned}")
+        return lines
+
+    def _bad(self) -> list[tuple[str, str]]:
+        return list(self.unreadable.items())[:_SHOWN]
+
+    def _verification_lines(self) -> list[str]:
+        found = self.verification
+        if found is None:
+            return []
+        versions = ", ".join(self.plan.subject.read_versions)
+        lines = [f"  verified at {versions}: {found.same} the same, {found.differing} different"]
+        if found.changed_since or found.new:
+            lines[0] += f"; {found.changed_since} changed by others since, {found.new} new"
+        if found.incomplete:
+            lines.append(f"  verification is incomplete: {found.incomplete}")
+        return lines
+
+
+_WORDS = {
+    Fate.PENDING: "not finished",
+    Fate.REWRITTEN: "were stale and are rewritten",
+    Fate.CURRENT: "were current",
+    Fate.OVERTAKEN: "rewritten by others",
+    Fate.GONE: "gone meanwhile",
+    Fate.WOULD_PASS: "would pass",
+    Fate.FAILED: "failed",
+    Fate.DIFFERS: "changed content",
+}

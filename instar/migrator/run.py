@@ -1,0 +1,137 @@
+"""The rewriting pass: pages in, outcomes out, a bounded number of objects in hand at any time.
+
+While one page is rewritten, the next is already being listed. The journal learns of a page before
+its first write and after its last, so a kill costs at most one page of repeated no-ops.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator
+from dataclasses import dataclass
+from typing import Protocol
+
+from instar.errors import ApiError, Expired
+from instar.migrator.journal import Journal
+from instar.migrator.outcomes import Fate, Outcome
+from instar.migrator.pages import Found, Lister, Page, Unlistable
+from instar.migrator.rewriting import Rewriter
+
+_OUTAGE_AFTER = 3
+"""Batches in a row, each as large as the concurrency, in which nothing worked but might later."""
+
+
+class Progress(Protocol):
+    """Somebody who watches: a progress bar, a log, nobody."""
+
+    def begin(self, phase: str, total: int | None) -> None: ...
+
+    def advance(self, count: int) -> None: ...
+
+    def note(self, text: str) -> None: ...
+
+
+class Stopped(Exception):
+    """The run ended before everything was tried; ``str()`` says why. It can be resumed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pass:
+    """What the rewriting pass found out beyond the journal."""
+
+    listed_all: bool
+    unreadable: dict[str, ApiError]
+    """Objects that cannot be read at some served version (at most a hundred are kept)."""
+
+
+class Rewriting:
+    def __init__(
+        self,
+        lister: Lister,
+        rewriter: Rewriter,
+        journal: Journal,
+        progress: Progress,
+        *,
+        concurrency: int,
+        keep_going: bool,
+    ) -> None:
+        self._lister = lister
+        self._rewriter = rewriter
+        self._journal = journal
+        self._progress = progress
+        self._concurrency = concurrency
+        self._keep_going = keep_going
+        self._failures_in_a_row = 0
+        self._unreadable: dict[str, ApiError] = {}
+
+    async def run(self) -> Pass:
+        """Raises ``Stopped`` when going on makes no sense now."""
+        if self._journal.listed:
+            return Pass(True, {})
+        first = True
+        async for page in self._pages(self._journal.token):
+            if first and page.remaining is not None:
+                self._progress.begin("rewriting", len(page.found) + page.remaining)
+                first = False
+            await self._page(page)
+        return Pass(True, self._unreadable)
+
+    async def _pages(self, token: str) -> AsyncIterator[Page]:
+        """Each page, the one after it already on its way."""
+        upcoming = asyncio.ensure_future(self._listed(token))
+        try:
+            while True:
+                page = await upcoming
+                if page.token:
+                    upcoming = asyncio.ensure_future(self._listed(page.token))
+                yield page
+                if not page.token:
+                    return
+        finally:
+            upcoming.cancel()
+            await asyncio.gather(upcoming, return_exceptions=True)
+
+    async def _listed(self, token: str) -> Page:
+        try:
+            return await self._lister.page(token)
+        except Expired:
+            self._progress.note("the position in the list has expired; listing from the start")
+            self._journal.forget_position()
+            return await self._lister.page("")
+        except Unlistable as error:
+            raise Stopped(f"the objects cannot be listed any further: {error}") from error
+        except ApiError as error:
+            raise Stopped(f"the objects cannot be listed: {error.message}") from error
+
+    async def _page(self, page: Page) -> None:
+        for key, error in page.unreadable.items():
+            if len(self._unreadable) < 100:
+                self._unreadable[key] = error
+        todo = self._journal.take(page.found)
+        self._progress.advance(len(page.found) - len(todo))
+        outcomes: list[Outcome] = []
+        queue = iter(todo)
+        try:
+            async with asyncio.TaskGroup() as workers:
+                for _ in range(min(self._concurrency, len(todo))):
+                    workers.create_task(self._work(queue, outcomes))
+        except* Stopped as stopped:
+            self._journal.correct(outcomes)
+            raise stopped.exceptions[0] from None
+        self._journal.settle(outcomes, page.token)
+
+    async def _work(self, queue: Iterator[Found], outcomes: list[Outcome]) -> None:
+        for found in queue:
+            outcome = await self._rewriter.rewrite(found)
+            outcomes.append(outcome)
+            self._progress.advance(1)
+            self._judge(outcome)
+
+    def _judge(self, outcome: Outcome) -> None:
+        if outcome.fate is Fate.DIFFERS and not self._keep_going:
+            raise Stopped(
+                f"{outcome.key}: {outcome.message}; nothing more is rewritten (--keep-going does)"
+            )
+        self._failures_in_a_row = self._failures_in_a_row + 1 if outcome.outage else 0
+        if self._failures_in_a_row >= _OUTAGE_AFTER * self._concurrency:
+            raise Stopped(f"nothing works any more: {outcome.message}")
