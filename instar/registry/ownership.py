@@ -20,6 +20,7 @@ from instar.apply.managers import (
     track_update,
 )
 from instar.apply.typed import TypedSchema
+from instar.conversion.failure import ConversionFailed, FailureType
 from instar.errors import ApiError
 from instar.registry.context import Context, WriteOptions
 from instar.registry.conversions import Conversions
@@ -89,9 +90,14 @@ class Ownership:
     async def _attempted(self, objects: list[Object], api_version: str) -> list[Object] | None:
         try:
             return await self.converted(objects, api_version)
+        except ConversionFailed as error:
+            if error.failure_type is not FailureType.CALL:
+                return None
         except ApiError:
-            # Two empty objects: nothing changed there, as far as anybody can tell.
-            return [{} for _ in objects]
+            pass
+        # Out of reach for now: two empty objects, so nothing changed as far as anybody can tell
+        # and an outage costs nobody what is theirs.
+        return [{} for _ in objects]
 
     async def converted(
         self, objects: list[Object], api_version: str, source: str = ""

@@ -103,3 +103,16 @@ def test_conversions_for_ownership_travel_together(converted: Things, hook: Webh
     converted.merge("a", {"spec": {"port": 80}})
 
     assert len(hook.calls) - before == 1
+
+
+def test_an_outage_of_the_webhook_costs_nobody_ownership(converted: Things, hook: Webhook) -> None:
+    converted.apply("a", {"image": "one"})
+    converted.merge("a", {"spec": {"maybe": "m"}}, version="v2", manager="other")
+    hook.fault = "http_503"
+    try:
+        updated = converted.merge("a", {"spec": {"port": 80}})
+    finally:
+        hook.fault = None
+
+    assert updated.status == 200, updated.text
+    assert ("other", "Update", "v2", "") in converted.owners("a")
