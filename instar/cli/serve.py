@@ -115,14 +115,20 @@ async def _serve(settings: Settings) -> int:
     from instar.server.running import running
     from instar.storage.store import StoreError
 
-    stop = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, stop.set)
-    try:
+    async def serve() -> None:
         async with running(settings) as server:
             print(f"instar is ready: kubectl --kubeconfig {server.kubeconfig} get crds", flush=True)
-            await stop.wait()
+            await asyncio.Event().wait()
+
+    loop = asyncio.get_running_loop()
+    serving = loop.create_task(serve())
+    for number in (signal.SIGTERM, signal.SIGINT):
+        # Also while it waits for a storage that is not up.
+        loop.add_signal_handler(number, serving.cancel)
+    try:
+        await serving
+    except asyncio.CancelledError:
+        return 0
     except (StoreError, OSError, ValueError) as error:
         raise CliFailure(_told(error, settings)) from error
     return 0
