@@ -31,8 +31,9 @@ _name_part = re.compile(_NAME_PART, re.ASCII).fullmatch
 _label_value = re.compile(_LABEL_VALUE, re.ASCII).fullmatch
 
 
-def too_long_text(most: int) -> str:
-    return f"must be no more than {most} characters"
+def too_long_text(most: int, unit: str = "characters") -> str:
+    """Upstream counts bytes everywhere, but says so only of labels."""
+    return f"must be no more than {most} {unit}"
 
 
 def regex_text(what: str, pattern: str, *examples: str) -> str:
@@ -116,7 +117,7 @@ def qualified_name(text: str) -> list[str]:
         found.extend(f"prefix part {reason}" for reason in reasons)
     if not name:
         found.append("name part must be non-empty")
-    found.extend(f"name part {reason}" for reason in _length(name, LABEL_MAX))
+    found.extend(f"name part {reason}" for reason in _length(name, LABEL_MAX, "bytes"))
     if _name_part(name) is None:
         found.append(f"name part {_NAME_PART_TEXT}")
     return found
@@ -125,7 +126,7 @@ def qualified_name(text: str) -> list[str]:
 def label_value(text: str) -> list[str]:
     if _usual_value(text):
         return []
-    found = _length(text, LABEL_MAX)
+    found = _length(text, LABEL_MAX, "bytes")
     if _label_value(text) is None:
         found.append(_LABEL_VALUE_TEXT)
     return found
@@ -142,8 +143,8 @@ def path_segment_prefix(text: str) -> list[str]:
     return [f"may not contain '{char}'" for char in "/%" if char in text]
 
 
-def _length(text: str, most: int) -> list[str]:
+def _length(text: str, most: int, unit: str = "characters") -> list[str]:
     # A character takes at most four bytes, so short texts need no encoding.
     if len(text) * 4 <= most or len(text.encode("utf-8", "surrogatepass")) <= most:
         return []
-    return [too_long_text(most)]
+    return [too_long_text(most, unit)]

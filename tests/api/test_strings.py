@@ -43,7 +43,7 @@ def test_valid_texts_earn_nothing(rule: strings.Rule, text: str) -> None:
             ["prefix part must be non-empty", "name part must be non-empty", "name part must con"],
         ),
         (strings.qualified_name, "A_/b", ["prefix part a lowercase RFC 1123 subdomain"]),
-        (strings.qualified_name, "a" * 64, [f"name part {LONG} 63 characters"]),
+        (strings.qualified_name, "a" * 64, [f"name part {LONG} 63 bytes"]),
         (strings.label_value, "-a", ["a valid label must be an empty string or consist of"]),
         (strings.path_segment_name, "..", ["may not be '..'"]),
         (strings.path_segment_name, "a/%", ["may not contain '/'", "may not contain '%'"]),

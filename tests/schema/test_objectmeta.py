@@ -149,7 +149,7 @@ def test_valid_metadata_earns_nothing() -> None:
         ),
         (
             {"name": "a", "labels": {"a": "x" * 64}},
-            [f'metadata.labels: Invalid value: "{"x" * 64}": must be no more than 63 characters'],
+            [f'metadata.labels: Invalid value: "{"x" * 64}": must be no more than 63 bytes'],
         ),
         (
             {"name": "a", "annotations": {"k": "x" * (256 * 1024)}},
