@@ -1,0 +1,150 @@
+"""``instar census``: how many objects are stored at which version."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+from instar.cli.cluster import add_cluster_arguments, read_crds, with_client
+from instar.cli.failure import CliFailure
+
+if TYPE_CHECKING:
+    from instar.client.client import Client
+    from instar.migrator.census import Census
+    from instar.storage.open import StorageOptions
+    from instar.storage.store import Store
+
+_PAGE = 1000
+_UNREADABLE = "(not JSON: encrypted or binary)"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("crd", nargs="*", metavar="CRD", help="all of them when none is named")
+    add_cluster_arguments(parser)
+    add(
+        "--storage",
+        metavar="URL",
+        help="count in the store itself: etcd://HOST:PORT,…/PREFIX, or the sqlite:PATH of a "
+        "server that is not running; exact on any cluster",
+    )
+    add("--etcd-ca", metavar="PEM", default="")
+    add("--etcd-cert", metavar="PEM", default="")
+    add("--etcd-key", metavar="PEM", default="")
+    add("--output", choices=["text", "json"], default="text")
+
+
+def run(args: argparse.Namespace) -> int:
+    if args.storage:
+        rows = _from_storage(args)
+    else:
+        rows = with_client(args, lambda client: _from_cluster(args, client))
+    if args.output == "json":
+        print(json.dumps({name: census.to_json() for name, _, census in rows}, indent=2))
+    else:
+        _print(rows)
+    return 0
+
+
+Row = tuple[str, str, "Census"]
+"""CRD name, storage version (empty when unknown), numbers."""
+
+
+async def _from_cluster(args: argparse.Namespace, client: Client) -> list[Row]:
+    from instar.migrator.census import Census, estimate, exact_census
+    from instar.migrator.subject import read_subject
+
+    exact = await exact_census(client)
+    rows: list[Row] = []
+    for raw in await read_crds(client, args.crd):
+        subject = read_subject(raw)
+        if exact is not None and subject.name in exact:
+            census = exact[subject.name]
+        elif subject.crd.served():
+            census = await estimate(client, subject)
+        else:
+            census = Census({}, exact=False, how="no version is served")
+        rows.append((subject.name, subject.storage, census))
+    return rows
+
+
+def _from_storage(args: argparse.Namespace) -> list[Row]:
+    """Bytes as they lie in the store, whoever wrote them; CRDs are named, or found there."""
+    from instar.storage.open import StorageOptions
+    from instar.storage.store import StoreError
+
+    options = StorageOptions(
+        etcd_cafile=args.etcd_ca, etcd_certfile=args.etcd_cert, etcd_keyfile=args.etcd_key
+    )
+    try:
+        return asyncio.run(_count_stored(args, options))
+    except StoreError as error:
+        raise CliFailure(str(error)) from error
+
+
+async def _count_stored(args: argparse.Namespace, options: StorageOptions) -> list[Row]:
+    from instar.migrator.census import Census
+    from instar.storage.open import open_store
+
+    store = await open_store(args.storage, options)
+    try:
+        rows: list[Row] = []
+        for name, storage in (await _stored_crds(store, args.crd)).items():
+            plural, _, group = name.partition(".")
+            counts = await _count(store, f"{group}/{plural}/")
+            rows.append((name, storage, Census(counts, how=f"counted in {args.storage}")))
+        return rows
+    finally:
+        await store.close()
+
+
+async def _stored_crds(store: Store, names: list[str]) -> dict[str, str]:
+    """Name → storage version of each CRD asked for."""
+    if names:
+        return dict.fromkeys(names, "")
+    prefix = "apiextensions.k8s.io/customresourcedefinitions/"
+    page = await store.range(prefix)
+    found: dict[str, str] = {}
+    for record in page.records:
+        spec = (_decoded(record.value) or {}).get("spec") or {}
+        storage = next((v["name"] for v in spec.get("versions") or () if v.get("storage")), "")
+        found[record.key.removeprefix(prefix)] = storage
+    return found
+
+
+async def _count(store: Store, prefix: str) -> dict[str, int]:
+    counts: Counter[str] = Counter()
+    start = prefix
+    while True:
+        page = await store.range(prefix, start=start, limit=_PAGE)
+        for record in page.records:
+            document = _decoded(record.value)
+            version = _UNREADABLE
+            if document is not None:
+                version = str(document.get("apiVersion", "")).rpartition("/")[2]
+            counts[version] += 1
+        if not page.more:
+            return dict(counts)
+        start = page.records[-1].key + "\0"
+
+
+def _decoded(value: bytes) -> dict[str, Any] | None:
+    import orjson
+
+    try:
+        document = orjson.loads(value)
+    except orjson.JSONDecodeError:
+        return None
+    return document if isinstance(document, dict) else None
+
+
+def _print(rows: list[Row]) -> None:
+    for name, storage, census in rows:
+        print(f"{name}: {census.total} objects ({census.how})")
+        versions = list(dict.fromkeys([*census.counts, *census.candidates]))
+        for version in versions:
+            mark = "  storage version" if version == storage else ""
+            print(f"  {version:<12} {census.shown(version):>12}{mark}")

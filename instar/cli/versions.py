@@ -1,0 +1,208 @@
+"""``instar versions``: a CRD's versions on one screen, and the next edit of them."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from instar.cli.cluster import add_cluster_arguments, read_crds, with_client
+from instar.cli.failure import CliFailure
+
+if TYPE_CHECKING:
+    from instar.client.client import Client
+    from instar.migrator.lifecycle import Situation
+
+Json = dict[str, Any]
+ACTIONS = ("add", "serve", "deprecate", "storage", "unserve", "remove")
+DONE = {
+    "add": "added",
+    "serve": "served",
+    "deprecate": "deprecated",
+    "storage": "made the storage version",
+    "unserve": "unserved",
+    "remove": "removed",
+}
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("crd", metavar="CRD", help="for example widgets.example.com")
+    add("action", nargs="?", choices=ACTIONS, help="make this edit; without it, show the versions")
+    add("version", nargs="?", metavar="VERSION")
+    add_cluster_arguments(parser)
+    add("--file", type=Path, metavar="YAML", help="edit this file instead of the cluster")
+    add("--offline", action="store_true", help="with --file: do not ask the cluster")
+    add("--from", dest="source", default="", metavar="VERSION", help="add: copy this one")
+    add("--schema", type=Path, metavar="FILE", help="add: with this openAPIV3Schema")
+    add("--warning", default="", metavar="TEXT", help="deprecate: what clients are told")
+    add("--quiet-days", type=float, default=14.0, metavar="N", help="unserve: unused for so long")
+    add("--audit-log", type=Path, action="append", default=[], metavar="FILE")
+    add("--clients-migrated", action="store_true", help="unserve: you vouch that nobody uses it")
+    add("--dry-run", action="store_true", help="check everything, change nothing")
+    add("--output", choices=["text", "json"], default="text")
+
+
+def run(args: argparse.Namespace) -> int:
+    if args.action and not args.version:
+        raise CliFailure(f"{args.action} which version?", code=2)
+    if args.offline and not args.file:
+        raise CliFailure("--offline needs --file: there is nothing else to look at", code=2)
+    if args.offline:
+        from instar.cli.versions_edit import edit_file
+
+        return edit_file(args, None)
+    return with_client(args, lambda client: _with_cluster(args, client))
+
+
+async def _with_cluster(args: argparse.Namespace, client: Client) -> int:
+    from instar.cli.versions_edit import edit_cluster, edit_file
+
+    raw = (await read_crds(client, [args.crd]))[0]
+    situation = await _situation(args, client, raw)
+    if not args.action:
+        _show(args, situation, client.access.server)
+        return 0
+    if args.file:
+        return edit_file(args, situation, raw)
+    return await edit_cluster(args, client, situation, raw)
+
+
+async def _situation(args: argparse.Namespace, client: Client, raw: Json) -> Situation:
+    from instar.migrator.census import estimate, exact_census
+    from instar.migrator.lifecycle import Situation
+    from instar.migrator.subject import read_subject
+    from instar.migrator.usage import from_audit_logs, from_server
+
+    subject = read_subject(raw)
+    exact = await exact_census(client)
+    census = None if exact is None else exact.get(subject.name)
+    if census is None and subject.crd.served():
+        census = await estimate(client, subject)
+    try:
+        usage = (
+            from_audit_logs(args.audit_log, subject)
+            if args.audit_log
+            else await from_server(client, subject)
+        )
+    except OSError as error:
+        raise CliFailure(f"--audit-log: {error}") from error
+    return Situation(
+        crd=subject.crd,
+        census=census,
+        usage=usage,
+        now=datetime.now(UTC),
+        quiet=timedelta(days=args.quiet_days),
+        clients_migrated=args.clients_migrated,
+    )
+
+
+def _show(args: argparse.Namespace, situation: Situation, server: str) -> None:
+    from instar.migrator.lifecycle import next_steps
+
+    crd = situation.crd
+    steps = {item.name: next_steps(situation, item.name) for item in crd.versions}
+    if args.output == "json":
+        print(json.dumps(_document(situation, steps), indent=2))
+        return
+    census = situation.census
+    how = "not counted" if census is None else f"{census.total} objects; {census.how}"
+    print(f"{crd.name} on {server}")
+    print(f"conversion {crd.conversion.strategy}; {how}")
+    print(f"requests: {_counted_since(situation)}")
+    rows = [("VERSION", "SERVED", "STORAGE", "DEPRECATED", "STORED", "LAST USED")]
+    rows += [_row(situation, item.name) for item in crd.versions]
+    widths = [max(len(row[column]) for row in rows) for column in range(5)]
+    for row in rows:
+        cells = [cell.ljust(width) for cell, width in zip(row, widths, strict=False)]
+        print("  ".join([*cells, row[5]]).rstrip())
+    _show_next(situation, steps)
+
+
+def _counted_since(situation: Situation) -> str:
+    usage = situation.usage
+    if usage.since is None:
+        return "nobody counts them here; give --audit-log FILE"
+    return f"{usage.how} since {usage.since:%Y-%m-%d %H:%M} UTC"
+
+
+def _row(situation: Situation, name: str) -> tuple[str, str, str, str, str, str]:
+    from instar.migrator.lifecycle import ago
+
+    version = situation.crd.version(name)
+    assert version is not None
+    last = situation.usage.latest(name)
+    used = "-"
+    if last is not None:
+        used = f"{ago(situation.now, last.last)}: {last.verb} by {last.agent} ({last.user})"
+    stored = "?" if situation.census is None else situation.census.shown(name)
+    return (
+        name,
+        "yes" if version.served else "no",
+        "yes" if version.storage else "no",
+        "yes" if version.deprecated else "no",
+        stored,
+        used,
+    )
+
+
+def _show_next(situation: Situation, steps: dict[str, list[tuple[str, list[str]]]]) -> None:
+    from instar.migrator.lifecycle import why_safe
+
+    crd = situation.crd
+    stale = 0 if situation.census is None else situation.census.stale(situation.storage)
+    others = [name for name in crd.stored_versions if name != situation.storage]
+    if others:
+        number = f"up to {stale} objects" if stale else "storedVersions"
+        print(f"\n{number} at {', '.join(others)}: run instar migrate {crd.name}")
+    print()
+    for version, found in steps.items():
+        for step, blocks in found:
+            verb = DONE[step]
+            if blocks:
+                print(f"{version} cannot be {verb}: {'; '.join(blocks)}")
+                continue
+            reason = why_safe(situation, step, version)
+            print(f"{version} can be {verb}{': ' if reason else ''}{reason}")
+            print(f"  instar versions {crd.name} {step} {version}")
+
+
+def _document(
+    situation: Situation, steps: dict[str, list[tuple[str, list[str]]]]
+) -> dict[str, Any]:
+    census, usage = situation.census, situation.usage
+    versions = []
+    for item in situation.crd.versions:
+        last = usage.latest(item.name)
+        versions.append(
+            {
+                "name": item.name,
+                "served": item.served,
+                "storage": item.storage,
+                "deprecated": item.deprecated,
+                "stored": None
+                if census is None
+                else {
+                    "atLeast": census.counts.get(item.name, 0),
+                    "atMost": census.at_most(item.name),
+                },
+                "lastUsed": None
+                if last is None
+                else {
+                    "when": last.last.isoformat(),
+                    "verb": last.verb,
+                    "user": last.user,
+                    "userAgent": last.agent,
+                },
+                "next": [{"step": step, "blockedBy": why} for step, why in steps[item.name]],
+            }
+        )
+    return {
+        "crd": situation.crd.name,
+        "storedVersions": list(situation.crd.stored_versions),
+        "census": None if census is None else census.to_json(),
+        "usageSince": None if usage.since is None else usage.since.isoformat(),
+        "versions": versions,
+    }

@@ -1,0 +1,162 @@
+"""The edits of ``instar versions``: refuse with the reason, or change the file or the cluster."""
+
+from __future__ import annotations
+
+import argparse
+import io
+import itertools
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from instar.cli.failure import CliFailure
+from instar.migrator.edits import EDITS, Wish
+from instar.migrator.lifecycle import STEPS, Situation, blocks_schema
+from instar.migrator.subject import read_subject
+
+if TYPE_CHECKING:
+    from instar.client.client import Client
+
+Json = dict[str, Any]
+_AFTER = {
+    "add": "clients may use {version} now; when they do: instar versions {crd} storage {version}",
+    "serve": "clients may use {version} again",
+    "deprecate": "clients of {version} are warned now; watch them: instar versions {crd}",
+    "storage": "new writes are stored as {version}; rewrite the old objects: instar migrate {crd}",
+    "unserve": "if a client complains: instar versions {crd} serve {version}",
+    "remove": "drop conversion support for {version} from the webhook, if there is one",
+}
+
+
+async def edit_cluster(
+    args: argparse.Namespace, client: Client, situation: Situation, raw: Json
+) -> int:
+    """Guarded by the resourceVersion that the checks looked at."""
+    from instar.client.paths import crd_path
+
+    wish = _wish(args)
+    _refuse(args, situation, wish)
+    EDITS[args.action](raw, wish)
+    dry_run = "All" if args.dry_run else None
+    await client.put(crd_path(args.crd), raw, fieldManager="instar-versions", dryRun=dry_run)
+    _tell(args, "the cluster")
+    return 0
+
+
+def edit_file(
+    args: argparse.Namespace, situation: Situation | None, cluster: Json | None = None
+) -> int:
+    """``situation`` is the cluster's; without one only the file is judged, and that is said."""
+    if not args.action:
+        raise CliFailure("--file goes with an edit", code=2)
+    wish = _wish(args)
+    yaml, documents, target = _load(args.file, args.crd)
+    if situation is not None and args.action in ("unserve", "remove"):
+        # What the file already says may not have reached the cluster yet.
+        _refuse(args, situation, wish)
+    _refuse(args, _as_in_file(situation, target, cluster), wish)
+    EDITS[args.action](target, wish)
+    if not args.dry_run:
+        text = io.StringIO()
+        yaml.dump_all(documents, text)
+        args.file.write_text(text.getvalue())
+    _tell(args, str(args.file))
+    if situation is None:
+        print("the cluster was not asked: who uses or stores this version is not known")
+    return 0
+
+
+def _as_in_file(situation: Situation | None, target: Json, cluster: Json | None) -> Situation:
+    """The file's spec with what the cluster knows about objects and clients."""
+    from instar.migrator.usage import Usage
+
+    merged = {**target, "status": (cluster or {}).get("status") or {}}
+    crd = read_subject(merged).crd
+    if situation is None:
+        return Situation(
+            crd=crd,
+            census=None,
+            usage=Usage(),
+            now=datetime.now(UTC),
+            clients_migrated=True,
+            cluster_known=False,
+        )
+    return Situation(
+        crd=crd,
+        census=situation.census,
+        usage=situation.usage,
+        now=situation.now,
+        quiet=situation.quiet,
+        clients_migrated=situation.clients_migrated,
+    )
+
+
+def _wish(args: argparse.Namespace) -> Wish:
+    schema: Json | None = None
+    if args.schema is not None:
+        import yaml
+
+        try:
+            schema = yaml.safe_load(args.schema.read_text())
+        except (OSError, yaml.YAMLError) as error:
+            raise CliFailure(f"--schema: {error}") from error
+        if isinstance(schema, dict) and "openAPIV3Schema" in schema:
+            schema = schema["openAPIV3Schema"]
+    return Wish(args.version, args.source, schema, args.warning)
+
+
+def _refuse(args: argparse.Namespace, situation: Situation, wish: Wish) -> None:
+    blocks = STEPS[args.action](situation, wish.version)
+    if args.action == "add":
+        blocks += blocks_schema(situation.crd, wish.source, wish.schema)
+    if blocks:
+        raise CliFailure(f"{wish.version} cannot be {_word(args.action)}: {'; '.join(blocks)}")
+
+
+def _load(path: Path, name: str) -> tuple[Any, list[Any], Any]:
+    """The YAML writer, every document of the file, and the CRD among them."""
+    from ruamel.yaml import YAML
+    from ruamel.yaml.error import YAMLError
+
+    yaml = YAML()
+    yaml.preserve_quotes = True
+    yaml.width = 4096
+    try:
+        text = path.read_text()
+        documents = list(yaml.load_all(text))
+    except (OSError, YAMLError) as error:
+        raise CliFailure(f"{path}: {error}") from error
+    _keep_indentation(yaml, text)
+    for document in documents:
+        if isinstance(document, dict) and document.get("kind") == "CustomResourceDefinition":
+            if document.get("apiVersion") != "apiextensions.k8s.io/v1":
+                continue
+            if (document.get("metadata") or {}).get("name") == name:
+                return yaml, documents, document
+    raise CliFailure(f"{path}: no apiextensions.k8s.io/v1 CustomResourceDefinition {name} in it")
+
+
+def _keep_indentation(yaml: Any, text: str) -> None:
+    """Lists below a key are indented in some files and not in others; keep what is there."""
+    lines = text.splitlines()
+    for above, below in itertools.pairwise(lines):
+        if above.rstrip().endswith(":") and below.lstrip().startswith("- "):
+            indent = len(below) - len(below.lstrip())
+            if indent > len(above) - len(above.lstrip()):
+                yaml.indent(mapping=2, sequence=4, offset=2)
+            return
+
+
+def _word(action: str) -> str:
+    from instar.cli.versions import DONE
+
+    return DONE[action]
+
+
+def _tell(args: argparse.Namespace, where: str) -> None:
+    crd, version = args.crd, args.version
+    if args.dry_run:
+        print(f"{crd}: {version} can be {_word(args.action)} in {where}; nothing was changed")
+        return
+    print(f"{crd}: {version} is {_word(args.action)} in {where}")
+    print(_AFTER[args.action].format(crd=crd, version=version))

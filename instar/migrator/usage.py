@@ -1,0 +1,138 @@
+"""Who used which version, and when: from instar's counters, or from audit logs of other servers."""
+
+from __future__ import annotations
+
+import gzip
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from instar.client.client import Client
+from instar.errors import ApiError
+from instar.migrator.subject import USER_AGENT, Subject
+
+Json = dict[str, Any]
+ENDPOINT = "/instar/usage"
+_FINAL_STAGES = {"ResponseComplete", "ResponseStarted", "Panic"}
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    version: str
+    verb: str
+    user: str
+    agent: str
+    count: int
+    last: datetime
+
+
+@dataclass
+class Usage:
+    """What is known about one resource; ``since`` None means that nothing is."""
+
+    since: datetime | None = None
+    """Requests before this are unknown."""
+    uses: list[Use] = field(default_factory=list)
+    how: str = ""
+
+    def latest(self, version: str) -> Use | None:
+        """The last use by anybody but the migrator itself."""
+        found = [use for use in self.uses if use.version == version]
+        return max((use for use in found if not _is_ours(use)), key=_when, default=None)
+
+    def users(self, version: str, after: datetime) -> list[Use]:
+        """Who used it after a moment, the most recent first."""
+        found = [
+            use
+            for use in self.uses
+            if use.version == version and use.last > after and not _is_ours(use)
+        ]
+        return sorted(found, key=_when, reverse=True)
+
+
+async def from_server(client: Client, subject: Subject) -> Usage:
+    """Instar's own counters; nothing on any other server."""
+    try:
+        document = await client.get(ENDPOINT)
+    except ApiError:
+        return Usage()
+    crd = subject.crd
+    uses = [
+        Use(
+            version=item["version"],
+            verb=item["verb"],
+            user=item["user"],
+            agent=item["userAgent"],
+            count=item["count"],
+            last=datetime.fromisoformat(item["last"]),
+        )
+        for item in document.get("uses") or ()
+        if (item["group"], item["resource"]) == (crd.group, crd.names.plural)
+    ]
+    since = datetime.fromisoformat(document["since"])
+    return Usage(since, uses, "counted by instar")
+
+
+def from_audit_logs(paths: Iterable[Path], subject: Subject) -> Usage:
+    """From files of ``audit.k8s.io`` events, one JSON object a line, plain or gzipped.
+
+    Raises ``OSError`` for a file that cannot be read; a line that is no event is passed over.
+    """
+    crd = subject.crd
+    tallies: dict[tuple[str, str, str, str], tuple[int, datetime]] = {}
+    since: datetime | None = None
+    files = list(paths)
+    for event in _events(files):
+        moment = _moment(event)
+        if moment is None:
+            continue
+        since = moment if since is None else min(since, moment)
+        about = event.get("objectRef") or {}
+        if (about.get("apiGroup"), about.get("resource")) != (crd.group, crd.names.plural):
+            continue
+        user = (event.get("user") or {}).get("username") or ""
+        key = (
+            str(about.get("apiVersion", "")),
+            str(event.get("verb", "")),
+            str(user),
+            str(event.get("userAgent", "")),
+        )
+        count, last = tallies.get(key, (0, moment))
+        tallies[key] = (count + 1, max(last, moment))
+    uses = [Use(*key, count, last) for key, (count, last) in tallies.items()]
+    return Usage(since, uses, f"from {len(files)} audit log file{'s' if len(files) > 1 else ''}")
+
+
+def _events(paths: Iterable[Path]) -> Iterator[Json]:
+    for path in paths:
+        with path.open("rb") as raw:
+            packed = raw.peek(2)[:2] == b"\x1f\x8b"
+            lines: Iterable[bytes] = gzip.GzipFile(fileobj=raw) if packed else raw
+            for line in lines:
+                try:
+                    event = orjson.loads(line)
+                except orjson.JSONDecodeError:
+                    continue
+                if isinstance(event, dict) and event.get("stage") in _FINAL_STAGES:
+                    yield event
+
+
+def _moment(event: Json) -> datetime | None:
+    text = event.get("requestReceivedTimestamp") or event.get("stageTimestamp")
+    try:
+        moment = datetime.fromisoformat(str(text))
+    except ValueError:
+        return None
+    return moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
+
+
+def _is_ours(use: Use) -> bool:
+    return use.agent.startswith(USER_AGENT)
+
+
+def _when(use: Use) -> datetime:
+    return use.last
