@@ -33,30 +33,28 @@ def digest(value: Any) -> str:
 class Ledger:
     """One conversion's bookkeeping: what is kept on leaving, what is given back on entering."""
 
-    def __init__(self, obj: dict[str, Any], *, leaving: str, entering: str) -> None:
-        self._leaving, self._entering = PREFIX + leaving, PREFIX + entering
-        self._kept: dict[str, Any] = {}
-        self._waiting = self._open(obj)
+    __slots__ = ("_kept", "_leaving", "waiting")
 
-    def _open(self, obj: dict[str, Any]) -> dict[str, Any]:
-        annotations = _annotations(obj)
-        # What an object carries for the version it is leaving is out of date by definition.
-        annotations.pop(self._leaving, None)
-        text = annotations.pop(self._entering, None)
-        if text is None:
-            return {}
-        try:
-            waiting = orjson.loads(text)
-        except (orjson.JSONDecodeError, TypeError):
-            return {}
-        return waiting if isinstance(waiting, dict) else {}
+    def __init__(self, obj: dict[str, Any], leaving: str, entering: str) -> None:
+        """``leaving`` and ``entering`` are the annotations of the two versions."""
+        self._leaving = leaving
+        self._kept: dict[str, Any] = {}
+        self.waiting: dict[str, Any] = {}
+        metadata = obj.get("metadata")
+        annotations = metadata.get("annotations") if isinstance(metadata, dict) else None
+        if annotations and isinstance(annotations, dict):
+            # What an object carries for the version it is leaving is out of date by definition.
+            annotations.pop(leaving, None)
+            text = annotations.pop(entering, None)
+            if text is not None:
+                self.waiting = _read(text)
 
     def keep(self, place: str, values: Mapping[str, Any], seen: str) -> None:
         self._kept[place] = {"values": dict(values), "seen": seen}
 
     def give_back(self, place: str, names: Sequence[str], seen: str) -> list[Any] | None:
         """The values kept for ``place``, or ``None`` when there are none or they are stale."""
-        entry = self._waiting.get(place) if self._waiting else None
+        entry = self.waiting.get(place)
         if not isinstance(entry, dict) or entry.get("seen") != seen:
             return None
         values = entry.get("values")
@@ -68,7 +66,7 @@ class Ledger:
         self._kept[f"{place} (empty)"] = {}
 
     def was_empty(self, place: str) -> bool:
-        return f"{place} (empty)" in self._waiting
+        return f"{place} (empty)" in self.waiting
 
     def close(self, obj: dict[str, Any]) -> None:
         """Write what was kept; leave no empty map behind that was not there before."""
@@ -81,7 +79,9 @@ class Ledger:
             del metadata["annotations"]
 
 
-def _annotations(obj: dict[str, Any]) -> dict[str, Any]:
-    metadata = obj.get("metadata")
-    annotations = metadata.get("annotations") if isinstance(metadata, dict) else None
-    return annotations if isinstance(annotations, dict) else {}
+def _read(text: Any) -> dict[str, Any]:
+    try:
+        waiting = orjson.loads(text)
+    except (orjson.JSONDecodeError, TypeError):
+        return {}
+    return waiting if isinstance(waiting, dict) else {}

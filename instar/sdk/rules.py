@@ -41,8 +41,10 @@ class Rule:
     new: tuple[Path, ...] = ()
     there: Change
     back: Change
-    exact: bool = False
-    """Both directions are inverse for every value, so nothing ever needs keeping."""
+    exact_there: bool = False
+    """``back`` undoes every result of ``there``, so only what is ``Unfit`` needs keeping."""
+    exact_back: bool = False
+    """The same the other way round."""
     remembers: bool = True
     anchored: bool = False
     """Only where the object that holds the field is there."""
@@ -63,7 +65,8 @@ def move(old: str, new: str) -> Rule:
         new=(parse_path(new),),
         there=list,
         back=list,
-        exact=True,
+        exact_there=True,
+        exact_back=True,
     )
 
 
@@ -102,6 +105,7 @@ def split(path: str, template: str, *, unmatched: Literal["error", "keep"] = "er
         new=tuple(parse_path(part) for part in shape.names),
         there=there,
         back=back,
+        exact_there=True,
     )
 
 
@@ -125,6 +129,7 @@ def list_of_one(old: str, new: str) -> Rule:
         new=(parse_path(new),),
         there=lambda values: [[values[0]]],
         back=back,
+        exact_there=True,
     )
 
 
@@ -257,7 +262,8 @@ def flipped(rule: Rule) -> Rule:
         new=rule.old,
         there=rule.back,
         back=rule.there,
-        exact=rule.exact,
+        exact_there=rule.exact_back,
+        exact_back=rule.exact_there,
         remembers=rule.remembers,
         anchored=rule.anchored,
         reason=rule.reason,

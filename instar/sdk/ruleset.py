@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from instar.sdk.ledger import Ledger, canonical, digest
+from instar.sdk.ledger import PREFIX, Ledger, canonical, digest
 from instar.sdk.paths import MISSING, Path, Scope, has, join, pop, put, scopes
-from instar.sdk.rules import Change, Rule, Unfit
+from instar.sdk.rules import Change, Rule, Unfit, flipped
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,27 +20,31 @@ class Loss:
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
 class RuleSet:
-    old: str
-    new: str
-    rules: tuple[Rule, ...]
+    """The rules between ``old`` and ``new``. What can be prepared is prepared here, once."""
+
+    def __init__(self, old: str, new: str, rules: Sequence[Rule]) -> None:
+        self.old, self.new, self.rules = old, new, tuple(rules)
+        self._forward = [_Direction(rule) for rule in self.rules]
+        self._backward = [_Direction(flipped(rule)) for rule in reversed(self.rules)]
+        self._kept = (PREFIX + old, PREFIX + new)
 
     def there(self, obj: dict[str, Any]) -> dict[str, Any]:
         """Changes ``obj``, which is at the old version, into the new one."""
-        ledger = Ledger(obj, leaving=self.old, entering=self.new)
-        for rule in self.rules:
-            _apply(_Direction(rule, rule.old, rule.new, rule.there, rule.back), obj, ledger)
-        ledger.close(obj)
-        return obj
+        return _convert(self._forward, obj, Ledger(obj, *self._kept))
 
     def back(self, obj: dict[str, Any]) -> dict[str, Any]:
         """Changes ``obj``, which is at the new version, into the old one."""
-        ledger = Ledger(obj, leaving=self.new, entering=self.old)
-        for rule in reversed(self.rules):
-            _apply(_Direction(rule, rule.new, rule.old, rule.back, rule.there), obj, ledger)
-        ledger.close(obj)
-        return obj
+        return _convert(self._backward, obj, Ledger(obj, *reversed(self._kept)))
+
+    @property
+    def leaves_metadata_alone(self) -> bool:
+        """No rule reads or writes metadata; only the annotation of kept values may change."""
+        return not any(
+            (path.scope or path.fields)[0] == "metadata"
+            for rule in self.rules
+            for path in (*rule.old, *rule.new)
+        )
 
     def losses(self) -> list[Loss]:
         found = []
@@ -51,45 +55,54 @@ class RuleSet:
         return found
 
 
-@dataclass(frozen=True, slots=True)
 class _Direction:
-    rule: Rule
-    source: tuple[Path, ...]
-    target: tuple[Path, ...]
-    change: Change
-    inverse: Change
+    """One rule, read from its old side to its new one."""
+
+    __slots__ = ("change", "exact", "inverse", "names", "rule", "scope", "source", "target", "tidy")
+
+    def __init__(self, rule: Rule) -> None:
+        self.rule, self.source, self.target = rule, rule.old, rule.new
+        self.change, self.inverse = rule.there, rule.back
+        self.exact = rule.exact_there
+        self.scope = (rule.old or rule.new)[0].scope
+        self.names = [path.text for path in rule.new]
+        # A field without a counterpart leaves its container behind: the other version has it too.
+        self.tidy = bool(rule.old and rule.new)
 
 
-def _apply(way: _Direction, obj: dict[str, Any], ledger: Ledger) -> None:
-    steps = (way.source or way.target)[0].scope
-    for scope in scopes(obj, steps) if steps else (Scope(obj, "", False),):
-        if not way.rule.anchored or _anchored(way, scope):
-            _apply_in(way, scope, ledger)
+def _convert(ways: Sequence[_Direction], obj: dict[str, Any], ledger: Ledger) -> dict[str, Any]:
+    whole = (Scope(obj, "", False),)
+    for way in ways:
+        for scope in scopes(obj, way.scope) if way.scope else whole:
+            if not way.rule.anchored or _anchored(way, scope):
+                _apply(way, scope, ledger)
+    ledger.close(obj)
+    return obj
 
 
 def _anchored(way: _Direction, scope: Scope) -> bool:
     return all(has(scope.node, path.fields[:-1]) for path in (*way.source, *way.target))
 
 
-def _apply_in(way: _Direction, scope: Scope, ledger: Ledger) -> None:
-    before = digest(scope.node) if scope.by_position else ""
-    # A field without a counterpart leaves its container behind: the other version has it too.
-    tidy = bool(way.source and way.target)
-    values = [pop(scope.node, path.fields, tidy=tidy) for path in way.source]
-    if tidy:
-        _restore_empty(way.source, values, scope, ledger)
+def _apply(way: _Direction, scope: Scope, ledger: Ledger) -> None:
+    node = scope.node
+    before = digest(node) if scope.by_position and ledger.waiting else ""
+    values = [pop(node, path.fields, tidy=way.tidy) for path in way.source]
     results = None
-    if way.rule.remembers and not way.rule.exact:
+    if ledger.waiting:
+        if way.tidy:
+            _restore_empty(way.source, values, scope, ledger)
         seen = before or _digest(values)
-        results = ledger.give_back(_place(scope, way.target), _names(way.target), seen)
+        results = ledger.give_back(_place(scope, way.target), way.names, seen)
+    fitted = False
     if results is None:
-        results = _run(way.change, values, len(way.target))
+        results, fitted = _run(way.change, values, len(way.target))
     for path, value in zip(way.target, results, strict=True):
         if value is not MISSING:
-            empty = put(scope.node, path.fields, value, scope.where)
-            if empty is not None and tidy:
+            empty = put(node, path.fields, value, scope.where)
+            if empty is not None and way.tidy:
                 ledger.keep_empty(join(scope.where, empty))
-    if way.rule.remembers and not way.rule.exact:
+    if way.rule.remembers and not (fitted and way.exact):
         _remember(way, scope, ledger, values, results)
 
 
@@ -108,7 +121,8 @@ def _restore_empty(
 def _remember(
     way: _Direction, scope: Scope, ledger: Ledger, values: list[Any], results: list[Any]
 ) -> None:
-    if _same(_run(way.inverse, results, len(values)), values):
+    undone, _ = _run(way.inverse, results, len(values))
+    if _same(undone, values):
         return
     kept = {
         path.text: value
@@ -119,17 +133,26 @@ def _remember(
     ledger.keep(_place(scope, way.source), kept, seen)
 
 
-def _run(change: Change, values: Sequence[Any], expected: int) -> list[Any]:
-    if values and all(value is MISSING for value in values):
-        return [MISSING] * expected
+def _run(change: Change, values: Sequence[Any], expected: int) -> tuple[list[Any], bool]:
+    """The results, and whether the values had a place on the other side at all."""
+    for value in values:
+        if value is not MISSING:
+            break
+    else:
+        if values:
+            return [MISSING] * expected, True
     try:
-        return change(values)
+        return change(values), True
     except Unfit:
-        return [MISSING] * expected
+        return [MISSING] * expected, False
 
 
 def _same(left: Sequence[Any], right: Sequence[Any]) -> bool:
-    return _canonical(left) == _canonical(right)
+    for a, b in zip(left, right, strict=True):
+        # Strings, the usual case, need no encoding to be compared exactly.
+        if a is not b and not (type(a) is str and type(b) is str and a == b):
+            return _canonical(left) == _canonical(right)
+    return True
 
 
 def _canonical(values: Sequence[Any]) -> bytes:
@@ -142,7 +165,3 @@ def _digest(values: Sequence[Any]) -> str:
 
 def _place(scope: Scope, paths: tuple[Path, ...]) -> str:
     return ", ".join(join(scope.where, path.fields) for path in paths)
-
-
-def _names(paths: tuple[Path, ...]) -> list[str]:
-    return [path.text for path in paths]

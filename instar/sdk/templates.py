@@ -9,7 +9,8 @@ from typing import Any
 from instar.sdk.errors import ConverterDefinitionError
 from instar.sdk.paths import MISSING
 
-_INT = r"-?(?:0|[1-9][0-9]*)"
+_INT = r"0|-?[1-9][0-9]*"
+"""Only what ``str(int(text))`` gives back unchanged."""
 
 
 class Template:
