@@ -88,7 +88,12 @@ async def open_watch(
     target = target.renewed()
     resource, below = target.resource, f"{target.namespace}/" if target.namespace else ""
     frames = _Frames(target, select, below, render)
+    # A watch from a revision yet to come is silent until then, so it shares with its like alone.
+    ahead = select.revision or 0
+    ahead = ahead if ahead > backend.revision else 0
+    frames.after = ahead
     channel: Hashable = (
+        ahead,
         target.codec,
         target.version.name,
         below,
@@ -106,7 +111,7 @@ async def open_watch(
         return render("BOOKMARK", _bookmark(target, revision))
 
     def complete() -> bool:
-        return not (watcher.pending or resource.hub.busy(channel))
+        return not resource.hub.busy(channel)
 
     stream = Stream([], watcher, close, bookmark, complete)
     try:
@@ -166,7 +171,6 @@ async def _open_after(
     asked = select.revision or backend.revision
     frames_from = max(asked, 0)
     if asked >= stream.watcher.last_revision:
-        stream.watcher.last_revision = asked
         return
     try:
         changes = target.resource.objects.changes_after(frames_from)
@@ -207,6 +211,8 @@ class _Frames:
         self._name = target.name
         self._render = render
         self.selection = Selection(target, select.labels, select.fields)
+        self.after = 0
+        """Changes up to this revision are not told."""
 
     def current(self) -> list[Entry]:
         """What may belong into the opening; entries the selection can judge do."""
@@ -245,6 +251,8 @@ class _Frames:
                 await codec.views(entries, version)
 
     def _concerns(self, change: Change[Entry]) -> bool:
+        if change.revision <= self.after:
+            return False
         if self._name and change.suffix != self._target.suffix:
             return False
         return change.suffix.startswith(self._below) and self.selection.names(change.suffix)

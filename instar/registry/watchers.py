@@ -43,58 +43,55 @@ def is_error(frame: bytes) -> bool:
     return frame.startswith(_ERROR)
 
 
-class Watcher:
-    """One client's stream: bytes to send, and whether it is over."""
+class Receiver(Protocol):
+    """Where a watcher's bytes go once its opening has been sent."""
 
-    __slots__ = ("_chunks", "_pending", "_wakeup", "ended", "last_revision")
+    def receive(self, data: bytes) -> None: ...
+
+    def over(self) -> None: ...
+
+
+class Watcher:
+    """One client's stream. What comes before a receiver is attached waits, within bounds."""
+
+    __slots__ = ("_backlog", "_receiver", "_waiting", "ended", "last_revision")
 
     def __init__(self, revision: int) -> None:
         self.ended = False
         self.last_revision = revision
         """The newest revision this watcher has been brought to."""
-        self._chunks: list[bytes] = []
-        self._pending = 0
-        self._wakeup: asyncio.Future[None] | None = None
+        self._receiver: Receiver | None = None
+        self._backlog: list[bytes] = []
+        self._waiting = 0
 
-    def push(self, frame: bytes, revision: int) -> None:
+    def push(self, data: bytes, revision: int) -> None:
         if revision <= self.last_revision or self.ended:
             return
         self.last_revision = revision
-        if not frame:
+        if not data:
             return
-        self._chunks.append(frame)
-        self._pending += len(frame)
-        if self._pending > MAX_PENDING:
+        if self._receiver is not None:
+            self._receiver.receive(data)
+            return
+        self._backlog.append(data)
+        self._waiting += len(data)
+        if self._waiting > MAX_PENDING:
             self.end()
-        self._wake()
+
+    def attach(self, receiver: Receiver) -> None:
+        """From now on ``receiver`` gets everything, first of all what has been waiting."""
+        self._receiver = receiver
+        backlog, self._backlog = self._backlog, []
+        if backlog:
+            receiver.receive(b"".join(backlog))
+        if self.ended:
+            receiver.over()
 
     def end(self) -> None:
-        self.ended = True
-        self._wake()
-
-    @property
-    def pending(self) -> bool:
-        return bool(self._chunks)
-
-    async def take(self, within: float) -> bytes:
-        """All bytes waiting; empty after ``within`` seconds of silence or at the end."""
-        if not self._chunks and not self.ended:
-            loop = asyncio.get_running_loop()
-            self._wakeup = loop.create_future()
-            timer = loop.call_later(within, self._wake)
-            try:
-                await self._wakeup
-            finally:
-                timer.cancel()
-                self._wakeup = None
-        data = b"".join(self._chunks)
-        self._chunks.clear()
-        self._pending = 0
-        return data
-
-    def _wake(self) -> None:
-        if self._wakeup is not None and not self._wakeup.done():
-            self._wakeup.set_result(None)
+        if not self.ended:
+            self.ended = True
+            if self._receiver is not None:
+                self._receiver.over()
 
 
 class Channel:
@@ -106,10 +103,13 @@ class Channel:
         self._frames = frames
         self._queue: deque[Change[Entry]] = deque()
         self._busy: asyncio.Task[None] | None = None
+        self._lines: list[bytes] = []
+        self._revision = 0
+        self._flushing: asyncio.Handle | None = None
 
     @property
     def busy(self) -> bool:
-        return self._busy is not None
+        return self._busy is not None or bool(self._lines)
 
     def feed(self, change: Change[Entry]) -> None:
         if self._busy is not None:
@@ -124,8 +124,9 @@ class Channel:
             self._busy = asyncio.get_running_loop().create_task(self._drain(change, frame))
 
     def end(self) -> None:
+        self.flush()
         self.ended = True
-        for watcher in self.watchers:
+        for watcher in tuple(self.watchers):
             watcher.end()
         self.watchers = set()
         self._queue.clear()
@@ -155,10 +156,26 @@ class Channel:
             self._deliver(made if isinstance(made, bytes) else await made, change.revision)
 
     def _deliver(self, frame: bytes, revision: int) -> None:
-        for watcher in self.watchers:
-            watcher.push(frame, revision)
+        """Lines of one turn of the loop (a group commit brings many) go out together."""
+        self._revision = revision
+        if frame:
+            self._lines.append(frame)
         if is_error(frame):
             self.end()
+        elif self._flushing is None:
+            self._flushing = asyncio.get_running_loop().call_soon(self.flush)
+
+    def flush(self) -> None:
+        """Hand over what has been framed; before anyone new joins, who has seen it already."""
+        if self._flushing is None and not self._lines:
+            return
+        if self._flushing is not None:
+            self._flushing.cancel()
+            self._flushing = None
+        lines, self._lines = self._lines, []
+        data = lines[0] if len(lines) == 1 else b"".join(lines)
+        for watcher in tuple(self.watchers):
+            watcher.push(data, self._revision)
 
 
 class WatchHub:
@@ -174,6 +191,7 @@ class WatchHub:
         if channel is None or channel.ended:
             channel = Channel(frames)
             self._channels[kind] = channel
+        channel.flush()
         watcher = Watcher(revision)
         channel.watchers.add(watcher)
         return watcher

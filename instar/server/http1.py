@@ -21,7 +21,7 @@ import httptools
 from instar.server.auth import User, user_of_certificate
 from instar.server.eager import Finished, start
 from instar.server.request import Request, parse_query
-from instar.server.responses import Response
+from instar.server.responses import Feed, Response
 
 log = logging.getLogger(__name__)
 Handler = Callable[[Request, User | None], Coroutine[Any, Any, Response]]
@@ -112,6 +112,8 @@ class Connection(asyncio.Protocol):
         self._queue: deque[tuple[Request, bool]] = deque()
         self._task: asyncio.Task[Any] | None = None
         self._busy = False
+        self._feed: Feed | None = None
+        self._feed_keeps_alive = True
         self._writable: asyncio.Future[None] | None = None
         self._paused = False
         self._last_activity = monotonic()
@@ -140,6 +142,9 @@ class Connection(asyncio.Protocol):
         self._queue.clear()
         if self._task is not None:
             self._task.cancel()
+        feed, self._feed = self._feed, None
+        if feed is not None:
+            feed.close()
         if self._writable is not None and not self._writable.done():
             self._writable.set_result(None)
 
@@ -161,6 +166,8 @@ class Connection(asyncio.Protocol):
         self._paused = False
         if self._writable is not None and not self._writable.done():
             self._writable.set_result(None)
+        if self._feed is not None:
+            self._feed.resume()
 
     # --- httptools -----------------------------------------------------------------------
 
@@ -223,13 +230,39 @@ class Connection(asyncio.Protocol):
             self._respond(request, task.result(), keep_alive)
 
     def _respond(self, request: Request, response: Response, keep_alive: bool) -> None:
-        if response.stream is None and response.length <= _SMALL:
+        if response.stream is not None:
+            self._open_stream(response, response.stream, keep_alive)
+            return
+        if response.length <= _SMALL:
             if self._transport is not None:
                 self._write_small(request, response, keep_alive)
             self._next()
             return
         writing = self._write_large(request, response, keep_alive)
         self._task = asyncio.get_running_loop().create_task(writing)
+
+    def _open_stream(self, response: Response, feed: Feed, keep_alive: bool) -> None:
+        if self._transport is None:
+            feed.close()
+            return
+        self._feed, self._feed_keeps_alive = feed, keep_alive
+        self._write(_head(response, keep_alive, b"transfer-encoding: chunked\r\n"))
+        feed.open(self)
+
+    def send(self, data: bytes) -> None:
+        if self._transport is not None:
+            self._transport.write(b"%x\r\n%b\r\n" % (len(data), data))
+
+    def backlog(self) -> int:
+        return self._transport.get_write_buffer_size() if self._transport is not None else 0
+
+    def finish(self) -> None:
+        if self._feed is None or self._transport is None:
+            return
+        self._feed = None
+        self._write(b"0\r\n\r\n")
+        self._finish(self._feed_keeps_alive)
+        self._next()
 
     async def _write_large(self, request: Request, response: Response, keep_alive: bool) -> None:
         try:
@@ -241,28 +274,11 @@ class Connection(asyncio.Protocol):
         self._next()
 
     async def _write_body(self, request: Request, response: Response, keep_alive: bool) -> None:
-        if response.stream is not None:
-            await self._write_stream(request, response, keep_alive)
-            return
         self._write(_head(response, keep_alive, b"content-length: %d\r\n" % response.length))
         if request.method != "HEAD":
             for chunk in response.chunks:
                 self._write(chunk)
                 await self._drain()
-        self._finish(keep_alive)
-
-    async def _write_stream(self, request: Request, response: Response, keep_alive: bool) -> None:
-        assert response.stream is not None
-        self._write(_head(response, keep_alive, b"transfer-encoding: chunked\r\n"))
-        stream = response.stream
-        try:
-            async for data in stream:
-                if data:
-                    self._write(b"%x\r\n%b\r\n" % (len(data), data))
-                    await self._drain()
-        finally:
-            await stream.aclose()  # type: ignore[attr-defined]
-        self._write(b"0\r\n\r\n")
         self._finish(keep_alive)
 
     def _write_small(self, request: Request, response: Response, keep_alive: bool) -> None:

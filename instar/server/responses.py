@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 import orjson
 
@@ -22,12 +22,42 @@ TEXT_TYPE: Header = (b"content-type", b"text/plain; charset=utf-8")
 _CHUNK = 96 << 10
 
 
+class Outlet(Protocol):
+    """The connection's side of a stream."""
+
+    def send(self, data: bytes) -> None: ...
+
+    def backlog(self) -> int:
+        """Bytes the client has not taken yet."""
+        ...
+
+    def finish(self) -> None:
+        """Nothing more will be sent."""
+        ...
+
+    def abort(self) -> None: ...
+
+
+class Feed(Protocol):
+    """An answer without an end of its own: it is opened once and sends when it likes."""
+
+    def open(self, outlet: Outlet) -> None: ...
+
+    def resume(self) -> None:
+        """The outlet's backlog has gone down."""
+        ...
+
+    def close(self) -> None:
+        """The client has left; also called after ``finish``."""
+        ...
+
+
 @dataclass(slots=True)
 class Response:
     status: int
     chunks: Sequence[bytes] = ()
     headers: list[Header] = field(default_factory=list)
-    stream: AsyncIterator[bytes] | None = None
+    stream: Feed | None = None
 
     @property
     def length(self) -> int:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import random
-from collections.abc import AsyncIterator, Hashable
-from time import monotonic
+from collections.abc import Hashable
 from typing import Any
 
 import orjson
@@ -13,11 +13,16 @@ from instar.api.jsontext import encode
 from instar.registry.backend import Backend
 from instar.registry.serving import VersionServing
 from instar.registry.watch import Render, Stream, plain_event
+from instar.registry.watchers import MAX_PENDING
 from instar.server.negotiate import Form
-from instar.server.responses import partial, table, table_row
+from instar.server.responses import Outlet, partial, table, table_row
 
 BOOKMARK_SECONDS = 60.0
+_LAST_BOOKMARK_SECONDS = 2.0
 _MIN_TIMEOUT = 1800
+_LINES_AT_ONCE = 100
+_PACE = 256 << 10
+"""Bytes of an opening that may wait in a connection before the rest is held back."""
 
 
 def watch_renderer(form: Form, version: VersionServing, include: str) -> tuple[Hashable, Render]:
@@ -55,33 +60,91 @@ class _TableEvents:
         return plain_event(type_, encode(document))
 
 
-async def watch_lines(
-    backend: Backend, stream: Stream, bookmarks: bool, timeout_seconds: int
-) -> AsyncIterator[bytes]:
-    """Until the client leaves, the time is up, or the watcher is ended."""
-    timeout = timeout_seconds if timeout_seconds > 0 else _MIN_TIMEOUT * (1 + random.random())
-    deadline = monotonic() + timeout
-    next_bookmark = monotonic() + BOOKMARK_SECONDS
-    told = 0
-    watcher = stream.watcher
-    try:
-        for start in range(0, len(stream.opening), 500):
-            yield b"".join(stream.opening[start : start + 500])
-        stream.opening = []
-        while not stream.finished:
-            now = monotonic()
-            if now >= deadline:
+class WatchFeed:
+    """Pushes a watch into a connection: what opens it at the client's pace, then each event at
+    once, until the client leaves, the time is up, or the watcher is ended. No task, no queue."""
+
+    def __init__(
+        self, backend: Backend, stream: Stream, *, bookmarks: bool, timeout_seconds: int
+    ) -> None:
+        self._backend = backend
+        self._stream = stream
+        self._bookmarks = bookmarks
+        self._seconds = (
+            timeout_seconds if timeout_seconds > 0 else _MIN_TIMEOUT * (1 + random.random())
+        )
+        self._position = 0
+        self._told = 0
+        self._attached = False
+        self._timers: list[asyncio.TimerHandle] = []
+        self._outlet: Outlet | None = None
+
+    def open(self, outlet: Outlet) -> None:
+        self._outlet = outlet
+        loop = asyncio.get_running_loop()
+        self._timers.append(loop.call_later(self._seconds, self.over))
+        if self._bookmarks:
+            self._timers.append(loop.call_later(BOOKMARK_SECONDS, self._bookmark))
+            if self._seconds > 2 * _LAST_BOOKMARK_SECONDS:
+                last = self._seconds - _LAST_BOOKMARK_SECONDS
+                self._timers.append(loop.call_later(last, self._tell_progress))
+        self.resume()
+
+    def resume(self) -> None:
+        """The connection can take more of the opening."""
+        outlet, opening = self._outlet, self._stream.opening
+        if outlet is None or self._attached:
+            return
+        while self._position < len(opening):
+            if outlet.backlog() > _PACE:
                 return
-            wait = min(deadline, next_bookmark) - now if bookmarks else deadline - now
-            data = await watcher.take(max(wait, 0.001))
-            if data:
-                yield data
-            if watcher.ended:
-                return
-            if bookmarks and monotonic() >= next_bookmark:
-                next_bookmark = monotonic() + BOOKMARK_SECONDS
-                if backend.revision > max(told, watcher.last_revision) and stream.complete():
-                    told = backend.revision
-                    yield stream.bookmark(told)
-    finally:
-        stream.close()
+            outlet.send(b"".join(opening[self._position : self._position + _LINES_AT_ONCE]))
+            self._position += _LINES_AT_ONCE
+        self._stream.opening = []
+        self._attached = True
+        if self._stream.finished:
+            self.over()
+        else:
+            self._stream.watcher.attach(self)
+
+    def receive(self, data: bytes) -> None:
+        outlet = self._outlet
+        if outlet is not None:
+            outlet.send(data)
+            if outlet.backlog() > MAX_PENDING:
+                outlet.abort()
+
+    def over(self) -> None:
+        outlet, self._outlet = self._outlet, None
+        self.close()
+        if outlet is not None:
+            outlet.finish()
+
+    def close(self) -> None:
+        """The client has gone, or everything was said."""
+        self._outlet = None
+        for timer in self._timers:
+            timer.cancel()
+        self._stream.close()
+
+    def _bookmark(self) -> None:
+        loop = asyncio.get_running_loop()
+        self._timers = [timer for timer in self._timers if timer.when() > loop.time()]
+        self._timers.append(loop.call_later(BOOKMARK_SECONDS, self._bookmark))
+        self._tell_progress()
+
+    def _tell_progress(self) -> None:
+        """A bookmark, unless there is nothing new to say or something is still on its way."""
+        revision, watcher = self._backend.revision, self._stream.watcher
+        news = self._attached and revision > max(self._told, watcher.last_revision)
+        if news and self._stream.complete():
+            self._told = revision
+            self.receive(self._stream.bookmark(revision))
+
+
+async def nothing_but_an_end(lines: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    """A list form asked of a watch: upstream opens the stream and drops it at the first event."""
+    async for line in lines:
+        if line:
+            return
+    yield b""

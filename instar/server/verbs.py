@@ -35,7 +35,7 @@ from instar.server.responses import (
     list_response,
     object_response,
 )
-from instar.server.stream import watch_lines, watch_renderer
+from instar.server.stream import WatchFeed, watch_renderer
 
 Object = dict[str, Any]
 
@@ -73,8 +73,8 @@ async def do_watch(context: Context, request: Request, target: Target) -> Respon
     options = WatchOptions(select, bookmarks=bool(request.flag("allowWatchBookmarks")))
     kind, render = watch_renderer(form, target.version, include)
     stream = await open_watch(context.backend, target, options, kind, render)
-    lines = watch_lines(context.backend, stream, options.bookmarks, timeout)
-    return Response(200, (), [JSON_TYPE], stream=lines)
+    feed = WatchFeed(context.backend, stream, bookmarks=options.bookmarks, timeout_seconds=timeout)
+    return Response(200, (), [JSON_TYPE], stream=feed)
 
 
 def _narrowed_to_name(target: Target, name: str | None) -> Target:
