@@ -12,6 +12,7 @@ import sys
 from pathlib import Path
 
 from instar.cli.failure import CliFailure
+from instar.conversion.inprocess import ConvertFunction
 from instar.server.settings import Settings
 from instar.storage.open import StorageOptions
 
@@ -83,7 +84,7 @@ def _settings(args: argparse.Namespace) -> Settings:
         strict_namespaces=args.namespaces == "strict",
         history_seconds=args.history,
         services=tuple(args.service),
-        converters=tuple(args.converter),
+        converters=_converters(args.converter),
         webhook_client_cert=args.webhook_client_cert,
         webhook_client_key=args.webhook_client_key,
         webhook_timeout=args.webhook_timeout,
@@ -91,6 +92,26 @@ def _settings(args: argparse.Namespace) -> Settings:
         conversion_cache=not args.no_conversion_cache,
         extra_names=tuple(args.tls_name),
     )
+
+
+def _converters(specs: list[str]) -> dict[str, ConvertFunction]:
+    """``CRD_NAME=package.module:converter``; the SDK is imported only when one is asked for."""
+    if not specs:
+        return {}
+    from instar.sdk import ConverterDefinitionError, load
+
+    found: dict[str, ConvertFunction] = {}
+    for spec in specs:
+        crd, _, where = spec.partition("=")
+        if not crd or not where:
+            raise CliFailure(
+                f"--converter {spec}: expected CRD_NAME=package.module:converter", code=2
+            )
+        try:
+            found[crd] = load(where).convert_owned
+        except ConverterDefinitionError as error:
+            raise CliFailure(f"--converter {crd}: {error}") from error
+    return found
 
 
 def storage_options(args: argparse.Namespace) -> StorageOptions:

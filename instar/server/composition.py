@@ -172,8 +172,10 @@ def check_rules_lazily(
     if not has_rules(root):
         return []
     from instar.schema.cel.check import check_rules
+    from instar.schema.cel.evaluate import default_rule_errors
 
-    return check_rules(root, path, known_rules, per_expression_limit_waived)
+    found = check_rules(root, path, known_rules, per_expression_limit_waived)
+    return found or default_rule_errors(root, path)
 
 
 def _store_lines(backend: Backend) -> Iterable[str]:

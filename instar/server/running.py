@@ -16,7 +16,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from instar.conversion.factory import ConversionServices
-from instar.conversion.inprocess import ConvertFunction
 from instar.conversion.memo import Memo
 from instar.conversion.metrics import PrometheusConversionMetrics
 from instar.conversion.resolver import ServiceResolver, parse_mapping
@@ -169,27 +168,8 @@ def _conversion(
         memo=Memo() if settings.conversion_cache else None,
         timeout=settings.webhook_timeout,
         timeouts=dict(_timeout(text) for text in settings.webhook_timeouts),
-        in_process=_in_process(settings.converters),
+        in_process=settings.converters,
     )
-
-
-def _in_process(specs: tuple[str, ...]) -> dict[str, ConvertFunction]:
-    if not specs:
-        return {}
-    from instar.sdk import ConverterDefinitionError, load
-
-    found: dict[str, ConvertFunction] = {}
-    for spec in specs:
-        crd, _, where = spec.partition("=")
-        if not crd or not where:
-            raise ValueError(
-                f'"{spec}" is no converter; expected CRD_NAME=package.module:converter'
-            )
-        try:
-            found[crd] = load(where).convert_owned
-        except ConverterDefinitionError as error:
-            raise ValueError(f"the converter for {crd}: {error}") from error
-    return found
 
 
 def _timeout(text: str) -> tuple[str, float]:

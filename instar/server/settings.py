@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from instar.conversion.inprocess import ConvertFunction
 from instar.storage.open import StorageOptions
 
 
@@ -31,8 +33,8 @@ class Settings:
     request_timeout: float = 60.0
     services: tuple[str, ...] = ()
     """``NAMESPACE/NAME[:PORT]=HOST:PORT`` for webhooks behind a service reference."""
-    converters: tuple[str, ...] = ()
-    """``CRD_NAME=package.module:converter`` run in this process instead of a webhook."""
+    converters: Mapping[str, ConvertFunction] = field(default_factory=dict)
+    """By CRD name: functions run in this process instead of calling the CRD's webhook."""
     webhook_client_cert: Path | None = None
     webhook_client_key: Path | None = None
     webhook_timeout: float = 30.0
