@@ -1,0 +1,153 @@
+"""``instar serve`` as real processes in front of real etcd members, to kill, stop and start again."""
+
+from __future__ import annotations
+
+import contextlib
+import http.client
+import json
+import os
+import signal
+import ssl
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from instar.server.certificates import ensure_certificates, write_private
+from tests.storage.etcd_server import EtcdCluster, free_ports
+from tests.support.server import Answer
+
+TOKEN = "replicas"
+
+
+class Replica:
+    """One server process. Its port, token and CA stay the same when it is started again."""
+
+    def __init__(self, folder: Path, name: str, storage: str, extra: tuple[str, ...] = ()) -> None:
+        self.name = name
+        self.port = free_ports(1)[0]
+        self.url = f"https://127.0.0.1:{self.port}"
+        self.kubeconfig = folder / f"{name}.kubeconfig"
+        self.log = folder / f"{name}.log"
+        self.context = ssl.create_default_context(cafile=str(folder / "pki" / "ca.crt"))
+        self._arguments = [
+            *("--listen", f"127.0.0.1:{self.port}", "--storage", storage),
+            *("--cert-dir", str(folder / "pki"), "--kubeconfig", str(self.kubeconfig)),
+            *extra,
+        ]
+        self.process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> None:
+        with open(self.log, "ab") as log:
+            self.process = subprocess.Popen(
+                [sys.executable, "-m", "instar", "serve", *self._arguments],
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+            )
+
+    def signal(self, number: signal.Signals) -> None:
+        assert self.process is not None
+        self.process.send_signal(number)
+
+    def kill(self) -> None:
+        """As the kernel would: no goodbye to anybody."""
+        if self.process is not None:
+            self.process.kill()
+            self.process.wait()
+            self.process = None
+
+    def stop(self) -> int:
+        assert self.process is not None
+        self.process.terminate()
+        code = self.process.wait(20)
+        self.process = None
+        return code
+
+    def connection(self, timeout: float = 30.0) -> http.client.HTTPSConnection:
+        return http.client.HTTPSConnection(
+            "127.0.0.1", self.port, context=self.context, timeout=timeout
+        )
+
+    def request(
+        self, method: str, path: str, body: Any = None, content_type: str = "application/json"
+    ) -> Answer:
+        connection = self.connection()
+        headers = {"Authorization": f"Bearer {TOKEN}", "Content-Type": content_type}
+        try:
+            data = None if body is None else json.dumps(body)
+            connection.request(method, path, body=data, headers=headers)
+            answer = connection.getresponse()
+            return Answer(answer.status, answer.getheaders(), answer.read())
+        finally:
+            connection.close()
+
+    def until_ready(self, within: float = 30.0) -> None:
+        """The kubeconfig is written last, so a missing one means "not yet" as well."""
+        deadline = time.monotonic() + within
+        while True:
+            with contextlib.suppress(OSError, http.client.HTTPException):
+                path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+                if self.request("GET", path).status == 200 and self.kubeconfig.exists():
+                    return
+            assert self.process is not None
+            assert self.process.poll() is None, self.log.read_text()[-2000:]
+            assert time.monotonic() < deadline, self.log.read_text()[-2000:]
+            time.sleep(0.05)
+
+
+@dataclass
+class Deployment:
+    """An etcd cluster and replicas in front of it."""
+
+    cluster: EtcdCluster
+    replicas: list[Replica]
+    storage: str
+
+
+@contextlib.contextmanager
+def deployed(
+    folder: Path,
+    *,
+    members: int,
+    replicas: int,
+    etcd: tuple[str, ...] = (),
+    serve: tuple[str, ...] = (),
+) -> Iterator[Deployment]:
+    """All up and ready; all gone at the end."""
+    prepare_pki(folder)
+    with EtcdCluster(folder, members=members, extra=etcd) as cluster:
+        storage = "etcd://" + ",".join(cluster.addresses)
+        started = [Replica(folder, f"r{n}", storage, serve) for n in range(replicas)]
+        try:
+            for replica in started:
+                replica.start()
+            for replica in started:
+                replica.until_ready()
+            yield Deployment(cluster, started, storage)
+        finally:
+            for replica in started:
+                replica.kill()
+
+
+def prepare_pki(folder: Path) -> None:
+    """One CA and token for all, as an operator would hand them out."""
+    (folder / "pki").mkdir(exist_ok=True)
+    names = ["localhost", "127.0.0.1", "::1", "kubernetes", "kubernetes.default.svc"]
+    ensure_certificates(folder / "pki", names)
+    write_private(folder / "pki" / "admin.token", TOKEN.encode() + b"\n")
+
+
+def etcdctl(address: str, *arguments: str, data: bytes | None = None) -> bytes:
+    environment = {**os.environ, "ETCDCTL_API": "3"}
+    return subprocess.run(
+        ["etcdctl", "--endpoints", address, *arguments],
+        input=data,
+        env=environment,
+        check=True,
+        capture_output=True,
+        timeout=20,
+    ).stdout
