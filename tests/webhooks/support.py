@@ -119,6 +119,10 @@ class Widgets:
         versions = [_version(name, version) for name in ("v1", "v2")]
         self.change_crd({"versions": versions})
 
+    def get_versions(self) -> list[Object]:
+        versions: list[Object] = self.server.request("GET", self.crd_path).json["spec"]["versions"]
+        return versions
+
     def stored(self, name: str) -> Object:
         return self.server.stored(f"{self.group}/widgets/default/{name}")
 

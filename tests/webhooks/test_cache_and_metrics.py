@@ -1,4 +1,4 @@
-"""The conversion cache can be switched off, per server and per request, and everything is counted."""
+"""The conversion cache has switches, per server and per request, and everything is counted."""
 
 from __future__ import annotations
 
