@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from instar.client.client import Client
     from instar.migrator.migration import Options
     from instar.migrator.plan import Plan
+    from instar.migrator.progress import Progress
     from instar.migrator.report import Report
-    from instar.migrator.run import Progress
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -15,10 +15,11 @@ from instar.migrator.journal import Journal
 from instar.migrator.outcomes import Fate, Quarantined, suggestion
 from instar.migrator.pages import Lister
 from instar.migrator.plan import Plan
+from instar.migrator.progress import Progress
 from instar.migrator.report import Report
 from instar.migrator.retrying import Patience
 from instar.migrator.rewriting import Rewriter
-from instar.migrator.run import Progress, Rewriting, Stopped
+from instar.migrator.run import Rewriting, Stopped
 from instar.migrator.verify import verify
 
 
@@ -70,6 +71,7 @@ async def migrate(
         progress,
         concurrency=options.concurrency,
         keep_going=options.keep_going or options.dry_run,
+        try_first=options.verify and not options.dry_run,
     )
     if not options.dry_run:
         other = await status.begin()

@@ -90,9 +90,9 @@ class Lister:
         self._verify = verify
         self._clean = clean_managed_fields
 
-    async def page(self, token: str) -> Page:
+    async def page(self, token: str, limit: int = 0) -> Page:
         """Raises ``Expired`` only when there is no way on from ``token``: then begin anew."""
-        version, listed, token = await self._first(token)
+        version, listed, token = await self._first(token, min(limit or self._limit, self._limit))
         found = {key_of(obj): self._found(obj, version) for obj in listed.get("items") or ()}
         unreadable: dict[str, ApiError] = {}
         others = [other for other in self._subject.read_versions if other != version]
@@ -106,9 +106,21 @@ class Lister:
             remaining = 0
         return Page(list(found.values()), unreadable, next_token, remaining)
 
-    async def _first(self, token: str) -> tuple[str, Json, str]:
+    async def again(self, key: str) -> Found | None:
+        """One object by itself, at every served version; None when it is gone or changes."""
+        first, *others = self._subject.read_versions
+        try:
+            call = partial(self._client.get, self._subject.path(first, key))
+            found = {key: self._found(await persistently(call, self._patience), first)}
+        except ApiError:
+            return None
+        for version in others:
+            await self._add_one_by_one(version, found, {})
+        return found[key]
+
+    async def _first(self, token: str, limit: int) -> tuple[str, Json, str]:
         """The page at the first version that can be listed, in the largest size that can."""
-        limit, patience = self._limit, self._patience
+        patience = self._patience
         while True:
             error: ApiError | None = None
             for version in self._subject.read_versions:

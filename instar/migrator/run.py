@@ -9,26 +9,19 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass
-from typing import Protocol
 
 from instar.errors import ApiError, Expired
 from instar.migrator.journal import Journal
 from instar.migrator.outcomes import Fate, Outcome
 from instar.migrator.pages import Found, Lister, Page, Unlistable
+from instar.migrator.progress import Progress
 from instar.migrator.rewriting import Rewriter
+from instar.migrator.verify import difference
 
+_TRIAL = 20
+"""Objects that are rewritten and looked at again at every version before the rest follows."""
 _OUTAGE_AFTER = 3
 """Batches in a row, each as large as the concurrency, in which nothing worked but might later."""
-
-
-class Progress(Protocol):
-    """Somebody who watches: a progress bar, a log, nobody."""
-
-    def begin(self, phase: str, total: int | None) -> None: ...
-
-    def advance(self, count: int) -> None: ...
-
-    def note(self, text: str) -> None: ...
 
 
 class Stopped(Exception):
@@ -39,7 +32,6 @@ class Stopped(Exception):
 class Pass:
     """What the rewriting pass found out beyond the journal."""
 
-    listed_all: bool
     unreadable: dict[str, ApiError]
     """Objects that cannot be read at some served version (at most a hundred are kept)."""
 
@@ -54,6 +46,7 @@ class Rewriting:
         *,
         concurrency: int,
         keep_going: bool,
+        try_first: bool,
     ) -> None:
         self._lister = lister
         self._rewriter = rewriter
@@ -61,24 +54,40 @@ class Rewriting:
         self._progress = progress
         self._concurrency = concurrency
         self._keep_going = keep_going
+        self._try_first = try_first
         self._failures_in_a_row = 0
         self._unreadable: dict[str, ApiError] = {}
 
     async def run(self) -> Pass:
         """Raises ``Stopped`` when going on makes no sense now."""
         if self._journal.listed:
-            return Pass(True, {})
+            return Pass({})
         first = True
         async for page in self._pages(self._journal.token):
             if first and page.remaining is not None:
                 self._progress.begin("rewriting", len(page.found) + page.remaining)
-                first = False
             await self._page(page)
-        return Pass(True, self._unreadable)
+            if first and self._try_first:
+                await self._look_again(page)
+            first = False
+        return Pass(self._unreadable)
+
+    async def _look_again(self, page: Page) -> None:
+        """A conversion that loses data shows here, before it has met every object."""
+        for found in page.found:
+            line = self._journal.line(found.key)
+            if line is None or line.fate is not Fate.REWRITTEN:
+                continue
+            now = await self._lister.again(found.key)
+            wrong = None if now is None else difference(line, now)
+            if wrong is not None:
+                self._journal.correct([wrong])
+                self._judge(wrong)
 
     async def _pages(self, token: str) -> AsyncIterator[Page]:
         """Each page, the one after it already on its way."""
-        upcoming = asyncio.ensure_future(self._listed(token))
+        trial = _TRIAL if self._try_first else 0
+        upcoming = asyncio.ensure_future(self._listed(token, trial))
         try:
             while True:
                 page = await upcoming
@@ -91,9 +100,9 @@ class Rewriting:
             upcoming.cancel()
             await asyncio.gather(upcoming, return_exceptions=True)
 
-    async def _listed(self, token: str) -> Page:
+    async def _listed(self, token: str, limit: int = 0) -> Page:
         try:
-            return await self._lister.page(token)
+            return await self._lister.page(token, limit)
         except Expired:
             self._progress.note("the position in the list has expired; listing from the start")
             self._journal.forget_position()

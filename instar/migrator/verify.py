@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from instar.errors import ApiError, Expired
-from instar.migrator.journal import Journal
+from instar.migrator.journal import Journal, Line
 from instar.migrator.outcomes import Fate, Outcome, differs
 from instar.migrator.pages import Found, Lister, Unlistable
-from instar.migrator.run import Progress
+from instar.migrator.progress import Progress
 
 _WRITTEN = (Fate.REWRITTEN, Fate.CURRENT)
 
@@ -55,13 +55,21 @@ def _compare(found: Found, journal: Journal, result: Verification) -> Outcome | 
     if line.fate not in _WRITTEN or line.after != found.revision:
         result.changed_since += 1
         return None
+    wrong = difference(line, found)
+    if wrong is None:
+        result.same += 1
+    else:
+        result.differing += 1
+    return wrong
+
+
+def difference(line: Line, found: Found) -> Outcome | None:
+    """How an object differs from its first reading, if nobody else wrote it since."""
+    if line.after != found.revision:
+        return None
     wrong = [
         version
         for version, before in line.digests.items()
         if version in found.digests and found.digests[version] != before
     ]
-    if not wrong:
-        result.same += 1
-        return None
-    result.differing += 1
-    return differs(found.key, found.revision, ", ".join(sorted(wrong)))
+    return differs(found.key, found.revision, ", ".join(sorted(wrong))) if wrong else None
