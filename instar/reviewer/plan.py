@@ -19,6 +19,8 @@ _TIGHTER = ("-tightened", "required-added", "enum-added", "enum-value-removed", 
 _TIGHTER_TOO = ("pattern-changed", "rule-added", "rule-changed", "nullable-removed")
 _OWNERSHIP = ("list-type-changed", "list-map-keys-changed", "map-type-changed")
 _IMPOSSIBLE = ("scope-changed", "kind-changed")
+_FIRST = "before anything else"
+_RELEASES = (_FIRST, "N", "N+1", "N+2", "N+3", "N+4")
 _APPLY = "kubectl apply --server-side -f crd.yaml"
 
 
@@ -58,7 +60,7 @@ def plan(old: Subject | None, new: Subject, findings: Sequence[Finding]) -> tupl
         *_ownership(findings),
         *_versions(ways),
     ]
-    return tuple(steps)
+    return tuple(sorted(steps, key=lambda step: _RELEASES.index(step.release)))
 
 
 def _ways(old: Subject, new: Subject) -> _Ways:
@@ -94,7 +96,7 @@ def _impossible(findings: Sequence[Finding], ways: _Ways) -> Iterator[Step]:
     found = _named(findings, _IMPOSSIBLE)
     if found:
         yield Step(
-            release="before anything else",
+            release=_FIRST,
             title="make it a new CRD: scope and kind cannot change",
             why=f"the API server refuses to change {_places(found)} of an established CRD",
             preconditions=("a new group or plural for the new CRD",),

@@ -68,7 +68,9 @@ def _numbers(accepting: Node, refusing: Node, hint: str) -> Iterator[float]:
             if isinstance(edge, (int, float)):
                 edges += [edge, edge + 1, edge - 1, edge + 0.5, edge - 0.5]
     edges += [0, 1, -1, 2, 0.5, 2**31, -(2**31) - 1, 2**53]
-    edges += [float(text) if "." in text else int(text) for text in _NUMBER.findall(hint)]
+    for text in _NUMBER.findall(hint):
+        named = float(text) if "." in text else int(text)
+        edges += [named, named + 1, named - 1]
     for edge in edges:
         yield int(edge) if float(edge).is_integer() else edge
 

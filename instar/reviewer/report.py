@@ -65,9 +65,10 @@ class Verdict:
     """The object as it would be served, when it was accepted."""
 
     def says(self) -> str:
+        drops = f"drops {', '.join(self.pruned)}" if self.pruned else ""
         if not self.accepted:
-            return "refused: " + "; ".join(self.errors)
-        return f"accepted, drops {', '.join(self.pruned)}" if self.pruned else "accepted"
+            return "; ".join(filter(None, ("refused: " + "; ".join(self.errors), drops)))
+        return f"accepted, {drops}" if drops else "accepted"
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,7 +27,7 @@ from instar.reviewer.transitions import update_witness
 from instar.schema.compiled import compile_schema
 from instar.schema.metatypes import MetaError
 from instar.schema.parse import structural
-from instar.schema.rules import RuleCompiler
+from instar.schema.rules import Program, RuleCompiler
 from instar.schema.values import ABSENT, same_json
 
 _CEL = "x-kubernetes-validations"
@@ -63,7 +63,7 @@ class Search:
     ) -> None:
         self._old, self._new = old, new
         self._compile_rules = compile_rules
-        self._samples = Samples()
+        self._samples, self._nodes = Samples(), _Nodes(compile_rules)
         self._found: dict[tuple[object, ...], Json] = {}
         self._judges: dict[tuple[int, str], Judge] = {}
         self._deadline = time.monotonic() + seconds
@@ -112,7 +112,7 @@ class Search:
         if _CEL in probe.keywords and uses_old({"rule": probe.rule_text}):
             return self._update(probe, sides)
         tried, patience = 0, min(self._deadline, time.monotonic() + _PATIENCE)
-        for value in _values(self._samples, probe, sides, self._compile_rules):
+        for value in _values(self._samples, self._nodes, probe, sides):
             tried += 1
             if tried > _MOST_OBJECTS or time.monotonic() > patience:
                 break
@@ -127,9 +127,9 @@ class Search:
         schema = sides.base.subject.schemas.get(sides.base.version) or {}
         partner = sides.other.subject.schemas.get(sides.other.version) or {}
         node, other = node_at(schema, probe.steps), node_at(partner, probe.steps)
-        if node is None or other is None or self._compile_rules is None:
+        if node is None or other is None:
             return NO_CANDIDATE
-        rule = self._compile_rules(structural(one_rule(other, probe.rule_text)))
+        rule = self._nodes.compile(one_rule(other, probe.rule_text))
         if rule is None:
             return NO_CANDIDATE
 
@@ -175,9 +175,7 @@ def _split(text: str) -> tuple[str, str]:
     return field, rest
 
 
-def _values(
-    samples: Samples, probe: Probe, sides: _Sides, compile_rules: RuleCompiler | None
-) -> Iterator[Any]:
+def _values(samples: Samples, nodes: _Nodes, probe: Probe, sides: _Sides) -> Iterator[Any]:
     """Values for the place that, by the two nodes alone, should show the effect."""
     schema = sides.base.subject.schemas.get(sides.base.version) or {}
     partner = sides.other.subject.schemas.get(sides.other.version) or {}
@@ -189,14 +187,14 @@ def _values(
         # Something the base side does not know in its schema but keeps.
         yield from ("a", 0, False, [], {}) if other is None else _contrary(other)
         return
-    if probe.effect is Effect.PRUNED and other is None:
+    if probe.effect in (Effect.PRUNED, Effect.ACCEPTED) and other is None:
         yield from islice(candidates(samples, node, {}), 12)
         return
     if "preserveUnknownFields" in probe.keywords:
         yield {UNKNOWN: "a"}
         return
     hybrid = _hybrid(node, other or {}, probe)
-    differs = _Difference(node, hybrid, compile_rules if _CEL in probe.keywords else None)
+    differs = _Difference(nodes, node, hybrid, cel=_CEL in probe.keywords)
     for value in islice(candidates(samples, node, hybrid, probe.rule_text), _MOST_CANDIDATES):
         if differs(value):
             yield value
@@ -223,27 +221,52 @@ def _hybrid(node: Mapping[str, Any], other: Mapping[str, Any], probe: Probe) -> 
     return out
 
 
+class _Nodes:
+    """Compiled nodes, each made once: several findings ask about the same place."""
+
+    def __init__(self, compile_rules: RuleCompiler | None) -> None:
+        self._compile_rules = compile_rules
+        # Nodes are kept beside what was made of them, so that no other can take their id.
+        self._members: dict[int, tuple[Mapping[str, Any], _Member]] = {}
+        self._programs: dict[int, tuple[Mapping[str, Any], Program | None]] = {}
+
+    def member(self, node: Mapping[str, Any]) -> _Member:
+        if id(node) not in self._members:
+            self._members[id(node)] = (node, _Member(node))
+        return self._members[id(node)][1]
+
+    def own_rules(self, node: Mapping[str, Any]) -> Program | None:
+        """The rules of the node itself, without those further down."""
+        if id(node) not in self._programs:
+            alone = {**_without_rules(node), _CEL: node.get(_CEL) or []}
+            self._programs[id(node)] = (node, self.compile(alone))
+        return self._programs[id(node)][1]
+
+    def compile(self, node: Mapping[str, Any]) -> Program | None:
+        return None if self._compile_rules is None else self._compile_rules(structural(node))
+
+
 class _Difference:
     """Whether two nodes treat a value differently: refuse, prune, default or fail a rule."""
 
     def __init__(
-        self,
-        node: Mapping[str, Any],
-        hybrid: Mapping[str, Any],
-        compile_rules: RuleCompiler | None,
+        self, nodes: _Nodes, node: Mapping[str, Any], hybrid: Mapping[str, Any], *, cel: bool
     ) -> None:
-        self._node = _Member(node)
-        self._hybrid = self._node if compile_rules else _Member(hybrid)
-        self._program = None if compile_rules is None else compile_rules(structural(hybrid))
+        self._node = nodes.member(node)
+        self._hybrid = None if cel else _Member(hybrid)
+        self._rule = nodes.compile(hybrid) if cel else None
+        self._own = nodes.own_rules(node) if cel else None
 
     def __call__(self, value: Any) -> bool:
         before = self._node.treat(value)
         if before is None:
             return False
-        if self._program is not None:
-            return bool(self._program.evaluate(before["value"], None).errors)
-        after = self._hybrid.treat(value)
-        return after is None or not same_json(before, after)
+        if self._hybrid is not None:
+            after = self._hybrid.treat(value)
+            return after is None or not same_json(before, after)
+        if self._rule is None or not self._rule.evaluate(before["value"], None).errors:
+            return False
+        return self._own is None or not self._own.evaluate(before["value"], None).errors
 
 
 class _Member:

@@ -61,11 +61,13 @@ _CLAIMED_ELSEWHERE = ("spec.scope", "spec.names.kind", "status.storedVersions")
 
 def refused(old: Subject | None, new: Subject) -> Iterator[Draft]:
     """What the server's own validation says, with every ratchet it grants to an update."""
+    version = str(new.given.get("apiVersion", "")).rpartition("/")[2]
     if old is None:
-        errors = validate_create(prepare_for_create(new.internal), check_rules=check_rules)
+        prepared = prepare_for_create(new.internal)
+        errors = validate_create(prepared, version=version, check_rules=check_rules)
     else:
         prepared = prepare_for_update(new.internal, old.internal)
-        errors = validate_update(prepared, old.internal, check_rules=check_rules)
+        errors = validate_update(prepared, old.internal, version=version, check_rules=check_rules)
     for error in errors:
         if old is not None and error.field.startswith(_CLAIMED_ELSEWHERE):
             continue

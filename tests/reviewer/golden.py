@@ -1,0 +1,85 @@
+"""Golden folders of the reviewer: how one is read, reviewed and written down."""
+
+from __future__ import annotations
+
+import json
+import os
+import tomllib
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+from instar.reviewer.config import Config, decide, parse, section
+from instar.reviewer.documents import documents
+from instar.reviewer.engine import Options
+from instar.reviewer.render.json import finding_dict
+from instar.reviewer.report import Report
+from instar.reviewer.reviewing import located, review_crd
+from instar.reviewer.stored import ConversionFailed, Convert
+from instar.reviewer.subject import subject
+from instar.sdk.errors import ConversionError
+from instar.sdk.loading import load
+
+FOLDER = Path(__file__).parent.parent / "golden" / "review"
+UPDATE = bool(os.environ.get("INSTAR_UPDATE_GOLDEN"))
+TODAY = date(2026, 1, 1)
+
+
+def cases() -> list[str]:
+    return sorted(item.name for item in FOLDER.iterdir() if (item / "new.yaml").is_file())
+
+
+def review_folder(name: str) -> Report:
+    folder = FOLDER / name
+    old, new = (_document(folder, side) for side in ("old", "new"))
+    config = _config(folder)
+    options = Options(severities=config.severities)
+    crd = review_crd(subject(old.value), subject(new.value), options, convert=_convert(folder))
+    return decide(Report(crds=(located(crd, old, new),)), config, (), TODAY)
+
+
+def written(report: Report) -> dict[str, Any]:
+    """What a golden file pins: everything about findings and the titles of the plan."""
+    return {
+        "findings": [finding_dict(item) for item in report.findings],
+        "plan": [f"[{step.release}] {step.title}" for crd in report.crds for step in crd.plan],
+        "checklist": {item.question: item.yes for crd in report.crds for item in crd.checklist},
+    }
+
+
+def expected(name: str, found: dict[str, Any]) -> dict[str, Any]:
+    """The golden content; with INSTAR_UPDATE_GOLDEN set, what was found becomes it."""
+    file = FOLDER / name / "expected.json"
+    if UPDATE:
+        file.write_text(json.dumps(found, indent=2, ensure_ascii=False) + "\n")
+    content: dict[str, Any] = json.loads(file.read_text())
+    return content
+
+
+def _document(folder: Path, side: str) -> Any:
+    found, problems = documents((folder / f"{side}.yaml").read_text(), f"{side}.yaml")
+    assert not problems
+    return found[0]
+
+
+def _config(folder: Path) -> Config:
+    file = folder / "instar.toml"
+    if not file.is_file():
+        return Config()
+    raw = section(file.name, tomllib.loads(file.read_text()))
+    return parse(raw or {}, file.name)
+
+
+def _convert(folder: Path) -> Convert | None:
+    file = folder / "conversion.yaml"
+    if not file.is_file():
+        return None
+    built = load(str(file))
+
+    def convert(objects: list[dict[str, Any]], api_version: str) -> list[dict[str, Any]]:
+        try:
+            return built.convert_all(objects, api_version)
+        except ConversionError as error:
+            raise ConversionFailed(str(error)) from error
+
+    return convert
