@@ -29,7 +29,7 @@ def wrk(
     token: str,
     *,
     connections: int,
-    seconds: float,
+    seconds: int,
     method: str = "GET",
     body: Any = None,
     script: str = "",

@@ -47,7 +47,9 @@ def run() -> dict[str, float]:
     body = orjson.dumps(obj)
     writer = Writer("bench", VERSION, "2026-01-01T00:00:00Z")
     owned = {**obj, "metadata": {**obj["metadata"]}}
-    owned["metadata"]["managedFields"] = track_update({}, writer, None, {VERSION: obj}, {VERSION: typed})
+    owned["metadata"]["managedFields"] = track_update(
+        {}, writer, None, {VERSION: obj}, {VERSION: typed}
+    )
     raw = encode_sorted(owned)
     patch = {"metadata": {"annotations": {"example.com/seq": "1"}}}
     patched = merge_patch(owned, patch)

@@ -62,8 +62,10 @@ def serving(storage: str, folder: Path, *flags: str) -> Iterator[Measured]:
     config = folder / "kubeconfig"
     began = time.perf_counter()
     process = subprocess.Popen(
-        [INSTAR, "serve", "--storage", storage, "--listen", "127.0.0.1:0"]
-        + ["--kubeconfig", str(config), *flags],
+        [
+            *(str(INSTAR), "serve", "--storage", storage, "--listen", "127.0.0.1:0"),
+            *("--kubeconfig", str(config), *flags),
+        ],
         stdout=subprocess.PIPE,
         cwd=folder,
     )
