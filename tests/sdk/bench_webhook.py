@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import ssl
 import subprocess
 import sys
@@ -15,7 +16,7 @@ import tempfile
 import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import aiohttp
 import orjson
@@ -90,7 +91,18 @@ def review(objects: int) -> bytes:
     )
 
 
-async def measure(url: str, tls: ssl.SSLContext, objects: int, seconds: float) -> float:
+class Rate(NamedTuple):
+    per_second: float
+    cpu: float
+    """Seconds of the server's processor per review: says more on a machine that is busy."""
+
+
+def cpu_seconds(pid: int) -> float:
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+async def measure(url: str, pid: int, tls: ssl.SSLContext, objects: int, seconds: float) -> Rate:
     body, headers = review(objects), {"Content-Type": "application/json"}
     answered = 0
 
@@ -104,9 +116,10 @@ async def measure(url: str, tls: ssl.SSLContext, objects: int, seconds: float) -
 
     async with aiohttp.ClientSession() as session:
         await client(session, time.perf_counter() + 0.3)
-        answered, began = 0, time.perf_counter()
+        answered, began, spent = 0, time.perf_counter(), cpu_seconds(pid)
         await asyncio.gather(*(client(session, began + seconds) for _ in range(CONNECTIONS)))
-        return answered / (time.perf_counter() - began)
+        elapsed = time.perf_counter() - began
+        return Rate(answered / elapsed, (cpu_seconds(pid) - spent) / answered)
 
 
 def main() -> None:
@@ -128,16 +141,23 @@ def main() -> None:
         }
         for name, words in commands.items():
             for objects, rate in run(words, tls, seconds).items():
-                print(f"{name:<15} {objects:>5} objects: {rate:8.1f} reviews/s", flush=True)
+                print(
+                    f"{name:<15} {objects:>5} objects: {rate.per_second:8.1f} reviews/s,"
+                    f" {rate.cpu * 1000:7.2f} ms of CPU each",
+                    flush=True,
+                )
 
 
-def run(words: list[str], tls: ssl.SSLContext, seconds: float) -> dict[int, float]:
+def run(words: list[str], tls: ssl.SSLContext, seconds: float) -> dict[int, Rate]:
     process: Any = subprocess.Popen(
         [sys.executable, "-m", *words], cwd=ROOT, stderr=subprocess.PIPE, text=True
     )
     try:
         url = process.stderr.readline().split()[-1] + "/convert"
-        return {size: asyncio.run(measure(url, tls, size, seconds)) for size in (1, 100, 1000)}
+        return {
+            size: asyncio.run(measure(url, process.pid, tls, size, seconds))
+            for size in (1, 100, 1000)
+        }
     finally:
         process.terminate()
         process.wait()
