@@ -154,7 +154,8 @@ def _string(value: Any, _: datetime) -> Any:
 def _integer(value: Any, _: datetime) -> Any:
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
-    return int(value)
+    whole = int(value)
+    return whole if -(2**63) <= whole < 2**63 else -(2**63)
 
 
 def _number(value: Any, _: datetime) -> Any:

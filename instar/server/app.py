@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import os
 from time import perf_counter
@@ -14,8 +15,9 @@ from instar.registry.context import Context
 from instar.registry.resource import Resource, Target
 from instar.server import verbs
 from instar.server.auth import Authenticator, Authorizer, User
-from instar.server.bodies import too_large
+from instar.server.compress import compress
 from instar.server.converting import as_asked, clocked
+from instar.server.deadlines import limit, too_late
 from instar.server.documents import Documents
 from instar.server.health import Health
 from instar.server.insight import Insight
@@ -31,6 +33,11 @@ from instar.server.warnings import warning_headers
 log = logging.getLogger("instar.access")
 _PATH_CACHE = 4096
 _BODILESS = ("GET", "HEAD")
+_FLOW_CONTROL = (
+    (b"x-kubernetes-pf-flowschema-uid", b"8b0d6f6c-6f0c-5c8e-9d0f-5a1f0b8f3c11"),
+    (b"x-kubernetes-pf-prioritylevel-uid", b"3f1a7c52-0d2b-5d4e-8c77-2f6b9e0a4d22"),
+)
+"""Clients may look for these; there is one level, and everyone is in it."""
 UNSAFE_DELETE = "unsafe-delete-ignore-read-errors"
 """Upstream's verb for deleting what cannot be read, asked for besides ``delete``."""
 
@@ -49,6 +56,7 @@ class App:
         metrics: Metrics,
         conversion_metrics: ConversionMetrics,
         insight: Insight,
+        request_timeout: float = 60.0,
     ) -> None:
         self._context = context
         self._catalog = catalog
@@ -58,6 +66,7 @@ class App:
         self._metrics = metrics
         self._conversion_metrics = conversion_metrics
         self._insight = insight
+        self._request_timeout = request_timeout
         self._documents = Documents(catalog)
         self._reviews = Reviews(authenticator, authorizer)
         self._paths: dict[str, ResourcePath | None] = {}
@@ -70,13 +79,20 @@ class App:
             response = await self._answer(request, peer)
         except ApiError as error:
             response = problem(error, request)
+        except asyncio.CancelledError:
+            if not request.expired:
+                raise
+            response = problem(too_late(request), request)
         except Exception as error:
             response = unexpected(error, request)
+        if b"accept-encoding" in request.headers:
+            await compress(request, response)
         if request.warnings:
             response.headers += warning_headers(request.warnings)
         response.headers += (
-            (b"audit-id", os.urandom(16).hex().encode()),
+            (b"audit-id", request.headers.get(b"audit-id") or _audit_id()),
             (b"cache-control", b"no-cache, private"),
+            *_FLOW_CONTROL,
         )
         self._metrics.served(request.method, response.status, perf_counter() - began)
         if log.isEnabledFor(logging.INFO):
@@ -96,8 +112,6 @@ class App:
             raise errors.ServiceUnavailable(
                 "the server is starting and waits for its storage", retry_after=1
             )
-        if request.too_large:
-            raise too_large()
         if path is not None:
             return await self._resource(request, path, user)
         if request.path == "/metrics":
@@ -117,6 +131,7 @@ class App:
         return path
 
     async def _document(self, request: Request) -> Response:
+        limit(request, "get", self._request_timeout)
         parts = [part for part in request.path.split("/") if part]
         if request.method not in _BODILESS:
             return page_not_found()
@@ -125,6 +140,7 @@ class App:
 
     async def _resource(self, request: Request, path: ResourcePath, user: User) -> Response:
         verb = verb_of(request, path)
+        limit(request, verb, self._request_timeout)
         resource = self._catalog.find(path.group, path.plural)
         if resource is not None:
             self._insight.note(request, resource, path, verb, user)
@@ -203,6 +219,11 @@ class App:
         answer = self._reviews.answer(target.serving.plural, obj, user)
         assert answer is not None
         return typed_response(201, answer, form)
+
+
+def _audit_id() -> bytes:
+    digits = os.urandom(16).hex()
+    return (f"{digits[:8]}-{digits[8:12]}-4{digits[13:16]}-a{digits[17:20]}-{digits[20:]}").encode()
 
 
 def _target(resource: Resource, path: ResourcePath, verb: str) -> Target | None:

@@ -15,9 +15,9 @@ from instar.server.request import Request
 async def apply_patch(
     context: Context, request: Request, target: Target, options: WriteOptions, subresource: str
 ) -> Written:
-    media = JSON if request.body.lstrip()[:1] == b"{" else YAML
+    media = JSON if request.content().lstrip()[:1] == b"{" else YAML
     try:
-        body = parse(request.body, media)
+        body = parse(request.content(), media)
     except Malformed as error:
         raise BadRequest(f"error decoding YAML: {error}") from error
     return await apply_configuration(

@@ -8,10 +8,9 @@ import orjson
 
 from instar.api.gojson import syntax_error
 from instar.api.jsontext import decode, duplicate_keys
-from instar.errors import BadRequest, RequestTooLarge
+from instar.errors import BadRequest
 from instar.server.negotiate import PROTOBUF, YAML, unknown_format
 
-MAX_BODY = 3_145_728
 MAX_DEPTH_TEXT = "exceeded max depth"
 _TYPE_META = (
     "json: cannot unmarshal {found} into Go value of type struct {{ APIVersion string "
@@ -27,15 +26,6 @@ class Body(NamedTuple):
 
 class Malformed(Exception):
     """The body is not a JSON (or YAML) object; ``str()`` is the parser's sentence."""
-
-
-def check_size(body: bytes) -> None:
-    if len(body) > MAX_BODY:
-        raise too_large()
-
-
-def too_large() -> RequestTooLarge:
-    return RequestTooLarge(f"limit is {MAX_BODY}")
 
 
 def read_object(body: bytes, media: str, kind: str) -> Body:

@@ -78,6 +78,7 @@ def build(
     tokens: Mapping[str, User],
     authorizer: Authorizer,
     strict_namespaces: bool,
+    request_timeout: float,
     make_conversion: Callable[[Backend, PrometheusConversionMetrics], ConversionServices],
 ) -> Machinery:
     backend = Backend(store)
@@ -116,6 +117,7 @@ def build(
         metrics=metrics,
         conversion_metrics=conversion_metrics,
         insight=Insight(census, usage),
+        request_timeout=request_timeout,
     )
     return Machinery(
         app=app,

@@ -12,21 +12,21 @@ import contextlib
 import logging
 from collections import deque
 from collections.abc import Callable, Coroutine
+from email.utils import formatdate
 from functools import partial
-from time import monotonic
+from time import monotonic, time
 from typing import Any, cast
 
 import httptools
 
 from instar.server.auth import User, user_of_certificate
 from instar.server.eager import Finished, start
-from instar.server.request import Request, parse_query
+from instar.server.request import MAX_BODY, Request, parse_query
 from instar.server.responses import Feed, Response
 
 log = logging.getLogger(__name__)
 Handler = Callable[[Request, User | None], Coroutine[Any, Any, Response]]
 
-MAX_BODY = 3_145_728
 _MAX_HEADERS = 64 << 10
 _MAX_PIPELINED = 16
 _SMALL = 64 << 10
@@ -180,7 +180,7 @@ class Connection(asyncio.Protocol):
         self._count(len(url))
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        self._headers[name.lower()] = value
+        self._headers.setdefault(name.lower(), value)
         self._count(len(name) + len(value))
 
     def on_headers_complete(self) -> None:
@@ -196,6 +196,8 @@ class Connection(asyncio.Protocol):
 
     def on_message_complete(self) -> None:
         self._reading_request = False
+        if self._refused:
+            return
         path, _, query = self._url.partition(b"?")
         request = Request(
             method=self._parser.get_method().decode(),
@@ -222,15 +224,29 @@ class Connection(asyncio.Protocol):
             self._respond(request, started.value, keep_alive)
             return
         self._task = started
-        started.add_done_callback(partial(self._handled, request, keep_alive))
+        timer = None
+        if request.patience:
+            loop = asyncio.get_running_loop()
+            timer = loop.call_later(request.patience, _expire, request, started)
+        started.add_done_callback(partial(self._handled, request, keep_alive, timer))
 
-    def _handled(self, request: Request, keep_alive: bool, task: asyncio.Task[Response]) -> None:
+    def _handled(
+        self,
+        request: Request,
+        keep_alive: bool,
+        timer: asyncio.TimerHandle | None,
+        task: asyncio.Task[Response],
+    ) -> None:
         self._task = None
+        if timer is not None:
+            timer.cancel()
         if not task.cancelled():
             self._respond(request, task.result(), keep_alive)
 
     def _respond(self, request: Request, response: Response, keep_alive: bool) -> None:
-        if response.stream is not None:
+        if response.stream is not None and request.method == "HEAD":
+            response.stream.close()
+        elif response.stream is not None:
             self._open_stream(response, response.stream, keep_alive)
             return
         if response.length <= _SMALL:
@@ -305,6 +321,8 @@ class Connection(asyncio.Protocol):
     def _finish(self, keep_alive: bool) -> None:
         self._last_activity = monotonic()
         if not keep_alive and self._transport is not None:
+            self._queue.clear()
+            self._refused = True
             self._transport.close()
 
     def _next(self) -> None:
@@ -355,9 +373,31 @@ class Connection(asyncio.Protocol):
         self._body_size = 0
 
 
+class _Clock:
+    """The ``Date`` line, made once a second."""
+
+    second = 0
+    line = b""
+
+
+def _date() -> bytes:
+    second = int(time())
+    if second != _Clock.second:
+        _Clock.second = second
+        _Clock.line = f"date: {formatdate(second, usegmt=True)}\r\n".encode()
+    return _Clock.line
+
+
+def _expire(request: Request, task: asyncio.Task[Response]) -> None:
+    """The handler turns the cancellation into an answer."""
+    request.expired = True
+    task.cancel()
+
+
 def _head(response: Response, keep_alive: bool, framing: bytes) -> bytes:
     lines = [b"HTTP/1.1 %d %b\r\n" % (response.status, _REASONS.get(response.status, b""))]
     lines += [b"%b: %b\r\n" % header for header in response.headers]
+    lines.append(_date())
     lines.append(framing)
     lines.append(b"\r\n" if keep_alive else b"connection: close\r\n\r\n")
     return b"".join(lines)

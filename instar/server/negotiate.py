@@ -6,12 +6,14 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from instar.errors import NotAcceptable, UnsupportedMediaType
+from instar.server.request import Request
 
 JSON, YAML, PROTOBUF = "application/json", "application/yaml", "application/vnd.kubernetes.protobuf"
 ACCEPTED = f"{JSON}, {YAML}, {PROTOBUF}"
 _STREAMS = f"{JSON};stream=watch, {PROTOBUF};stream=watch"
 _META_VERSIONS = ("v1", "v1beta1")
-_BROWSERS = ("curl", "Wget", "Mozilla/5.0")
+_BROWSERS = (b"curl", b"Wget", b"Mozilla/5.0")
+_TRUE = ("1", "t", "T", "true", "TRUE", "True")
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,28 +39,41 @@ class _Clause:
         return dict(self.parameters).get(name, "")
 
 
-def response_form(
-    accept: str, *, pretty: bool | None, user_agent: str, watch: bool = False
-) -> Form:
+def response_form(request: Request) -> Form:
     """Raises ``NotAcceptable`` when no clause can be met."""
-    if accept in ("", "*/*", JSON) and not pretty and not user_agent.startswith(_BROWSERS):
+    accept = request.header(b"accept")
+    pretty = _wants_pretty(request)
+    if accept in ("", "*/*", JSON) and not pretty:
         return PLAIN
-    form = _negotiated(accept, watch)
+    form = _negotiated(accept, False)
     if form is None:
-        listed = _STREAMS if watch else ACCEPTED
-        raise NotAcceptable(f"only the following media types are accepted: {listed}")
-    wants_pretty = pretty if pretty is not None else user_agent.startswith(_BROWSERS)
-    if wants_pretty and form.media == JSON and not watch:
+        raise NotAcceptable(f"only the following media types are accepted: {ACCEPTED}")
+    if pretty and form.media == JSON:
         return Form(form.media, form.transform, form.version, pretty=True)
     return form
 
 
-def error_media(accept: str) -> str:
-    """The media type an error is written in: what was asked if we know it, else JSON."""
-    for clause in _clauses(accept):
-        if clause.media in (JSON, YAML):
-            return clause.media
-    return JSON
+def watch_form(request: Request) -> Form:
+    """A stream is JSON, line by line. Raises ``NotAcceptable``."""
+    form = _negotiated(request.header(b"accept"), True)
+    if form is None:
+        raise NotAcceptable(f"only the following media types are accepted: {_STREAMS}")
+    return form
+
+
+def error_form(request: Request) -> Form:
+    """How an error is written: in what was asked if we know it, else JSON."""
+    for clause in _clauses(request.header(b"accept")):
+        if clause.media in (JSON, YAML, PROTOBUF):
+            return Form(clause.media, pretty=_wants_pretty(request))
+    return Form(pretty=_wants_pretty(request))
+
+
+def _wants_pretty(request: Request) -> bool:
+    asked = request.one("pretty") if request.query else ""
+    if asked:
+        return asked in _TRUE
+    return request.headers.get(b"user-agent", b"").startswith(_BROWSERS)
 
 
 @lru_cache(maxsize=256)

@@ -103,12 +103,12 @@ def _revision(request: Request, refuse: Callable[[str], Exception]) -> int | Non
 
 def asks_unsafe_delete(request: Request) -> bool:
     """Whether the option may be set, in query or body; who asks for it needs a right more."""
-    return UNREADABLE in request.query or UNREADABLE.encode() in request.body
+    return UNREADABLE in request.query or UNREADABLE.encode() in request.content()
 
 
 def delete_options(request: Request, serving: Serving) -> DeleteOptions:
     """A body, where there is one, makes every query option void."""
-    if request.body:
+    if request.content():
         return _delete_options_of(_delete_body(request, serving))
     query = request.query
     if not query:
@@ -129,7 +129,7 @@ def delete_options(request: Request, serving: Serving) -> DeleteOptions:
 def _delete_body(request: Request, serving: Serving) -> dict[str, Any]:
     media = body_media(request.header(b"content-type"))
     try:
-        body = parse(request.body, media).obj
+        body = parse(request.content(), media).obj
     except Malformed as error:
         raise BadRequest(f"couldn't get version/kind; {error}") from error
     kind, version = body.get("kind") or "", body.get("apiVersion") or ""

@@ -4,25 +4,28 @@ from __future__ import annotations
 
 import logging
 
-from instar.api.jsontext import encode
+from instar.api.protobuf_status import encode_status
 from instar.errors import ApiError, Internal, TooManyRequests
-from instar.server.negotiate import YAML, error_media
+from instar.server.negotiate import PROTOBUF, error_form
 from instar.server.request import Request
-from instar.server.responses import JSON_TYPE, YAML_TYPE, Response, text_response, to_yaml
+from instar.server.responses import Header, Response, text_response, typed_response
 
 log = logging.getLogger(__name__)
+_PROTOBUF_TYPE: Header = (b"content-type", PROTOBUF.encode())
 
 
 def problem(error: ApiError, request: Request) -> Response:
-    body = encode(error.to_status())
-    headers = []
+    headers: list[Header] = []
     if error.retry_after:
         headers.append((b"retry-after", str(error.retry_after).encode()))
     if isinstance(error, TooManyRequests) and not error.retry_after:
         headers.append((b"retry-after", b"1"))
-    if error_media(request.header(b"accept")) == YAML:
-        return Response(error.code, (to_yaml(body),), [YAML_TYPE, *headers])
-    return Response(error.code, (body + b"\n",), [JSON_TYPE, *headers])
+    form = error_form(request)
+    if form.media == PROTOBUF:
+        return Response(error.code, (encode_status(error.to_status()),), [_PROTOBUF_TYPE, *headers])
+    response = typed_response(error.code, error.to_status(), form)
+    response.headers += headers
+    return response
 
 
 def page_not_found() -> Response:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from urllib.parse import parse_qs, unquote
 
-from instar.errors import BadRequest
+from instar.errors import BadRequest, RequestTooLarge
+from instar.fields import go_quote
 
+MAX_BODY = 3_145_728
+_INTEGER = re.compile(r"[+-]?[0-9]{1,4000}")
 _VERBS = {
     "POST": "create",
     "GET": "get",
@@ -43,6 +47,18 @@ class Request:
     too_large: bool = False
     """The body was over the limit and has been thrown away."""
     warnings: list[str] = field(default_factory=list)
+    patience: float = 60.0
+    """Seconds the answer may take; 0 is for ever."""
+    writes: bool = False
+    """Whether one object is to be written: then lateness is told in other words."""
+    expired: bool = False
+    """The time is up: whoever works on the answer has been cancelled."""
+
+    def content(self) -> bytes:
+        """The body, once a verb has come to reading it."""
+        if self.too_large:
+            raise RequestTooLarge(f"limit is {MAX_BODY}")
+        return self.body
 
     def header(self, name: bytes) -> str:
         return self.headers.get(name, b"").decode("latin-1")
@@ -61,10 +77,12 @@ class Request:
         text = self.one(name)
         if not text:
             return 0
-        try:
-            return int(text)
-        except ValueError as error:
-            raise BadRequest(f'strconv.ParseInt: parsing "{text}": invalid syntax') from error
+        if _INTEGER.fullmatch(text) is None:
+            raise BadRequest(f"strconv.ParseInt: parsing {go_quote(text)}: invalid syntax")
+        value = int(text)
+        if not -(2**63) <= value < 2**63:
+            raise BadRequest(f'strconv.ParseInt: parsing "{text}": value out of range')
+        return value
 
     def warn(self, text: str) -> None:
         self.warnings.append(text)

@@ -77,6 +77,7 @@ async def _served(settings: Settings, folder: Path) -> AsyncIterator[RunningServ
         tokens=tokens,
         authorizer=AlwaysAllow(),
         strict_namespaces=settings.strict_namespaces,
+        request_timeout=settings.request_timeout,
         make_conversion=lambda backend, metrics: _conversion(settings, backend, metrics),
     )
     connections = Connections(machinery.app)

@@ -43,17 +43,17 @@ async def do_scale(
     context: Context, request: Request, target: Target, verb: str, paths: ScalePaths
 ) -> Response:
     if verb == "get":
-        form = _form(request)
+        form = response_form(request)
         view = await get(context.backend, target, exact_revision(request))
         return _answer(orjson.loads(view), paths, form)
     if verb == "update":
         return await _update(context, request, target, paths)
     media = patch_media(request.header(b"content-type"), target.serving.strategy.patch_types)
-    form = _form(request)
+    form = response_form(request)
     if media == APPLY_PATCH:
         return await _apply(context, request, target, paths, form)
     options = write_options(request, "PatchOptions")
-    patch = read_patch(request.body, media, options.field_validation)
+    patch = read_patch(request.content(), media, options.field_validation)
 
     def change(current: Object) -> Object:
         patched = patch.apply(current)
@@ -65,10 +65,10 @@ async def do_scale(
 async def _update(
     context: Context, request: Request, target: Target, paths: ScalePaths
 ) -> Response:
-    form = _form(request)
+    form = response_form(request)
     options = write_options(request, "UpdateOptions")
     media = body_media(request.header(b"content-type"))
-    body = read_object(request.body, media, KIND)
+    body = read_object(request.content(), media, KIND)
     _check_type(body.obj)
     try:
         scale, unknown = decode_scale(body.obj)
@@ -127,8 +127,8 @@ async def _apply(
 ) -> Response:
     options = write_options(request, "PatchOptions", apply=True)
     try:
-        media = "application/json" if request.body.lstrip()[:1] == b"{" else "application/yaml"
-        config = parse(request.body, media).obj
+        media = "application/json" if request.content().lstrip()[:1] == b"{" else "application/yaml"
+        config = parse(request.content(), media).obj
     except Malformed as error:
         raise errors.BadRequest(f"error decoding YAML: {error}") from error
     try:
@@ -146,14 +146,6 @@ def _check_type(body: Object) -> None:
             f"the API version in the data ({given}) does not match the expected API version "
             f"({API_VERSION})"
         )
-
-
-def _form(request: Request) -> Form:
-    return response_form(
-        request.header(b"accept"),
-        pretty=request.flag("pretty"),
-        user_agent=request.header(b"user-agent"),
-    )
 
 
 def _answer(obj: Object, paths: ScalePaths, form: Form) -> Response:

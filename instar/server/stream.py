@@ -140,11 +140,3 @@ class WatchFeed:
         if news and self._stream.complete():
             self._told = revision
             self.receive(self._stream.bookmark(revision))
-
-
-async def nothing_but_an_end(lines: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
-    """A list form asked of a watch: upstream opens the stream and drops it at the first event."""
-    async for line in lines:
-        if line:
-            return
-    yield b""

@@ -20,7 +20,7 @@ from instar.registry.watch import WatchOptions, open_watch
 from instar.registry.write import Proposal, UpdateRules, Written, create, update
 from instar.server.apply import apply_patch
 from instar.server.bodies import Body, Malformed, parse, read_object
-from instar.server.negotiate import JSON, Form, body_media, patch_media, response_form
+from instar.server.negotiate import JSON, Form, body_media, patch_media, response_form, watch_form
 from instar.server.options import (
     delete_options,
     exact_revision,
@@ -41,7 +41,7 @@ Object = dict[str, Any]
 
 
 async def do_get(context: Context, request: Request, target: Target) -> Response:
-    form = _form(request)
+    form = response_form(request)
     if request.query:
         if request.flag("export"):
             raise errors.BadRequest(
@@ -55,7 +55,7 @@ async def do_get(context: Context, request: Request, target: Target) -> Response
 
 
 async def do_list(context: Context, request: Request, target: Target) -> Response:
-    form = _form(request)
+    form = response_form(request)
     include = _include(request, form)
     options = list_options(request, target.serving, target.version)
     listing = await list_objects(context.backend, target, options)
@@ -63,7 +63,7 @@ async def do_list(context: Context, request: Request, target: Target) -> Respons
 
 
 async def do_watch(context: Context, request: Request, target: Target) -> Response:
-    form = response_form(request.header(b"accept"), pretty=False, user_agent="", watch=True)
+    form = watch_form(request)
     include = _include(request, form)
     exact_revision(request)
     select = list_options(request, target.serving, target.version)
@@ -84,10 +84,10 @@ def _narrowed_to_name(target: Target, name: str | None) -> Target:
 
 
 async def do_create(context: Context, request: Request, target: Target) -> Response:
-    form = _form(request)
+    form = response_form(request)
     media = body_media(request.header(b"content-type"))
     options = write_options(request, "CreateOptions")
-    body = read_object(request.body, media, target.serving.kind)
+    body = read_object(request.content(), media, target.serving.kind)
     obj = _decoded(request, target, body, options)
     _check_api_version(target, obj)
     check_namespace(obj["metadata"], target)
@@ -100,10 +100,10 @@ async def do_update(
 ) -> Response:
     if not target.name:
         raise errors.BadRequest("name must be provided")
-    form = _form(request)
+    form = response_form(request)
     options = write_options(request, "UpdateOptions")
     media = body_media(request.header(b"content-type"))
-    body = read_object(request.body, media, target.serving.kind)
+    body = read_object(request.content(), media, target.serving.kind)
     wanted = _decoded(request, target, body, options)
     _check_api_version(target, wanted)
     check_names(wanted, target)
@@ -124,16 +124,18 @@ async def do_patch(
     media = patch_media(request.header(b"content-type"), strategy.patch_types)
     if not target.name:
         raise errors.BadRequest("name must be provided")
-    form = _form(request)
+    form = response_form(request)
     if media == APPLY_PATCH:
         options = write_options(request, "PatchOptions", apply=True)
         written = await apply_patch(context, request, target, options, subresource)
         return _written(201 if written.created else 200, written, request, form, target)
     options = write_options(request, "PatchOptions")
-    patch = read_patch(request.body, media, options.field_validation)
+    patch = read_patch(request.content(), media, options.field_validation)
 
     async def propose(old: Object, entry: Entry) -> Proposal:
-        return Proposal(decode_patched(target, patch.apply(old), patch.problems, options))
+        patched = patch.apply(old)
+        kept = kept_members(target, old, patched)
+        return Proposal(decode_patched(target, patched, kept, patch.problems, options))
 
     rules = UpdateRules(
         subresource,
@@ -144,11 +146,23 @@ async def do_patch(
     return _written(200, written, request, form, target)
 
 
+def kept_members(target: Target, old: Object, patched: Any) -> Object:
+    """What a patch left alone is normal already: it need not be decoded, pruned or judged."""
+    if not target.serving.strategy.piecewise or not isinstance(patched, dict):
+        return {}
+    return {
+        name: value
+        for name, value in patched.items()
+        if isinstance(value, dict) and value is old.get(name) and name != "metadata"
+    }
+
+
 def decode_patched(
-    target: Target, patched: Any, problems: list[str], options: WriteOptions
+    target: Target, patched: Any, kept: Object, problems: list[str], options: WriteOptions
 ) -> Object:
-    """The result of a patch goes through the same door as a body."""
-    text = orjson.dumps(patched)
+    """The result of a patch goes through the same door as a body, but for what was ``kept``."""
+    changed = {n: v for n, v in patched.items() if n not in kept} if kept else patched
+    text = orjson.dumps(changed)
     try:
         obj = parse(text, JSON).obj
         unknown = target.serving.strategy.decode(obj, target.version)
@@ -159,11 +173,11 @@ def decode_patched(
         raise undecodable(patched, why) from error
     listed = [*problems, *(f'unknown field "{path}"' for path in unknown)]
     strict(patched, listed, options.field_validation, options.warn)
-    return obj
+    return {**obj, **kept}
 
 
 async def do_delete(context: Context, request: Request, target: Target) -> Response:
-    form = _form(request)
+    form = response_form(request)
     options = delete_options(request, target.serving)
     deleted = await delete(context, target, options)
     status = 202 if deleted.accepted and deleted.lingers else 200
@@ -173,7 +187,7 @@ async def do_delete(context: Context, request: Request, target: Target) -> Respo
 
 
 async def do_delete_collection(context: Context, request: Request, target: Target) -> Response:
-    form = _form(request)
+    form = response_form(request)
     select = list_options(request, target.serving, target.version)
     options = delete_options(request, target.serving)
     listing = await delete_collection(context, target, select, options)
@@ -182,18 +196,9 @@ async def do_delete_collection(context: Context, request: Request, target: Targe
 
 def read_body(request: Request, target: Target) -> tuple[Object, Form]:
     """A body that is answered rather than stored."""
-    form = _form(request)
+    form = response_form(request)
     media = body_media(request.header(b"content-type"))
-    return read_object(request.body, media, target.serving.kind).obj, form
-
-
-def _form(request: Request) -> Form:
-    pretty = None
-    if "pretty" in request.query:
-        pretty = request.one("pretty").lower() in ("1", "t", "true")
-    return response_form(
-        request.header(b"accept"), pretty=pretty, user_agent=request.header(b"user-agent")
-    )
+    return read_object(request.content(), media, target.serving.kind).obj, form
 
 
 def _include(request: Request, form: Form) -> str:
