@@ -56,7 +56,7 @@ def values(node: Structural) -> Any:
 
     @st.composite
     def build(draw: Draw) -> Any:
-        return _Maker(draw, made).value(node, (node.raw,), (), 0)
+        return _Maker(draw, made).value(node, (node.raw,), (), 1)
 
     return build()
 
@@ -115,6 +115,17 @@ class _Strategies:
             self._made[key] = st.sampled_from(options), list(options)
         return self._made[key][0]
 
+    def excluding(
+        self, chosen: Mapping[str, Any], branches: Sequence[Mapping[str, Any]]
+    ) -> list[Mapping[str, Any]]:
+        """What keeps the other branches from holding too: their fields are left out."""
+        needed = set(_list(chosen.get("required")))
+        others = {name for each in branches for name in _list(each.get("required"))}
+        return [
+            self._made.setdefault(("not", name), {"not": {"required": [name]}})
+            for name in sorted(others - needed)
+        ]
+
     def some_of(self, names: Sequence[str], most: int) -> Any:
         key = ("some", most, *names)
         if key not in self._made:
@@ -156,6 +167,7 @@ class _Maker:
         # The root's branches are chosen here, every other place's in ``value``.
         chosen = overlays if depth else self._chosen(overlays)
         required = {name for raw in chosen for name in raw.get("required") or ()}
+        required |= set(_EMBEDDED) if node.embedded else set()
         forbidden = {
             name
             for raw in chosen
@@ -240,7 +252,10 @@ class _Maker:
             for word in ("anyOf", "oneOf"):
                 branches = [item for item in raw.get(word) or () if isinstance(item, Mapping)]
                 if branches:
-                    waiting.append(self._draw(self._made.one_of(branches)))
+                    branch = self._draw(self._made.one_of(branches))
+                    waiting.append(branch)
+                    if word == "oneOf":
+                        result += self._made.excluding(branch, branches)
         return tuple(result)
 
 
