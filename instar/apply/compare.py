@@ -72,6 +72,8 @@ def _compare_map(
             out.added[key] = present(atom, value)
             continue
         was = old[name]
+        if was is value:
+            continue
         if was == value and (not atom.loose or same(was, value)):
             continue
         if atom is OBJECT_META and unseen:

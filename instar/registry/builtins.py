@@ -35,6 +35,7 @@ class CoreStrategy(Strategy):
     """Core kinds: last write wins without a resourceVersion, strategic patches, no generation."""
 
     unconditional_update = True
+    piecewise = False
     patch_types = (*Strategy.patch_types[:2], STRATEGIC_PATCH, *Strategy.patch_types[2:])
 
     def prepare_create(self, obj: Object, version: VersionServing) -> None:

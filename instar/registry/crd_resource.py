@@ -42,6 +42,7 @@ class CrdConverter:
 
 class CrdStrategy(Strategy):
     reshapes = True
+    piecewise = False
     patch_types = (*Strategy.patch_types[:2], STRATEGIC_PATCH, *Strategy.patch_types[2:])
 
     def __init__(self, check_rules: RuleChecker | None) -> None:

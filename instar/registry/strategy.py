@@ -54,6 +54,8 @@ class Strategy:
     """Whether versions differ in more than ``apiVersion`` and schema."""
     unconditional_update = False
     creates_on_update = False
+    piecewise = True
+    """Whether each member of an object can be decoded without looking at the others."""
     patch_types: tuple[str, ...] = (JSON_PATCH, MERGE_PATCH, APPLY_PATCH)
     name_rule: NameRule = staticmethod(name_is_subdomain)
     settle: Callable[[str], Awaitable[None]] | None = None

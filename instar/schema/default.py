@@ -136,10 +136,11 @@ class _Element:
 
 
 def _usable_default(node: Structural, *, in_meta: bool) -> Any:
-    """The default without what pruning or metadata coercion would take away from it."""
+    """The default without what pruning, dropping nulls or coercion would take away from it."""
     default = copy_json(node.default)
     if not in_meta and (type(default) is dict or type(default) is list):
         compile_node(node)(default)
+        _null_dropper(node)(default)
         coerce: Coercer | None = compile_coercer(node)
         if coerce is not None:
             coerce(default, "", True, [])

@@ -19,6 +19,13 @@ Check = Callable[[Any, Any, str, list[FieldError]], None]
 """(value, old partner, path, errors so far)"""
 
 
+class Unjudged:
+    """Stands for a member that is known to be fine or forgiven: no check applies to it."""
+
+
+UNJUDGED = Unjudged()
+
+
 class Node:
     """``table`` maps the Python type of a JSON value to its checks; empty means anything goes."""
 
@@ -26,7 +33,7 @@ class Node:
 
     def __init__(self, schema: Structural) -> None:
         self.schema = schema
-        self.table: dict[type, tuple[Check, ...]] = {}
+        self.table: dict[type, tuple[Check, ...]] = {Unjudged: ()}
 
     def run(self, value: Any, old: Any, path: str, out: list[FieldError]) -> None:
         """Judge the value; all it earned is taken back when it equals its old partner."""

@@ -15,7 +15,7 @@ from instar.fields import NO_FIELD, FieldError, child
 from instar.schema.combinators import compile_combinators
 from instar.schema.containers import array_checks, object_checks
 from instar.schema.formats import is_supported, string_format
-from instar.schema.node import Check, Node
+from instar.schema.node import UNJUDGED, Check, Node
 from instar.schema.numbers import compile_numbers
 from instar.schema.ratchet import unchanged
 from instar.schema.scalars import enum_checks, format_check, string_checks, type_checks
@@ -23,6 +23,7 @@ from instar.schema.structural import Structural
 from instar.schema.values import ABSENT
 
 _IDENTITY = frozenset({"apiVersion", "kind"})
+_CONTAINERS = (dict, list)
 _KINDS: tuple[type, ...] = (str, int, float, bool, list, dict)
 
 
@@ -42,7 +43,7 @@ class Validator:
         paths inside their messages.
         """
         found: list[FieldError] = []
-        self._root.run(value, ABSENT, "", found)
+        self._root.run(_without_kept(value, old), ABSENT, "", found)
         if found and old is not ABSENT:
             found = self._ratcheted(value, old)
         return _placed(found, path) if found else found
@@ -56,6 +57,19 @@ class Validator:
         found: list[FieldError] = []
         self._root.run(value, old, "", found)
         return found
+
+
+def _without_kept(value: Any, old: Any) -> Any:
+    """Members that are the very objects of ``old`` would be forgiven whatever is wrong with
+    them; a write that touches little (a label, the status) is judged by what it touched."""
+    if type(value) is not dict or type(old) is not dict:
+        return value
+    kept = {
+        name: UNJUDGED
+        for name, item in value.items()
+        if item.__class__ in _CONTAINERS and item is old.get(name)
+    }
+    return {**value, **kept} if kept else value
 
 
 def compile_validator(root: Structural, *, resource: bool = False) -> Validator:
