@@ -17,7 +17,6 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from instar.registry.context import timestamp
 from instar.storage.store import Stale, Store, StoreError, Write
 
 log = logging.getLogger(__name__)
@@ -204,7 +203,9 @@ def _lines(uses: list[dict[str, Any]]) -> Iterable[tuple[UseKey, Tally]]:
 
 
 def _text(moment: float) -> str:
-    return timestamp(datetime.fromtimestamp(moment, UTC))
+    """RFC 3339 to the millisecond: two requests of one second still have an order."""
+    shown = datetime.fromtimestamp(moment, UTC).isoformat(timespec="milliseconds")
+    return shown.replace("+00:00", "Z")
 
 
 def _seconds(text: str) -> float:

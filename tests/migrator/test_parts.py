@@ -1,0 +1,170 @@
+"""The small parts of the migrator: digests, ownership, patience, the journal."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from instar.errors import Invalid, ServiceUnavailable
+from instar.migrator.content import cleaned_managed_fields, digest
+from instar.migrator.journal import Journal, JournalBusy
+from instar.migrator.outcomes import Fate, Outcome, suggestion
+from instar.migrator.pages import Found
+from instar.migrator.retrying import Patience, persistently
+
+Object = dict[str, Any]
+values = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner),
+    max_leaves=8,
+)
+
+
+@given(values, st.text(max_size=5))
+def test_bookkeeping_does_not_change_a_digest(spec: Any, revision: str) -> None:
+    plain: Object = {"metadata": {"name": "a"}, "spec": spec}
+    noted = {"name": "a", "resourceVersion": revision, "managedFields": [{}]}
+
+    assert digest(plain) == digest({"spec": spec, "metadata": noted})
+
+
+@given(values, values)
+def test_other_content_has_another_digest(one: Any, other: Any) -> None:
+    left, right = ({"metadata": {}, "spec": value} for value in (one, other))
+
+    assert (digest(left) == digest(right)) == _same(one, other)
+
+
+def _same(one: Any, other: Any) -> bool:
+    import orjson
+
+    option = orjson.OPT_SORT_KEYS
+    return orjson.dumps(one, option=option) == orjson.dumps(other, option=option)
+
+
+def _owned(*versions: str) -> Object:
+    entries = [{"manager": "m", "apiVersion": version, "fieldsV1": {}} for version in versions]
+    return {"apiVersion": "g/v1", "metadata": {"managedFields": entries}}
+
+
+def test_only_entries_of_the_groups_own_gone_versions_are_dropped() -> None:
+    cleaned = cleaned_managed_fields(_owned("g/v1alpha1", "g/v1", "v1"), "g", ["v1"])
+
+    assert [entry["apiVersion"] for entry in cleaned or ()] == ["g/v1", "v1"]
+
+
+def test_nothing_to_drop_is_nothing_to_write() -> None:
+    assert cleaned_managed_fields(_owned("g/v1"), "g", ["v1"]) is None
+
+
+def test_the_last_entry_leaves_a_minimal_one() -> None:
+    (seed,) = cleaned_managed_fields(_owned("g/v1alpha1"), "g", ["v1"]) or [{}]
+
+    assert (seed["apiVersion"], seed["manager"]) == ("g/v1", "m")
+    assert seed["fieldsV1"]
+
+
+def test_patience_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls = 0
+
+    async def failing() -> None:
+        nonlocal calls
+        calls += 1
+        raise ServiceUnavailable("later")
+
+    with pytest.raises(ServiceUnavailable):
+        asyncio.run(persistently(failing, Patience(attempts=3, first_delay=0.001)))
+    assert calls == 3
+
+
+def test_what_cannot_pass_is_not_tried_again() -> None:
+    calls = 0
+
+    async def refused() -> None:
+        nonlocal calls
+        calls += 1
+        raise Invalid("no")
+
+    with pytest.raises(Invalid):
+        asyncio.run(persistently(refused, Patience()))
+    assert calls == 1
+
+
+def test_a_servers_wish_to_wait_is_kept_within_reason() -> None:
+    assert Patience().delay(0, 3) >= 3
+    assert Patience().delay(0, 4000) <= 60
+
+
+def _found(key: str, revision: str = "1", **digests: str) -> Found:
+    return Found(key, "uid", revision, digests or {"v1": "x"})
+
+
+def test_finished_objects_are_not_taken_again_unless_they_changed() -> None:
+    journal = Journal()
+    journal.begin("run")
+    journal.take([_found("a"), _found("b")])
+    journal.settle([Outcome("a", Fate.REWRITTEN, "5"), Outcome("b", Fate.CURRENT, "1")], "token")
+
+    todo = journal.take([_found("a", "5"), _found("b", "9"), _found("c")])
+
+    assert [item.key for item in todo] == ["b", "c"]
+
+
+def test_a_write_that_was_never_noted_is_recognised_as_ours() -> None:
+    journal = Journal()
+    journal.begin("run")
+    journal.take([_found("a", "1", v1="same")])
+
+    journal.take([_found("a", "2", v1="same")])
+    journal.settle([Outcome("a", Fate.CURRENT, "2")], "")
+
+    assert journal.counts() == {Fate.REWRITTEN: 1}
+
+
+def test_a_journal_of_another_run_starts_over(tmp_path: Path) -> None:
+    path = tmp_path / "journal"
+    first = Journal(path)
+    first.begin("generation 1")
+    first.take([_found("a")])
+    first.settle([], "token")
+    first.close()
+
+    second = Journal(path)
+
+    assert not second.begin("generation 2")
+    assert (second.token, second.counts()) == ("", {})
+    second.close()
+
+
+def test_a_journal_has_one_user_at_a_time(tmp_path: Path) -> None:
+    path = tmp_path / "journal"
+    first = Journal(path)
+
+    with pytest.raises(JournalBusy):
+        Journal(path)
+    first.close(remove=True)
+
+    Journal(path).close(remove=True)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("reason", "message", "fix"),
+    [
+        ("Invalid", "spec.size: Invalid value", "make the object valid (kubectl edit x)"),
+        ("ContentChanged", "", "mutating admission webhook"),
+        ("HTTP 500", "conversion webhook for g/v1 failed: boom", "mend the conversion webhook"),
+        ("Forbidden", 'admission webhook "a" denied the request', "--via-status"),
+        ("Forbidden", "user cannot patch", "permissions"),
+        ("HTTP 500", "etcdserver: request is too large", "make the object smaller"),
+        ("BadRequest", "cannot be handled", "look at the object"),
+        ("Timeout", "no answer", "run again later"),
+    ],
+)
+def test_every_failure_comes_with_something_to_do(reason: str, message: str, fix: str) -> None:
+    assert fix in suggestion(reason, message, "kubectl edit x")
