@@ -169,7 +169,8 @@ def _shown(value: Any) -> str:
 @lru_cache(maxsize=8192, typed=True)
 def _scalar_text(value: str | int | float | bool | None) -> str:
     if isinstance(value, float):
-        return go_float(value)
+        # Minus zero is the zero it is read back as.
+        return go_float(value) if value else "0"
     if not isinstance(value, str):
         return orjson.dumps(value).decode() if abs(value or 0) < 2**63 else str(value)
     text = orjson.dumps(value).decode()
