@@ -26,6 +26,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--crd", metavar="FILE", help="the CRD; - is stdin")
     parser.add_argument("--crd-name", metavar="NAME", help="which one, when the file has several")
     parser.add_argument("--versions", default="", metavar="A,B", help="only these versions")
+    parser.add_argument(
+        "--all-pairs",
+        action="store_true",
+        help="between every two versions, not only to and from the hub or storage version",
+    )
     subject = parser.add_mutually_exclusive_group()
     subject.add_argument("--converter", metavar="MODULE:NAME", help="or a conversion.yaml")
     subject.add_argument("--url", help="a conversion webhook, written in any language")
@@ -97,6 +102,7 @@ def _subject(args: argparse.Namespace) -> Iterator[tuple[Subject, BuiltConverter
             hub=built.hub if built else args.hub,
             losses=built.losses if built else (),
             versions=_words(args.versions),
+            all_pairs=args.all_pairs,
         )
         yield subject, built
 

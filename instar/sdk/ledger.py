@@ -62,6 +62,15 @@ class Ledger:
             return None
         return [values.get(name, MISSING) for name in names]
 
+    def keep_order(self, place: str, order: list[str]) -> None:
+        self._kept[place] = {"order": order}
+
+    def order(self, place: str) -> list[str] | None:
+        """Never stale: it moves items about and brings none back."""
+        entry = self.waiting.get(place)
+        order = entry.get("order") if isinstance(entry, dict) else None
+        return order if isinstance(order, list) else None
+
     def keep_empty(self, place: str) -> None:
         self._kept[f"{place} (empty)"] = {}
 

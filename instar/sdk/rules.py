@@ -24,6 +24,18 @@ Change = Callable[[Values], list[Any]]
 Side = Literal["old", "new"]
 
 
+@dataclass(frozen=True, slots=True)
+class Order:
+    """The order of a list on the old side, which the new side cannot hold.
+
+    Far smaller than the list itself, and still good after an edit: items it does not know come
+    last.
+    """
+
+    of: Callable[[Values], list[str]]
+    apply: Callable[[Values, Sequence[str]], list[Any]]
+
+
 class Unfit(Exception):
     """The other version has no place for this value; it has to be kept."""
 
@@ -49,6 +61,8 @@ class Rule:
     anchored: bool = False
     """Only where the object that holds the field is there."""
     reason: str = ""
+    order: Order | None = None
+    """For lists: what to keep instead of the values when only their order would be lost."""
 
     def __post_init__(self) -> None:
         if len({path.scope for path in (*self.old, *self.new)}) != 1:
@@ -189,7 +203,16 @@ def list_to_map(old: str, new: str, *, key: str) -> Rule:
         new=(parse_path(new),),
         there=there,
         back=back,
+        order=Order(
+            of=lambda values: [item[key] for item in values[0]],
+            apply=lambda values, order: [_arranged(values[0], key, order)],
+        ),
     )
+
+
+def _arranged(items: list[Any], key: str, order: Sequence[str]) -> list[Any]:
+    places = {name: place for place, name in enumerate(order)}
+    return sorted(items, key=lambda item: places.get(item[key], len(places)))
 
 
 def _by_key(path: str, items: list[Any], key: str) -> dict[str, Any]:
@@ -267,4 +290,5 @@ def flipped(rule: Rule) -> Rule:
         remembers=rule.remembers,
         anchored=rule.anchored,
         reason=rule.reason,
+        order=rule.order,
     )

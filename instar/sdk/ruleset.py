@@ -97,6 +97,7 @@ def _apply(way: _Direction, scope: Scope, ledger: Ledger) -> None:
     fitted = False
     if results is None:
         results, fitted = _run(way.change, values, len(way.target))
+        results = _reordered(way, scope, ledger, results)
     for path, value in zip(way.target, results, strict=True):
         if value is not MISSING:
             empty = put(node, path.fields, value, scope.where)
@@ -104,6 +105,13 @@ def _apply(way: _Direction, scope: Scope, ledger: Ledger) -> None:
                 ledger.keep_empty(join(scope.where, empty))
     if way.rule.remembers and not (fitted and way.exact):
         _remember(way, scope, ledger, values, results)
+
+
+def _reordered(way: _Direction, scope: Scope, ledger: Ledger, results: list[Any]) -> list[Any]:
+    if way.rule.order is None or not ledger.waiting or not isinstance(results[0], list):
+        return results
+    order = ledger.order(_place(scope, way.target))
+    return results if order is None else way.rule.order.apply(results, order)
 
 
 def _restore_empty(
@@ -121,9 +129,15 @@ def _restore_empty(
 def _remember(
     way: _Direction, scope: Scope, ledger: Ledger, values: list[Any], results: list[Any]
 ) -> None:
-    undone, _ = _run(way.inverse, results, len(values))
+    undone, fitted = _run(way.inverse, results, len(values))
     if _same(undone, values):
         return
+    order = way.rule.order
+    if order is not None and fitted and isinstance(values[0], list):
+        wanted = order.of(values)
+        if _same(order.apply(undone, wanted), values):
+            ledger.keep_order(_place(scope, way.source), wanted)
+            return
     kept = {
         path.text: value
         for path, value in zip(way.source, values, strict=True)

@@ -221,6 +221,18 @@ def test_kept_values_of_unkeyed_items_are_dropped_when_the_item_changed() -> Non
     assert items == [{"x": 2, "ms": 1000}, {"x": 1, "ms": 1000}]
 
 
+def test_of_a_list_only_its_order_is_kept_and_it_outlives_edits() -> None:
+    rule = list_to_map("env", "env", key="name")
+    seen = _there({"env": [{"name": "b"}, {"name": "c"}, {"name": "a"}]}, rule)
+    seen["env"]["0"] = {}
+    seen["env"]["c"] = {"v": 1}
+    del seen["env"]["b"]
+
+    kept = seen["metadata"]["annotations"][PREFIX + "v1"]
+    assert orjson.loads(kept) == {"env": {"order": ["b", "c", "a"]}}
+    assert _back(seen, rule)["env"] == [{"name": "c", "v": 1}, {"name": "a"}, {"name": "0"}]
+
+
 def test_a_part_of_the_parts_is_kept_rather_than_guessed() -> None:
     rule = split("hostPort", "{host}:{port}")
 

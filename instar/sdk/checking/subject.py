@@ -83,7 +83,7 @@ class Subject:
     hub: str | None = None
 
     def pairs(self) -> list[tuple[str, str]]:
-        """Hub and spokes in both directions, or every two versions when there is no hub."""
+        """The hub and each other version in both directions; every two when there is no hub."""
         names = list(self.versions)
         return [
             (source, target)
@@ -138,8 +138,13 @@ def subject_of(
     hub: str | None = None,
     losses: Sequence[Loss] = (),
     versions: Sequence[str] = (),
+    all_pairs: bool = False,
 ) -> Subject:
-    """``versions`` limits the check; by default every version of the CRD takes part."""
+    """``versions`` limits the check; by default every version of the CRD takes part.
+
+    Without a ``hub`` the storage version is the middle, because that is how an API server converts:
+    from what is stored, to what is asked for. ``all_pairs`` tests every two versions instead.
+    """
     chosen = [each for each in crd.versions if not versions or each.name in versions]
     unknown = [name for name in versions if crd.version(name) is None]
     if unknown:
@@ -149,7 +154,9 @@ def subject_of(
     if hub is not None and all(each.name != hub for each in chosen):
         raise UnusableTarget(f"the converter's hub {hub!r} is not a version of {crd.name}")
     schemas = {each.name: schema_of(crd, each, losses) for each in chosen}
-    return Subject(crd, schemas, target, hub)
+    stored = crd.storage_version()
+    middle = hub or (stored if stored in schemas else None)
+    return Subject(crd, schemas, target, None if all_pairs else middle)
 
 
 def schema_of(crd: Crd, version: CrdVersion, losses: Sequence[Loss] = ()) -> VersionSchema:
