@@ -49,6 +49,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--etcd-keyfile", metavar="PEM", default="", help="its key")
     add("--etcd-username", metavar="NAME", default="")
     add("--etcd-password-file", metavar="PATH", type=Path, help="first line is the password")
+    add("--etcd-timeout", metavar="SECONDS", type=float, default=5.0, help="for one call")
     add("--history", metavar="SECONDS", type=float, default=300.0, help="how long revisions stay")
     add("--tls-name", metavar="NAME", action="append", default=[], help="more certificate names")
     add("--log", choices=["text", "json"], default="text", help="form of log lines")
@@ -122,6 +123,7 @@ def storage_options(args: argparse.Namespace) -> StorageOptions:
         etcd_keyfile=args.etcd_keyfile,
         etcd_username=args.etcd_username,
         etcd_password=password.read_text().splitlines()[0] if password is not None else "",
+        etcd_timeout=args.etcd_timeout,
     )
 
 

@@ -19,6 +19,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         copy.add_argument(f"--etcd-{name}", metavar="PEM", default="")
     copy.add_argument("--etcd-username", metavar="NAME", default="")
     copy.add_argument("--etcd-password-file", metavar="PATH", type=Path)
+    copy.add_argument("--etcd-timeout", metavar="SECONDS", type=float, default=5.0)
 
 
 def run(args: argparse.Namespace) -> int:

@@ -102,7 +102,7 @@ class Checker:
         assert not set(seen) - known, f"nobody wrote {sorted(set(seen) - known)[:3]}"
         for state in first:
             assert len(state.tokens) == len(set(state.tokens)), f"a patch applied twice: {state}"
-        counts = [s.count for s in first if s.name == COUNTER]
+        counts = [s.number for s in first if s.name == COUNTER]
         assert counts == list(range(1, len(counts) + 1)), "an increment was lost"
 
     async def _listed(self, at: int) -> tuple[int, dict[str, str]]:

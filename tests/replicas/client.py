@@ -13,10 +13,8 @@ import aiohttp
 
 from tests.replicas.processes import TOKEN, Replica
 
-PATCH_TYPES = {
-    list: "application/json-patch+json",
-    dict: "application/merge-patch+json",
-}
+JSON_PATCH = "application/json-patch+json"
+MERGE_PATCH = "application/merge-patch+json"
 
 
 class Refused(Exception):
@@ -56,7 +54,7 @@ class Client:
         replica = self.replicas[at % len(self.replicas)]
         kind = "application/json"
         if method == "PATCH":
-            kind = PATCH_TYPES[type(body)]
+            kind = JSON_PATCH if isinstance(body, list) else MERGE_PATCH
         try:
             async with self._session.request(
                 method,

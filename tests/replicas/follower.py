@@ -15,7 +15,7 @@ class Seen(NamedTuple):
     last: str | None
     revision: int
     tokens: tuple[str, ...]
-    count: int
+    number: int
 
 
 class Follower:

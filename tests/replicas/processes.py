@@ -1,4 +1,4 @@
-"""``instar serve`` as real processes in front of real etcd members, to kill, stop and start again."""
+"""``instar serve`` as real processes in front of real etcd members: killed, stopped, restarted."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import ssl
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -86,12 +86,16 @@ class Replica:
             connection.close()
 
     def until_ready(self, within: float = 30.0) -> None:
-        """The kubeconfig is written last, so a missing one means "not yet" as well."""
+        """Answers what needs the storage; the kubeconfig is written last."""
+        self.until(lambda: self.request("GET", "/api/v1/namespaces").status == 200, within)
+        self.until(self.kubeconfig.exists, within)
+
+    def until(self, condition: Callable[[], bool], within: float = 30.0) -> None:
+        """A process sends no events to wait for."""
         deadline = time.monotonic() + within
         while True:
             with contextlib.suppress(OSError, http.client.HTTPException):
-                path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
-                if self.request("GET", path).status == 200 and self.kubeconfig.exists():
+                if condition():
                     return
             assert self.process is not None
             assert self.process.poll() is None, self.log.read_text()[-2000:]

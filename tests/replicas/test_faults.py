@@ -3,24 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
 from tests.replicas import faults
 from tests.replicas.checker import Checker
 from tests.replicas.client import Client
-from tests.replicas.processes import Deployment, deployed
+from tests.replicas.processes import Deployment
 
 WRITERS = 6
-
-
-@pytest.fixture(scope="module")
-def deployment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]:
-    folder = tmp_path_factory.mktemp("faults")
-    with deployed(folder, members=3, replicas=2) as deployment:
-        yield deployment
 
 
 def under_load(deployment: Deployment, fault: faults.Fault) -> Checker:
@@ -40,6 +31,6 @@ def under_load(deployment: Deployment, fault: faults.Fault) -> Checker:
 
 
 @pytest.mark.parametrize("fault", faults.ALL, ids=lambda fault: fault.__name__)
-def test_nothing_is_lost_or_doubled(deployment: Deployment, fault: faults.Fault) -> None:
-    checker = under_load(deployment, fault)
+def test_nothing_is_lost_or_doubled(trio: Deployment, fault: faults.Fault) -> None:
+    checker = under_load(trio, fault)
     assert checker.reads
