@@ -28,8 +28,12 @@ class Malformed(Exception):
     """The body is not a JSON (or YAML) object; ``str()`` is the parser's sentence."""
 
 
-def read_object(body: bytes, media: str, kind: str) -> Body:
-    """The object of a create or update. ``kind`` is what the endpoint expects."""
+def read_object(body: bytes, media: str, kind: str, typed_as: str = "") -> Body:
+    """The object of a create or update. ``kind`` is what the endpoint expects.
+
+    ``typed_as`` is the apiVersion of a built-in kind: its endpoint knows what an object without
+    a type must be, where a custom resource has to say.
+    """
     summary = _summary(body)
     unrecognised = f"the object provided is unrecognized (must be of type {kind})"
     try:
@@ -38,6 +42,9 @@ def read_object(body: bytes, media: str, kind: str) -> Body:
         raise BadRequest(
             f"{unrecognised}: couldn't get version/kind; {error} ({summary})"
         ) from error
+    if typed_as:
+        for name, expected in (("apiVersion", typed_as), ("kind", kind)):
+            parsed.obj[name] = parsed.obj.get(name) or expected
     if not parsed.obj.get("kind"):
         text = body.decode(errors="replace")
         raise BadRequest(f"{unrecognised}: Object 'Kind' is missing in '{text}' ({summary})")

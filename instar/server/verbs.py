@@ -87,7 +87,7 @@ async def do_create(context: Context, request: Request, target: Target) -> Respo
     form = response_form(request)
     media = body_media(request.header(b"content-type"))
     options = write_options(request, "CreateOptions")
-    body = read_object(request.content(), media, target.serving.kind)
+    body = _read(request, target, media)
     obj = _decoded(request, target, body, options)
     _check_api_version(target, obj)
     check_namespace(obj["metadata"], target)
@@ -103,7 +103,7 @@ async def do_update(
     form = response_form(request)
     options = write_options(request, "UpdateOptions")
     media = body_media(request.header(b"content-type"))
-    body = read_object(request.content(), media, target.serving.kind)
+    body = _read(request, target, media)
     wanted = _decoded(request, target, body, options)
     _check_api_version(target, wanted)
     check_names(wanted, target)
@@ -198,7 +198,12 @@ def read_body(request: Request, target: Target) -> tuple[Object, Form]:
     """A body that is answered rather than stored."""
     form = response_form(request)
     media = body_media(request.header(b"content-type"))
-    return read_object(request.content(), media, target.serving.kind).obj, form
+    return _read(request, target, media).obj, form
+
+
+def _read(request: Request, target: Target, media: str) -> Body:
+    typed_as = target.version.api_version if target.serving.builtin else ""
+    return read_object(request.content(), media, target.serving.kind, typed_as)
 
 
 def _include(request: Request, form: Form) -> str:

@@ -1,0 +1,130 @@
+"""Every real CRD of the corpus is accepted, and an object of each lives at each served version."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.support.minimal import minimal
+from tests.support.server import Answer, LiveServer, live_server
+from tests.support.webhook import Webhook
+
+Json = dict[str, Any]
+CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+
+
+def crds(corpus: Path, api: str) -> list[tuple[str, Json]]:
+    return [
+        (str(path.relative_to(corpus)), document)
+        for path in sorted(corpus.rglob("*.y*ml"))
+        for document in yaml.load_all(path.read_text(), Loader=yaml.CSafeLoader)
+        if document and document.get("apiVersion") == f"apiextensions.k8s.io/{api}"
+    ]
+
+
+def releases(found: list[tuple[str, Json]]) -> list[list[tuple[str, Json]]]:
+    """CRDs that can be served side by side: no name twice in a batch."""
+    batches: dict[int, list[tuple[str, Json]]] = defaultdict(list)
+    seen: dict[str, int] = defaultdict(int)
+    for where, crd in found:
+        name = crd["metadata"]["name"]
+        batches[seen[name]].append((where, crd))
+        seen[name] += 1
+    return list(batches.values())
+
+
+@pytest.fixture(scope="module")
+def hook() -> Iterator[Webhook]:
+    with Webhook() as webhook:
+        yield webhook
+
+
+def with_hook(crd: Json, hook: Webhook) -> Json:
+    conversion = crd["spec"].get("conversion", {})
+    if conversion.get("strategy") != "Webhook":
+        return crd
+    ours = hook.conversion()
+    if crd["apiVersion"].endswith("/v1beta1"):
+        client = ours["webhook"]["clientConfig"]
+        ours = {
+            "strategy": "Webhook",
+            "webhookClientConfig": client,
+            "conversionReviewVersions": ["v1"],
+        }
+    return {**crd, "spec": {**crd["spec"], "conversion": ours}}
+
+
+def schema_of(crd: Json, name: str) -> Json:
+    (found,) = [item for item in crd["spec"]["versions"] if item["name"] == name]
+    schema: Json = (found.get("schema") or {}).get("openAPIV3Schema") or {"type": "object"}
+    return schema
+
+
+def sample(crd: Json, at: str) -> Json:
+    obj = minimal(schema_of(crd, at))
+    obj.pop("status", None)
+    kind = crd["spec"]["names"]["kind"]
+    meta = {"name": "sample"}
+    return {**obj, "apiVersion": f"{crd['spec']['group']}/{at}", "kind": kind, "metadata": meta}
+
+
+def live_through(server: LiveServer, crd: Json, at: str) -> None:
+    """create → get → list → update → delete, all at one version."""
+    spec = crd["spec"]
+    space = "" if spec["scope"] == "Cluster" else "/namespaces/default"
+    collection = f"/apis/{spec['group']}/{at}{space}/{spec['names']['plural']}"
+    path = f"{collection}/sample"
+
+    created = expect(201, server.request("POST", collection, sample(crd, at)))
+    got = expect(200, server.request("GET", path))
+    assert got == created
+    (listed,) = expect(200, server.request("GET", collection))["items"]
+    assert listed == got
+    got["metadata"]["labels"] = {"seen": "yes"}
+    updated = expect(200, server.request("PUT", path, got))
+    assert updated["metadata"]["labels"] == {"seen": "yes"}
+    assert {**updated, "metadata": {}} == {**got, "metadata": {}}
+    key = collection.removeprefix(f"/apis/{spec['group']}/{at}/").removeprefix(
+        "namespaces/default/"
+    )
+    where = f"{spec['group']}/{key}/{'default/' if space else ''}sample"
+    (storage,) = [item["name"] for item in spec["versions"] if item["storage"]]
+    assert server.stored(where)["apiVersion"] == f"{spec['group']}/{storage}"
+    expect(200, server.request("DELETE", path))
+    assert server.request("GET", path).status == 404
+
+
+def expect(status: int, answer: Answer) -> Json:
+    assert answer.status == status, answer.text
+    body: Json = answer.json
+    return body
+
+
+@pytest.mark.parametrize(("api", "count"), [("v1", 132), ("v1beta1", 12)])
+def test_every_real_crd_is_accepted_and_serves_an_object_at_each_version(
+    corpus: Path, hook: Webhook, api: str, count: int
+) -> None:
+    found = crds(corpus, api)
+    assert len(found) == count
+    problems: list[str] = []
+    for batch in releases(found):
+        with live_server() as server:
+            for where, crd in batch:
+                crd = with_hook(crd, hook)
+                server.create_crd(crd)
+                current = server.request("GET", f"{CRDS}/{crd['metadata']['name']}").json
+                states = {c["type"]: c["status"] for c in current["status"]["conditions"]}
+                assert states["Established"] == "True", (where, states)
+                for item in current["spec"]["versions"]:
+                    if not item["served"]:
+                        continue
+                    try:
+                        live_through(server, current, item["name"])
+                    except (AssertionError, ValueError) as error:
+                        problems.append(f"{where} at {item['name']}: {str(error)[:600]}")
+    assert problems == []
