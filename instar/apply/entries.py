@@ -8,7 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import Any, NamedTuple
+
+import orjson
 
 from instar.apply.fieldset import BadFieldSet, FieldSet, parse, union
 
@@ -62,11 +65,21 @@ def decode(managed_fields: Iterable[Mapping[str, Any]] | None) -> Managers:
             raw.get("manager") or "", operation, api_version, raw.get("subresource") or ""
         )
         try:
-            fields = parse(raw.get("fieldsV1"))
+            fields = _parsed(raw.get("fieldsV1"))
         except BadFieldSet as problem:
             raise BadManagedFields(f"error decoding versioned set: {problem}") from problem
         out[identity] = Entry(fields, api_version, _seconds(raw.get("time")))
     return out
+
+
+def _parsed(raw: Any) -> FieldSet:
+    """Objects of one kind mostly share their sets of fields, and sets are never changed."""
+    return parse(raw) if not isinstance(raw, dict) else _parsed_text(orjson.dumps(raw))
+
+
+@lru_cache(maxsize=512)
+def _parsed_text(text: bytes) -> FieldSet:
+    return parse(orjson.loads(text))
 
 
 def _check_type(fields_type: Any, position: int) -> None:

@@ -31,6 +31,7 @@ from instar.apply.remove import reconciled
 from instar.apply.typed import TypedSchema
 
 Object = dict[str, Any]
+_REMEMBERED = 256
 ByVersion = Mapping[str, Object]
 """apiVersion to the object in it; a version that could not be had is missing."""
 Schemas = Mapping[str, TypedSchema]
@@ -177,7 +178,16 @@ def _bereaved(before: Managers, lost: Mapping[str, FieldSet], schemas: Schemas) 
 def reconcile(entry: Entry, schemas: Schemas) -> Entry:
     """The entry as today's schema would have recorded it."""
     schema = schemas.get(entry.api_version)
-    fields = entry.fields if schema is None else reconciled(schema.root, entry.fields)
+    if schema is None:
+        return entry
+    known = schema.reconciled.get(id(entry.fields))
+    if known is None or known[0] is not entry.fields:
+        if len(schema.reconciled) >= _REMEMBERED:
+            schema.reconciled.clear()
+        # Holding the set keeps its id its own.
+        known = entry.fields, reconciled(schema.root, entry.fields)
+        schema.reconciled[id(entry.fields)] = known
+    fields = known[1]
     return entry if fields is entry.fields else Entry(fields, entry.api_version, entry.time)
 
 

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from instar.apply.fieldset import key_element, value_element
+from instar.apply.fieldset import FieldSet, key_element, value_element
 from instar.schema.structural import Structural
 
 NUMERIC, STRING, BOOLEAN, UNTYPED = "numeric", "string", "boolean", "untyped"
@@ -99,6 +99,8 @@ class TypedSchema:
     """One version's schema, compiled for ownership."""
 
     root: Atom
+    reconciled: dict[int, tuple[FieldSet, FieldSet]] = field(default_factory=dict)
+    """Memo of ``managers.reconcile``: a set by identity, and what it becomes."""
 
 
 def compile_schema(schema: Structural | None) -> TypedSchema:

@@ -15,7 +15,6 @@ from instar.apply.entries import is_reset, only_times_differ
 from instar.apply.managers import (
     Writer,
     foreign_versions,
-    ignored_fields,
     ownership_before,
     track_update,
 )
@@ -121,11 +120,7 @@ class Ownership:
             api_version=self._target.version.api_version,
             now=self._context.timestamp(),
             subresource=self._subresource,
-            ignored=ignored_fields(
-                self._subresource,
-                self._target.version.api_version,
-                {v.api_version: v.has_status for v in self._target.serving.versions.values()},
-            ),
+            ignored=self._target.serving.ignored_fields(self._target.version, self._subresource),
         )
 
     def _schemas(self, wanted: set[str] | None = None) -> dict[str, TypedSchema]:

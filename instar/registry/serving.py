@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from instar.api.crd import Crd, CrdVersion
+from instar.apply.managers import ignored_fields
 from instar.apply.typed import TypedSchema
 from instar.apply.typed import compile_schema as compile_typed
 from instar.conversion.shared import SharedConverter
@@ -108,6 +109,22 @@ class Serving:
     def converts_remotely(self) -> bool:
         """Whether a conversion may call someone, and so may fail or be slow."""
         return self.crd.conversion.strategy == "Webhook" and not self.builtin
+
+    def ignored_fields(
+        self, version: VersionServing, subresource: str
+    ) -> Mapping[str, frozenset[str]]:
+        """What an endpoint leaves alone, for field ownership."""
+        key = (version.name, subresource)
+        known = self._ignored.get(key)
+        if known is None:
+            has_status = {v.api_version: v.has_status for v in self.versions.values()}
+            known = ignored_fields(subresource, version.api_version, has_status)
+            self._ignored[key] = known
+        return known
+
+    @cached_property
+    def _ignored(self) -> dict[tuple[str, str], Mapping[str, frozenset[str]]]:
+        return {}
 
     def splices(self, stored: VersionServing, wanted: VersionServing) -> bool:
         """Whether the wanted version differs from the stored one in ``apiVersion`` only."""
