@@ -39,6 +39,7 @@ class Replica:
             *extra,
         ]
         self.process: subprocess.Popen[bytes] | None = None
+        self._kept: http.client.HTTPSConnection | None = None
 
     def start(self) -> None:
         with open(self.log, "ab") as log:
@@ -55,6 +56,7 @@ class Replica:
 
     def kill(self) -> None:
         """As the kernel would: no goodbye to anybody."""
+        self._hang_up()
         if self.process is not None:
             self.process.kill()
             self.process.wait()
@@ -62,6 +64,7 @@ class Replica:
 
     def stop(self) -> int:
         assert self.process is not None
+        self._hang_up()
         self.process.terminate()
         code = self.process.wait(20)
         self.process = None
@@ -75,15 +78,23 @@ class Replica:
     def request(
         self, method: str, path: str, body: Any = None, content_type: str = "application/json"
     ) -> Answer:
-        connection = self.connection()
+        """Over one connection, kept: a new one would give replicas time to catch up."""
+        if self._kept is None:
+            self._kept = self.connection()
         headers = {"Authorization": f"Bearer {TOKEN}", "Content-Type": content_type}
         try:
             data = None if body is None else json.dumps(body)
-            connection.request(method, path, body=data, headers=headers)
-            answer = connection.getresponse()
+            self._kept.request(method, path, body=data, headers=headers)
+            answer = self._kept.getresponse()
             return Answer(answer.status, answer.getheaders(), answer.read())
-        finally:
-            connection.close()
+        except (OSError, http.client.HTTPException):
+            self._hang_up()
+            raise
+
+    def _hang_up(self) -> None:
+        if self._kept is not None:
+            self._kept.close()
+            self._kept = None
 
     def until_ready(self, within: float = 30.0) -> None:
         """Answers what needs the storage; the kubeconfig is written last."""
