@@ -5,6 +5,8 @@ Only run after a fast parser has refused the text. Pure.
 
 from __future__ import annotations
 
+from typing import Any
+
 from instar.fields import go_quote
 
 END = "unexpected end of JSON input"
@@ -17,6 +19,23 @@ _HEX = b"0123456789abcdefABCDEF"
 
 class _Broken(Exception):
     pass
+
+
+def go_type(value: Any) -> str:
+    """A JSON value's type as Go's decoder names it."""
+    match value:
+        case bool():
+            return "bool"
+        case int() | float():
+            return "number"
+        case str():
+            return "string"
+        case list():
+            return "array"
+        case dict():
+            return "object"
+        case _:
+            return "null"
 
 
 def syntax_error(data: bytes) -> str:
@@ -60,7 +79,7 @@ class _Scanner:
 
     def _value(self, stack: list[int]) -> None:
         byte = self._peek()
-        if byte in (ord("{"), ord("[")):
+        while byte in (ord("{"), ord("[")):
             self._at += 1
             closing = ord("}") if byte == ord("{") else ord("]")
             if self._peek() == closing:
@@ -69,8 +88,8 @@ class _Scanner:
             stack.append(byte)
             if byte == ord("{"):
                 self._key()
-            self._value(stack)
-        elif byte == ord('"'):
+            byte = self._peek()
+        if byte == ord('"'):
             self._string()
         elif byte in _LITERALS:
             self._literal(_LITERALS[byte])

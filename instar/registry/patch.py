@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from instar.api.gojson import syntax_error
+from instar.api.gojson import go_type, syntax_error
 from instar.api.jsontext import decode, duplicate_keys, encode_sorted
 from instar.errors import BadRequest, Invalid, RequestTooLarge
 from instar.fields import invalid
@@ -61,13 +61,16 @@ def _parse(body: bytes, media: str, validation: str) -> Any:
     wanted = "[]handlers.jsonPatchOp" if media == JSON_PATCH else "map[string]interface {}"
     try:
         document = decode(body)
+        orjson.dumps(document)
+    except TypeError as error:
+        raise BadRequest("error decoding patch: exceeded max depth") from error
     except orjson.JSONDecodeError as error:
         if validation == "Ignore" and media == MERGE_PATCH:
             raise BadRequest("Invalid JSON Patch") from error
         raise BadRequest(f"error decoding patch: {syntax_error(body)}") from error
     fits = isinstance(document, list if media == JSON_PATCH else dict)
     if not fits and validation != "Ignore":
-        found = _go_kind(document)
+        found = go_type(document)
         raise BadRequest(
             f"error decoding patch: json: cannot unmarshal {found} into Go value of type {wanted}"
         )
@@ -77,7 +80,7 @@ def _parse(body: bytes, media: str, validation: str) -> Any:
 def _operations(document: Any, validation: str) -> list[Object]:
     if not isinstance(document, list):
         raise BadRequest(
-            f"json: cannot unmarshal {_go_kind(document)} into Go value of type jsonpatch.Patch"
+            f"json: cannot unmarshal {go_type(document)} into Go value of type jsonpatch.Patch"
         )
     if len(document) > MAX_OPERATIONS:
         raise RequestTooLarge(
@@ -87,7 +90,7 @@ def _operations(document: Any, validation: str) -> list[Object]:
     for operation in document:
         if not isinstance(operation, dict):
             raise BadRequest(
-                f"error decoding patch: json: cannot unmarshal {_go_kind(operation)} into Go value "
+                f"error decoding patch: json: cannot unmarshal {go_type(operation)} into Go value "
                 "of type handlers.jsonPatchOp"
             )
     return document
@@ -113,19 +116,3 @@ def _apply_json(obj: Object, operations: list[Object]) -> Any:
         raise Invalid(
             "the server rejected our request due to an error in our request", details={}
         ) from error
-
-
-def _go_kind(value: Any) -> str:
-    match value:
-        case bool():
-            return "bool"
-        case int() | float():
-            return "number"
-        case str():
-            return "string"
-        case list():
-            return "array"
-        case dict():
-            return "object"
-        case _:
-            return "null"

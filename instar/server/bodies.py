@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from instar.api.gojson import syntax_error
+from instar.api.gojson import go_type, syntax_error
 from instar.api.jsontext import decode, duplicate_keys
 from instar.errors import BadRequest
 from instar.server.negotiate import PROTOBUF, YAML, unknown_format
@@ -62,6 +62,8 @@ def parse(body: bytes, media: str) -> Body:
     else:
         value = read_json(body)
         duplicates = _duplicates(body, value)
+    if value is None:
+        value = {}
     if not isinstance(value, dict):
         raise Malformed(f"json parse error: {_TYPE_META.format(found=go_type(value))}")
     for name in ("kind", "apiVersion"):
@@ -97,23 +99,6 @@ def _duplicates(body: bytes, value: Any) -> list[str]:
         return [f'duplicate field "{path}"' for path in duplicate_keys(body, value)]
     except TypeError as error:
         raise Malformed(f"json parse error: {MAX_DEPTH_TEXT}") from error
-
-
-def go_type(value: Any) -> str:
-    """The JSON type as Go's decoder names it."""
-    match value:
-        case bool():
-            return "bool"
-        case int() | float():
-            return "number"
-        case str():
-            return "string"
-        case list():
-            return "array"
-        case dict():
-            return "object"
-        case _:
-            return "null"
 
 
 def _summary(body: bytes) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from instar.api.gojson import go_type
 from instar.apply.entries import manager_from_user_agent
 from instar.errors import BadRequest, Unclassified, invalid_options
 from instar.fields import FieldError, forbidden, invalid, not_supported, required, too_long
@@ -13,7 +14,7 @@ from instar.registry.delete import UNREADABLE, DeleteOptions
 from instar.registry.read import ListOptions
 from instar.registry.selectors import parse_field_selector, parse_label_selector
 from instar.registry.serving import Serving, VersionServing
-from instar.server.bodies import Malformed, go_type, parse
+from instar.server.bodies import Malformed, parse
 from instar.server.negotiate import body_media
 from instar.server.request import Request
 
