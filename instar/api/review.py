@@ -13,6 +13,7 @@ from typing import Any
 
 import orjson
 
+from instar.api.gojson import go_type
 from instar.api.jsontext import decode
 
 GROUP = "apiextensions.k8s.io"
@@ -113,19 +114,6 @@ def parse_response(body: bytes) -> ReviewResponse:
         message=_member(result, "message", str, "", "response.result."),
         objects=_member(response, "convertedObjects", list, [], "response."),
     )
-
-
-def go_type(value: Any) -> str:
-    """The JSON type as Go's decoder names it in its complaints."""
-    if value is None:
-        return "null"
-    if isinstance(value, bool):
-        return "bool"
-    if isinstance(value, int | float):
-        return "number"
-    if isinstance(value, str):
-        return "string"
-    return "array" if isinstance(value, list) else "object"
 
 
 def _encode_response(version: str, uid: str, objects: list[Any], result: dict[str, str]) -> bytes:

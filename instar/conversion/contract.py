@@ -15,6 +15,7 @@ import orjson
 
 from instar import fields
 from instar.api import review
+from instar.api.gojson import go_type
 from instar.api.names import GroupVersionKind, parse_group_version
 from instar.api.strings import label_value, qualified_name
 from instar.conversion.converter import Object
@@ -222,7 +223,7 @@ def _string(holder: Any, name: str) -> str:
 def _not_an_object(value: Any) -> str:
     if value is None:
         return "unexpected end of JSON input"
-    kind = review.go_type(value)
+    kind = go_type(value)
     return f"json: cannot unmarshal {kind} into Go value of type map[string]interface {{}}"
 
 
