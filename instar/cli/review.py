@@ -14,13 +14,14 @@ from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from instar.api.crd_codec import CrdDecodeError
 from instar.cli.failure import CliFailure
 
 if TYPE_CHECKING:
     from instar.reviewer.config import Config
     from instar.reviewer.documents import Document
     from instar.reviewer.engine import Options
-    from instar.reviewer.report import CrdReview, Report
+    from instar.reviewer.report import CrdReview, Problem, Report
     from instar.reviewer.sources import Cluster, Loaded
     from instar.reviewer.stored import Convert
 
@@ -140,9 +141,19 @@ def _pair(args: argparse.Namespace, options: Options, convert: Convert | None) -
         objects = _objects(args, before.get(name) or new.crds[name], cluster)
         problems += objects.problems
         values = [item.value for item in objects.crds.values()]
-        crds.append(
-            _one(before.get(name), new.crds[name], options, args, objects=values, convert=convert)
-        )
+        try:
+            crds.append(
+                _one(
+                    before.get(name),
+                    new.crds[name],
+                    options,
+                    args,
+                    objects=values,
+                    convert=convert,
+                )
+            )
+        except CrdDecodeError as error:
+            problems.append(_unusable(before.get(name), new.crds[name], error))
     return Report(
         crds=tuple(crds),
         only_old=tuple(sorted(set(before) - set(new.crds))),
@@ -174,6 +185,21 @@ def _one(
     return located(found, old, new)
 
 
+def _unusable(old: Document | None, new: Document, error: CrdDecodeError) -> Problem:
+    """Which of the two a server could not read."""
+    from instar.reviewer.report import Problem
+    from instar.reviewer.subject import subject
+
+    bad = new
+    try:
+        subject(new.value)
+    except CrdDecodeError:
+        pass
+    else:
+        bad = old or new
+    return Problem(f"not a usable CRD: {error}", bad.file, bad.line)
+
+
 def _objects(args: argparse.Namespace, crd: Document, cluster: Cluster) -> Loaded:
     from instar.reviewer.sources import Loaded, load_live_objects, load_objects
 
@@ -199,7 +225,11 @@ def _history(args: argparse.Namespace, options: Options) -> Report:
         side = asyncio.run(load_crds(f"git:{commit.revision}:{commit.path}"))
         problems += side.problems
         for name in sorted(set(before) & set(side.crds)):
-            found = _one(before[name], side.crds[name], options, args)
+            try:
+                found = _one(before[name], side.crds[name], options, args)
+            except CrdDecodeError as error:
+                problems.append(_unusable(before[name], side.crds[name], error))
+                continue
             crds.append(replace(found, label=f"{commit.revision} {commit.title}"))
         before = side.crds or before
     return Report(crds=tuple(crds), problems=tuple(problems))

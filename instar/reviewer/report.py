@@ -7,6 +7,7 @@ a file (``sources.py``) or knows an output format (``render/``).
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -19,6 +20,9 @@ Pointer = tuple[str | int, ...]
 
 NO_CANDIDATE = "searched: no value was found that only one side takes"
 """The one reason for a missing witness that is itself evidence."""
+
+
+_TOKEN = re.compile(r"([^.\[\]]+)|\[(\d+)\]")
 
 
 class Severity(StrEnum):
@@ -210,6 +214,14 @@ class Report:
 
     def __iter__(self) -> Iterator[Finding]:
         return iter(self.findings)
+
+
+def pointer_of(path: str) -> Pointer:
+    """A place written with dots and brackets; keys with dots in them end it early."""
+    found: list[str | int] = []
+    for name, position in _TOKEN.findall(path):
+        found.append(int(position) if position else name)
+    return tuple(found)
 
 
 def in_order(findings: Iterable[Finding]) -> tuple[Finding, ...]:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from instar.api.crd_codec import CrdDecodeError
 from instar.reviewer.checklist import checklist
 from instar.reviewer.conversions import converted_findings
 from instar.reviewer.documents import Document
@@ -37,7 +38,7 @@ def review(
         try:
             past = subject(before[name]) if name in before else None
             reviews.append(review_crd(past, subject(after[name]), chosen, witnesses=witnesses))
-        except (AttributeError, TypeError, KeyError) as error:
+        except CrdDecodeError as error:
             problems.append(Problem(f"{name or 'a document'} is not a usable CRD: {error}"))
     return Report(
         crds=tuple(reviews),

@@ -13,7 +13,13 @@ from functools import cached_property
 from typing import Any
 
 from instar.api.crd import Crd, read_crd
-from instar.api.crd_codec import copy_json, from_internal, to_internal
+from instar.api.crd_codec import (
+    CrdDecodeError,
+    copy_json,
+    decode,
+    from_internal,
+    to_internal,
+)
 from instar.crds.defaults import with_defaults
 from instar.reviewer.normal import normalise
 from instar.reviewer.report import Pointer
@@ -27,12 +33,14 @@ class Subject:
     """A CRD under review."""
 
     given: Json
-    """As it was written."""
+    """As it was written and as a server decodes it: without what it does not know."""
     raw: Json
     """The v1 form with defaults."""
     crd: Crd
     knows_status: bool
     """Whether ``storedVersions`` was read from a cluster or is only assumed."""
+    unknown: tuple[str, ...] = ()
+    """Paths a server drops when it decodes the CRD."""
 
     @property
     def name(self) -> str:
@@ -72,8 +80,20 @@ class Subject:
 
 
 def subject(given: Mapping[str, Any]) -> Subject:
-    """``given`` is a v1 or v1beta1 CRD as JSON; it is not changed."""
-    plain = copy_json(dict(given))
-    raw = from_internal(to_internal(with_defaults(plain)), "v1")
-    known = bool(((given.get("status") or {}).get("storedVersions")) or ())
-    return Subject(given=dict(given), raw=raw, crd=read_crd(raw), knows_status=known)
+    """``given`` is a v1 or v1beta1 CRD as JSON; it is not changed.
+
+    Raises ``CrdDecodeError`` where a server could not even read it.
+    """
+    version = str(given.get("apiVersion", "")).rpartition("/")[2]
+    if version not in ("v1", "v1beta1"):
+        raise CrdDecodeError(f"apiVersion {given.get('apiVersion')!r} is no version of a CRD")
+    decoded = decode(dict(given), version)
+    raw = from_internal(to_internal(with_defaults(copy_json(decoded.obj))), "v1")
+    known = bool((decoded.obj.get("status") or {}).get("storedVersions"))
+    return Subject(
+        given=decoded.obj,
+        raw=raw,
+        crd=read_crd(raw),
+        knows_status=known,
+        unknown=tuple(decoded.unknown),
+    )

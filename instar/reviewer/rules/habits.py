@@ -9,13 +9,14 @@ from instar.crds.strategy import prepare_for_create, prepare_for_update
 from instar.crds.validate import validate_create
 from instar.crds.validate_update import validate_update
 from instar.reviewer.changes import Steps, children, value_path
-from instar.reviewer.report import Hit
+from instar.reviewer.report import Hit, pointer_of
 from instar.reviewer.rulekit import ERROR, INFO, OFF, WARNING, WRITERS, Draft, Rule
 from instar.reviewer.subject import Subject
 from instar.schema.cel.check import check_rules
 
 RULES = (
     Rule("crd-refused", ERROR, "the API server refuses this CRD", (WRITERS,)),
+    Rule("unknown-crd-field", WARNING, "the API server ignores a part of the CRD: a typo?"),
     Rule(
         "unpruned-crd",
         WARNING,
@@ -75,9 +76,19 @@ def refused(old: Subject | None, new: Subject) -> Iterator[Draft]:
             rule="crd-refused",
             path=error.field,
             key=error.detail,
-            pointer=("spec",),
+            pointer=pointer_of(error.field),
             message=error.body(),
             why_no_witness="the CRD itself is refused",
+        )
+
+
+def unknown(side: Subject) -> Iterator[Draft]:
+    for path in side.unknown:
+        yield Draft(
+            rule="unknown-crd-field",
+            path=path,
+            pointer=pointer_of(path),
+            message="the API server knows no such field and drops it",
         )
 
 
@@ -149,4 +160,4 @@ def _list(steps: Steps, node: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         yield "list-type-missing", "whoever applies it owns the whole list"
 
 
-LINTS = (unpruned, nodes)
+LINTS = (unknown, unpruned, nodes)

@@ -1,0 +1,85 @@
+"""Witnesses, checked a second time and by other means than the reviewer's own judge."""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from typing import Any
+
+from instar.api.crd import read_crd
+from instar.api.crd_codec import from_internal, to_internal
+from instar.crds.defaults import with_defaults
+from instar.reviewer.report import Effect, Finding, Witness
+from instar.schema.cel.evaluate import compile_rules
+from instar.schema.compiled import Compiled, compile_schema
+
+Json = dict[str, Any]
+
+
+class Side:
+    """One CRD, compiled from its raw form."""
+
+    def __init__(self, crd: Json) -> None:
+        self.crd = read_crd(from_internal(to_internal(with_defaults(deepcopy(crd))), "v1"))
+
+    def served(self, version: str) -> bool:
+        found = self.crd.version(version)
+        return found is not None and found.served
+
+    def compiled(self, version: str) -> Compiled:
+        found = self.crd.version(version)
+        return compile_schema(
+            None if found is None else found.schema, preserve_unknown=self.crd.preserve_unknown
+        )
+
+    def write(self, obj: Json, version: str, before: Json | None = None) -> tuple[list[str], Json]:
+        """Errors of a write, and the object as it would be kept."""
+        schema = self.compiled(version)
+        kept, past = deepcopy(obj), deepcopy(before)
+        for item in (kept, past):
+            if item is not None:
+                schema.prune(item)
+                schema.drop_nulls(item)
+                schema.coerce_embedded(item, lenient=True)
+                schema.default(item)
+        old = () if past is None else (past,)
+        errors = [
+            *schema.validate(kept, *old),
+            *schema.embedded_errors(kept),
+            *schema.list_type_errors(kept, *old),
+        ]
+        program = compile_rules(schema.structural)
+        if program is not None and not errors:
+            errors = program.evaluate(kept, past).errors
+        return [str(error) for error in errors], kept
+
+
+def assert_real(finding: Finding, old: Json, new: Json) -> None:
+    """The witness does under both CRDs what the finding says it does."""
+    witness = finding.witness
+    assert witness is not None
+    sides = Side(old), Side(new)
+    if witness.new_version:
+        _assert_crossing(witness, sides[1])
+        return
+    if finding.rule in ("version-removed", "version-unserved"):
+        assert sides[0].write(witness.object, witness.version)[0] == []
+        assert not sides[1].served(witness.version)
+        return
+    (old_errors, before), (new_errors, after) = (
+        side.write(witness.object, witness.version, witness.before) for side in sides
+    )
+    taking, other = (new_errors, old_errors), (old_errors, new_errors)
+    accepted, refused = taking if witness.effect is Effect.ACCEPTED else other
+    assert accepted == []
+    if witness.effect is Effect.REFUSED:
+        assert refused != []
+    else:
+        assert refused != [] or before != after
+
+
+def _assert_crossing(witness: Witness, side: Side) -> None:
+    errors, kept = side.write(witness.object, witness.version)
+    assert errors == []
+    sent = {**kept, "apiVersion": f"{side.crd.group}/{witness.new_version}"}
+    errors, there = side.write(sent, witness.new_version)
+    assert errors != [] or there != sent

@@ -1,0 +1,212 @@
+"""The command: exit codes, outputs, history, objects."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from instar.cli.main import main
+from instar.cli.review import OUTPUTS
+from instar.reviewer.rules import RULES
+from tests.reviewer.widget import Json, add, changed, drop, put, widget
+
+Capture = pytest.CaptureFixture[str]
+
+
+@pytest.fixture(autouse=True)
+def _alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No configuration of the surroundings."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "instar.toml").write_text("[review]\n")
+
+
+def write(path: Path, *crds: Json) -> str:
+    path.write_text(yaml.safe_dump_all(crds, sort_keys=False))
+    return str(path)
+
+
+def test_clean_pair_exits_0(tmp_path: Path, capsys: Capture) -> None:
+    old, new = write(tmp_path / "old.yaml", widget()), write(tmp_path / "new.yaml", widget())
+
+    assert main(["review", old, new]) == 0
+    assert "nothing to report" in capsys.readouterr().out
+
+
+def test_breaking_pair_exits_1_unless_told_otherwise(tmp_path: Path) -> None:
+    old = write(tmp_path / "old.yaml", widget())
+    new = write(tmp_path / "new.yaml", changed(drop("spec", "note")))
+
+    assert main(["review", old, new]) == 1
+    assert main(["review", "--fail-on", "none", old, new]) == 0
+
+
+def test_warning_fails_only_when_asked(tmp_path: Path) -> None:
+    old = write(tmp_path / "old.yaml", widget())
+    new = write(tmp_path / "new.yaml", changed(put("spec", "size", default="small")))
+
+    assert main(["review", old, new]) == 0
+    assert main(["review", "--fail-on", "warning", old, new]) == 1
+
+
+def test_bad_input_exits_2_and_the_rest_is_reviewed(tmp_path: Path, capsys: Capture) -> None:
+    old = write(tmp_path / "old.yaml", widget())
+    folder = tmp_path / "new"
+    folder.mkdir()
+    write(folder / "good.yaml", changed(drop("spec", "note")))
+    (folder / "bad.yaml").write_text("a: [\n}\n")
+
+    code = main(["review", old, str(folder)])
+
+    out = capsys.readouterr().out
+    assert code == 2
+    assert "field-removed" in out
+    assert "bad.yaml:2: not readable as YAML" in out
+
+
+def test_wrong_configuration_exits_2(tmp_path: Path, capsys: Capture) -> None:
+    (tmp_path / "instar.toml").write_text("[review.severity]\nnonsense = 'error'\n")
+    file = write(tmp_path / "crd.yaml", widget())
+
+    assert main(["review", file, file]) == 2
+    assert "there is no rule named 'nonsense'" in capsys.readouterr().err
+
+
+def test_no_source_exits_2() -> None:
+    assert main(["review"]) == 2
+
+
+def test_one_crd_alone_is_linted(tmp_path: Path, capsys: Capture) -> None:
+    crd = changed(lambda it: it["spec"]["versions"][0].pop("subresources"))
+    file = write(tmp_path / "crd.yaml", crd)
+
+    main(["review", file])
+
+    assert "status-without-subresource" in capsys.readouterr().out
+
+
+def test_old_problems_are_reported_only_with_all(tmp_path: Path, capsys: Capture) -> None:
+    crd = changed(lambda it: it["spec"]["versions"][0].pop("subresources"))
+    file = write(tmp_path / "crd.yaml", crd)
+
+    main(["review", file, file])
+    quiet = capsys.readouterr().out
+    main(["review", "--all", file, file])
+    loud = capsys.readouterr().out
+
+    assert "status-without-subresource" not in quiet
+    assert "status-without-subresource" in loud
+
+
+def test_crds_on_one_side_only_are_named(tmp_path: Path, capsys: Capture) -> None:
+    other = widget()
+    other["metadata"]["name"] = "gadgets.example.com"
+    old = write(tmp_path / "old.yaml", widget(), other)
+    new = write(tmp_path / "new.yaml", widget())
+
+    main(["review", old, new])
+
+    assert "gadgets.example.com  only in OLD" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("output", OUTPUTS)
+def test_every_output_form_is_written(tmp_path: Path, capsys: Capture, output: str) -> None:
+    old = write(tmp_path / "old.yaml", widget())
+    new = write(tmp_path / "new.yaml", changed(drop("spec", "note")))
+
+    assert main(["review", "-o", output, old, new]) == 1
+    assert "field-removed" in capsys.readouterr().out
+
+
+def test_findings_carry_the_line_of_the_file_they_are_about(
+    tmp_path: Path, capsys: Capture
+) -> None:
+    old = write(tmp_path / "old.yaml", widget())
+    new = write(tmp_path / "new.yaml", changed(put("spec", "image", maxLength=63)))
+
+    main(["review", "-o", "json", old, new])
+
+    [first, _] = json.loads(capsys.readouterr().out)["crds"][0]["findings"]
+    assert first["file"] == new
+    assert "maxLength: 63" in Path(new).read_text().splitlines()[first["line"] - 1]
+
+
+def test_removed_field_points_into_the_old_file(tmp_path: Path, capsys: Capture) -> None:
+    old = write(tmp_path / "old.yaml", widget())
+    new = write(tmp_path / "new.yaml", changed(drop("spec", "note")))
+
+    main(["review", "-o", "json", old, new])
+
+    [first, _] = json.loads(capsys.readouterr().out)["crds"][0]["findings"]
+    assert first["file"] == old
+    assert Path(old).read_text().splitlines()[first["line"] - 1].strip() == "note:"
+
+
+def test_rules_are_listed(capsys: Capture) -> None:
+    assert main(["review", "--rules"]) == 0
+
+    listed = [line.split()[0] for line in capsys.readouterr().out.splitlines()]
+    assert listed == [rule.id for rule in RULES]
+
+
+def test_baseline_is_written_and_used(tmp_path: Path) -> None:
+    old = write(tmp_path / "old.yaml", widget())
+    new = write(tmp_path / "new.yaml", changed(drop("spec", "note")))
+
+    assert main(["review", "--write-baseline", "known.json", old, new]) == 0
+    assert main(["review", "--baseline", "known.json", old, new]) == 0
+    assert main(["review", old, new]) == 1
+
+
+def test_history_walks_a_file_through_git(tmp_path: Path, capsys: Capture) -> None:
+    def git(*words: str) -> None:
+        subprocess.run(["git", *words], check=True, capture_output=True, cwd=tmp_path)
+
+    git("init", "-q")
+    git("config", "user.email", "a@example.com")
+    git("config", "user.name", "a")
+    for title, crd in (
+        ("start", widget()),
+        ("add colour", changed(add(("spec", "colour"), {"type": "string"}))),
+        ("drop note", changed(drop("spec", "note"))),
+    ):
+        write(tmp_path / "crd.yaml", crd)
+        git("add", "crd.yaml")
+        git("commit", "-q", "-m", title)
+
+    code = main(["review", "--history", "crd.yaml", "-o", "json"])
+
+    steps = json.loads(capsys.readouterr().out)["crds"]
+    assert code == 1
+    assert [step["step"].split(" ", 2)[2] for step in steps] == ["add colour", "drop note"]
+    rules = [{item["rule"] for item in step["findings"]} for step in steps]
+    assert rules[0] == {"field-added"}
+    assert "field-removed" in rules[1]
+
+
+def test_objects_of_a_folder_are_tried(tmp_path: Path, capsys: Capture) -> None:
+    old = write(tmp_path / "old.yaml", widget())
+    new = write(tmp_path / "new.yaml", changed(put("spec", "image", maxLength=3)))
+    folder = tmp_path / "objects"
+    folder.mkdir()
+    for name, image in (("a", "abc"), ("b", "abcd")):
+        write(folder / f"{name}.yaml", _object(name, image=image))
+
+    main(["review", "--objects", str(folder), "-o", "json", old, new])
+
+    stored = json.loads(capsys.readouterr().out)["crds"][0]["stored"]
+    assert stored["tried"] == 2
+    assert [(item["name"], item["outcome"]) for item in stored["objects"]] == [("b", "frozen")]
+
+
+def _object(name: str, **spec: Any) -> Json:
+    return {
+        "apiVersion": "example.com/v1",
+        "kind": "Widget",
+        "metadata": {"name": name},
+        "spec": spec,
+    }

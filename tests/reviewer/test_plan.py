@@ -1,0 +1,84 @@
+"""The plan and the checklist."""
+
+from __future__ import annotations
+
+from instar.review import review
+from instar.reviewer.report import Answer, Step
+from tests.reviewer.widget import Change, Json, add, changed, drop, put, version, widget
+
+
+def _of(change: Change) -> tuple[tuple[Step, ...], dict[str, Answer]]:
+    [crd] = review(widget(), changed(change), witnesses=False).crds
+    return crd.plan, {item.question: item for item in crd.checklist}
+
+
+def _replace_version(crd: Json) -> None:
+    first, second = crd["spec"]["versions"]
+    crd["spec"]["versions"] = [{**first, "name": "v2"}]
+    del second
+
+
+def test_replaced_version_goes_the_whole_way_in_order() -> None:
+    steps, _ = _of(_replace_version)
+
+    titles = [step.title.split(" ")[0] for step in steps]
+    assert titles == ["add", "deprecate", "flip", "rewrite", "stop", "prune", "remove"]
+    releases = [step.release for step in steps]
+    assert releases == sorted(releases)
+
+
+def test_every_step_that_changes_something_says_how_and_how_to_get_back() -> None:
+    steps, _ = _of(_replace_version)
+
+    assert all(step.commands and step.rollback and step.preconditions for step in steps)
+    assert any("ROLLBACK POINT" in step.rollback for step in steps)
+
+
+def test_removed_field_brings_the_deprecation_playbook() -> None:
+    steps, answers = _of(drop("spec", "note"))
+
+    assert [step.release for step in steps] == ["N", "N", "N", "N+1", "N+2"]
+    assert not answers["Is this change safe for existing stored objects?"].yes
+    announced = answers["Are rollout steps and communication/deprecation steps defined?"]
+    assert not announced.yes
+    assert "spec.note" in announced.evidence
+
+
+def test_field_that_said_it_is_deprecated_was_announced() -> None:
+    old = changed(put("spec", "note", description="Deprecated: use name."))
+    new = changed(drop("spec", "note"))
+
+    [crd] = review(old, new, witnesses=False).crds
+
+    [answer] = [item for item in crd.checklist if "deprecation" in item.question]
+    assert answer.yes
+
+
+def test_changed_default_is_written_out_first() -> None:
+    steps, _ = _of(put("spec", "replicas", default=2))
+
+    assert "write the old default" in steps[0].title
+    assert steps[0].commands == ("instar migrate widgets.example.com",)
+
+
+def test_cosmetic_change_needs_no_plan() -> None:
+    steps, answers = _of(add(("spec", "colour"), {"type": "string"}))
+
+    assert steps == ()
+    assert all(item.yes or "described" in question for question, item in answers.items())
+
+
+def test_version_that_was_deprecated_is_not_deprecated_again() -> None:
+    old = changed(version(1, deprecated=True))
+    new = changed(version(1, deprecated=True, served=False))
+
+    [crd] = review(old, new, witnesses=False).crds
+
+    assert [step.title for step in crd.plan] == ["stop serving v1beta1"]
+
+
+def test_crd_alone_has_a_checklist_and_no_plan() -> None:
+    [crd] = review(None, widget()).crds
+
+    assert crd.plan == ()
+    assert len(crd.checklist) == 2
