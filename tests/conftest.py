@@ -2,27 +2,52 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.support.server import LiveServer, live_server
+from tests.support.storages import ENGINES, Storages, chosen_engine
+from tests.support.storages import storages as open_storages
 
 CORPUS = Path(__file__).resolve().parents[2] / "shared" / "corpus"
 
 
+ON_EVERY_STORAGE = (
+    "tests.server.test_smoke",
+    "tests.rest.test_update",
+    "tests.rest.test_delete",
+    "tests.rest.test_watch",
+)
+"""Modules whose tests meet a server on each engine in every run; INSTAR_TEST_STORAGE moves all."""
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    everywhere = metafunc.module.__name__ in ON_EVERY_STORAGE
+    if "server" in metafunc.fixturenames and everywhere and "INSTAR_TEST_STORAGE" not in os.environ:
+        metafunc.parametrize("server", ENGINES, indirect=True, scope="session")
+
+
 @pytest.fixture(scope="session")
-def server() -> Iterator[LiveServer]:
+def storages(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Storages]:
+    with open_storages(tmp_path_factory.mktemp("storages")) as storages:
+        yield storages
+
+
+@pytest.fixture(scope="session")
+def server(storages: Storages, request: pytest.FixtureRequest) -> Iterator[LiveServer]:
     """Shared by all tests of a run: each test uses groups and names of its own."""
-    with live_server() as running:
+    engine = getattr(request, "param", chosen_engine())
+    with live_server(storage=storages.empty(engine)) as running:
         yield running
 
 
 @pytest.fixture
-def fresh_server() -> Iterator[LiveServer]:
+def fresh_server(storages: Storages) -> Iterator[LiveServer]:
     """For tests that look at everything or change settings of the whole server."""
-    with live_server() as running:
+    with live_server(storage=storages.empty(chosen_engine())) as running:
         yield running
 
 
