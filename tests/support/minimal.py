@@ -1,4 +1,4 @@
-"""The smallest object a structural schema accepts, the same every time.
+"""A small object that a structural schema accepts, the same every time.
 
 Only what real CRDs demand is known: required fields, enums, bounds, patterns by a list of
 candidates, and the first branch of anyOf/oneOf that asks for fields.
@@ -51,6 +51,17 @@ def minimal(schema: Json) -> Any:
     if make is None:
         raise ValueError(f"a type that is not known: {schema.get('type')}")
     return make(schema)
+
+
+def generous(schema: Json) -> Json:
+    """Like ``minimal``, with every optional field of the object and of its ``spec`` set too.
+
+    Rules across fields may forbid some of that, so callers ask the server first.
+    """
+    made: Json = minimal(schema)
+    spec = schema.get("properties", {}).get("spec", {})
+    full = {name: minimal(inner) for name, inner in spec.get("properties", {}).items()}
+    return {**made, "spec": full} if full else made
 
 
 def _merged(schema: Json) -> Json:
