@@ -5,16 +5,20 @@ Only run after a fast parser has refused the text. Pure.
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from instar.fields import go_quote
 
 END = "unexpected end of JSON input"
-_SPACE = b" \t\r\n"
+_SPACE = frozenset(b" \t\r\n")
 _LITERALS = {ord("t"): b"true", ord("f"): b"false", ord("n"): b"null"}
 _ESCAPABLE = b'"\\/bfnrt'
 _DIGITS = b"0123456789"
 _HEX = b"0123456789abcdefABCDEF"
+_STRING = re.compile(rb'"[^"\\\x00-\x1f]*"')
+_NUMBER = re.compile(rb"-?(?:0|[1-9][0-9]*)(?=[,\]}\s])")
+_SPACES = re.compile(rb"[ \t\r\n]*")
 
 
 class _Broken(Exception):
@@ -107,6 +111,10 @@ class _Scanner:
         self._at += 1
 
     def _string(self) -> None:
+        whole = _STRING.match(self._data, self._at)
+        if whole is not None:
+            self._at = whole.end()
+            return
         self._at += 1
         while True:
             byte = self._byte()
@@ -139,6 +147,10 @@ class _Scanner:
             self._at += 1
 
     def _number(self) -> None:
+        whole = _NUMBER.match(self._data, self._at)
+        if whole is not None:
+            self._at = whole.end()
+            return
         if self._byte() == ord("-"):
             self._at += 1
             if self._byte() not in _DIGITS:
@@ -165,8 +177,9 @@ class _Scanner:
             self._at += 1
 
     def _peek(self) -> int | None:
-        while self._at < len(self._data) and self._data[self._at] in _SPACE:
-            self._at += 1
+        if self._raw() in _SPACE:
+            spaces = _SPACES.match(self._data, self._at)
+            self._at = spaces.end() if spaces is not None else self._at
         return self._raw()
 
     def _raw(self) -> int | None:

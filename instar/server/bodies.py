@@ -91,7 +91,12 @@ def read_json(body: bytes) -> Any:
     try:
         return decode(body)
     except orjson.JSONDecodeError as error:
-        raise Malformed(f"json parse error: {syntax_error(body)}") from error
+        raise Malformed(f"json parse error: {_sentence(body, error)}") from error
+
+
+def _sentence(body: bytes, error: orjson.JSONDecodeError) -> str:
+    """Go's words for what the fast parser refused; depth is its own limit and needs no look."""
+    return MAX_DEPTH_TEXT if "depth limit" in error.msg else syntax_error(body)
 
 
 def _duplicates(body: bytes, value: Any) -> list[str]:

@@ -18,21 +18,22 @@ class Reviews:
 
     def answer(self, plural: str, review: Object, user: User) -> Object | None:
         """The review with its ``status``; None when ``plural`` is no review."""
+        spec = _member(review, "spec")
         match plural:
             case "selfsubjectaccessreviews":
-                status = self._access(review.get("spec") or {}, user)
+                status = self._access(spec, user)
             case "selfsubjectrulesreviews":
                 status = self._rules()
             case "selfsubjectreviews":
                 status = {"userInfo": _info(user)}
             case "tokenreviews":
-                status = self._token(review.get("spec") or {})
+                status = self._token(spec)
             case _:
                 return None
         return {**review, "status": status}
 
     def _access(self, spec: Object, user: User) -> Object:
-        asked = spec.get("resourceAttributes") or {}
+        asked = _member(spec, "resourceAttributes")
         refusal = self._authorizer.refusal(
             user,
             str(asked.get("verb", "")),
@@ -55,6 +56,12 @@ class Reviews:
         if user is None:
             return {"authenticated": False, "error": "the token is not known"}
         return {"authenticated": True, "user": _info(user)}
+
+
+def _member(obj: Object, name: str) -> Object:
+    """An object's member that should be an object; anything else asks for nothing."""
+    value = obj.get(name)
+    return value if isinstance(value, dict) else {}
 
 
 def _info(user: User) -> Object:

@@ -162,7 +162,10 @@ def decode_patched(
 ) -> Object:
     """The result of a patch goes through the same door as a body, but for what was ``kept``."""
     changed = {n: v for n, v in patched.items() if n not in kept} if kept else patched
-    text = orjson.dumps(changed)
+    try:
+        text = orjson.dumps(changed)
+    except TypeError as error:
+        raise errors.BadRequest("the patched object exceeded max depth") from error
     try:
         obj = parse(text, JSON).obj
         unknown = target.serving.strategy.decode(obj, target.version)

@@ -18,13 +18,15 @@ except ImportError:  # pragma: no cover - wheels ship libyaml
     from yaml import SafeDumper as _Dumper  # type: ignore[assignment]
     from yaml import SafeLoader as _Loader  # type: ignore[assignment]
 
-_MAX_NODES = 1_000_000
+_ALIASED = 10_000
+"""Nodes that aliases may repeat; a document that wants more wants to explode."""
 _MAX_DEPTH = 200
 
 
 def read_yaml(body: bytes) -> tuple[Any, list[str]]:
     """The document, and a text per repeated key: ``line 7: key "a" already set in map``."""
     try:
+        _check_depth(body)
         node = yaml.compose(body, Loader=_Loader)
     except yaml.YAMLError as error:
         raise Malformed(f"error converting YAML to JSON: yaml: {_short(error)}") from error
@@ -34,6 +36,24 @@ def read_yaml(body: bytes) -> tuple[Any, list[str]]:
         return None, []
     reader = _Reader()
     return reader.value(node, 0), reader.duplicates
+
+
+def _check_depth(body: bytes) -> None:
+    """libyaml composes by recursion in C, which deep nesting would crash; its events are flat.
+
+    Only a long line or many brackets can nest deeply, so most bodies are parsed once.
+    """
+    brackets = body.count(b"[") + body.count(b"{")
+    if brackets <= _MAX_DEPTH and all(len(line) <= _MAX_DEPTH for line in body.splitlines()):
+        return
+    depth = 0
+    for event in yaml.parse(body, Loader=_Loader):
+        if isinstance(event, yaml.CollectionStartEvent):
+            depth += 1
+            if depth > _MAX_DEPTH:
+                raise Malformed(f"json parse error: {MAX_DEPTH_TEXT}")
+        elif isinstance(event, yaml.CollectionEndEvent):
+            depth -= 1
 
 
 def write_yaml(value: Any) -> bytes:
@@ -46,12 +66,19 @@ class _Reader:
 
     def __init__(self) -> None:
         self.duplicates: list[str] = []
-        self._nodes = 0
+        self._seen: set[int] = set()
+        self._repeated = 0
         self._constructor = yaml.constructor.SafeConstructor()
 
     def value(self, node: yaml.Node, depth: int) -> Any:
-        self._nodes += 1
-        if self._nodes > _MAX_NODES or depth > _MAX_DEPTH:
+        if id(node) in self._seen:
+            self._repeated += 1
+        self._seen.add(id(node))
+        if self._repeated > _ALIASED:
+            raise Malformed(
+                "error converting YAML to JSON: yaml: document contains excessive aliasing"
+            )
+        if depth > _MAX_DEPTH:
             raise Malformed(f"json parse error: {MAX_DEPTH_TEXT}")
         if isinstance(node, yaml.MappingNode):
             return self._mapping(node, depth)

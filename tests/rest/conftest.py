@@ -9,7 +9,7 @@ from tests.support.server import LiveServer
 
 
 def group_of(request: pytest.FixtureRequest) -> str:
-    module = request.module.__name__.rpartition(".")[2]
+    module: str = request.module.__name__.rpartition(".")[2]
     return module.removeprefix("test_").replace("_", "-") + ".ex.io"
 
 

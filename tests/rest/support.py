@@ -188,6 +188,42 @@ class Collection:
             yield stream
 
 
+class KeptAlive(LiveServer):
+    """A client that keeps its connection, for tests that ask a lot."""
+
+    def __init__(self, server: LiveServer) -> None:
+        super().__init__(server.running, server.loop)
+        self._kept: http.client.HTTPSConnection | None = None
+
+    def close(self) -> None:
+        if self._kept is not None:
+            self._kept.close()
+
+    def request(
+        self,
+        method: str,
+        path: str,
+        body: Any = None,
+        *,
+        content_type: str = "application/json",
+        headers: dict[str, str] | None = None,
+        token: str | None = "",
+    ) -> Answer:
+        if body is not None and not isinstance(body, bytes | str):
+            body = json.dumps(body)
+        sent = {"Content-Type": content_type, "Authorization": f"Bearer {self.token}"}
+        if self._kept is None:
+            self._kept = self.connection()
+        try:
+            self._kept.request(method, path, body=body, headers={**sent, **(headers or {})})
+            answer = self._kept.getresponse()
+            return Answer(answer.status, answer.getheaders(), answer.read())
+        except BaseException:
+            self._kept.close()
+            self._kept = None
+            raise
+
+
 class Watch:
     """An open watch: events one by one, None at the end of the stream."""
 

@@ -228,7 +228,10 @@ def test_bad_finalizers_are_invalid(foos: Collection) -> None:
 def test_finalizers_without_a_domain_warn_in_order(foos: Collection) -> None:
     finalizers = ["plain", "ex.com", "ex.com/ok", "kubernetes", "orphan", "another"]
     answer = foos.request("POST", "", foos.obj("fin-warn", metadata={"finalizers": finalizers}))
-    advice = "prefer a domain-qualified finalizer name {}to avoid accidental conflicts with other finalizer writers"
+    advice = (
+        "prefer a domain-qualified finalizer name {}to avoid accidental conflicts with other "
+        "finalizer writers"
+    )
     assert answer.warnings == [
         f'299 - "metadata.finalizers: \\"another\\": {advice.format("")}"',
         f'299 - "metadata.finalizers: \\"ex.com\\": {advice.format("including a path (/) ")}"',
@@ -252,7 +255,7 @@ def test_repeated_owners_are_removed_with_a_warning(foos: Collection) -> None:
     assert answer.warnings == [f'299 - "{text.format(" after mutating admission happens")}"']
 
 
-# --- generateName ---------------------------------------------------------------------------
+# --- generateName ----------------------------------------------------------------------------
 
 
 def test_a_generated_name_has_five_safe_characters(foos: Collection) -> None:
@@ -299,7 +302,7 @@ def test_eight_collisions_are_409_with_a_retry(
     assert len(asked) == 8
 
 
-# --- exists, terminating ----------------------------------------------------------------------
+# --- exists, terminating ---------------------------------------------------------------------
 
 
 def test_a_name_that_exists_is_409(foos: Collection) -> None:
@@ -331,7 +334,10 @@ def test_nothing_is_created_while_the_crd_terminates(server: LiveServer) -> None
     foos.create("held", metadata={"finalizers": ["ex.com/hold"]})
     crds = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
     assert server.request("DELETE", f"{crds}/foos.{group}").status == 200
-    text = 'foos.ex.io "{}" is forbidden: create not allowed while custom resource definition is terminating'
+    text = (
+        'foos.ex.io "{}" is forbidden: create not allowed while custom resource definition is '
+        "terminating"
+    )
     answer = foos.request("POST", "", foos.obj("new"))
     failed(answer, 403, "Forbidden", foos.say(text.format("new")))
     applied = "apiVersion: ex.io/v1\nkind: Foo\nmetadata: {name: new}\n"
@@ -343,7 +349,7 @@ def test_nothing_is_created_while_the_crd_terminates(server: LiveServer) -> None
     assert foos.patch("held", {"metadata": {"finalizers": None}}).status == 200
 
 
-# --- order of checks -----------------------------------------------------------------------------
+# --- order of checks -------------------------------------------------------------------------
 
 
 def test_order_of_checks_on_create(foos: Collection) -> None:

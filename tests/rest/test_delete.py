@@ -98,7 +98,7 @@ def test_versions_of_delete_options(foos: Collection, group_version: str) -> Non
     foos.create(name)
     body = {"kind": "DeleteOptions", "apiVersion": foos.say(group_version), "dryRun": ["All"]}
     if not group_version:
-        body = {"dryRun": ["All"]}  # type: ignore[dict-item]
+        body = {"dryRun": ["All"]}
     assert foos.delete(name, "", body).status == 200
     assert foos.request("GET", f"/{name}").status == 200
 
@@ -186,7 +186,7 @@ def test_dry_run_answers_as_usual_and_deletes_nothing(foos: Collection) -> None:
     assert foos.get("dry-held") == before
 
 
-# --- deletecollection -----------------------------------------------------------------------
+# --- deletecollection ------------------------------------------------------------------------
 
 
 @pytest.fixture

@@ -90,7 +90,7 @@ def test_apply_to_a_subresource_never_creates(foos: Collection) -> None:
     failed(answer, 404, "NotFound", foos.say('foos.ex.io "never" not found'))
 
 
-# --- scale ------------------------------------------------------------------------------------
+# --- scale -----------------------------------------------------------------------------------
 
 
 def scale_of(foos: Collection, name: str, **spec: Any) -> dict[str, Any]:

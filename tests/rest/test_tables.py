@@ -126,7 +126,7 @@ def test_every_verb_with_an_object_can_answer_a_table(foos: Collection) -> None:
     assert table(foos, "/held", "DELETE")["kind"] == "Table"
 
 
-# --- columns and cells ------------------------------------------------------------------------------
+# --- columns and cells -----------------------------------------------------------------------
 
 
 def column(name: str, kind: str, path: str, **more: Any) -> dict[str, Any]:
@@ -260,7 +260,7 @@ def test_declared_columns_replace_age_and_belong_to_a_version(server: LiveServer
     assert [item["name"] for item in other["columnDefinitions"]] == ["Name", "Age"]
 
 
-# --- partial metadata ----------------------------------------------------------------------------------
+# --- partial metadata ------------------------------------------------------------------------
 
 
 def test_partial_metadata(foos: Collection) -> None:

@@ -261,7 +261,7 @@ def test_yaml_watches_are_406_in_yaml(foos: Collection) -> None:
     assert text in answer.text.replace("\n  ", " ")
 
 
-# --- CRD changes under a watch --------------------------------------------------------------------------
+# --- CRD changes under a watch ---------------------------------------------------------------
 
 
 CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
