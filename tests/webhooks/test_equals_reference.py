@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
+import json
 from collections.abc import Iterator
 from typing import Any
 
@@ -10,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from tests.support.server import LiveServer
+from tests.support.server import Answer, LiveServer
 from tests.support.webhook import Webhook
 from tests.webhooks import reference
 from tests.webhooks.support import Object, Watching
@@ -114,6 +116,7 @@ class Subject:
             },
         }
         server.create_crd(self.crd)
+        self._connection = server.connection()
 
     def _schema(self, version: str) -> Object:
         return {"type": "object", "properties": {"spec": self.specs[version]}}
@@ -131,16 +134,33 @@ class Subject:
         ]
 
     def _selects(self, version: str) -> bool:
-        return "a" in self.specs[version]["properties"]
+        # Upstream hoists what all versions have in common and refuses a selectable field that is
+        # hoisted where schemas are not, or the other way round.
+        alike = all(spec == self.specs["v1"] for spec in self.specs.values())
+        return (alike or version != "v3") and "a" in self.specs[version]["properties"]
 
     def change(self) -> None:
         name = self.crd["metadata"]["name"]
         path = f"/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{name}"
         body = {"spec": {"versions": self._versions()}}
-        answer = self.server.request(
-            "PATCH", path, body, content_type="application/merge-patch+json"
-        )
+        answer = self.ask("PATCH", path, body)
         assert answer.status == 200, answer.text[:500]
+
+    def ask(
+        self, method: str, path: str, body: Any = None, headers: dict[str, str] | None = None
+    ) -> Answer:
+        """One connection for all: an example makes a hundred requests."""
+        sent = {"Authorization": f"Bearer {self.server.token}", **(headers or {})}
+        sent["Content-Type"] = (
+            "application/merge-patch+json" if method == "PATCH" else "application/json"
+        )
+        text = None if body is None else json.dumps(body)
+        self._connection.request(method, path, body=text, headers=sent)
+        answer = self._connection.getresponse()
+        return Answer(answer.status, answer.getheaders(), answer.read())
+
+    def close(self) -> None:
+        self._connection.close()
 
     def path(self, version: str, name: str = "") -> str:
         path = f"/apis/{self.group}/{version}/namespaces/default/things"
@@ -149,12 +169,12 @@ class Subject:
     def write(self, version: str, name: str, spec: Object, labels: Object) -> None:
         kind = {"apiVersion": f"{self.group}/{version}", "kind": "Thing"}
         body: Object = {**kind, "metadata": {"name": name, "labels": labels}, "spec": spec}
-        present = self.server.request("GET", self.path(version, name))
+        present = self.ask("GET", self.path(version, name))
         if present.status == 200:
             body["metadata"]["resourceVersion"] = present.json["metadata"]["resourceVersion"]
-            answer = self.server.request("PUT", self.path(version, name), body)
+            answer = self.ask("PUT", self.path(version, name), body)
         else:
-            answer = self.server.request("POST", self.path(version), body)
+            answer = self.ask("POST", self.path(version), body)
         assert answer.status in (200, 201), answer.text[:500]
         assert _bare(answer.json) == self.expected(version, name)
 
@@ -167,7 +187,7 @@ class Subject:
         wanted = [self.expected(version, name) for name in names]
         for headers in ({}, {"X-Instar-Conversion-Cache": "bypass"}, {}):
             for name, obj in zip(names, wanted, strict=True):
-                got = self.server.request("GET", self.path(version, name), headers=headers)
+                got = self.ask("GET", self.path(version, name), headers=headers)
                 assert _bare(got.json) == obj
             assert self._list(version, "", headers) == wanted
         self._check_selectors(version, wanted)
@@ -186,7 +206,7 @@ class Subject:
             assert self._list(version, "?fieldSelector=spec.a=x") == chosen
 
     def _list(self, version: str, query: str, headers: dict[str, str] | None = None) -> list[Any]:
-        answer = self.server.request("GET", self.path(version) + query, headers=headers)
+        answer = self.ask("GET", self.path(version) + query, headers=headers)
         assert answer.status == 200, answer.text[:500]
         return [_bare(item) for item in answer.json["items"]]
 
@@ -201,6 +221,11 @@ def _bare(obj: Object) -> Object:
 
 
 def _run(subject: Subject, steps: list[Any]) -> None:
+    with contextlib.closing(subject):
+        _follow(subject, steps)
+
+
+def _follow(subject: Subject, steps: list[Any]) -> None:
     names: list[str] = []
     for action, *rest in steps:
         if action == "write":
@@ -218,7 +243,7 @@ def _run(subject: Subject, steps: list[Any]) -> None:
 
 
 _settings = settings(
-    max_examples=20,
+    max_examples=12,
     phases=[Phase.explicit, Phase.generate],
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],

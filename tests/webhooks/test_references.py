@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
+import trustme
 
 from tests.support.server import LiveServer, live_server
 from tests.support.webhook import Webhook
@@ -156,3 +158,23 @@ def test_a_crd_of_v1beta1_has_its_webhook_called(server: LiveServer, hook: Webho
 def _schema(names: list[str]) -> Object:
     spec = {"type": "object", "properties": {name: {"type": "string"} for name in names}}
     return {"type": "object", "properties": {"spec": spec}}
+
+
+def test_the_server_shows_its_client_certificate(tmp_path: Path) -> None:
+    authority = trustme.CA()
+    mine = authority.issue_cert("instar.example.com")
+    certificate, key = tmp_path / "cert.pem", tmp_path / "key.pem"
+    certificate.write_bytes(b"".join(blob.bytes() for blob in mine.cert_chain_pems))
+    key.write_bytes(mine.private_key_pem.bytes())
+    with (
+        Webhook(convert, client_authority=authority) as hook,
+        live_server(webhook_client_cert=certificate, webhook_client_key=key) as known,
+        live_server() as stranger,
+    ):
+        answers = []
+        for server in (known, stranger):
+            widgets = Widgets(server, hook.conversion())
+            widgets.create("v1", "a")
+            answers.append(widgets.get("v2", "a").status)
+
+    assert answers == [200, 500]
