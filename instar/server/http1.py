@@ -14,6 +14,7 @@ from collections import deque
 from collections.abc import Callable, Coroutine
 from email.utils import formatdate
 from functools import partial
+from math import inf
 from time import monotonic, time
 from typing import Any, cast
 
@@ -33,7 +34,8 @@ _SMALL = 64 << 10
 """Bytes written at once; more is written in pieces, at the client's pace."""
 _WRITE_BUFFER = 256 << 10
 _IDLE_SECONDS = 180.0
-_HEADER_SECONDS = 30.0
+_HEADER_SECONDS = 32.0
+_BODY_SECONDS = 30.0
 _REASONS = {
     200: b"OK",
     201: b"Created",
@@ -118,6 +120,7 @@ class Connection(asyncio.Protocol):
         self._paused = False
         self._last_activity = monotonic()
         self._reading_request = False
+        self._header_deadline = inf
         self._refused = False
         self._url = b""
         self._headers: dict[bytes, bytes] = {}
@@ -154,8 +157,12 @@ class Connection(asyncio.Protocol):
             return
         try:
             self._parser.feed_data(data)
-        except httptools.HttpParserUpgrade:
-            self._refuse(400, b"upgrades are not served\n")
+        except httptools.HttpParserUpgrade as upgrade:
+            # The request is served as if it had not asked; what follows is HTTP as before.
+            self._parser = httptools.HttpRequestParser(self)
+            rest = data[upgrade.args[0] :]
+            if rest:
+                self.data_received(rest)
         except httptools.HttpParserError:
             self._refuse(400, b"400 Bad Request\n")
 
@@ -174,6 +181,7 @@ class Connection(asyncio.Protocol):
     def on_message_begin(self) -> None:
         self._reset()
         self._reading_request = True
+        self._header_deadline = monotonic() + _HEADER_SECONDS
 
     def on_url(self, url: bytes) -> None:
         self._url += url
@@ -184,6 +192,7 @@ class Connection(asyncio.Protocol):
         self._count(len(name) + len(value))
 
     def on_headers_complete(self) -> None:
+        self._header_deadline = inf
         if self._headers.get(b"expect", b"").lower() == b"100-continue" and self._transport:
             self._transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
 
@@ -343,8 +352,11 @@ class Connection(asyncio.Protocol):
             self._transport.close()
 
     def close_if_stalled(self, now: float) -> None:
-        limit = _HEADER_SECONDS if self._reading_request else _IDLE_SECONDS
-        if not self._busy and now - self._last_activity > limit:
+        """Headers have a deadline, so that a drop now and then does not hold a connection."""
+        if self._busy:
+            return
+        limit = _BODY_SECONDS if self._reading_request else _IDLE_SECONDS
+        if now > self._header_deadline or now - self._last_activity > limit:
             self.abort()
 
     def abort(self) -> None:
