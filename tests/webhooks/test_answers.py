@@ -7,11 +7,11 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from tests.support.server import LiveServer
-from tests.support.webhook import Webhook
+from tests.support.webhook import Convert, Webhook
 from tests.webhooks.support import Object, Watching, Widgets, convert
 
 
-def _only_towards(version: str) -> object:
+def _only_towards(version: str) -> Convert:
     def picky(obj: Object, api_version: str) -> Object:
         if not api_version.endswith(version):
             raise ValueError(f"not to {api_version}")
