@@ -142,8 +142,10 @@ def _decoded(value: bytes) -> dict[str, Any] | None:
 
 
 def _print(rows: list[Row]) -> None:
+    from instar.migrator.plan import objects
+
     for name, storage, census in rows:
-        print(f"{name}: {census.total} objects ({census.how})")
+        print(f"{name}: {objects(census.total)} ({census.how})")
         versions = list(dict.fromkeys([*census.counts, *census.candidates]))
         for version in versions:
             mark = "  storage version" if version == storage else ""

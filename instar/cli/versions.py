@@ -101,6 +101,7 @@ async def _situation(args: argparse.Namespace, client: Client, raw: Json) -> Sit
 
 def _show(args: argparse.Namespace, situation: Situation, server: str) -> None:
     from instar.migrator.lifecycle import next_steps
+    from instar.migrator.plan import objects
 
     crd = situation.crd
     steps = {item.name: next_steps(situation, item.name) for item in crd.versions}
@@ -108,7 +109,7 @@ def _show(args: argparse.Namespace, situation: Situation, server: str) -> None:
         print(json.dumps(_document(situation, steps), indent=2))
         return
     census = situation.census
-    how = "not counted" if census is None else f"{census.total} objects; {census.how}"
+    how = "not counted" if census is None else f"{objects(census.total)}; {census.how}"
     print(f"{crd.name} on {server}")
     print(f"conversion {crd.conversion.strategy}; {how}")
     print(f"requests: {_counted_since(situation)}")
@@ -150,12 +151,13 @@ def _row(situation: Situation, name: str) -> tuple[str, str, str, str, str, str]
 
 def _show_next(situation: Situation, steps: dict[str, list[tuple[str, list[str]]]]) -> None:
     from instar.migrator.lifecycle import why_safe
+    from instar.migrator.plan import objects
 
     crd = situation.crd
     stale = 0 if situation.census is None else situation.census.stale(situation.storage)
     others = [name for name in crd.stored_versions if name != situation.storage]
     if others:
-        number = f"up to {stale} objects" if stale else "storedVersions"
+        number = f"up to {objects(stale)}" if stale else "storedVersions"
         print(f"\n{number} at {', '.join(others)}: run instar migrate {crd.name}")
     print()
     for version, found in steps.items():

@@ -15,6 +15,7 @@ from instar.api.crd import Crd
 from instar.api.names import compare_versions
 from instar.api.strings import dns1035_label
 from instar.migrator.census import Census
+from instar.migrator.plan import objects
 from instar.migrator.usage import Usage
 
 _SHOWN_USERS = 3
@@ -132,7 +133,8 @@ def blocks_remove(situation: Situation, version: str) -> list[str]:
     listed = version in crd.stored_versions
     if stored:
         number = situation.census.shown(version) if situation.census is not None else ""
-        found.append(f"{number} objects are stored in it; run instar migrate {crd.name}")
+        verb = "is" if number == "1" else "are"
+        found.append(f"{objects(number)} {verb} stored in it; run instar migrate {crd.name}")
     elif listed:
         found.append(f"status.storedVersions still names {version}; run instar migrate {crd.name}")
     return found

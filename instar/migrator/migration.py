@@ -14,7 +14,7 @@ from instar.migrator.crd_status import CrdStatus
 from instar.migrator.journal import Journal
 from instar.migrator.outcomes import Fate, Quarantined, suggestion
 from instar.migrator.pages import Lister
-from instar.migrator.plan import Plan
+from instar.migrator.plan import Plan, objects
 from instar.migrator.progress import Progress
 from instar.migrator.report import Report
 from instar.migrator.retrying import Patience
@@ -120,10 +120,10 @@ def _refusal(report: Report) -> str:
         return "not every object was tried"
     differing = report.counts.get(Fate.DIFFERS, 0)
     if differing:
-        return f"the content of {differing} objects changed"
+        return f"the content of {objects(differing)} changed"
     failed = report.counts.get(Fate.FAILED, 0)
     if failed:
-        return f"{failed} objects could not be rewritten"
+        return f"{objects(failed)} could not be rewritten"
     if report.verification is not None and report.verification.incomplete:
         return "the verification is incomplete"
     return ""
@@ -137,7 +137,7 @@ async def _left_behind(client: Client, plan: Plan) -> str:
     storage = plan.subject.storage
     found = None if census is None else census.get(plan.subject.name)
     left = 0 if found is None else found.stale(storage)
-    return f"{left} objects are stored at another version than {storage}" if left else ""
+    return f"not at {storage} but elsewhere: {objects(left)}" if left else ""
 
 
 def _quarantine(plan: Plan, journal: Journal) -> list[Quarantined]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from instar.migrator.outcomes import Fate, Quarantined
-from instar.migrator.plan import Plan, human
+from instar.migrator.plan import Plan, human, objects
 from instar.migrator.verify import Verification
 
 Json = dict[str, Any]
@@ -73,10 +73,10 @@ class Report:
         if not self.plan.needed and not self.total:
             return [f"{name}: nothing to do"]
         rate = self.total / self.seconds if self.seconds else 0.0
-        parts = [f"{count} {_WORDS[fate]}" for fate, count in sorted(self.counts.items()) if count]
+        parts = [f"{self.counts[fate]} {_WORDS[fate]}" for fate in Fate if self.counts.get(fate)]
         head = "dry run: " if self.dry_run else "resumed: " if self.resumed else ""
         lines = [
-            f"{name}: {head}{self.total} objects in {human(self.seconds)} ({rate:.0f}/s): "
+            f"{name}: {head}{objects(self.total)} in {human(self.seconds)} ({rate:.0f}/s): "
             + (", ".join(parts) or "none")
         ]
         lines += self._verification_lines()
@@ -111,8 +111,8 @@ class Report:
 
 _WORDS = {
     Fate.PENDING: "not finished",
-    Fate.REWRITTEN: "were stale and are rewritten",
-    Fate.CURRENT: "were current",
+    Fate.REWRITTEN: "stale and rewritten",
+    Fate.CURRENT: "already current",
     Fate.OVERTAKEN: "rewritten by others",
     Fate.GONE: "gone meanwhile",
     Fate.WOULD_PASS: "would pass",

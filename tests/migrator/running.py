@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import os
-import subprocess
+import contextlib
+import io
 import sys
-from typing import Any
+from typing import Any, NamedTuple
 
+from instar.cli.main import main
 from instar.client.client import Client
 from instar.migrator.journal import Journal
 from instar.migrator.migration import Options, migrate
@@ -63,16 +64,22 @@ def migrated(
     return asyncio.run(work())
 
 
-def command(server: LiveServer, *words: str, state: Any = None) -> list[str]:
+def command(server: LiveServer, *words: str) -> list[str]:
     return [sys.executable, "-m", "instar", *words, "--kubeconfig", str(server.kubeconfig)]
 
 
-def instar(server: LiveServer, *words: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        command(server, *words),
-        capture_output=True,
-        text=True,
-        timeout=60,
-        env={**os.environ, **environment},
-        check=False,
-    )
+class Finished(NamedTuple):
+    returncode: int
+    stdout: str
+    stderr: str
+
+
+def instar(server: LiveServer, *words: str) -> Finished:
+    """The command, in this process: most of a short command is the start of Python."""
+    out, err = io.StringIO(), io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        try:
+            code = main([*words, "--kubeconfig", str(server.kubeconfig)])
+        except SystemExit as wrong:
+            code = int(str(wrong.code))
+    return Finished(code, out.getvalue(), err.getvalue())

@@ -38,7 +38,7 @@ from tests.support.server import LiveServer, live_server
 from tests.support.webhook import Webhook
 
 Object = dict[str, Any]
-OBJECTS = int(os.environ.get("INSTAR_MIGRATE_OBJECTS", "2000"))
+OBJECTS = int(os.environ.get("INSTAR_MIGRATE_OBJECTS", "1200"))
 BUSY = 50
 """The first objects are written by others all the time."""
 

@@ -108,7 +108,7 @@ def test_an_object_that_became_invalid_is_quarantined_and_the_rest_goes_on(
     assert (bad.key, bad.reason) == ("default/w00007", "Invalid")
     assert "kubectl edit widgets." in bad.fix
     assert not report.ok
-    assert report.not_pruned == "1 objects could not be rewritten"
+    assert report.not_pruned == "1 object could not be rewritten"
     assert stored_versions(server, definition) == ["v1beta1", "v1"]
     assert _condition(server, definition)["reason"] == "MigrationFailed"
 
@@ -444,7 +444,7 @@ def test_the_report_is_json_and_says_it_all(server: LiveServer, tmp_path: Path) 
     finished = instar(server, "migrate", name_of(definition), "--report", str(file))
 
     assert finished.returncode == 0, finished.stdout + finished.stderr
-    assert "4 were stale and are rewritten" in finished.stdout
+    assert "4 stale and rewritten" in finished.stdout
     assert "verified at v1, v1beta1: 4 the same, 0 different" in finished.stdout
     (document,) = json.loads(file.read_text())
     assert document["ok"]
