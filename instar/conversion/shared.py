@@ -86,10 +86,19 @@ class SharedConverter:
         if self._memo is not None:
             self._memo.put(self._scope, (api_version, key), data)
 
-    def close(self) -> None:
-        """The CRD has changed: forget. Calls that run are left to those who wait for them."""
+    def forget(self) -> None:
+        """Keys may mean something else from now on, as after a store was restored.
+
+        Calls that run are left to those who wait for them.
+        """
         if self._memo is not None:
             self._memo.drop(self._scope)
+        self._scope = object()
+        self._flights.clear()
+
+    def close(self) -> None:
+        """The CRD has changed: forget, and remember nothing any more."""
+        self.forget()
         self._memo = None
 
     async def _collected(
@@ -145,12 +154,15 @@ class SharedConverter:
         finish: Finish,
     ) -> _Flight:
         objects = load(list(own.values()))
-        flight = _Flight(frozenset(own))
+        flight, scope = _Flight(frozenset(own)), self._scope
 
         async def fly() -> dict[Hashable, bytes]:
             try:
                 converted = await self._inner.convert(objects, api_version)
-                return self._finished(own, memorable, converted, finish)
+                results = self._finished(own, converted, finish)
+                if scope is self._scope:
+                    self._keep(results, memorable)
+                return results
             finally:
                 self._forget(flight)
 
@@ -159,20 +171,21 @@ class SharedConverter:
         self._flights.update(dict.fromkeys(own, flight))
         return flight
 
+    @staticmethod
     def _finished(
-        self,
         own: Mapping[Hashable, int],
-        memorable: frozenset[Hashable],
         converted: Iterable[Object],
         finish: Finish,
     ) -> dict[Hashable, bytes]:
         results = {}
         for (key, at), obj in zip(own.items(), converted, strict=True):
             results[key] = finish(at, obj)
+        return results
+
+    def _keep(self, results: Mapping[Hashable, bytes], memorable: frozenset[Hashable]) -> None:
         if self._memo is not None:
             for key in memorable & results.keys():
                 self._memo.put(self._scope, key, results[key])
-        return results
 
     async def _landed(self, flights: set[_Flight]) -> None:
         """Waits for all; a flight that nobody waits for any more is called off."""

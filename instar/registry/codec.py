@@ -57,6 +57,10 @@ class Codec:
         """The same, but every conversion is made afresh and none is remembered."""
         return Codec(self.serving, self._shared, cached=False)
 
+    def forget(self) -> None:
+        """The store is not the one it was: the same revision may hold something else."""
+        self._shared.forget()
+
     def close(self) -> None:
         """Forget every remembered conversion; the CRD has changed."""
         self._shared.close()

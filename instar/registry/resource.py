@@ -50,6 +50,7 @@ class Resource:
 
     def reset(self) -> None:
         """The cache was loaded anew: what followed its changes starts over."""
+        self.codec.forget()
         if self._labels is not None:
             self._labels.close()
             self._labels = None

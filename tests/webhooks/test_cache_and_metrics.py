@@ -82,6 +82,18 @@ def test_a_change_of_the_crd_forgets_every_conversion(widgets: Widgets, hook: We
     assert widgets.get("v2", "a").json["spec"] == {"replicas": 3}
 
 
+def test_a_store_that_was_loaded_anew_is_converted_anew(widgets: Widgets, hook: Webhook) -> None:
+    widgets.create("v1", "a")
+    assert widgets.get("v2", "a").status == 200
+    resource = widgets.server.running.machinery.catalog.custom(widgets.name)
+    assert resource is not None
+
+    widgets.server.loop.call_soon_threadsafe(resource.reset)
+
+    assert widgets.get("v2", "a").status == 200
+    assert hook.reviews == 2
+
+
 def test_a_change_of_the_crd_ends_watches_so_that_they_see_the_new_shape(widgets: Widgets) -> None:
     watch = Watching(widgets.server, widgets.path("v2"))
 
