@@ -6,141 +6,28 @@ is a ``Strategy`` of its own.
 
 from __future__ import annotations
 
-import base64
-import binascii
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
 
 from instar.api.crd import Column, Conversion, Crd, CrdVersion, Names
-from instar.api.strings import dns1035_label, dns1123_label
 from instar.conversion.converter import NoneConverter
 from instar.conversion.shared import SharedConverter
-from instar.fields import FieldError, invalid
 from instar.openapi.builtin_schemas import SCHEMAS
 from instar.registry import builtin_columns as columns
+from instar.registry.builtin_strategies import (
+    ConfigMapStrategy,
+    CoreStrategy,
+    EphemeralStrategy,
+    LooseNameStrategy,
+    NamespaceStrategy,
+    SecretStrategy,
+    ServiceStrategy,
+)
 from instar.registry.crd_resource import CrdConverter, CrdStrategy
 from instar.registry.migration_strategy import MigrationStrategy
 from instar.registry.serving import Serving, build_serving
-from instar.registry.strategy import STRATEGIC_PATCH, Strategy, Warn
-from instar.schema.objectmeta import NameRule, name_is_path_segment
+from instar.registry.strategy import Strategy
 
-if TYPE_CHECKING:
-    from instar.registry.serving import VersionServing
-
-Object = dict[str, Any]
 CREATE_ONLY = ("create",)
-
-
-class CoreStrategy(Strategy):
-    """Core kinds: last write wins without a resourceVersion, strategic patches, no generation."""
-
-    unconditional_update = True
-    piecewise = False
-    patch_types = (*Strategy.patch_types[:2], STRATEGIC_PATCH, *Strategy.patch_types[2:])
-
-    def prepare_create(self, obj: Object, version: VersionServing) -> None:
-        obj["metadata"].pop("generation", None)
-        if version.has_status:
-            obj.pop("status", None)
-
-    def prepare_update(self, new: Object, old: Object, version: VersionServing) -> None:
-        super().prepare_update(new, old, version)
-        new["metadata"].pop("generation", None)
-
-    def from_storage(self, obj: Object, version: VersionServing) -> None:
-        super().from_storage(obj, version)
-        obj["metadata"].pop("generation", None)
-
-
-class NamespaceStrategy(CoreStrategy):
-    name_rule: NameRule = staticmethod(lambda name, prefix: dns1123_label(name.rstrip("-")))
-
-    def prepare_create(self, obj: Object, version: VersionServing) -> None:
-        super().prepare_create(obj, version)
-        finalizers = (obj.get("spec") or {}).get("finalizers") or []
-        if "kubernetes" not in finalizers:
-            obj["spec"] = {"finalizers": [*finalizers, "kubernetes"]}
-        obj["status"] = {"phase": "Active"}
-        _label_name(obj)
-
-    def prepare_update(self, new: Object, old: Object, version: VersionServing) -> None:
-        super().prepare_update(new, old, version)
-        new["spec"] = old.get("spec", {})
-        _label_name(new)
-
-    def mark_deleting(self, stored: Object, now: str) -> bool:
-        """Emptied first by the namespace controller, which then takes the finalizer off."""
-        metadata = stored["metadata"]
-        if "deletionTimestamp" not in metadata:
-            metadata["deletionTimestamp"] = now
-            stored["status"] = {**stored.get("status", {}), "phase": "Terminating"}
-        return True
-
-    def gone_when_released(self, obj: Object) -> bool:
-        return not (obj.get("spec") or {}).get("finalizers")
-
-
-class SecretStrategy(CoreStrategy):
-    def decode(self, obj: Object, version: VersionServing) -> list[str]:
-        unknown = super().decode(obj, version)
-        plain = obj.pop("stringData", None)
-        if isinstance(plain, dict) and all(isinstance(text, str) for text in plain.values()):
-            encoded = {k: base64.b64encode(v.encode()).decode() for k, v in plain.items()}
-            obj["data"] = {**(obj.get("data") or {}), **encoded}
-        obj.setdefault("type", "Opaque")
-        return unknown
-
-    def check_create(self, obj: Object, version: VersionServing, warn: Warn) -> list[FieldError]:
-        return super().check_create(obj, version, warn) + _data_errors(obj)
-
-    def check_update(
-        self, new: Object, old: Object, version: VersionServing, subresource: str, warn: Warn
-    ) -> list[FieldError]:
-        found = super().check_update(new, old, version, subresource, warn)
-        if new.get("type") != old.get("type"):
-            found.append(invalid("type", new.get("type"), "field is immutable"))
-        return found + _data_errors(new)
-
-
-class ServiceStrategy(CoreStrategy):
-    name_rule: NameRule = staticmethod(lambda name, prefix: dns1035_label(name.rstrip("-")))
-
-    def decode(self, obj: Object, version: VersionServing) -> list[str]:
-        unknown = super().decode(obj, version)
-        spec = obj.get("spec")
-        if isinstance(spec, dict):
-            spec.setdefault("type", "ClusterIP")
-            spec.setdefault("sessionAffinity", "None")
-            for port in spec.get("ports") or ():
-                if isinstance(port, dict):
-                    port.setdefault("protocol", "TCP")
-                    port.setdefault("targetPort", port.get("port"))
-        return unknown
-
-
-class LooseNameStrategy(CoreStrategy):
-    """Events: any path segment is a name."""
-
-    name_rule: NameRule = staticmethod(name_is_path_segment)
-
-
-class EphemeralStrategy(CoreStrategy):
-    """Reviews: asked and answered, never stored."""
-
-
-def _label_name(obj: Object) -> None:
-    labels = obj["metadata"].setdefault("labels", {})
-    labels["kubernetes.io/metadata.name"] = obj["metadata"].get("name", "")
-
-
-def _data_errors(obj: Object) -> list[FieldError]:
-    found: list[FieldError] = []
-    for key, text in (obj.get("data") or {}).items():
-        try:
-            base64.b64decode(text, validate=True)
-        except (binascii.Error, ValueError, TypeError):
-            found.append(invalid(f"data[{key}]", text, "must be base64"))
-    return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,7 +68,15 @@ TABLE = (
         columns=columns.NAMESPACE,
         selectable=(".status.phase",),
     ),
-    Builtin("", ("v1",), "configmaps", "ConfigMap", ("cm",), columns=columns.CONFIG_MAP),
+    Builtin(
+        "",
+        ("v1",),
+        "configmaps",
+        "ConfigMap",
+        ("cm",),
+        strategy=ConfigMapStrategy,
+        columns=columns.CONFIG_MAP,
+    ),
     Builtin(
         "",
         ("v1",),

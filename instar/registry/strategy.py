@@ -135,6 +135,14 @@ class Strategy:
         if managed is not None:
             new["metadata"]["managedFields"] = managed
 
+    def prepare_subresource(
+        self, subresource: str, new: Object, old: Object, version: VersionServing
+    ) -> None:
+        if subresource == "status":
+            self.prepare_status(new, old, version)
+        else:
+            self.prepare_update(new, old, version)
+
     def check_create(self, obj: Object, version: VersionServing, warn: Warn) -> list[FieldError]:
         wrong_type = type_errors(obj, version)
         if wrong_type:

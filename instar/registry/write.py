@@ -85,7 +85,7 @@ async def create(
     if metadata.get("resourceVersion", "0") not in ("", "0") and not options.dry_run:
         raise errors.Unclassified("resourceVersion should not be set on objects to be created")
     if serving.namespaced:
-        await _check_namespace(context, target.namespace)
+        await _check_namespace(context, target, metadata.get("name", ""))
     if target.resource.crd.is_true("Terminating"):
         raise errors.forbidden(
             serving.group,
@@ -111,13 +111,19 @@ async def create(
     raise _exists(target.named(metadata["name"]), generated)
 
 
-async def _check_namespace(context: Context, namespace: str) -> None:
+async def _check_namespace(context: Context, target: Target, name: str) -> None:
+    serving, namespace = target.serving, target.namespace
     try:
         context.check_namespace(namespace)
     except errors.ApiError:
         # It may have been made, or made anew, through another replica a moment ago.
         await context.backend.consistent()
-        context.check_namespace(namespace)
+        try:
+            context.check_namespace(namespace)
+        except errors.Forbidden as refusal:
+            error = errors.forbidden(serving.group, serving.plural, name, refusal.message)
+            error.details = {**(error.details or {}), **(refusal.details or {})}
+            raise error from refusal
 
 
 async def _store_new(
@@ -180,10 +186,7 @@ async def _replace(
     _check_uid(target, new, old, rules)
     dedupe_owners(new["metadata"], options.warn, patched=not rules.uid_is_precondition)
     keep_server_fields(new["metadata"], old["metadata"])
-    if rules.subresource == "status":
-        strategy.prepare_status(new, old, target.version)
-    else:
-        strategy.prepare_update(new, old, target.version)
+    strategy.prepare_subresource(rules.subresource, new, old, target.version)
     released = new["metadata"].get("deletionTimestamp") and not new["metadata"].get("finalizers")
     goes = released and strategy.gone_when_released(new)
     conversions = proposal.conversions or Conversions(target.codec)
@@ -274,6 +277,7 @@ def _check_revision(target: Target, new: Object, entry: Entry, rules: UpdateRule
     text = new["metadata"].get("resourceVersion") or ""
     if text in ("", "0"):
         if rules.unconditional:
+            new["metadata"]["resourceVersion"] = str(entry.revision)
             return
         raise errors.invalid(
             target.serving.group,

@@ -12,16 +12,16 @@ import contextlib
 import logging
 from collections import deque
 from collections.abc import Callable, Coroutine
-from email.utils import formatdate
 from functools import partial
 from math import inf
-from time import monotonic, time
+from time import monotonic
 from typing import Any, cast
 
 import httptools
 
 from instar.server.auth import User, user_of_certificate
 from instar.server.eager import Finished, start
+from instar.server.httphead import head
 from instar.server.request import MAX_BODY, Request, parse_query
 from instar.server.responses import Feed, Response
 
@@ -36,28 +36,6 @@ _WRITE_BUFFER = 256 << 10
 _IDLE_SECONDS = 180.0
 _HEADER_SECONDS = 32.0
 _BODY_SECONDS = 30.0
-_REASONS = {
-    200: b"OK",
-    201: b"Created",
-    202: b"Accepted",
-    304: b"Not Modified",
-    400: b"Bad Request",
-    401: b"Unauthorized",
-    403: b"Forbidden",
-    404: b"Not Found",
-    405: b"Method Not Allowed",
-    406: b"Not Acceptable",
-    409: b"Conflict",
-    410: b"Gone",
-    413: b"Request Entity Too Large",
-    415: b"Unsupported Media Type",
-    422: b"Unprocessable Entity",
-    429: b"Too Many Requests",
-    431: b"Request Header Fields Too Large",
-    500: b"Internal Server Error",
-    503: b"Service Unavailable",
-    504: b"Gateway Timeout",
-}
 
 
 class Connections:
@@ -271,7 +249,7 @@ class Connection(asyncio.Protocol):
             feed.close()
             return
         self._feed, self._feed_keeps_alive = feed, keep_alive
-        self._write(_head(response, keep_alive, b"transfer-encoding: chunked\r\n"))
+        self._write(head(response, keep_alive, b"transfer-encoding: chunked\r\n"))
         feed.open(self)
 
     def send(self, data: bytes) -> None:
@@ -299,7 +277,7 @@ class Connection(asyncio.Protocol):
         self._next()
 
     async def _write_body(self, request: Request, response: Response, keep_alive: bool) -> None:
-        self._write(_head(response, keep_alive, b"content-length: %d\r\n" % response.length))
+        self._write(head(response, keep_alive, b"content-length: %d\r\n" % response.length))
         if request.method != "HEAD":
             for chunk in response.chunks:
                 self._write(chunk)
@@ -309,9 +287,9 @@ class Connection(asyncio.Protocol):
     def _write_small(self, request: Request, response: Response, keep_alive: bool) -> None:
         length = b"content-length: %d\r\n" % response.length
         if request.method == "HEAD":
-            self._write(_head(response, keep_alive, length))
+            self._write(head(response, keep_alive, length))
         else:
-            self._write(b"".join((_head(response, keep_alive, length), *response.chunks)))
+            self._write(b"".join((head(response, keep_alive, length), *response.chunks)))
         self._finish(keep_alive)
 
     def _write(self, data: bytes) -> None:
@@ -374,7 +352,7 @@ class Connection(asyncio.Protocol):
         self._refused = True
         response = Response(status, (text,), [(b"content-type", b"text/plain; charset=utf-8")])
         length = b"content-length: %d\r\n" % len(text)
-        self._transport.write(_head(response, False, length) + text)
+        self._transport.write(head(response, False, length) + text)
         self._transport.close()
 
     def _reset(self) -> None:
@@ -385,31 +363,7 @@ class Connection(asyncio.Protocol):
         self._body_size = 0
 
 
-class _Clock:
-    """The ``Date`` line, made once a second."""
-
-    second = 0
-    line = b""
-
-
-def _date() -> bytes:
-    second = int(time())
-    if second != _Clock.second:
-        _Clock.second = second
-        _Clock.line = f"date: {formatdate(second, usegmt=True)}\r\n".encode()
-    return _Clock.line
-
-
 def _expire(request: Request, task: asyncio.Task[Response]) -> None:
     """The handler turns the cancellation into an answer."""
     request.expired = True
     task.cancel()
-
-
-def _head(response: Response, keep_alive: bool, framing: bytes) -> bytes:
-    lines = [b"HTTP/1.1 %d %b\r\n" % (response.status, _REASONS.get(response.status, b""))]
-    lines += [b"%b: %b\r\n" % header for header in response.headers]
-    lines.append(_date())
-    lines.append(framing)
-    lines.append(b"\r\n" if keep_alive else b"connection: close\r\n\r\n")
-    return b"".join(lines)
