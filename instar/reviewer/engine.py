@@ -145,10 +145,8 @@ def _probe(draft: Draft, change: NodeChange, touched: frozenset[str]) -> Probe |
 
 def _placed(draft: Draft, change: NodeChange, old: Subject, new: Subject, version: str) -> Draft:
     side = old if draft.on_old else new
-    served = any(
-        found is not None and found.served
-        for found in (old.crd.version(version), new.crd.version(version))
-    )
+    after = new.crd.version(version)
+    served = after is not None and after.served
     keyword = tuple(draft.probe.keywords) if draft.probe is not None else ()
     placed = replace(
         draft,
@@ -164,7 +162,7 @@ def _placed(draft: Draft, change: NodeChange, old: Subject, new: Subject, versio
 
 
 def _unserved(draft: Draft) -> Draft:
-    """Nobody reads or writes a version that is served by neither side: only storage is left."""
+    """Nobody reads or writes a version that is not served any more: only storage is left."""
     hits = draft.hits if draft.hits is not None else BY_ID[draft.rule].hits
     if Hit.STORED in hits:
         return replace(draft, hits=(Hit.STORED,))

@@ -9,13 +9,14 @@ from __future__ import annotations
 from typing import Any
 
 from instar.api.crd_codec import copy_json
-from instar.fields import FieldError
+from instar.fields import FieldError, invalid
 from instar.reviewer.report import Json, Verdict
 from instar.reviewer.subject import Subject
 from instar.schema.metatypes import MetaError
 from instar.schema.rules import Program, RuleCompiler
 from instar.schema.values import ABSENT
 
+_MOST_REPLICAS = 2**31 - 1
 _NOT_SERVED = "404: the server could not find the requested resource"
 
 
@@ -28,7 +29,8 @@ class Judge:
         self.subject, self.version = subject, version
         found = subject.crd.version(version)
         self.served = found is not None and found.served
-        self.exists = found is not None
+        self.has_status = found is not None and found.has_status
+        self._scale = None if found is None else found.scale
         self.compiled = subject.compiled(version)
         self._compile_rules = compile_rules
         self._program: Program | None = None
@@ -47,9 +49,17 @@ class Judge:
         return self._program
 
     def create(self, obj: Json, *, must_be_served: bool = False) -> Verdict:
-        """As if the object were created at this version; its argument is left alone."""
+        """As if the object were created at this version; its argument is left alone.
+
+        With a status subresource that takes two requests: creation ignores the status, which is
+        then written to ``/status``. Both have to be accepted.
+        """
         if must_be_served and not self.served:
             return Verdict(False, (_NOT_SERVED,))
+        if self.has_status and "status" in obj:
+            alone = self.create({name: obj[name] for name in obj if name != "status"})
+            if not alone.accepted:
+                return alone
         prepared = copy_json(obj)
         try:
             pruned = self.prepare(prepared)
@@ -73,7 +83,24 @@ class Judge:
             *self.compiled.validate(obj, old),
             *self.compiled.embedded_errors(obj),
             *self.compiled.list_type_errors(obj, old),
+            *self._scale_errors(obj),
         ]
         if found or self.program is None:
             return found
         return self.program.evaluate(obj, None if old is ABSENT else old).errors
+
+    def _scale_errors(self, obj: Json) -> list[FieldError]:
+        """The counts behind ``/scale`` are judged on every write."""
+        if self._scale is None:
+            return []
+        found = []
+        for path in (self._scale.spec_replicas, self._scale.status_replicas):
+            value: Any = obj
+            for name in path.strip(".").split("."):
+                value = value.get(name) if isinstance(value, dict) else None
+            if isinstance(value, int) and value < 0:
+                found.append(invalid(path, value, "should be a non-negative integer"))
+            elif isinstance(value, int) and value > _MOST_REPLICAS:
+                text = f"should be less than or equal to {_MOST_REPLICAS}"
+                found.append(invalid(path, value, text))
+        return found

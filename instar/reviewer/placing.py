@@ -61,9 +61,17 @@ def whole_object(
     }
     if isinstance(metadata, dict):
         head["metadata"] |= metadata
+    head["metadata"]["name"] = _name(samples, schema)
     if subject.crd.namespaced:
         head["metadata"]["namespace"] = "default"
     return {**head, **body}
+
+
+def _name(samples: Samples, schema: Node) -> str:
+    node = node_at(schema, ("properties", "metadata", "properties", "name"))
+    if node is None or samples.fits(node, NAME):
+        return NAME
+    return str(samples.minimal(node))
 
 
 def _place(samples: Samples, node: Node, steps: Steps, value: Any) -> Any:

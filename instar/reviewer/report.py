@@ -86,6 +86,8 @@ class Witness:
     new: Verdict
     new_version: str = ""
     """Set where the second verdict is about another version of the same CRD."""
+    through_status: bool = False
+    """The status of the object is written to ``/status``, after the rest of it."""
     before: Json | None = None
     """For rules about updates: the object as it was before the write."""
 

@@ -37,6 +37,7 @@ _PATIENCE = 0.12
 """Seconds for one finding; a schema on which that is too short is worth no more."""
 _NO_OBJECT = "a value was found, but no whole object around it that one side takes"
 _NO_TIME = "not searched: the time for witnesses of this CRD was used up"
+_NOT_WRITABLE = "nobody can write an object of a version that is not served"
 _NO_RULES = "CEL rules were not run"
 
 
@@ -66,10 +67,10 @@ class Search:
         self._samples, self._nodes = Samples(), _Nodes(compile_rules)
         self._found: dict[tuple[object, ...], Json] = {}
         self._judges: dict[tuple[int, str], Judge] = {}
-        self._deadline = time.monotonic() + seconds
+        self._deadline = time.thread_time() + seconds
 
     def __call__(self, probe: Probe) -> Witness | str:
-        if time.monotonic() > self._deadline:
+        if time.thread_time() > self._deadline:
             return _NO_TIME
         if _CEL in probe.keywords and self._compile_rules is None:
             return _NO_RULES
@@ -78,6 +79,11 @@ class Search:
             return "there is no old CRD to compare with"
         if not probe.keywords and not probe.steps and probe.effect is Effect.REFUSED:
             return self._unserved(sides)
+        if "subresources" in probe.keywords:
+            return self._status_ignored(sides)
+        served = sides.base.served and (sides.other.served or probe.target)
+        if not served and probe.effect is not Effect.PRUNED:
+            return _NOT_WRITABLE
         return self._search(probe, sides)
 
     def judge(self, subject: Subject, version: str) -> Judge:
@@ -105,16 +111,32 @@ class Search:
                 return Witness(Effect.REFUSED, sides.base.version, obj, verdict, new)
         return _NO_OBJECT
 
+    def _status_ignored(self, sides: _Sides) -> Witness | str:
+        """Where ``/status`` is new, a status sent along with the object is dropped."""
+        steps = ("properties", "status")
+        schema = sides.base.subject.schemas.get(sides.base.version) or {}
+        status = node_at(schema, steps)
+        if status is None:
+            return "the schema has no status"
+        for value in islice(candidates(self._samples, status, {}), 30):
+            for obj in self._objects(sides, steps, value) if value else ():
+                verdict = sides.base.create(obj)
+                without = sides.other.create({key: obj[key] for key in obj if key != "status"})
+                if verdict.accepted and verdict.pruned == () and without.accepted:
+                    dropped = replace(without, pruned=("status",))
+                    return Witness(Effect.PRUNED, sides.base.version, obj, verdict, dropped)
+        return _NO_OBJECT
+
     def _search(self, probe: Probe, sides: _Sides) -> Witness | str:
         again = self._seen_before(probe, sides)
         if again is not None:
             return again
         if _CEL in probe.keywords and uses_old({"rule": probe.rule_text}):
             return self._update(probe, sides)
-        tried, patience = 0, min(self._deadline, time.monotonic() + _PATIENCE)
+        tried, patience = 0, min(self._deadline, time.thread_time() + _PATIENCE)
         for value in _values(self._samples, self._nodes, probe, sides):
             tried += 1
-            if tried > _MOST_OBJECTS or time.monotonic() > patience:
+            if tried > _MOST_OBJECTS or time.thread_time() > patience:
                 break
             for obj in self._objects(sides, probe.steps, value):
                 found = _confirmed(probe, sides, obj)
@@ -326,6 +348,7 @@ def _confirmed(probe: Probe, sides: _Sides, obj: Json) -> Witness | None:
         base,
         other,
         new_version=probe.target,
+        through_status="status" in obj and (sides.base.has_status or sides.other.has_status),
     )
     return replace(found, old=other, new=base) if sides.swapped else found
 

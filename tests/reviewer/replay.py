@@ -31,10 +31,14 @@ class Side:
             None if found is None else found.schema, preserve_unknown=self.crd.preserve_unknown
         )
 
-    def write(self, obj: Json, version: str, before: Json | None = None) -> tuple[list[str], Json]:
+    def write(
+        self, obj: Json, version: str, before: Json | None = None, *, through_status: bool = True
+    ) -> tuple[list[str], Json]:
         """Errors of a write, and the object as it would be kept."""
         schema = self.compiled(version)
         kept, past = deepcopy(obj), deepcopy(before)
+        if not through_status and getattr(self.crd.version(version), "has_status", False):
+            kept.pop("status", None)
         for item in (kept, past):
             if item is not None:
                 schema.prune(item)
@@ -66,7 +70,13 @@ def assert_real(finding: Finding, old: Json, new: Json) -> None:
         assert not sides[1].served(witness.version)
         return
     (old_errors, before), (new_errors, after) = (
-        side.write(witness.object, witness.version, witness.before) for side in sides
+        side.write(
+            witness.object,
+            witness.version,
+            witness.before,
+            through_status=witness.through_status,
+        )
+        for side in sides
     )
     taking, other = (new_errors, old_errors), (old_errors, new_errors)
     accepted, refused = taking if witness.effect is Effect.ACCEPTED else other

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from copy import deepcopy
 from typing import Any
 
 import pytest
 import yaml
 
-from instar.reviewer.report import Effect, Finding
+from instar.review import review
+from instar.reviewer.report import Effect, Finding, Witness
+from tests.reviewer.corpus import CORPUS, Neighbours, crds, neighbours
 from tests.reviewer.golden import FOLDER, cases, review_folder
 from tests.reviewer.replay import assert_real
+from tests.reviewer.widget import changed, put, widget
 from tests.support.server import Answer, LiveServer, live_server
 
 Json = dict[str, Any]
@@ -56,36 +59,119 @@ def test_servers_do_to_the_witness_what_the_finding_says(
     found = [item for item in _witnessed(name) if item.witness and not item.witness.new_version]
     if not found:
         pytest.skip("no witness of one version")
-    group = f"{name}.example.com"
-    for server, side in zip(servers, ("old", "new"), strict=True):
-        server.create_crd(_in_group(_side(name, side), group))
 
-    for finding in found:
-        assert finding.witness is not None
-        first, second = (_write(server, finding, group) for server in servers)
-        if finding.witness.effect is Effect.ACCEPTED:
+    _replay(servers, _side(name, "old"), _side(name, "new"), found, f"{name}.example.com")
+
+
+def test_servers_refuse_the_update_that_shows_a_transition_rule(
+    servers: tuple[LiveServer, LiveServer],
+) -> None:
+    rule = {"rule": "self == oldSelf", "message": "immutable"}
+    new = changed(put("spec", "image", x_kubernetes_validations=[rule]))
+
+    _replay(servers, widget(), new, review(widget(), new).findings, "transition.example.com")
+
+
+def test_server_shows_what_strategy_none_loses(servers: tuple[LiveServer, LiveServer]) -> None:
+    [finding] = _witnessed("conversion-none-loses")
+    assert finding.witness is not None
+    witness, server, group = finding.witness, servers[1], "loses.example.com"
+    server.create_crd(_in_group(_side("conversion-none-loses", "new"), group))
+
+    written = _post(server, witness.object, group, witness.version)
+    path = _path(group, witness.new_version, "widgets", witness.object)
+    read = server.request("GET", f"{path}/{witness.object['metadata']['name']}")
+
+    assert written.status == 201, written.text
+    assert read.json["spec"] != witness.object["spec"]
+
+
+_PAIRS = {"flux-source v0.36.1 v1.0.0", "flux-source v1.6.0 v1.7.0", "gateway-api v0.5.1 v0.8.1"}
+
+
+@pytest.mark.skipif(not CORPUS.is_dir(), reason=f"no corpus at {CORPUS}")
+@pytest.mark.parametrize(
+    "pair", [item for item in neighbours() if item.name in _PAIRS], ids=lambda pair: pair.name
+)
+def test_servers_agree_with_every_witness_of_real_releases(
+    pair: Neighbours, servers: tuple[LiveServer, LiveServer]
+) -> None:
+    before, after = crds(pair.old), crds(pair.new)
+    for position, name in enumerate(sorted(set(before) & set(after))):
+        found = [
+            item
+            for item in review(before[name], after[name]).findings
+            if item.witness and not item.witness.new_version
+        ]
+        group = f"{pair.name.replace(' ', '-')}-{position}.example.com"
+        _replay(servers, before[name], after[name], found, group)
+
+
+def _replay(
+    servers: tuple[LiveServer, LiveServer],
+    old: Json,
+    new: Json,
+    findings: Iterable[Finding],
+    group: str,
+) -> None:
+    for server, side in zip(servers, (old, new), strict=True):
+        server.create_crd(_in_group(side, group))
+    plural = old["spec"]["names"]["plural"]
+    for number, finding in enumerate(findings):
+        witness = finding.witness
+        assert witness is not None
+        first, second = (_write(server, witness, group, plural, number) for server in servers)
+        if witness.effect is Effect.ACCEPTED:
             first, second = second, first
-        assert first.status == 201, first.text
-        if finding.witness.effect is Effect.REFUSED:
-            assert second.status in (404, 422), second.text
+        assert first.status in (200, 201), f"{finding.rule} {finding.path}: {first.text}"
+        if witness.effect is Effect.REFUSED:
+            assert second.status in (404, 422), f"{finding.rule} {finding.path}: {second.text}"
         else:
-            assert second.status == 422 or _content(second) != _content(first)
+            # A version that is not served any more is only read from storage, which prunes too.
+            assert second.status in (404, 422) or _content(second) != _content(first)
 
 
 def _in_group(crd: Json, group: str) -> Json:
     out = deepcopy(crd)
-    out["metadata"]["name"] = f"widgets.{group}"
+    out["metadata"]["name"] = f"{crd['spec']['names']['plural']}.{group}"
+    out["metadata"].pop("creationTimestamp", None)
     out["spec"]["group"] = group
     out.pop("status", None)
     return out
 
 
-def _write(server: LiveServer, finding: Finding, group: str) -> Answer:
-    witness = finding.witness
-    assert witness is not None
-    obj = {**witness.object, "apiVersion": f"{group}/{witness.version}"}
-    path = f"/apis/{group}/{witness.version}/namespaces/default/widgets"
-    return server.request("POST", path, obj)
+def _write(server: LiveServer, witness: Witness, group: str, plural: str, number: int) -> Answer:
+    """Create it under a name of its own; then update it, or its status, where that is the point."""
+    name = f"{witness.object['metadata']['name']}-{number}"
+    first = _named(witness.before or witness.object, name)
+    answer = _post(server, first, group, witness.version, plural)
+    if answer.status != 201 or not (witness.before or witness.through_status):
+        return answer
+    path = f"{_path(group, witness.version, plural, first)}/{name}"
+    sent = _named(witness.object, name)
+    sent["apiVersion"] = f"{group}/{witness.version}"
+    sent["metadata"]["resourceVersion"] = answer.json["metadata"]["resourceVersion"]
+    if witness.through_status:
+        status = server.request("PUT", f"{path}/status", sent)
+        return answer if status.status == 404 else status
+    return server.request("PUT", path, sent)
+
+
+def _named(obj: Json, name: str) -> Json:
+    return {**deepcopy(obj), "metadata": {**obj["metadata"], "name": name}}
+
+
+def _post(
+    server: LiveServer, obj: Json, group: str, version: str, plural: str = "widgets"
+) -> Answer:
+    sent = {**obj, "apiVersion": f"{group}/{version}"}
+    return server.request("POST", _path(group, version, plural, obj), sent)
+
+
+def _path(group: str, version: str, plural: str, obj: Json) -> str:
+    namespace = obj["metadata"].get("namespace")
+    inside = f"namespaces/{namespace}/" if namespace else ""
+    return f"/apis/{group}/{version}/{inside}{plural}"
 
 
 def _content(answer: Answer) -> Json:

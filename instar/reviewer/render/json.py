@@ -117,6 +117,8 @@ def _witness(item: Witness) -> dict[str, Any]:
     }
     if item.new_version:
         found["targetVersion"] = item.new_version
+    if item.through_status:
+        found["throughStatus"] = True
     if item.before is not None:
         found["before"] = item.before
     return found
@@ -157,6 +159,7 @@ def json_schema() -> dict[str, Any]:
             "new": verdict,
         },
         targetVersion=text,
+        throughStatus=flag,
         before={"type": "object"},
     )
     finding = _object(

@@ -37,6 +37,8 @@ def witness_lines(witness: Witness) -> list[str]:
             f"then at {witness.new_version}: {witness.new.says()}",
         ]
     verb = "the update is" if witness.before is not None else "it is"
+    if witness.through_status:
+        verb = "its status, written to /status, is"
     lines = [f"old: {verb} {witness.old.says()}", f"new: {verb} {witness.new.says()}"]
     if witness.effect is Effect.CHANGED:
         lines.append("both take it, but it reads differently afterwards")

@@ -93,7 +93,10 @@ def subresources(old: Subject, new: Subject) -> Iterator[Draft]:
                 message="the status subresource is on now: a status sent with the object is ignored"
                 if came
                 else "the status subresource is off now: controllers that write /status get 404",
-                why_no_witness="it is the same object; another request is needed to write it",
+                probe=Probe(Effect.PRUNED, after.name, keywords=frozenset({"subresources"}))
+                if came
+                else None,
+                why_no_witness="" if came else "it is the same object; /status is not there",
             )
         if before.scale == after.scale:
             continue
