@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import importlib
 import itertools
 from collections.abc import Iterator
 from typing import Any
@@ -32,15 +33,19 @@ def space(widgets: LiveServer) -> str:
 
 
 @pytest.fixture
-def dynamic(widgets: LiveServer) -> Iterator[Any]:
-    """The kubernetes package's dynamic client."""
-    from kubernetes import config
-    from kubernetes.dynamic import DynamicClient
-
+def kubernetes_api(widgets: LiveServer) -> Iterator[Any]:
+    """A client of the kubernetes package, whose types are too loose to check ours against."""
+    config: Any = importlib.import_module("kubernetes.config")
     api = config.new_client_from_config(str(widgets.kubeconfig))
-    yield DynamicClient(api)
+    yield api
     api.close()
     api.rest_client.pool_manager.clear()
+
+
+@pytest.fixture
+def dynamic(kubernetes_api: Any) -> Any:
+    module: Any = importlib.import_module("kubernetes.dynamic")
+    return module.DynamicClient(kubernetes_api)
 
 
 def test_kubernetes_dynamic_client(dynamic: Any, space: str) -> None:
@@ -98,10 +103,12 @@ def test_kubernetes_watch_resumes_where_it_stopped(dynamic: Any, space: str) -> 
     assert [event[:2] for event in rest] == [("ADDED", "c"), ("DELETED", "a")]
 
 
-def test_kubernetes_watch_is_told_when_its_revision_is_gone(widgets: LiveServer) -> None:
-    from kubernetes import client, config, watch
-
-    widgets_api = client.CustomObjectsApi(config.new_client_from_config(str(widgets.kubeconfig)))
+def test_kubernetes_watch_is_told_when_its_revision_is_gone(
+    widgets: LiveServer, kubernetes_api: Any
+) -> None:
+    client: Any = importlib.import_module("kubernetes.client")
+    watch: Any = importlib.import_module("kubernetes.watch")
+    widgets_api = client.CustomObjectsApi(kubernetes_api)
     machinery = widgets.running.machinery
     for number in range(3):
         name = f"gone-{number}"
@@ -125,24 +132,19 @@ def test_kubernetes_watch_is_told_when_its_revision_is_gone(widgets: LiveServer)
             )
         )
     assert refused.value.status == 410
-    widgets_api.api_client.close()
-    widgets_api.api_client.rest_client.pool_manager.clear()
 
 
-def test_kubernetes_typed_clients(widgets: LiveServer, space: str) -> None:
-    from kubernetes import client, config
-
-    with config.new_client_from_config(str(widgets.kubeconfig)) as api:
-        core = client.CoreV1Api(api)
-        core.create_namespaced_config_map(space, {"metadata": {"name": "cm"}, "data": {"a": "b"}})
-        assert core.read_namespaced_config_map("cm", space).data == {"a": "b"}
-        definitions = client.ApiextensionsV1Api(api).list_custom_resource_definition().items
-        assert [crd.metadata.name for crd in definitions] == [f"widgets.{GROUP}"]
-        assert client.VersionApi(api).get_code().major == "1"
-        lease = {"metadata": {"name": "lock"}, "spec": {"holderIdentity": "me"}}
-        leases = client.CoordinationV1Api(api)
-        assert leases.create_namespaced_lease(space, lease).spec.holder_identity == "me"
-        api.rest_client.pool_manager.clear()
+def test_kubernetes_typed_clients(kubernetes_api: Any, space: str) -> None:
+    client: Any = importlib.import_module("kubernetes.client")
+    core = client.CoreV1Api(kubernetes_api)
+    core.create_namespaced_config_map(space, {"metadata": {"name": "cm"}, "data": {"a": "b"}})
+    assert core.read_namespaced_config_map("cm", space).data == {"a": "b"}
+    definitions = client.ApiextensionsV1Api(kubernetes_api).list_custom_resource_definition()
+    assert f"widgets.{GROUP}" in [crd.metadata.name for crd in definitions.items]
+    assert client.VersionApi(kubernetes_api).get_code().major == "1"
+    lease = {"metadata": {"name": "lock"}, "spec": {"holderIdentity": "me"}}
+    leases = client.CoordinationV1Api(kubernetes_api)
+    assert leases.create_namespaced_lease(space, lease).spec.holder_identity == "me"
 
 
 @pytest.mark.filterwarnings("ignore:Kubernetes version:UserWarning")
@@ -151,7 +153,7 @@ def test_kr8s(widgets: LiveServer, space: str) -> None:
     from kr8s.asyncio.objects import new_class
 
     async def life() -> list[str]:
-        api = await kr8s.asyncio.api(kubeconfig=str(widgets.kubeconfig), namespace=space)
+        api: Any = await kr8s.asyncio.api(kubeconfig=str(widgets.kubeconfig), namespace=space)
         kind = new_class(
             "Widget", f"{GROUP}/v1", namespaced=True, asyncio=True, plural="widgets", scalable=True
         )
@@ -181,8 +183,8 @@ def test_lightkube(widgets: LiveServer, space: str) -> None:
     from lightkube.resources.apiextensions_v1 import CustomResourceDefinition
     from lightkube.types import PatchType
 
-    kind = create_namespaced_resource(GROUP, "v1", "Widget", "widgets")
-    client = Client(KubeConfig.from_file(str(widgets.kubeconfig)), field_manager="lightkube")
+    kind: Any = create_namespaced_resource(GROUP, "v1", "Widget", "widgets")
+    client: Any = Client(KubeConfig.from_file(str(widgets.kubeconfig)), field_manager="lightkube")
     crd = widget_crd("light.example.com")
     client.create(CustomResourceDefinition.from_dict(crd))
     assert client.get(CustomResourceDefinition, "widgets.light.example.com").spec is not None

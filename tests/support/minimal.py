@@ -7,6 +7,7 @@ candidates, and the first branch of anyOf/oneOf that asks for fields.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import Any
 
 Json = dict[str, Any]
@@ -119,7 +120,7 @@ def _number(schema: Json) -> int:
     return int(least) + (1 if schema.get("exclusiveMinimum") else 0)
 
 
-_BY_TYPE = {
+_BY_TYPE: dict[str, Callable[[Json], Any]] = {
     "object": _object,
     "array": _array,
     "string": _string,
