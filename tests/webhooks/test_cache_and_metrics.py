@@ -8,6 +8,7 @@ import pytest
 
 from tests.support.server import LiveServer, live_server
 from tests.support.webhook import Webhook
+from tests.webhooks.conftest import IMPATIENT_GROUPS
 from tests.webhooks.support import Watching, Widgets, metrics
 
 BYPASS = {"X-Instar-Conversion-Cache": "bypass"}
@@ -152,7 +153,7 @@ def test_a_request_counts_the_sum_of_its_conversions(widgets: Widgets, hook: Web
 
 
 def test_time_outs_are_counted(impatient_server: LiveServer, hook: Webhook) -> None:
-    widgets = Widgets(impatient_server, hook.conversion())
+    widgets = Widgets(impatient_server, hook.conversion(), group=IMPATIENT_GROUPS[1])
     widgets.create("v1", "a")
     hook.fault = "stalled"
 

@@ -15,7 +15,7 @@ import trustme
 
 from tests.support.server import Answer, LiveServer
 from tests.support.webhook import Webhook
-from tests.webhooks.conftest import PATIENT_GROUP
+from tests.webhooks.conftest import IMPATIENT_GROUPS
 from tests.webhooks.support import MERGE, Object, Watching, Widgets, convert
 
 HOLD = ["example.com/hold"]
@@ -44,8 +44,8 @@ FAULTS = {
     "Failed": Fault("failed: cannot be done", "failed"),
     "Failed without a message": Fault("status was 'Failure', not 'Success'", "failed_silently"),
     "truncated": Fault("unexpected error when reading response body", "truncated"),
-    "endless": Fault("failed: ", "endless"),
-    "redirect": Fault("failed: ", "redirect"),
+    "endless": Fault("the response body is larger than 67108864 bytes", "endless"),
+    "redirect": Fault("the server responded with the status code 307", "redirect"),
 }
 
 
@@ -103,7 +103,8 @@ def broken(fault: Fault, impatient_server: LiveServer) -> Iterator[Broken]:
         if fault.setting == "untrusted":
             stranger = base64.b64encode(trustme.CA().cert_pem.bytes()).decode()
             conversion["webhook"]["clientConfig"]["caBundle"] = stranger
-        widgets = Widgets(impatient_server, conversion)
+        group = IMPATIENT_GROUPS[0] if fault.name == "stalled" else ""
+        widgets = Widgets(impatient_server, conversion, group=group)
         widgets.create("v1", "a", finalizers=HOLD)
         widgets.create("v1", "b", finalizers=HOLD)
         if fault.setting == "gone":
@@ -167,7 +168,7 @@ def test_a_watch_ends_with_an_error_event(fault: Fault, broken: Broken) -> None:
 @pytest.fixture(scope="module")
 def neighbour(impatient_server: LiveServer) -> Iterator[Widgets]:
     with Webhook(convert) as healthy:
-        yield Widgets(impatient_server, healthy.conversion(), group=PATIENT_GROUP)
+        yield Widgets(impatient_server, healthy.conversion())
 
 
 def test_what_needs_no_webhook_works_and_the_server_stays_healthy(
