@@ -23,8 +23,13 @@ class CoreStrategy(Strategy):
     """Core kinds: last write wins without a resourceVersion, strategic patches, no generation."""
 
     unconditional_update = True
+    scheme = "pkg/api/legacyscheme/scheme.go:30"
     piecewise = False
     patch_types = (*Strategy.patch_types[:2], STRATEGIC_PATCH, *Strategy.patch_types[2:])
+
+    def decode(self, obj: Object, version: VersionServing) -> list[str]:
+        self.refuse_other_kinds(obj, version)
+        return super().decode(obj, version)
 
     def prepare_create(self, obj: Object, version: VersionServing) -> None:
         obj["metadata"].pop("generation", None)

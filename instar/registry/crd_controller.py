@@ -200,14 +200,14 @@ class CrdController:
     async def _tear_down(self, name: str, entry: Entry, crd: Object) -> None:
         """A deleted CRD takes its objects with it, then loses its finalizer."""
         now = self._context.timestamp
-        skipped = deletion_skipped(crd, now())
-        if skipped is not None:
-            await self._release(entry, {**crd, "status": skipped})
-            return
         begun = deletion_in_progress(crd["status"], now())
         if not _tried(crd["status"]) and begun != crd["status"]:
             crd = {**crd, "status": begun}
             entry = await self._write(entry, crd)
+        skipped = deletion_skipped(crd, now())
+        if skipped is not None:
+            await self._release(entry, {**crd, "status": skipped})
+            return
         resource = self._catalog.custom(name)
         failure: Callable[[], Object] | None = None
         current = self._crds.objects.entries.get(name)

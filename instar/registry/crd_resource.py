@@ -42,6 +42,8 @@ class CrdConverter:
 
 class CrdStrategy(Strategy):
     reshapes = True
+    storage_preconditions = True
+    scheme = "k8s.io/apiextensions-apiserver/pkg/apiserver/apiserver.go:55"
     piecewise = False
     patch_types = (*Strategy.patch_types[:2], STRATEGIC_PATCH, *Strategy.patch_types[2:])
 
@@ -50,6 +52,7 @@ class CrdStrategy(Strategy):
         self.settle: Callable[[str], Awaitable[None]] | None = None
 
     def decode(self, obj: Object, version: VersionServing) -> list[str]:
+        self.refuse_other_kinds(obj, version)
         try:
             unknown_meta = self.clean_metadata(obj)
             decoded = decode(obj, version.name)
@@ -109,6 +112,7 @@ class CrdStrategy(Strategy):
         """A CRD takes its objects with it, so it lingers until they are gone."""
         metadata = stored["metadata"]
         if "deletionTimestamp" in metadata:
+            metadata.setdefault("deletionGracePeriodSeconds", 0)
             return bool(metadata.get("finalizers"))
         marked = mark_deleting(stored, now)
         stored.clear()

@@ -190,6 +190,8 @@ def _check_preconditions(
     target: Target, metadata: Object, entry: Entry, options: DeleteOptions
 ) -> None:
     uid = metadata.get("uid", "")
+    if target.serving.strategy.storage_preconditions:
+        _check_as_storage(target, uid, entry, options)
     if options.uid is not None and options.uid != uid:
         _precondition(
             target,
@@ -203,6 +205,22 @@ def _check_preconditions(
             f"the ResourceVersion in record ({entry.revision}). The object might have been "
             "modified",
         )
+
+
+def _check_as_storage(target: Target, uid: str, entry: Entry, options: DeleteOptions) -> None:
+    pairs = (
+        ("UID", options.uid, uid),
+        ("ResourceVersion", options.resource_version, str(entry.revision)),
+    )
+    for what, wanted, actual in pairs:
+        if wanted is not None and wanted != actual:
+            raise errors.conflict(
+                target.serving.group,
+                target.serving.plural,
+                target.name,
+                f"Precondition failed: {what} in precondition: {wanted}, "
+                f"{what} in object meta: {actual}",
+            )
 
 
 def _precondition(target: Target, why: str) -> None:

@@ -53,6 +53,10 @@ class Strategy:
     reshapes = False
     """Whether versions differ in more than ``apiVersion`` and schema."""
     unconditional_update = False
+    storage_preconditions = False
+    """Whether a delete tells a failed precondition in the storage's words."""
+    scheme = ""
+    """Where upstream registers a built-in kind, as its refusals say it."""
     creates_on_update = False
     piecewise = True
     """Whether each member of an object can be decoded without looking at the others."""
@@ -82,6 +86,16 @@ class Strategy:
             metadata["managedFields"] = [{}]
         obj["metadata"], unknown = coerce_metadata(metadata)
         return unknown
+
+    def refuse_other_kinds(self, obj: Object, version: VersionServing) -> None:
+        """Built-in endpoints cannot even decode another kind; custom ones find it invalid."""
+        kind = obj.get("kind", "")
+        if obj.get("apiVersion") == version.api_version and kind != version.kind:
+            text = (
+                f'no kind "{kind}" is registered for version "{version.api_version}" in scheme '
+                f'"{self.scheme}"'
+            )
+            raise self.undecodable(obj, version, text)
 
     def undecodable(self, obj: Object, version: VersionServing, text: str) -> BadRequest:
         kind = obj.get("kind", "")

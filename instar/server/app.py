@@ -13,6 +13,7 @@ from instar.errors import ApiError
 from instar.registry.catalog import Catalog
 from instar.registry.context import Context
 from instar.registry.resource import Resource, Target
+from instar.registry.serving import Serving
 from instar.server import verbs
 from instar.server.auth import Authenticator, Authorizer, User
 from instar.server.compress import compress
@@ -187,8 +188,10 @@ class App:
         if path.subresource:
             return await self._subresource(request, path, verb, target)
         handler = verbs.VERBS.get(verb)
-        if handler is None or (serving.verbs is not None and verb not in serving.verbs):
-            raise errors.method_not_allowed(serving.group, serving.plural, verb)
+        offered = serving.verbs is None or verb in serving.verbs
+        named_create = serving.builtin and verb == "create" and bool(path.name)
+        if handler is None or not offered or named_create:
+            raise _not_allowed(serving, verb)
         if serving.verbs == ("create",):
             return await self._review(request, target, user)
         return await handler(self._context, request, target)
@@ -205,7 +208,7 @@ class App:
         if not known.get(path.subresource):
             raise errors.not_found(serving.group, serving.plural, path.name)
         if verb not in ("get", "update", "patch"):
-            raise errors.method_not_allowed(serving.group, serving.plural, verb)
+            raise _not_allowed(serving, verb)
         if path.subresource == "scale":
             assert version.definition.scale is not None
             return await do_scale(self._context, request, target, verb, version.definition.scale)
@@ -219,6 +222,14 @@ class App:
         answer = self._reviews.answer(target.serving.plural, obj, user)
         assert answer is not None
         return typed_response(201, answer, form)
+
+
+def _not_allowed(serving: Serving, verb: str) -> errors.MethodNotAllowed:
+    """Built-ins answer through upstream's router, which has words of its own."""
+    if serving.builtin:
+        text = "the server does not allow this method on the requested resource"
+        return errors.MethodNotAllowed(text, details={})
+    return errors.method_not_allowed(serving.group, serving.plural, verb)
 
 
 def _audit_id() -> bytes:

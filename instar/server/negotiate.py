@@ -140,8 +140,10 @@ def unknown_format() -> UnsupportedMediaType:
     )
 
 
-def patch_media(content_type: str, accepted: tuple[str, ...]) -> str:
+def patch_media(content_type: str, accepted: tuple[str, ...], *, builtin: bool) -> str:
     media = content_type.partition(";")[0].strip().lower()
+    if media not in accepted and builtin:
+        raise UnsupportedMediaType("415: Unsupported Media Type")
     if media not in accepted:
         raise UnsupportedMediaType(
             "the body of the request was in an unknown format - accepted media types include: "

@@ -48,7 +48,8 @@ async def do_scale(
         return _answer(orjson.loads(view), paths, form)
     if verb == "update":
         return await _update(context, request, target, paths)
-    media = patch_media(request.header(b"content-type"), target.serving.strategy.patch_types)
+    accepted = target.serving.strategy.patch_types
+    media = patch_media(request.header(b"content-type"), accepted, builtin=False)
     form = response_form(request)
     if media == APPLY_PATCH:
         return await _apply(context, request, target, paths, form)

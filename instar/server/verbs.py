@@ -121,7 +121,9 @@ async def do_patch(
     context: Context, request: Request, target: Target, subresource: str = ""
 ) -> Response:
     strategy = target.serving.strategy
-    media = patch_media(request.header(b"content-type"), strategy.patch_types)
+    media = patch_media(
+        request.header(b"content-type"), strategy.patch_types, builtin=target.serving.builtin
+    )
     if not target.name:
         raise errors.BadRequest("name must be provided")
     form = response_form(request)
