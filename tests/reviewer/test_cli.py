@@ -13,7 +13,9 @@ import yaml
 from instar.cli.main import main
 from instar.cli.review import OUTPUTS
 from instar.reviewer.rules import RULES
+from tests.reviewer.golden import FOLDER
 from tests.reviewer.widget import Json, add, changed, drop, put, widget
+from tests.support.server import live_server
 
 Capture = pytest.CaptureFixture[str]
 
@@ -201,6 +203,48 @@ def test_objects_of_a_folder_are_tried(tmp_path: Path, capsys: Capture) -> None:
     stored = json.loads(capsys.readouterr().out)["crds"][0]["stored"]
     assert stored["tried"] == 2
     assert [(item["name"], item["outcome"]) for item in stored["objects"]] == [("b", "frozen")]
+
+
+def test_objects_of_a_cluster_are_tried(tmp_path: Path, capsys: Capture) -> None:
+    new = write(tmp_path / "new.yaml", changed(put("spec", "image", maxLength=3)))
+    with live_server() as server:
+        server.create_crd(widget())
+        for name, image in (("a", "abc"), ("b", "abcd")):
+            path = "/apis/example.com/v1/namespaces/default/widgets"
+            assert server.request("POST", path, _object(name, image=image)).status == 201
+
+        main(
+            ["review", "--kubeconfig", str(server.kubeconfig), "--objects", "kube:", "-o", "json"]
+            + ["kube:widgets.example.com", new]
+        )
+
+    stored = json.loads(capsys.readouterr().out)["crds"][0]["stored"]
+    assert stored["tried"] == 2
+    assert [item["name"] for item in stored["objects"]] == ["default/b"]
+
+
+def test_converter_is_applied_between_versions(tmp_path: Path, capsys: Capture) -> None:
+    folder = FOLDER / "conversion-loses"
+    converter = str(folder / "conversion.yaml")
+
+    code = main(["review", "--converter", converter, str(folder / "new.yaml")])
+
+    assert code == 1
+    assert "conversion-loses  v1beta1 spec.length" in capsys.readouterr().out
+
+
+def test_unusable_converter_exits_2(tmp_path: Path) -> None:
+    file = write(tmp_path / "crd.yaml", widget())
+
+    assert main(["review", "--converter", "no.such:thing", file]) == 2
+
+
+def test_crd_a_server_could_not_read_exits_2_with_its_line(tmp_path: Path, capsys: Capture) -> None:
+    crd = changed(put("spec", "image", maxLength="long"))
+    file = write(tmp_path / "crd.yaml", crd)
+
+    assert main(["review", file]) == 2
+    assert f"{file}:1: not a usable CRD: json: cannot unmarshal" in capsys.readouterr().out
 
 
 def _object(name: str, **spec: Any) -> Json:

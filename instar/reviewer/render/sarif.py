@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from instar.reviewer.guide import advice
 from instar.reviewer.render.json import json_pointer
 from instar.reviewer.render.shared import place, slug
 from instar.reviewer.report import CrdReview, Finding, Report, Severity
@@ -51,6 +52,7 @@ def _rule(name: str, summary: str, severity: Severity) -> dict[str, Any]:
     return {
         "id": name,
         "shortDescription": {"text": summary},
+        "help": {"text": advice(name)},
         "helpUri": slug(name),
         "defaultConfiguration": {
             "level": _LEVEL.get(severity, "none"),
