@@ -151,7 +151,7 @@ def test_any_path(foos: Collection, path: str) -> None:
 # --- nesting ---------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("depth", [200, 1500, 9_000, 20_000, 500_000])
+@pytest.mark.parametrize("depth", [200, 1500, 20_000, 250_000])
 @pytest.mark.parametrize("shape", ["list", "map"])
 def test_deep_nesting_is_refused_or_kept(foos: Collection, depth: int, shape: str) -> None:
     nested = "[" * depth + "]" * depth if shape == "list" else '{"a":' * depth + "1" + "}" * depth

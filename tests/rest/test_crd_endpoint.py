@@ -226,7 +226,7 @@ def test_unrecognized_formats_warn_once(crds: Collection) -> None:
     assert (patched.status, patched.warnings) == (200, [])
 
 
-# --- delete ----------------------------------------------------------------------------------------
+# --- delete ----------------------------------------------------------------------------------
 
 
 def test_delete_answers_the_crd_on_its_way_out(crds: Collection) -> None:

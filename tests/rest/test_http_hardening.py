@@ -7,7 +7,7 @@ import socket
 import ssl
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from urllib.parse import urlsplit
 
 import pytest
@@ -46,10 +46,8 @@ def read_all(tls: ssl.SSLSocket) -> bytes:
 def exchange(server: LiveServer, data: bytes, timeout: float = 1.0) -> bytes:
     """What comes back until the server closes or is silent."""
     with dial(server, timeout) as tls:
-        try:
+        with suppress(OSError):
             tls.sendall(data)
-        except OSError:
-            pass
         return read_all(tls)
 
 
@@ -74,7 +72,8 @@ MALFORMED = {
     "folded header": b"GET /api HTTP/1.1\r\nHost: x\r\n folded\r\n\r\n",
     "control character in a header": b"GET /api HTTP/1.1\r\nX: \x00\r\n\r\n",
     "bad chunk size": b"POST /api HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\nab\r\n",
-    "chunk longer than said": b"POST /api HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nabc\r\n",
+    "chunk longer than said": b"POST /api HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n"
+    b"1\r\nabc\r\n",
     "huge chunk size": b"POST /api HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n"
     + b"f" * 17
     + b"\r\n",
@@ -201,7 +200,10 @@ def test_clients_that_leave_in_the_middle_of_an_answer(server: LiveServer) -> No
     alive(server)
 
 
-@pytest.mark.parametrize("data", [b"GET /api HTTP/1.1\r\n\r\n", b"\x16\x03\x01\xff\xff" + b"\x00" * 99, b"\x80" * 64])  # fmt: skip
+@pytest.mark.parametrize(
+    "data",
+    [b"GET /api HTTP/1.1\r\n\r\n", b"\x16\x03\x01\xff\xff" + b"\x00" * 99, b"\x80" * 64],
+)
 def test_what_is_not_tls_is_dropped(server: LiveServer, data: bytes) -> None:
     with socket.create_connection(address(server), timeout=2) as plain:
         plain.sendall(data)
@@ -248,8 +250,6 @@ def test_a_few_seconds_of_noise(server: LiveServer) -> None:
                 data = bytearray(b"G")
         with dial(server, 0.05) as tls:
             tls.sendall(bytes(data))
-            try:
+            with suppress(OSError):
                 tls.recv(4096)
-            except OSError:
-                pass
     alive(server)
