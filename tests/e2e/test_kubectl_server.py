@@ -80,6 +80,14 @@ def test_generators_of_core_resources(kubectl: Kubectl) -> None:
     assert "Data" in kubectl("describe", "configmap", "cm")
 
 
+def test_refusals_reach_typed_clients(kubectl: Kubectl) -> None:
+    """They ask for protobuf first, so errors may come in it."""
+    kubectl("create", "configmap", "cm")
+    again = kubectl.fails("create", "configmap", "cm")
+    assert 'configmaps "cm" already exists' in again
+    assert "Invalid value" in kubectl.fails("create", "namespace", "Upper_Case")
+
+
 def test_events(kubectl: Kubectl) -> None:
     about = {"kind": "Widget", "namespace": kubectl.namespace, "name": "one", "uid": "u1"}
     event = {
