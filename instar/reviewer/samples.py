@@ -44,7 +44,7 @@ class Samples:
         for value in islice(self._guesses(node, depth), 60):
             if self.fits(node, value):
                 return value
-        return next(self._guesses(node, depth))
+        return next(self._guesses(node, depth), None)
 
     def fits(self, node: Node, value: Any) -> bool:
         return not self._validator(node).validate(value)

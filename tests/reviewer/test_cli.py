@@ -213,10 +213,8 @@ def test_objects_of_a_cluster_are_tried(tmp_path: Path, capsys: Capture) -> None
             path = "/apis/example.com/v1/namespaces/default/widgets"
             assert server.request("POST", path, _object(name, image=image)).status == 201
 
-        main(
-            ["review", "--kubeconfig", str(server.kubeconfig), "--objects", "kube:", "-o", "json"]
-            + ["kube:widgets.example.com", new]
-        )
+        cluster = ["--kubeconfig", str(server.kubeconfig), "--objects", "kube:"]
+        main(["review", *cluster, "-o", "json", "kube:widgets.example.com", new])
 
     stored = json.loads(capsys.readouterr().out)["crds"][0]["stored"]
     assert stored["tried"] == 2
