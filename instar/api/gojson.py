@@ -16,6 +16,8 @@ _LITERALS = {ord("t"): b"true", ord("f"): b"false", ord("n"): b"null"}
 _ESCAPABLE = b'"\\/bfnrt'
 _DIGITS = b"0123456789"
 _HEX = b"0123456789abcdefABCDEF"
+_STRUCTURE = re.compile(rb'"(?:[^"\\]|\\.)*"|[\[\]{},]', re.DOTALL)
+_FAR = 1 << 16
 _STRING = re.compile(rb'"[^"\\\x00-\x1f]*"')
 _NUMBER = re.compile(rb"-?(?:0|[1-9][0-9]*)(?=[,\]}\s])")
 _SPACES = re.compile(rb"[ \t\r\n]*")
@@ -42,11 +44,14 @@ def go_type(value: Any) -> str:
             return "null"
 
 
-def syntax_error(data: bytes) -> str:
-    """The sentence for the first mistake; for text Go accepts but we do not, the depth one."""
+def syntax_error(data: bytes, near: int = 0) -> str:
+    """The sentence for the first mistake; for text Go accepts but we do not, the depth one.
+
+    ``near`` is where a parser gave up: far before it all is well, and only brackets are counted.
+    """
     scanner = _Scanner(data)
     try:
-        scanner.document()
+        scanner.document(near)
     except _Broken as broken:
         return str(broken)
     return "exceeded max depth"
@@ -57,14 +62,29 @@ class _Scanner:
         self._data = data
         self._at = 0
 
-    def document(self) -> None:
+    def document(self, near: int) -> None:
         """Containers on an explicit stack, so depth costs no recursion."""
         stack: list[int] = []
-        self._value(stack)
+        if near < _FAR or not self._skip(stack, near - _FAR // 2):
+            self._value(stack)
         while stack:
             self._after_value(stack)
         if self._peek() is not None:
             self._fail("after top-level value")
+
+    def _skip(self, stack: list[int], until: int) -> bool:
+        """Go on behind the first value after ``until``; False (and nothing done) if none ends."""
+        for token in _STRUCTURE.finditer(self._data):
+            byte = self._data[token.start()]
+            if byte in b"[{":
+                stack.append(byte)
+            elif byte in b"]}" and stack:
+                stack.pop()
+            elif byte == ord(",") and token.start() > until:
+                self._at = token.start()
+                return True
+        stack.clear()
+        return False
 
     def _after_value(self, stack: list[int]) -> None:
         byte = self._peek()

@@ -67,7 +67,7 @@ def _parse(body: bytes, media: str, validation: str) -> Any:
     except orjson.JSONDecodeError as error:
         if validation == "Ignore" and media == MERGE_PATCH:
             raise BadRequest("Invalid JSON Patch") from error
-        raise BadRequest(f"error decoding patch: {syntax_error(body)}") from error
+        raise BadRequest(f"error decoding patch: {syntax_error(body, error.pos)}") from error
     fits = isinstance(document, list if media == JSON_PATCH else dict)
     if not fits and validation != "Ignore":
         found = go_type(document)

@@ -96,7 +96,7 @@ def read_json(body: bytes) -> Any:
 
 def _sentence(body: bytes, error: orjson.JSONDecodeError) -> str:
     """Go's words for what the fast parser refused; depth is its own limit and needs no look."""
-    return MAX_DEPTH_TEXT if "depth limit" in error.msg else syntax_error(body)
+    return MAX_DEPTH_TEXT if "depth limit" in error.msg else syntax_error(body, error.pos)
 
 
 def _duplicates(body: bytes, value: Any) -> list[str]:
