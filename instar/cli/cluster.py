@@ -31,8 +31,11 @@ def with_client(
         async with Client(load_access(args.kubeconfig, args.context), **options) as client:
             return await work(client)
 
+    import uvloop
+
     try:
-        return asyncio.run(connected())
+        with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+            return runner.run(connected())
     except (KubeconfigError, ApiError) as error:
         raise CliFailure(str(error)) from error
 

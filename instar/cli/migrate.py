@@ -101,7 +101,9 @@ async def _migrate_one(
     subject = read_subject(raw)
     if not subject.crd.served():
         raise CliFailure(f"{subject.name}: no version is served, so no object can be read")
-    facts = await find_out(client, subject, via_status=args.via_status)
+    facts = await find_out(
+        client, subject, via_status=args.via_status, concurrency=args.concurrency
+    )
     forced = args.rewrite_current or args.clean_managed_fields
     plan = Plan(subject, facts, args.concurrency, args.qps, forced)
     _say(args, plan.lines())

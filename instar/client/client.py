@@ -142,13 +142,16 @@ class Client:
             raise ServiceUnavailable(f"{method} {path}: {error or type(error).__name__}") from None
 
     def _open_session(self) -> aiohttp.ClientSession:
+        from urllib.request import getproxies
+
         import aiohttp
 
         if self._session is None:
             self._session = aiohttp.ClientSession(
                 connector=aiohttp.TCPConnector(ssl=self._tls if self._tls else True),
                 timeout=aiohttp.ClientTimeout(total=self._timeout),
-                trust_env=True,
+                # aiohttp looks for proxies and .netrc in a thread, for every single request.
+                trust_env=bool(getproxies()),
             )
         return self._session
 

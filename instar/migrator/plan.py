@@ -24,7 +24,7 @@ class Facts:
     """Served versions that do not work now, and why: no write would get through."""
     warnings: tuple[str, ...]
     seconds_per_write: float | None
-    """Measured by dry runs; None when there is no object to try."""
+    """Measured by concurrent dry runs; None when there is no object to try."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,12 +58,11 @@ class Plan:
 
     @property
     def seconds(self) -> float | None:
-        """Expected time of the rewriting: limited by latency over concurrency, or by --qps."""
-        count, latency = self.facts.objects, self.facts.seconds_per_write
-        if count is None or latency is None:
+        """Expected time of the rewriting: by the speed of the trial writes, or by --qps."""
+        count, each = self.facts.objects, self.facts.seconds_per_write
+        if count is None or each is None:
             return None
-        by_latency = count * latency / self.concurrency
-        return max(by_latency, count / self.qps if self.qps else 0.0)
+        return max(count * each, count / self.qps if self.qps else 0.0)
 
     def to_json(self) -> Json:
         crd = self.subject.crd
@@ -98,7 +97,9 @@ class Plan:
             )
             lines.append(f"  stored: {shown} ({facts.census.how})")
         if self.seconds is not None and self.needed:
-            lines.append(f"  expected time: {human(self.seconds)} ({self.concurrency} at a time)")
+            lines.append(
+                f"  expected time: about {human(self.seconds)} ({self.concurrency} at a time)"
+            )
         lines += [f"  warning: {text}" for text in facts.warnings]
         lines += [f"  cannot start: {text}" for text in self.obstacles]
         if not self.needed:
@@ -108,7 +109,7 @@ class Plan:
 
 def human(seconds: float) -> str:
     if seconds < 1:
-        return "under a second"
+        return "a second"
     if seconds < 90:
         return f"{seconds:.0f} s"
     if seconds < 5400:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import time
 from collections.abc import Iterable
@@ -13,6 +14,7 @@ from instar.client.client import Client
 from instar.client.paths import crd_path
 from instar.errors import ApiError
 from instar.migrator.census import exact_census
+from instar.migrator.outcomes import Outcome
 from instar.migrator.pages import Found
 from instar.migrator.plan import Facts
 from instar.migrator.retrying import Patience, persistently
@@ -20,7 +22,7 @@ from instar.migrator.rewriting import Rewriter
 from instar.migrator.subject import Subject, key_of, read_subject
 
 Json = dict[str, Any]
-_SAMPLES = 5
+_SAMPLES = 40
 _BRIEF = Patience(attempts=3)
 _REVIEWS = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 _EXPIRY_WARNING = timedelta(days=14)
@@ -30,7 +32,9 @@ async def read_crd_subject(client: Client, name: str) -> Subject:
     return read_subject(await persistently(lambda: client.get(crd_path(name)), _BRIEF))
 
 
-async def find_out(client: Client, subject: Subject, *, via_status: bool) -> Facts:
+async def find_out(
+    client: Client, subject: Subject, *, via_status: bool, concurrency: int = 8
+) -> Facts:
     """Raises ``ApiError`` only when the server cannot be talked to at all."""
     version = await persistently(lambda: client.get("/version"), _BRIEF)
     census = await exact_census(client)
@@ -46,7 +50,8 @@ async def find_out(client: Client, subject: Subject, *, via_status: bool) -> Fac
             continue
         if total is None:
             total, sample = _count(page), page.get("items") or []
-    trial = await _try_writes(client, subject, sample, via_status)
+    rewriter = Rewriter(client, subject, Patience(attempts=1), dry_run=True, via_status=via_status)
+    trial = await _try_writes(rewriter, sample, concurrency)
     warnings = list(_warnings(subject))
     if trial.passed:
         warnings += [f"{name} cannot be listed now: {why}" for name, why in trouble.items()]
@@ -131,23 +136,25 @@ def _expiry(bundle: str) -> datetime | None:
 
 class _Trial(NamedTuple):
     seconds: float | None
-    """What one no-op write takes."""
+    """What one no-op write takes, with others beside it."""
     passed: bool
     """At least one would be accepted (or there was nothing to try)."""
     trouble: str
 
 
-async def _try_writes(
-    client: Client, subject: Subject, sample: list[Json], via_status: bool
-) -> _Trial:
-    """A few server-side dry runs: is the webhook well, and how fast is this?"""
-    rewriter = Rewriter(client, subject, Patience(attempts=1), dry_run=True, via_status=via_status)
+async def _try_writes(rewriter: Rewriter, sample: list[Json], concurrency: int) -> _Trial:
+    """Server-side dry runs, as many at a time as later: is the webhook well, how fast is this?"""
     began = time.monotonic()
-    outcomes = []
-    for obj in sample:
-        metadata = obj["metadata"]
-        revision = metadata.get("resourceVersion", "")
-        outcomes.append(await rewriter.rewrite(Found(key_of(obj), metadata["uid"], revision)))
+    outcomes: list[Outcome] = []
+    queue = iter(sample)
+
+    async def work() -> None:
+        for obj in queue:
+            metadata = obj["metadata"]
+            revision = metadata.get("resourceVersion", "")
+            outcomes.append(await rewriter.rewrite(Found(key_of(obj), metadata["uid"], revision)))
+
+    await asyncio.gather(*(work() for _ in range(concurrency)))
     if not outcomes:
         return _Trial(None, True, "")
     seconds = (time.monotonic() - began) / len(outcomes)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cached_property
 from typing import Any
 
 from instar.api.crd import Crd, read_crd
@@ -15,7 +16,7 @@ USER_AGENT = "instar-migrate"
 """Also the field manager; ``instar versions`` does not count its reads as somebody's use."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Subject:
     crd: Crd
     revision: str
@@ -27,17 +28,17 @@ class Subject:
     def name(self) -> str:
         return self.crd.name
 
-    @property
+    @cached_property
     def storage(self) -> str:
         return self.crd.storage_version()
 
-    @property
+    @cached_property
     def write_version(self) -> str:
         """The version objects are read and written at: the fewest conversions, if it is served."""
         served = self.crd.served()
         return self.storage if self.storage in served else served[0]
 
-    @property
+    @cached_property
     def read_versions(self) -> list[str]:
         """Every served version, the one we write at first."""
         first = self.write_version
