@@ -134,11 +134,13 @@ def _pair(args: argparse.Namespace, options: Options, convert: Convert | None) -
     old, new = sides if len(sides) == 2 else (None, sides[0])
     problems = [problem for side in sides for problem in side.problems]
     before: dict[str, Document] = {} if old is None else old.crds
+    local = _local_objects(args)
+    problems += local.problems
     crds = []
     for name in sorted(new.crds):
         if old is not None and name not in before:
             continue
-        objects = _objects(args, before.get(name) or new.crds[name], cluster)
+        objects = _objects(args, before.get(name) or new.crds[name], cluster, local)
         problems += objects.problems
         values = [item.value for item in objects.crds.values()]
         try:
@@ -200,14 +202,20 @@ def _unusable(old: Document | None, new: Document, error: CrdDecodeError) -> Pro
     return Problem(f"not a usable CRD: {error}", bad.file, bad.line)
 
 
-def _objects(args: argparse.Namespace, crd: Document, cluster: Cluster) -> Loaded:
-    from instar.reviewer.sources import Loaded, load_live_objects, load_objects
+def _local_objects(args: argparse.Namespace) -> Loaded:
+    from instar.reviewer.sources import Loaded, load_objects
 
-    if not args.objects:
+    if not args.objects or str(args.objects).startswith("kube:"):
         return Loaded()
-    if str(args.objects).startswith("kube:"):
-        return asyncio.run(load_live_objects(crd.value, cluster))
-    return asyncio.run(load_objects(args.objects, cluster))
+    return asyncio.run(load_objects(args.objects))
+
+
+def _objects(args: argparse.Namespace, crd: Document, cluster: Cluster, local: Loaded) -> Loaded:
+    from instar.reviewer.sources import load_live_objects
+
+    if not str(args.objects or "").startswith("kube:"):
+        return local
+    return asyncio.run(load_live_objects(crd.value, cluster))
 
 
 def _history(args: argparse.Namespace, options: Options) -> Report:

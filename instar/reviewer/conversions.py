@@ -7,6 +7,7 @@ The deep search for data loss is ``instar check``; this is the reviewer's short 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 from instar.api.crd_codec import copy_json
@@ -42,7 +43,7 @@ def converted_findings(
                 for finding in _pair(judges[source], judges[target], probes, convert):
                     severity = severities.get(finding.rule, finding.severity)
                     if severity is not Severity.OFF:
-                        yield finding
+                        yield replace(finding, severity=severity)
 
 
 def _probes(

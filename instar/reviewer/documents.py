@@ -48,7 +48,9 @@ class Document:
             return 0
         line, depth = _find(self.node, pointer)
         if pointer[3:4] == ("schema",) and depth < 4:
-            line = _find(self.node, (*_BETA_SCHEMA, *pointer[4:]))[0]
+            return _find(self.node, (*_BETA_SCHEMA, *pointer[4:]))[0]
+        if pointer[:2] == _BETA_SCHEMA and depth < 2:
+            return _find(self.node, ("spec", "versions", 0, "schema", *pointer[2:]))[0]
         return line
 
 

@@ -167,12 +167,11 @@ def _placed(draft: Draft, change: NodeChange, old: Subject, new: Subject, versio
 
 
 def _unserved(draft: Draft) -> Draft:
-    """Nobody reads or writes a version that is not served any more: only storage is left."""
-    hits = draft.hits if draft.hits is not None else BY_ID[draft.rule].hits
-    if Hit.STORED in hits:
-        return replace(draft, hits=(Hit.STORED,))
+    """Nobody writes a version that is not served any more; reading from storage still prunes."""
     if BY_ID[draft.rule].severity is Severity.OFF:
         return draft
+    if draft.effect in (Effect.PRUNED, Effect.CHANGED):
+        return replace(draft, hits=(Hit.STORED,))
     return replace(draft, hits=(), severity=Severity.INFO)
 
 
@@ -187,7 +186,8 @@ def _finding(
     if severity is Severity.OFF:
         return None
     witness, why = _evidence(draft, evidence)
-    if why == NO_CANDIDATE and draft.unsure and rule.id not in options.severities:
+    unproven = evidence is None or why == NO_CANDIDATE
+    if unproven and draft.unsure and rule.id not in options.severities:
         severity = _milder(severity)
     return Finding(
         rule=rule.id,

@@ -123,6 +123,10 @@ _ADVICE: tuple[tuple[str, str], ...] = (
     ("conditions-shape", "Make it a map list with the key type."),
     ("unclaimed-change", "Read the change yourself, and tell us: a rule is missing."),
     ("metadata-changed", "Nothing to do."),
+    (
+        "stored-objects-break",
+        "Repair or migrate the listed objects before the CRD is applied.",
+    ),
     ("suppression-expired", "Decide again: fix it, or give it a new date and a reason."),
     ("suppression-unused", "Remove it."),
     (

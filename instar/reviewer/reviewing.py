@@ -13,7 +13,7 @@ from instar.reviewer.documents import Document
 from instar.reviewer.engine import Options, find
 from instar.reviewer.plan import plan
 from instar.reviewer.report import CrdReview, Finding, Json, Problem, Report, Severity, in_order
-from instar.reviewer.stored import Convert, Trial
+from instar.reviewer.stored import Convert, Trial, stored_finding
 from instar.reviewer.subject import Subject, subject
 from instar.reviewer.witness import Search
 from instar.schema.cel.evaluate import compile_rules
@@ -66,6 +66,11 @@ def review_crd(
     trial = Trial(old, new, compile_rules, convert)
     mine = [item for item in objects if trial.belongs(item)]
     stored = tuple(trial.run(mine))
+    broken = stored_finding(new.name, stored, len(mine))
+    if broken is not None:
+        severity = options.severities.get(broken.rule, broken.severity)
+        extra = [] if severity is Severity.OFF else [replace(broken, severity=severity)]
+        findings = in_order([*findings, *extra])
     steps = plan(old, new, findings)
     return CrdReview(
         name=new.name,

@@ -172,6 +172,10 @@ def _git_texts(reference: str, path: str) -> Iterator[tuple[str, str]]:
         raise _GitError(f"there is no revision {reference!r}")
     spec = f"{revision}:{inside}"
     kind = _git(folder, "cat-file", "-t", spec)
+    if not kind and not Path(path).is_absolute():
+        # Git itself reads such a path from the top of the repository.
+        spec = f"{revision}:{path}"
+        kind = _git(folder, "cat-file", "-t", spec)
     if not kind:
         raise _GitError(f"{path or '.'} does not exist at {reference}")
     if kind == "blob":

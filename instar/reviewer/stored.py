@@ -3,18 +3,20 @@
 Reading prunes and defaults and never validates; writing back an unchanged object is forgiven
 what it already had wrong. So an object is *unreadable*, *pruned*, *invalid* (even an unchanged
 write is refused), *frozen* (kept, but edits there and re-creation are refused) or *changed*.
-Conversion is handed in; nothing here does I/O.
+What the old CRD would have said too is left out. Conversion is handed in; nothing here does I/O.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from instar.api.crd_codec import copy_json
 from instar.api.names import parse_group_version
 from instar.reviewer.judge import Judge
-from instar.reviewer.report import Json, StoredObject
+from instar.reviewer.report import Finding, Json, Severity, StoredObject
+from instar.reviewer.rules import BY_ID
 from instar.reviewer.subject import Subject
 from instar.schema.metatypes import MetaError
 from instar.schema.rules import RuleCompiler
@@ -119,7 +121,16 @@ class Trial:
             if target != version:
                 seen += [("pruned", f"{path} is lost at {target}") for path in lost]
             if target in (storage, version):
-                _judged(judge, converted, seen)
+                _judged(judge, converted, seen, self._known(converted, target))
+
+    def _known(self, obj: Json, version: str) -> set[str]:
+        """What the old CRD would already have found wrong."""
+        if self._old is None or self._old.crd.version(version) is None:
+            return set()
+        judge = self._judge(self._old, version)
+        before: Json = copy_json(obj)
+        judge.prepare(before, lenient=True)
+        return {str(error) for error in judge.errors(before, ABSENT)}
 
     def _converted(
         self, read: Json, version: str, target: str, seen: list[tuple[str, str]]
@@ -134,12 +145,11 @@ class Trial:
             return None
 
 
-def _judged(judge: Judge, obj: Json, seen: list[tuple[str, str]]) -> None:
-    forgiven = judge.errors(obj, copy_json(obj))
-    if forgiven:
-        seen += [("invalid", str(error)) for error in forgiven]
-        return
-    seen += [("frozen", str(error)) for error in judge.errors(obj, ABSENT)]
+def _judged(judge: Judge, obj: Json, seen: list[tuple[str, str]], known: set[str]) -> None:
+    forgiven = [str(error) for error in judge.errors(obj, copy_json(obj))]
+    others = [str(error) for error in judge.errors(obj, ABSENT)]
+    seen += [("invalid", text) for text in forgiven if text not in known]
+    seen += [("frozen", text) for text in others if text not in {*known, *forgiven}]
 
 
 def _outcome(obj: Json, version: str, seen: list[tuple[str, str]]) -> StoredObject:
@@ -167,3 +177,22 @@ def _differing(path: str, left: Any, right: Any) -> list[str]:
             for found in _differing(f"{path}[{position}]", one, other)
         ]
     return [] if same_json(left, right) else [path]
+
+
+def stored_finding(name: str, stored: Sequence[StoredObject], tried: int) -> Finding | None:
+    """One finding for all of a CRD's objects: an error as soon as data is lost or locked up."""
+    broken = [item for item in stored if item.outcome != "changed"]
+    if not broken:
+        return None
+    lost = [item for item in broken if item.outcome != "frozen"]
+    rule = BY_ID["stored-objects-break"]
+    counted = Counter(item.outcome for item in broken)
+    outcomes = ", ".join(f"{counted[kind]} {kind}" for kind in _WORST if counted[kind])
+    return Finding(
+        rule=rule.id,
+        severity=rule.severity if lost else Severity.WARNING,
+        crd=name,
+        message=f"{len(broken)} of {tried} stored objects would break: {outcomes}",
+        hits=rule.hits,
+        details="\n".join(f"{item.name}: {item.reasons[0]}" for item in broken[:_MOST_REASONS]),
+    )

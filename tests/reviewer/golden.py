@@ -34,7 +34,13 @@ def review_folder(name: str) -> Report:
     old, new = (_document(folder, side) for side in ("old", "new"))
     config = _config(folder)
     options = Options(severities=config.severities)
-    crd = review_crd(subject(old.value), subject(new.value), options, convert=_convert(folder))
+    crd = review_crd(
+        subject(old.value),
+        subject(new.value),
+        options,
+        convert=_convert(folder),
+        objects=_objects(folder),
+    )
     return decide(Report(crds=(located(crd, old, new),)), config, (), TODAY)
 
 
@@ -60,6 +66,13 @@ def _document(folder: Path, side: str) -> Any:
     found, problems = documents((folder / f"{side}.yaml").read_text(), f"{side}.yaml")
     assert not problems
     return found[0]
+
+
+def _objects(folder: Path) -> list[Any]:
+    file = folder / "objects.yaml"
+    if not file.is_file():
+        return []
+    return [item.value for item in documents(file.read_text(), file.name)[0]]
 
 
 def _config(folder: Path) -> Config:

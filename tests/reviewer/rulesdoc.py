@@ -74,7 +74,8 @@ def _diff(name: str) -> list[str]:
 
 
 def _shown(item: Finding) -> list[str]:
-    lines = [f"> {' '.join(filter(None, (item.version, item.path)))}: {item.message}", ""]
+    where = " ".join(filter(None, (item.version, item.path)))
+    lines = [f"> {f'{where}: ' if where else ''}{item.message}", ""]
     if item.witness is not None:
         lines += ["```yaml", as_yaml(item.witness.object).rstrip(), "```", ""]
         lines += [f"- {line}" for line in witness_lines(item.witness)]

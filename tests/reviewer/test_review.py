@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from instar.review import breaking, review
-from tests.reviewer.widget import Json, changed, drop, put, widget
+from tests.reviewer.widget import Json, changed, drop, put, version, widget
 
 
 def _beta(**spec: Any) -> Json:
@@ -108,6 +108,26 @@ def test_breaking_speaks_one_line_per_error() -> None:
     assert len(said) == 2
     assert said[0].startswith("field-removed: v1 spec.note: ")
     assert breaking(widget(), changed(put("spec", "size", default="small"))) == []
+
+
+def test_version_that_is_not_served_is_judged_by_what_storage_loses() -> None:
+    def change(crd: Json) -> None:
+        put("spec", "image", maxLength=3)(crd)
+        drop("spec", "note")(crd)
+
+    old, new = changed(version(1, served=False)), changed(version(1, served=False))
+    change(new)
+
+    found = {
+        item.rule: (item.severity.value, [hit.value for hit in item.hits])
+        for item in review(old, new).findings
+        if item.version == "v1beta1"
+    }
+
+    assert found == {
+        "max-length-tightened": ("info", []),
+        "field-removed": ("error", ["stored objects"]),
+    }
 
 
 def test_crd_of_no_use_is_a_problem_not_a_crash() -> None:

@@ -158,6 +158,16 @@ def test_git_revision_of_a_folder(repo: Path) -> None:
     assert len(load("git:HEAD~1:crd").crds) == 1
 
 
+def test_git_path_may_start_at_the_top_or_at_the_working_directory(
+    repo: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    commit(repo / "crd" / "a.yaml", named("apples"), "first")
+    monkeypatch.chdir(repo / "crd")
+
+    assert load("git:HEAD:a.yaml").crds.keys() == load("git:HEAD:crd/a.yaml").crds.keys()
+    assert len(load("git:HEAD:a.yaml").crds) == 1
+
+
 def test_git_source_in_the_form_of_crdify(repo: Path) -> None:
     commit(repo / "a.yaml", named("apples"), "first")
 

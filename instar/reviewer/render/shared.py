@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from itertools import islice
+from typing import Any
+
 import yaml
 
 from instar.reviewer.report import Effect, Finding, Report, Severity, Witness
 
+_LONG_TEXT = 80
+_LONG_LIST = 12
 SHOWN = (Severity.ERROR, Severity.WARNING, Severity.INFO)
 DOCS = "https://github.com/instar-dev/instar/blob/main/docs/rules.md"
 
@@ -26,7 +31,23 @@ def hits(finding: Finding) -> str:
 
 
 def as_yaml(value: object) -> str:
-    return yaml.safe_dump(value, sort_keys=False, allow_unicode=True, width=100)
+    """For people: long texts and lists are cut, saying how long they are."""
+    return yaml.safe_dump(_short(value), sort_keys=False, allow_unicode=True, width=100)
+
+
+def _short(value: Any) -> Any:
+    if isinstance(value, str) and len(value) > _LONG_TEXT:
+        return f"{value[:20]}… ({len(value)} characters)"
+    if isinstance(value, dict):
+        shown = dict(islice(value.items(), _LONG_LIST))
+        more = len(value) - len(shown)
+        short = {name: _short(item) for name, item in shown.items()}
+        return {**short, f"… {more} more": "…"} if more else short
+    if isinstance(value, list):
+        items = [_short(item) for item in value[:_LONG_LIST]]
+        more = len(value) - len(items)
+        return [*items, f"… {more} more"] if more else items
+    return value
 
 
 def witness_lines(witness: Witness) -> list[str]:

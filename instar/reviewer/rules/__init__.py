@@ -5,6 +5,7 @@ One module per concern; a module lists its rules (for people) and its checks (fo
 
 from __future__ import annotations
 
+from instar.reviewer.report import Hit
 from instar.reviewer.rulekit import ERROR, INFO, WARNING, CrdCheck, Lint, NodeCheck, Rule
 from instar.reviewer.rules import (
     bounds,
@@ -26,6 +27,12 @@ from instar.reviewer.rules import (
 OWN_RULES = (
     Rule("unclaimed-change", WARNING, "something changed that no rule knows"),
     Rule("metadata-changed", INFO, "labels or annotations of the CRD changed"),
+    Rule(
+        "stored-objects-break",
+        ERROR,
+        "real objects were tried: some are unreadable, pruned, invalid or frozen",
+        (Hit.STORED,),
+    ),
     Rule("suppression-expired", ERROR, "a suppression is past its date"),
     Rule("suppression-unused", INFO, "a suppression hides nothing"),
 )
