@@ -7,7 +7,7 @@ through a callable, so this module runs no schema.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -217,11 +217,6 @@ def _evidence(draft: Draft, evidence: Evidence | None) -> tuple[Witness | None, 
         return None, draft.why_no_witness
     found = evidence(draft.probe)
     return (None, found) if isinstance(found, str) else (found, "")
-
-
-def rule_list() -> Iterable[tuple[str, str, str]]:
-    """Id, default severity and summary of every rule, for ``--rules``."""
-    return [(rule.id, rule.severity.value, rule.summary) for rule in BY_ID.values()]
 
 
 def severity_map(raw: Mapping[str, Any]) -> dict[str, Severity]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
@@ -54,8 +54,6 @@ class Effect(StrEnum):
     PRUNED = "pruned"
     CHANGED = "changed"
     ACCEPTED = "accepted"
-    FROZEN = "frozen"
-    """An object of the past that may be kept but no longer edited at that place."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,7 +195,6 @@ class Report:
     only_old: tuple[str, ...] = ()
     only_new: tuple[str, ...] = ()
     problems: tuple[Problem, ...] = ()
-    notes: tuple[str, ...] = field(default=())
 
     @property
     def findings(self) -> tuple[Finding, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator
 from copy import deepcopy
 from typing import Any
@@ -45,10 +46,15 @@ def servers() -> Iterator[tuple[LiveServer, LiveServer]]:
         yield old, new
 
 
+def _has_witness(name: str) -> bool:
+    found = json.loads((FOLDER / name / "expected.json").read_text())["findings"]
+    return any("witness" in item and "targetVersion" not in item["witness"] for item in found)
+
+
 _REPLAYED = [
     name
     for name in cases()
-    if name not in _NOT_ESTABLISHABLE | _WITH_CONVERTER and not name.startswith("conversion-")
+    if name not in _NOT_ESTABLISHABLE | _WITH_CONVERTER and _has_witness(name)
 ]
 
 
@@ -57,8 +63,6 @@ def test_servers_do_to_the_witness_what_the_finding_says(
     name: str, servers: tuple[LiveServer, LiveServer]
 ) -> None:
     found = [item for item in _witnessed(name) if item.witness and not item.witness.new_version]
-    if not found:
-        pytest.skip("no witness of one version")
 
     _replay(servers, _side(name, "old"), _side(name, "new"), found, f"{name}.example.com")
 
