@@ -184,7 +184,7 @@ def _defaults(findings: Sequence[Finding], ways: _Ways) -> Iterator[Step]:
             why="a default is filled in on reading; rewriting an object under the old CRD makes "
             "its present meaning permanent",
             preconditions=("the old CRD is still installed",),
-            commands=(f"instar migrate {ways.name}",),
+            commands=(f"instar migrate {ways.name} --rewrite-current",),
             rollback="nothing to undo: objects say explicitly what they meant before",
         )
 
@@ -214,7 +214,7 @@ def _versions(ways: _Ways) -> Iterator[Step]:
             title=f"deprecate {', '.join(silent)}",
             why="deprecated: true sends a warning with every request",
             preconditions=("its replacement has been served for one release",),
-            commands=(_APPLY, f"instar versions {name}"),
+            commands=tuple(f"instar versions {name} deprecate {item}" for item in silent),
             rollback="set deprecated: false",
         )
     if ways.flips:
@@ -229,7 +229,10 @@ def _versions(ways: _Ways) -> Iterator[Step]:
                 "nobody asked for it during a whole release",
                 "no manifest in Git names it: instar convert rewrites them",
             ),
-            commands=(f"instar versions {name}", _APPLY),
+            commands=(
+                f"instar versions {name}",
+                *(f"instar versions {name} unserve {item}" for item in ways.leaving),
+            ),
             rollback="set served: true again; nothing stored changed",
         )
     if ways.flips or ways.removed:
@@ -240,11 +243,11 @@ def _versions(ways: _Ways) -> Iterator[Step]:
             title=f"remove {', '.join(ways.removed)} from spec.versions",
             preconditions=(
                 f"status.storedVersions is [{ways.new_storage}]",
-                "managedFields name no removed version: instar migrate cleans them",
+                "managedFields name no removed version: instar migrate --clean-managed-fields",
             ),
             commands=(
                 f"kubectl get crd {name} -o jsonpath='{{.status.storedVersions}}'",
-                _APPLY,
+                *(f"instar versions {name} remove {item}" for item in ways.removed),
             ),
             rollback="add the version again as it was; its objects are stored elsewhere by now",
         )
@@ -281,7 +284,7 @@ def _flip(ways: _Ways) -> Step:
         ),
         commands=(
             f"kubectl get {ways.name} -A -o yaml > backup.yaml",
-            _APPLY,
+            f"instar versions {ways.name} storage {ways.new_storage}",
         ),
         rollback="ROLLBACK POINT: flip back; from the first write on, the old release must know "
         f"{ways.new_storage}",
@@ -297,7 +300,11 @@ def _migrate(ways: _Ways) -> Step:
             *(("the conversion webhook is healthy",) if ways.webhook else ()),
             "instar migrate --dry-run lists no object that would be refused",
         ),
-        commands=(f"instar migrate {ways.name} --dry-run", f"instar migrate {ways.name}"),
+        commands=(
+            f"instar census {ways.name}",
+            f"instar migrate {ways.name} --dry-run",
+            f"instar migrate {ways.name} --clean-managed-fields",
+        ),
         rollback="flip storage back and migrate again",
     )
 

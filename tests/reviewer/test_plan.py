@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import argparse
+import importlib
+
 from instar.review import review
 from instar.reviewer.report import Answer, Step
 from tests.reviewer.widget import Change, Json, add, changed, drop, put, version, widget
@@ -58,7 +61,7 @@ def test_changed_default_is_written_out_first() -> None:
     steps, _ = _of(put("spec", "replicas", default=2))
 
     assert "write the old default" in steps[0].title
-    assert steps[0].commands == ("instar migrate widgets.example.com",)
+    assert steps[0].commands == ("instar migrate widgets.example.com --rewrite-current",)
 
 
 def test_cosmetic_change_needs_no_plan() -> None:
@@ -75,6 +78,22 @@ def test_version_that_was_deprecated_is_not_deprecated_again() -> None:
     [crd] = review(old, new, witnesses=False).crds
 
     assert [step.title for step in crd.plan] == ["stop serving v1beta1"]
+
+
+def test_every_command_of_instar_in_a_plan_can_be_parsed() -> None:
+    commands = [
+        command.split()[1:]
+        for change in (_replace_version, put("spec", "replicas", default=2))
+        for step in _of(change)[0]
+        for command in step.commands
+        if command.startswith("instar ")
+    ]
+
+    assert commands
+    for name, *arguments in commands:
+        parser = argparse.ArgumentParser()
+        importlib.import_module(f"instar.cli.{name}").add_arguments(parser)
+        parser.parse_args(arguments)
 
 
 def test_crd_alone_has_a_checklist_and_no_plan() -> None:
