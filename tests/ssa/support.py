@@ -157,7 +157,7 @@ class Things:
 
 def rename_image(obj: dict[str, Any], api_version: str) -> dict[str, Any]:
     """The webhook's converter: ``image`` in v1, ``picture`` in v2; copes with partial objects."""
-    out = json.loads(json.dumps(obj))
+    out: dict[str, Any] = json.loads(json.dumps(obj))
     out["apiVersion"] = api_version
     old, new = ("image", "picture") if api_version.endswith("/v2") else ("picture", "image")
     spec = out.get("spec")
