@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import fcntl
 import logging
 import secrets
 import shutil
 import tempfile
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -65,9 +66,10 @@ async def running(
 
 @contextlib.asynccontextmanager
 async def _served(settings: Settings, folder: Path) -> AsyncIterator[RunningServer]:
-    certificates = ensure_certificates(settings.cert_dir or folder, _names(settings))
-    context = server_context(certificates, settings.client_ca)
-    token = _admin_token(settings.cert_dir or folder)
+    with _alone_in(settings.cert_dir or folder) as pki:
+        certificates = ensure_certificates(pki, _names(settings))
+        context = server_context(certificates, settings.client_ca)
+        token = _admin_token(pki)
     tokens = {token: User("kubernetes-admin", (ADMIN_GROUP, AUTHENTICATED))}
     if settings.token_file is not None:
         tokens |= read_token_file(settings.token_file)
@@ -110,6 +112,15 @@ async def _served(settings: Settings, folder: Path) -> AsyncIterator[RunningServ
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
         await machinery.stop()
+
+
+@contextlib.contextmanager
+def _alone_in(folder: Path) -> Iterator[Path]:
+    """Replicas on one machine may start together on one folder: one makes, the others find."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with open(folder / ".lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield folder
 
 
 async def _start_backend(backend: Backend) -> None:
