@@ -32,7 +32,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_cluster_arguments(parser)
     add("--plan", action="store_true", help="say what would be done, and stop")
     add("--dry-run", action="store_true", help="try every object on the server, write none of them")
-    add("--concurrency", type=int, default=8, metavar="N", help="objects at a time")
+    add("--concurrency", type=int, default=16, metavar="N", help="objects at a time")
     add("--qps", type=float, default=0, metavar="N", help="requests a second at most; 0: no limit")
     add("--page", type=int, default=500, metavar="N", help="objects per list request")
     add("--via-status", action="store_true", help="write /status: other admission webhooks")

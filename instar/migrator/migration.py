@@ -6,6 +6,7 @@ import asyncio
 import time
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from itertools import islice
 
 from instar.client.client import Client
 from instar.errors import ApiError
@@ -22,10 +23,13 @@ from instar.migrator.rewriting import Rewriter
 from instar.migrator.run import Rewriting, Stopped
 from instar.migrator.verify import verify
 
+MOST_QUARANTINED = 1000
+"""A report names so many objects; the progress file knows the others."""
+
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    concurrency: int = 8
+    concurrency: int = 16
     page: int = 500
     verify: bool = True
     dry_run: bool = False
@@ -143,7 +147,7 @@ async def _left_behind(client: Client, plan: Plan) -> str:
 def _quarantine(plan: Plan, journal: Journal) -> list[Quarantined]:
     found = []
     resource = f"{plan.subject.crd.names.plural}.{plan.subject.crd.group}"
-    for line in journal.troubled():
+    for line in islice(journal.troubled(), MOST_QUARANTINED):
         namespace, _, name = line.key.rpartition("/")
         command = f"kubectl edit {resource} {name}" + (f" -n {namespace}" if namespace else "")
         fix = suggestion(line.reason, line.message, command)

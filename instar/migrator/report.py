@@ -39,6 +39,10 @@ class Report:
     def total(self) -> int:
         return sum(self.counts.values())
 
+    @property
+    def troubled(self) -> int:
+        return self.counts.get(Fate.FAILED, 0) + self.counts.get(Fate.DIFFERS, 0)
+
     def to_json(self) -> Json:
         verification = self.verification
         return {
@@ -48,6 +52,7 @@ class Report:
             "resumed": self.resumed,
             "objects": {fate.value: count for fate, count in sorted(self.counts.items())},
             "stale": self.counts.get(Fate.REWRITTEN, 0),
+            "quarantined": self.troubled,
             "quarantine": [
                 {"key": item.key, "reason": item.reason, "message": item.message, "fix": item.fix}
                 for item in self.quarantine
@@ -83,8 +88,9 @@ class Report:
         lines += [f"  cannot be read at every version: {key}: {why}" for key, why in self._bad()]
         for item in self.quarantine[:_SHOWN]:
             lines += [f"  {item.key}: {item.reason}: {item.message}", f"    fix: {item.fix}"]
-        if len(self.quarantine) > _SHOWN:
-            lines.append(f"  and {len(self.quarantine) - _SHOWN} more (see --report)")
+        more = self.troubled - min(len(self.quarantine), _SHOWN)
+        if more:
+            lines.append(f"  and {more} more (--report names a thousand)")
         if self.stopped:
             lines.append(f"  stopped: {self.stopped}; run the same command again to go on")
         if self.pruned:

@@ -120,13 +120,16 @@ class Rewriting:
         self._progress.advance(len(page.found) - len(todo))
         outcomes: list[Outcome] = []
         queue = iter(todo)
+        stopped: Stopped | None = None
         try:
             async with asyncio.TaskGroup() as workers:
                 for _ in range(min(self._concurrency, len(todo))):
                     workers.create_task(self._work(queue, outcomes))
-        except* Stopped as stopped:
+        except* Stopped as group:
+            stopped = next(error for error in group.exceptions if isinstance(error, Stopped))
+        if stopped is not None:
             self._journal.correct(outcomes)
-            raise stopped.exceptions[0] from None
+            raise stopped
         self._journal.settle(outcomes, page.token)
 
     async def _work(self, queue: Iterator[Found], outcomes: list[Outcome]) -> None:

@@ -231,6 +231,52 @@ def test_a_conversion_that_changes_content_is_found_after_a_few_objects(
     assert census(server, definition) == {"v1": 20, "v1beta1": 40}
 
 
+def test_a_rewrite_whose_answer_differs_stops_at_once() -> None:
+    with live_server(conversion_cache=False) as server, Webhook() as hook:
+        definition = _stale(server, 40, conversion=hook.conversion())
+        calls = 0
+
+        def drifting(obj: Object, wanted: str) -> Object:
+            nonlocal calls
+            calls += 1
+            return {**relabel(obj, wanted), "spec": {**obj["spec"], "size": calls}}
+
+        hook.convert = drifting
+        report = migrated(server, definition, concurrency=1)
+
+    assert report.counts[Fate.DIFFERS] == 1
+    assert "nothing more is rewritten" in report.stopped
+
+
+def test_a_webhook_that_dies_half_way_stops_the_run_and_a_second_one_finishes(
+    server: LiveServer, tmp_path: Path
+) -> None:
+    with Webhook() as hook:
+        definition = _stale(server, 120, conversion=hook.conversion())
+
+        def dying(obj: Object, wanted: str) -> Object:
+            if obj["metadata"]["name"] > "w00050":
+                raise RuntimeError("out of memory")
+            return relabel(obj, wanted)
+
+        hook.convert = dying
+        journal = Journal(tmp_path / "journal")
+        report = migrated(server, definition, page=10, concurrency=2, journal=journal)
+        assert "nothing works any more" in report.stopped
+        assert report.counts[Fate.REWRITTEN] == 51
+        assert stored_versions(server, definition) == ["v1beta1", "v1"]
+
+        hook.convert = relabel
+        again = migrated(server, definition, page=10, concurrency=2, journal=journal)
+
+    journal.close()
+    assert again.resumed
+    assert again.ok, again.lines()
+    # A write that was under way when the run stopped may have been done after all.
+    assert again.total == 120
+    assert set(again.counts) <= {Fate.REWRITTEN, Fate.OVERTAKEN}
+
+
 def test_content_that_changes_everywhere_is_counted_when_told_to_keep_going(
     server: LiveServer,
 ) -> None:

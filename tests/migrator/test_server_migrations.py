@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -18,7 +19,7 @@ from tests.migrator.support import (
     store_at,
     stored_versions,
 )
-from tests.support.server import LiveServer
+from tests.support.server import LiveServer, live_server
 from tests.support.webhook import Webhook, relabel
 
 Object = dict[str, Any]
@@ -44,6 +45,10 @@ def _create(server: LiveServer, migration: Object) -> None:
 def _conditions(server: LiveServer, name: str) -> dict[str, Object]:
     status = server.request("GET", f"{_PATH.format('v1')}/{name}").json.get("status") or {}
     return {item["type"]: item for item in status.get("conditions") or ()}
+
+
+def _message(server: LiveServer, name: str) -> str:
+    return str(_conditions(server, name).get("Running", {}).get("message", ""))
 
 
 def _completed(server: LiveServer, name: str) -> dict[str, Object]:
@@ -129,7 +134,7 @@ def test_a_webhook_outage_is_waited_out_and_shown(server: LiveServer) -> None:
 
         _create(server, _migration(definition, name))
 
-        eventually(lambda: "30/30 objects" in _conditions(server, name)["Running"]["message"])
+        eventually(lambda: "30/30 objects" in _message(server, name))
         hook.fault = None
         found = _completed(server, name)
     assert found["Succeeded"]["status"] == "True"
@@ -243,3 +248,39 @@ def test_the_table_shows_resource_and_status(server: LiveServer) -> None:
         "Status",
     ]
     assert table["rows"][0]["cells"] == ["shown", name_of(definition), "Succeeded"]
+
+
+def test_a_migration_goes_on_after_a_restart(tmp_path: Path) -> None:
+    storage = f"sqlite:{tmp_path / 'instar.db'}"
+    with Webhook(convert=relabel) as hook:
+        definition = crd(conversion=hook.conversion())
+        with live_server(storage=storage) as server:
+            server.create_crd(definition)
+            fill(server, definition, 10)
+            store_at(server, definition, "v1")
+            hook.fault = "http_500"
+            _create(server, _migration(definition, "interrupted"))
+            eventually(lambda: "10/10" in _message(server, "interrupted"))
+
+        hook.fault = None
+        with live_server(storage=storage) as server:
+            found = _completed(server, "interrupted")
+            assert found["Succeeded"]["status"] == "True"
+            assert stored_versions(server, definition) == ["v1"]
+
+
+def test_a_deleted_migration_stops(server: LiveServer) -> None:
+    with Webhook(convert=relabel) as hook:
+        definition = crd(conversion=hook.conversion())
+        server.create_crd(definition)
+        fill(server, definition, 5)
+        store_at(server, definition, "v1")
+        hook.fault = "http_500"
+        name = f"unwanted-{group_of(definition)}"
+        _create(server, _migration(definition, name))
+        eventually(lambda: "5/5" in _message(server, name))
+
+        server.request("DELETE", f"{_PATH.format('v1')}/{name}")
+
+        eventually(lambda: _crd_condition(server, definition)["status"] == "False")
+    assert stored_versions(server, definition) == ["v1beta1", "v1"]
