@@ -9,7 +9,9 @@ import logging
 import os
 import signal
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from instar.cli.failure import CliFailure
 from instar.conversion.inprocess import ConvertFunction
@@ -52,6 +54,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--etcd-timeout", metavar="SECONDS", type=float, default=5.0, help="for one call")
     add("--history", metavar="SECONDS", type=float, default=300.0, help="how long revisions stay")
     add("--tls-name", metavar="NAME", action="append", default=[], help="more certificate names")
+    add(
+        "--review",
+        choices=["off", "warn", "deny"],
+        default="off",
+        help="review CRD updates: warn about breaking changes, or refuse them",
+    )
     add("--log", choices=["text", "json"], default="text", help="form of log lines")
     add("--verbose", "-v", action="store_true", help="log every request")
 
@@ -86,6 +94,8 @@ def _settings(args: argparse.Namespace) -> Settings:
         history_seconds=args.history,
         services=tuple(args.service),
         converters=_converters(args.converter),
+        review=_review(args.review),
+        deny_breaking=args.review == "deny",
         webhook_client_cert=args.webhook_client_cert,
         webhook_client_key=args.webhook_client_key,
         webhook_timeout=args.webhook_timeout,
@@ -113,6 +123,14 @@ def _converters(specs: list[str]) -> dict[str, ConvertFunction]:
         except ConverterDefinitionError as error:
             raise CliFailure(f"--converter {crd}: {error}") from error
     return found
+
+
+def _review(mode: str) -> Callable[[dict[str, Any], dict[str, Any]], list[str]] | None:
+    if mode == "off":
+        return None
+    from instar.review import breaking
+
+    return breaking
 
 
 def storage_options(args: argparse.Namespace) -> StorageOptions:

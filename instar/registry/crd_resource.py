@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from instar.api.crd import KIND
+from instar.api.crd import GROUP, KIND, PLURAL
 from instar.api.crd_codec import from_internal, to_internal
 from instar.api.crd_decode import CrdDecodeError, decode
 from instar.crds.defaults import with_defaults
@@ -21,7 +21,7 @@ from instar.crds.strategy import (
 from instar.crds.validate import validate_create
 from instar.crds.validate_schema import RuleChecker
 from instar.crds.validate_update import validate_status_update, validate_update
-from instar.errors import BadRequest
+from instar.errors import BadRequest, forbidden
 from instar.fields import FieldError
 from instar.registry.strategy import STRATEGIC_PATCH, Strategy, Warn
 from instar.schema.objectmeta import MetaError, coerce_metadata_lenient
@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from instar.registry.serving import VersionServing
 
 Object = dict[str, Any]
+ReviewChange = Callable[[Object, Object], list[str]]
+"""(old CRD, new CRD), both v1 → a text for each breaking change."""
 
 
 class CrdConverter:
@@ -47,8 +49,16 @@ class CrdStrategy(Strategy):
     piecewise = False
     patch_types = (*Strategy.patch_types[:2], STRATEGIC_PATCH, *Strategy.patch_types[2:])
 
-    def __init__(self, check_rules: RuleChecker | None) -> None:
+    def __init__(
+        self,
+        check_rules: RuleChecker | None,
+        *,
+        review: ReviewChange | None = None,
+        deny: bool = False,
+    ) -> None:
         self._check_rules = check_rules
+        self._review = review
+        self._deny = deny
         self.settle: Callable[[str], Awaitable[None]] | None = None
 
     def decode(self, obj: Object, version: VersionServing) -> list[str]:
@@ -106,7 +116,24 @@ class CrdStrategy(Strategy):
         if not found:
             for text in format_warnings(fresh, past):
                 warn(text)
+            self._review_change(fresh, past, warn)
         return found
+
+    def _review_change(self, fresh: Object, past: Object, warn: Warn) -> None:
+        """Tell, or refuse, what would break clients or stored objects."""
+        if self._review is None or fresh["spec"] == past["spec"]:
+            return
+        breaks = self._review(from_internal(past, "v1"), from_internal(fresh, "v1"))
+        if breaks and self._deny:
+            raise forbidden(
+                GROUP,
+                PLURAL,
+                past["metadata"].get("name", ""),
+                "the change breaks clients or stored objects (instar serve --review=deny): "
+                + "; ".join(breaks),
+            )
+        for text in breaks:
+            warn(text)
 
     def mark_deleting(self, stored: Object, now: str) -> bool:
         """A CRD takes its objects with it, so it lingers until they are gone."""

@@ -17,7 +17,7 @@ from instar.registry.catalog import Catalog
 from instar.registry.census import Census, StoredPrinter
 from instar.registry.context import Context
 from instar.registry.crd_controller import CrdController
-from instar.registry.crd_resource import CrdStrategy
+from instar.registry.crd_resource import CrdStrategy, ReviewChange
 from instar.registry.entry import Entry
 from instar.registry.migration_strategy import GROUP as MIGRATION_GROUP
 from instar.registry.migration_strategy import PLURAL as MIGRATIONS
@@ -79,6 +79,8 @@ def build(
     authorizer: Authorizer,
     strict_namespaces: bool,
     request_timeout: float,
+    review: ReviewChange | None = None,
+    deny_breaking: bool = False,
     make_conversion: Callable[[Backend, PrometheusConversionMetrics], ConversionServices],
 ) -> Machinery:
     backend = Backend(store)
@@ -86,7 +88,7 @@ def build(
     conversion = make_conversion(backend, conversion_metrics)
     check = namespace_check(backend, strict=strict_namespaces)
     context = Context(backend=backend, check_namespace=check)
-    crd_strategy = CrdStrategy(check_rules_lazily)
+    crd_strategy = CrdStrategy(check_rules_lazily, review=review, deny=deny_breaking)
     catalog = Catalog(
         backend,
         builtin_servings(crd_strategy),

@@ -80,6 +80,8 @@ async def _served(settings: Settings, folder: Path) -> AsyncIterator[RunningServ
         authorizer=AlwaysAllow(),
         strict_namespaces=settings.strict_namespaces,
         request_timeout=settings.request_timeout,
+        review=settings.review,
+        deny_breaking=settings.deny_breaking,
         make_conversion=lambda backend, metrics: _conversion(settings, backend, metrics),
     )
     connections = Connections(machinery.app)

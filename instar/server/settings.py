@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from instar.conversion.inprocess import ConvertFunction
 from instar.storage.open import StorageOptions
@@ -44,6 +45,9 @@ class Settings:
     """Calls of one webhook at once; as many as ``webhook_queue`` more may wait, others get 429."""
     webhook_queue: int = 512
     conversion_cache: bool = True
+    review: Callable[[dict[str, Any], dict[str, Any]], list[str]] | None = None
+    """Judges CRD updates: its texts become ``Warning`` headers, or a refusal."""
+    deny_breaking: bool = False
     log_format: str = "text"
     extra_names: tuple[str, ...] = field(default=())
     """More host names or addresses for the server certificate."""
