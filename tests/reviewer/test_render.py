@@ -123,5 +123,12 @@ def test_text_is_short_and_details_are_on_demand(report: Report) -> None:
     assert len(short.splitlines()) < len(long.splitlines()) / 2
 
 
+def test_what_versions_have_in_common_is_one_line() -> None:
+    text = to_text(review(widget(), changed(drop("spec", "note"))))
+
+    assert text.count("field-removed") == 1
+    assert "v1,v1beta1 spec.note" in text
+
+
 def test_text_can_be_coloured(report: Report) -> None:
     assert "\x1b[31" in to_text(report, colour=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterator
+from dataclasses import replace
 
 from instar.reviewer.render.shared import SHOWN, as_yaml, counts, hits, location, witness_lines
 from instar.reviewer.report import CrdReview, Finding, Report, Severity
@@ -59,6 +60,8 @@ def _crd(crd: CrdReview, paint: _Paint, details: bool) -> Iterator[str]:
         yield ""
         return
     yield f"{paint(crd.name, 'bold')}{label}"
+    if not details:
+        shown = _joined(shown)
     for severity in SHOWN:
         group = [item for item in shown if item.severity is severity]
         for item in group:
@@ -70,6 +73,18 @@ def _crd(crd: CrdReview, paint: _Paint, details: bool) -> Iterator[str]:
     yield from _stored(crd, paint, details)
     yield from _plan(crd, paint, details)
     yield ""
+
+
+def _joined(findings: list[Finding]) -> list[Finding]:
+    """One line for what several versions have in common."""
+    alike: dict[tuple[str, ...], list[Finding]] = {}
+    for item in findings:
+        key = (item.rule, item.severity, item.path, item.key, item.message)
+        alike.setdefault(key, []).append(item)
+    return [
+        replace(group[0], version=",".join(item.version for item in group))
+        for group in alike.values()
+    ]
 
 
 def _finding(item: Finding, paint: _Paint, details: bool) -> Iterator[str]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 from instar.api.crd import Column, CrdVersion
 from instar.reviewer.report import Effect
@@ -20,6 +21,8 @@ from instar.reviewer.rulekit import (
     Rule,
 )
 from instar.reviewer.subject import Subject
+
+Comparison = Callable[[Subject, Subject], Iterator[Draft]]
 
 RULES = (
     Rule(
@@ -167,9 +170,23 @@ def pruning(old: Subject, new: Subject) -> Iterator[Draft]:
     )
 
 
+def _quiet_where_unserved(run: Comparison) -> Comparison:
+    """Nobody can ask a version that is not served for any of this."""
+
+    def compare(old: Subject, new: Subject) -> Iterator[Draft]:
+        served = new.crd.served()
+        for draft in run(old, new):
+            if draft.version in served:
+                yield draft
+            else:
+                yield replace(draft, severity=INFO, hits=(), probe=None)
+
+    return compare
+
+
 CHECKS = (
-    CrdCheck(("versions[].subresources",), subresources),
-    CrdCheck(("versions[].additionalPrinterColumns",), columns),
-    CrdCheck(("versions[].selectableFields",), selectable),
+    CrdCheck(("versions[].subresources",), _quiet_where_unserved(subresources)),
+    CrdCheck(("versions[].additionalPrinterColumns",), _quiet_where_unserved(columns)),
+    CrdCheck(("versions[].selectableFields",), _quiet_where_unserved(selectable)),
     CrdCheck(("preserveUnknownFields",), pruning),
 )
