@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 Object = dict[str, Any]
 ReviewChange = Callable[[Object, Object], list[str]]
 """(old CRD, new CRD), both v1 → a text for each breaking change."""
+_TOLD = 20
 
 
 class CrdConverter:
@@ -124,6 +125,8 @@ class CrdStrategy(Strategy):
         if self._review is None or fresh["spec"] == past["spec"]:
             return
         breaks = self._review(from_internal(past, "v1"), from_internal(fresh, "v1"))
+        if len(breaks) > _TOLD:
+            breaks = [*breaks[:_TOLD], f"and {len(breaks) - _TOLD} more: see instar review"]
         if breaks and self._deny:
             raise forbidden(
                 GROUP,
