@@ -35,6 +35,7 @@ def kubectl(replica: Replica, home: Path, *arguments: str, data: object = None) 
 def test_each_command_may_go_to_either_replica(trio: Deployment, tmp_path: Path) -> None:
     one, other = trio.replicas
     group = "kubectl.io"
+    notes = f"notes.{group}"
     told = kubectl(one, tmp_path, "apply", "-f", "-", data=crd(group))
     assert told == f"customresourcedefinition.apiextensions.k8s.io/notes.{group} created\n"
     kubectl(
@@ -53,9 +54,9 @@ def test_each_command_may_go_to_either_replica(trio: Deployment, tmp_path: Path)
     )
     assert told == f"note.{group}/a configured\n"
     patch = '{"spec":{"count":3}}'
-    kubectl(one, tmp_path, "patch", "note", "a", "-n", "both", "--type=merge", "-p", patch)
+    kubectl(one, tmp_path, "patch", notes, "a", "-n", "both", "--type=merge", "-p", patch)
     seen = [
-        json.loads(kubectl(replica, tmp_path, "get", "notes", "-n", "both", "-o", "json"))["items"]
+        json.loads(kubectl(replica, tmp_path, "get", notes, "-n", "both", "-o", "json"))["items"]
         for replica in trio.replicas
     ]
     assert seen[0] == seen[1]

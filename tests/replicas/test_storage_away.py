@@ -62,6 +62,7 @@ def test_it_waits_for_its_storage_and_says_so_before_and_after(
     replica.until(lambda: replica.request("GET", "/readyz").status == 500)
     assert "unavailable" in refused(replica.request("GET", path("waits.io")))
     assert "unavailable" in refused(replica.request("GET", path("unknown.io")))
+    done(replica.request("GET", path("waits.io") + "?resourceVersion=0"))
     body = note("waits.io", "a")
     assert "unavailable" in refused(replica.request("POST", path("waits.io"), body))
 
