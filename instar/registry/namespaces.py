@@ -35,7 +35,7 @@ def namespace_check(backend: Backend, *, strict: bool) -> Callable[[str], None]:
         entry = backend.collection(prefix).entries.get(namespace)
         if entry is None:
             raise errors.not_found("", "namespaces", namespace)
-        if b'"phase":"Terminating"' in entry.view:
+        if _terminating(entry):
             raise errors.Forbidden(
                 f"unable to create new content in namespace {namespace} because it is being "
                 "terminated",
@@ -174,7 +174,11 @@ class NamespaceController:
 
 
 def _terminating(entry: Entry) -> bool:
+    """Whether somebody deleted it. The bytes only tell whether it is worth a look: a label or an
+    annotation may say the same."""
     try:
-        return b'"phase":"Terminating"' in entry.view
+        if b'"deletionTimestamp":"' not in entry.view:
+            return False
+        return "deletionTimestamp" in entry.decode()["metadata"]
     except Unreadable:
         return False

@@ -183,7 +183,8 @@ async def _open_after(
     for change in missed:
         made = frames(change)
         frame = made if isinstance(made, bytes) else await made
-        stream.opening.append(frame)
+        if frame:
+            stream.opening.append(frame)
         if is_error(frame):
             stream.finished = True
             return

@@ -253,7 +253,7 @@ class Connection(asyncio.Protocol):
         feed.open(self)
 
     def send(self, data: bytes) -> None:
-        if self._transport is not None:
+        if data and self._transport is not None:  # an empty chunk would be the end of the answer
             self._transport.write(b"%x\r\n%b\r\n" % (len(data), data))
 
     def backlog(self) -> int:

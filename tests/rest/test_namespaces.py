@@ -38,6 +38,23 @@ def test_the_initial_namespaces(spaces: Collection) -> None:
         assert found[name]["metadata"]["labels"] == {"kubernetes.io/metadata.name": name}
 
 
+@pytest.mark.parametrize("where", ["labels", "annotations"])
+def test_a_namespace_that_only_says_terminating_stays(
+    spaces: Collection, core: Collection, where: str
+) -> None:
+    name = f"says-{where}"
+    said = {"phase": "Terminating", "deletionTimestamp": "now"}
+    spaces.create(name, metadata={where: said})
+    kept = core.at(namespace=name)
+    assert kept.create("a")
+    # Another namespace, deleted later, is gone: had the first been taken for one, so were it.
+    spaces.create(name + "-deleted")
+    revision = spaces.delete(name + "-deleted").json["metadata"]["resourceVersion"]
+    gone(spaces, name + "-deleted", revision)
+    assert spaces.get(name)["status"] == {"phase": "Active"}
+    assert kept.get("a")
+
+
 def test_a_namespace_takes_what_is_in_it_along(spaces: Collection, foos: Collection) -> None:
     created = spaces.create("takes")
     inside = foos.at(namespace="takes")

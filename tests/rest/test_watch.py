@@ -57,6 +57,14 @@ def test_a_life_in_events(space: Collection) -> None:
     assert revision > int(patched["metadata"]["resourceVersion"])
 
 
+def test_changes_that_do_not_concern_a_resumed_watch_do_not_end_it(space: Collection) -> None:
+    revision = now(space)
+    space.at(namespace="default").create("elsewhere")
+    with space.watch(f"&resourceVersion={revision}") as stream:
+        space.create("here")
+        assert brief(stream.events(1)) == [("ADDED", "here")]
+
+
 @pytest.mark.parametrize("start", ["", "&resourceVersion=0"])
 def test_the_present_comes_first_in_key_order(space: Collection, start: str) -> None:
     for name in ("b", "a", "c"):
