@@ -61,21 +61,23 @@ class Usage:
         self._most = most
         self._since = clock()
         self._known: Lines = {}
-        self._fresh: Lines = {}
+        self._fresh: dict[tuple[str, ...], list[float]] = {}
+        """Plain tuples and lists: this is written once per request."""
 
     def note(
         self, group: str, resource: str, version: str, verb: str, user: str, agent: str
     ) -> None:
         """One request."""
-        key = UseKey(group, resource, version, verb, user, agent[:_AGENT_LENGTH])
+        key = (group, resource, version, verb, user, agent[:_AGENT_LENGTH])
         now = self._clock()
         seen = self._fresh.get(key)
         if seen is not None:
-            self._fresh[key] = Tally(seen.number + 1, seen.first, now)
+            seen[0] += 1
+            seen[2] = now
             return
-        self._fresh[key] = Tally(1, now, now)
+        self._fresh[key] = [1, now, now]
         if len(self._fresh) > self._most:
-            self._fresh = shortened(self._fresh, self._most // 2)
+            self._fresh = _counters(shortened(_lines_of(self._fresh), self._most // 2))
 
     def document(self) -> dict[str, Any]:
         """The body of ``/instar/usage``."""
@@ -102,7 +104,7 @@ class Usage:
             try:
                 await store.commit(Write(RECORD, value, record.revision if record else 0))
             except StoreError as error:
-                self._fresh = _sum(taken, self._fresh)
+                self._fresh = _counters(_sum(_lines_of(taken), _lines_of(self._fresh)))
                 if isinstance(error, Stale):
                     continue
                 raise
@@ -110,7 +112,7 @@ class Usage:
             return
 
     def _merged(self, known: Lines) -> Lines:
-        return shortened(_sum(known, self._fresh), self._most)
+        return shortened(_sum(known, _lines_of(self._fresh)), self._most)
 
 
 class UsageKeeper:
@@ -158,6 +160,17 @@ def shortened(lines: Lines, most: int) -> Lines:
         known = kept.get(folded)
         kept[folded] = tally if known is None else known.plus(tally)
     return kept
+
+
+def _lines_of(counters: dict[tuple[str, ...], list[float]]) -> Lines:
+    return {
+        UseKey(*key): Tally(int(number), first, last)
+        for key, (number, first, last) in counters.items()
+    }
+
+
+def _counters(lines: Lines) -> dict[tuple[str, ...], list[float]]:
+    return {tuple(key): list(tally) for key, tally in lines.items()}
 
 
 def _sum(one: Lines, other: Lines) -> Lines:
