@@ -103,7 +103,7 @@ class Channel:
         self._frames = frames
         self._queue: deque[Change[Entry]] = deque()
         self._busy: asyncio.Task[None] | None = None
-        self._lines: list[bytes] = []
+        self._lines: list[tuple[int, bytes]] = []
         self._revision = 0
         self._flushing: asyncio.Handle | None = None
 
@@ -159,23 +159,33 @@ class Channel:
         """Lines of one turn of the loop (a group commit brings many) go out together."""
         self._revision = revision
         if frame:
-            self._lines.append(frame)
+            self._lines.append((revision, frame))
         if is_error(frame):
             self.end()
         elif self._flushing is None:
             self._flushing = asyncio.get_running_loop().call_soon(self.flush)
 
     def flush(self) -> None:
-        """Hand over what has been framed; before anyone new joins, who has seen it already."""
+        """Hand over what has been framed; before anyone new joins, who has seen it already.
+
+        Who joined while changes waited for a conversion has seen some of them already.
+        """
         if self._flushing is None and not self._lines:
             return
         if self._flushing is not None:
             self._flushing.cancel()
             self._flushing = None
         lines, self._lines = self._lines, []
-        data = lines[0] if len(lines) == 1 else b"".join(lines)
+        first = lines[0][0] if lines else 0
+        data = _joined(lines)
         for watcher in tuple(self.watchers):
-            watcher.push(data, self._revision)
+            seen = watcher.last_revision
+            unseen = data if seen < first else _joined([line for line in lines if line[0] > seen])
+            watcher.push(unseen, self._revision)
+
+
+def _joined(lines: Sequence[tuple[int, bytes]]) -> bytes:
+    return lines[0][1] if len(lines) == 1 else b"".join([line for _, line in lines])
 
 
 class WatchHub:
