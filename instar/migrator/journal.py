@@ -87,6 +87,11 @@ class Journal:
         """Every object has been listed and tried."""
         return self._fact("listed") == "yes"
 
+    @property
+    def unfinished(self) -> bool:
+        """Something failed, or was never tried to the end: another pass may mend it."""
+        return bool({Fate.FAILED, Fate.DIFFERS, Fate.PENDING} & self.counts().keys())
+
     def forget_position(self) -> None:
         """The token leads nowhere: list from the start; finished objects are not done again."""
         with self._database:
@@ -99,7 +104,7 @@ class Journal:
         with self._database:
             for item in found:
                 known = self.line(item.key)
-                if known is not None and known.fate in DONE and known.after == item.revision:
+                if known is not None and self._is_settled(known, item):
                     continue
                 todo.append(item)
                 if known is not None and self._was_ours(known, item):
@@ -136,6 +141,10 @@ class Journal:
             "SELECT * FROM objects WHERE fate IN (?, ?) ORDER BY key", (Fate.FAILED, Fate.DIFFERS)
         )
         return map(_line, rows)
+
+    def _is_settled(self, known: Line, item: Found) -> bool:
+        """Done, or changed by a rewrite and not mended since: a second look would not see it."""
+        return known.after == item.revision and known.fate in DONE | {Fate.DIFFERS}
 
     def _was_ours(self, known: Line, item: Found) -> bool:
         pending = known.fate is Fate.PENDING and known.revision != item.revision

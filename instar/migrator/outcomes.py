@@ -67,7 +67,8 @@ def suggestion(reason: str, message: str, command: str) -> str:
     if reason == "ContentChanged":
         return (
             "a conversion or a mutating admission webhook changes objects on a write that "
-            "changes nothing; mend it, restore this object, then run again"
+            "changes nothing; mend it, restore this object, then run again (to accept the "
+            "change, delete the progress file)"
         )
     if reason == RequestTooLarge.reason or "too large" in lowered:
         return f"make the object smaller ({command}), for example by dropping annotations"

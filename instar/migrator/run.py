@@ -61,7 +61,9 @@ class Rewriting:
     async def run(self) -> Pass:
         """Raises ``Stopped`` when going on makes no sense now."""
         if self._journal.listed:
-            return Pass({})
+            if not self._journal.unfinished:
+                return Pass({})
+            self._journal.forget_position()
         first = True
         async for page in self._pages(self._journal.token):
             if first and page.remaining is not None:

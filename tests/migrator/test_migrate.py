@@ -113,6 +113,25 @@ def test_an_object_that_became_invalid_is_quarantined_and_the_rest_goes_on(
     assert _condition(server, definition)["reason"] == "MigrationFailed"
 
 
+def test_what_was_quarantined_is_tried_again_once_it_is_mended(
+    server: LiveServer, tmp_path: Path
+) -> None:
+    definition = _stale(server, 12)
+    _forbid(server, definition, 7)
+    journal = Journal(tmp_path / "journal")
+    migrated(server, definition, journal=journal)
+    patch = {"spec": {"size": 8}}
+    path = objects_path(definition, "v1", "w00007")
+    server.request("PATCH", path, patch, content_type="application/merge-patch+json")
+
+    again = migrated(server, definition, journal=journal)
+
+    journal.close()
+    assert again.resumed
+    assert again.ok, again.lines()
+    assert stored_versions(server, definition) == ["v1"]
+
+
 def _forbid(server: LiveServer, definition: Object, size: int) -> None:
     """A rule that ratcheting does not forgive."""
 

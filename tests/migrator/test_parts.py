@@ -115,6 +115,19 @@ def test_finished_objects_are_not_taken_again_unless_they_changed() -> None:
     assert [item.key for item in todo] == ["b", "c"]
 
 
+def test_changed_content_is_not_forgotten_by_running_again() -> None:
+    journal = Journal()
+    journal.begin("run")
+    journal.take([_found("a")])
+    journal.settle([Outcome("a", Fate.DIFFERS, "5")], "")
+
+    untouched = journal.take([_found("a", "5")])
+    restored = journal.take([_found("a", "6")])
+
+    assert untouched == []
+    assert [item.key for item in restored] == ["a"]
+
+
 def test_a_write_that_was_never_noted_is_recognised_as_ours() -> None:
     journal = Journal()
     journal.begin("run")
