@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import io
 import sys
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from instar.cli.main import main
@@ -47,21 +48,26 @@ async def plan_for(api: Client, definition: Object, *, forced: bool = False) -> 
     return Plan(subject, facts, 8, 0, forced)
 
 
-def migrated(
+async def migrate_now(
     server: LiveServer,
     definition: Object,
     *,
     journal: Journal | None = None,
+    progress: Silent | None = None,
     forced: bool = False,
+    planned: Callable[[], None] = lambda: None,
     **options: Any,
 ) -> Report:
-    async def work() -> Report:
-        async with client(server, user_agent=USER_AGENT) as api:
-            plan = await plan_for(api, definition, forced=forced)
-            chosen = Options(**{"patience": QUICK, **options})
-            return await migrate(api, plan, chosen, journal or Journal(), Silent())
+    """``planned`` is called between the plan and the first write."""
+    async with client(server, user_agent=USER_AGENT) as api:
+        plan = await plan_for(api, definition, forced=forced)
+        planned()
+        chosen = Options(**{"patience": QUICK, **options})
+        return await migrate(api, plan, chosen, journal or Journal(), progress or Silent())
 
-    return asyncio.run(work())
+
+def migrated(server: LiveServer, definition: Object, **options: Any) -> Report:
+    return asyncio.run(migrate_now(server, definition, **options))
 
 
 def command(server: LiveServer, *words: str) -> list[str]:

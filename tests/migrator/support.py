@@ -146,3 +146,32 @@ def eventually(check: Callable[[], Any], within: float = PATIENCE) -> Any:
             return found
         assert time.monotonic() < deadline, "it never happened"
         time.sleep(0.02)
+
+
+def stale_crd(server: LiveServer, count: int, **changes: Any) -> Object:
+    """A CRD with ``count`` objects stored at v1beta1 while v1 is the storage version."""
+    definition = crd(**changes)
+    server.create_crd(definition)
+    fill(server, definition, count)
+    store_at(server, definition, "v1")
+    return definition
+
+
+def migrating_condition(server: LiveServer, definition: Object) -> Object:
+    current = server.request("GET", crd_path(name_of(definition))).json
+    found: Object = next(
+        item for item in current["status"]["conditions"] if item["type"] == "StorageMigrating"
+    )
+    return found
+
+
+def forbid_size(server: LiveServer, definition: Object, size: int) -> None:
+    """A rule that ratcheting does not forgive."""
+
+    def tighten(current: Object) -> None:
+        for item in current["spec"]["versions"]:
+            spec = item["schema"]["openAPIV3Schema"]["properties"]["spec"]
+            text = f"self.size != {size} || (oldSelf.hasValue() && false)"
+            spec["x-kubernetes-validations"] = [{"rule": text, "optionalOldSelf": True}]
+
+    edit_crd(server, definition, tighten)

@@ -1,0 +1,259 @@
+"""``instar migrate`` when objects, webhooks or the cluster misbehave."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from instar.client.paths import crd_path
+from instar.migrator.journal import Journal
+from instar.migrator.outcomes import Fate
+from tests.migrator.running import Silent, instar, migrated
+from tests.migrator.support import (
+    census,
+    crd,
+    fill,
+    forbid_size,
+    group_of,
+    migrating_condition,
+    name_of,
+    objects_path,
+    stale_crd,
+    store_at,
+    stored_versions,
+)
+from tests.support.server import LiveServer, live_server
+from tests.support.webhook import Webhook, relabel
+
+Object = dict[str, Any]
+
+
+def test_an_object_that_became_invalid_is_quarantined_and_the_rest_goes_on(
+    server: LiveServer,
+) -> None:
+    definition = stale_crd(server, 12)
+    forbid_size(server, definition, 7)
+
+    report = migrated(server, definition)
+
+    assert report.counts == {Fate.REWRITTEN: 11, Fate.FAILED: 1}
+    (bad,) = report.quarantine
+    assert (bad.key, bad.reason) == ("default/w00007", "Invalid")
+    assert "kubectl edit widgets." in bad.fix
+    assert not report.ok
+    assert report.not_pruned == "1 object could not be rewritten"
+    assert stored_versions(server, definition) == ["v1beta1", "v1"]
+    assert migrating_condition(server, definition)["reason"] == "MigrationFailed"
+
+
+def test_what_was_quarantined_is_tried_again_once_it_is_mended(
+    server: LiveServer, tmp_path: Path
+) -> None:
+    definition = stale_crd(server, 12)
+    forbid_size(server, definition, 7)
+    journal = Journal(tmp_path / "journal")
+    migrated(server, definition, journal=journal)
+    patch = {"spec": {"size": 8}}
+    path = objects_path(definition, "v1", "w00007")
+    server.request("PATCH", path, patch, content_type="application/merge-patch+json")
+
+    again = migrated(server, definition, journal=journal)
+
+    journal.close()
+    assert again.resumed
+    assert again.ok, again.lines()
+    assert stored_versions(server, definition) == ["v1"]
+
+
+def test_a_crd_changed_during_the_run_is_never_pruned(server: LiveServer) -> None:
+    with Webhook(convert=relabel) as hook:
+        definition = stale_crd(server, 20, conversion=hook.conversion())
+        changed = False
+
+        def convert(obj: Object, wanted: str) -> Object:
+            nonlocal changed
+            if not changed and obj["metadata"]["name"] == "w00010":
+                changed = True
+                path = crd_path(name_of(definition))
+                patch = {"spec": {"names": {"shortNames": ["moved"]}}}
+                kind = "application/merge-patch+json"
+                assert server.request("PATCH", path, patch, content_type=kind).status == 200
+            return relabel(obj, wanted)
+
+        def planned() -> None:
+            hook.convert = convert
+
+        report = migrated(server, definition, planned=planned)
+
+    assert changed
+    assert "the CRD was changed during the run" in report.not_pruned
+    assert stored_versions(server, definition) == ["v1beta1", "v1"]
+
+
+def test_a_webhook_that_sometimes_fails_is_asked_again() -> None:
+    with live_server(conversion_cache=False) as server, Webhook() as hook:
+        definition = stale_crd(server, 60, conversion=hook.conversion())
+        asked = 0
+
+        def flaky(obj: Object, wanted: str) -> Object:
+            nonlocal asked
+            asked += 1
+            if asked % 100 == 0:
+                raise RuntimeError("out of luck")
+            return relabel(obj, wanted)
+
+        hook.convert = flaky
+        report = migrated(server, definition, page=20)
+
+        assert report.ok, report.lines()
+        assert census(server, definition) == {"v1": 60}
+
+
+def test_objects_the_webhook_cannot_convert_are_quarantined_one_by_one(
+    server: LiveServer,
+) -> None:
+    with Webhook() as hook:
+        definition = stale_crd(server, 100, conversion=hook.conversion())
+
+        def convert(obj: Object, wanted: str) -> Object:
+            if obj["metadata"]["name"] == "w00042" and wanted.endswith("/v1"):
+                raise RuntimeError("no idea what this is")
+            return relabel(obj, wanted)
+
+        hook.convert = convert
+        report = migrated(server, definition, page=30)
+
+    assert report.counts == {Fate.REWRITTEN: 99, Fate.FAILED: 1}
+    (bad,) = report.quarantine
+    assert bad.key == "default/w00042"
+    assert "no idea what this is" in bad.message
+    assert "mend the conversion webhook" in bad.fix
+    assert not report.pruned
+
+
+def test_a_webhook_that_is_down_stops_the_run_before_it_starts(server: LiveServer) -> None:
+    with Webhook() as hook:
+        definition = stale_crd(server, 10, conversion=hook.conversion())
+        hook.fault = "http_500"
+
+        finished = instar(server, "migrate", name_of(definition))
+
+    assert finished.returncode == 1
+    assert "cannot start: v1 cannot be used" in finished.stdout
+    assert census(server, definition) == {"v1": 0, "v1beta1": 10}
+
+
+def test_a_conversion_that_changes_content_is_found_after_a_few_objects(
+    server: LiveServer,
+) -> None:
+    with Webhook() as hook:
+        definition = stale_crd(server, 60, conversion=hook.conversion())
+        calls = 0
+
+        def drifting(obj: Object, wanted: str) -> Object:
+            nonlocal calls
+            calls += 1
+            return {**relabel(obj, wanted), "spec": {**obj["spec"], "size": calls}}
+
+        hook.convert = drifting
+        report = migrated(server, definition)
+
+    assert report.counts[Fate.DIFFERS] == 1
+    assert "content is not the same as before at v1beta1" in report.stopped
+    assert report.not_pruned == "the run was stopped"
+    assert census(server, definition) == {"v1": 20, "v1beta1": 40}
+
+
+def test_a_rewrite_whose_answer_differs_stops_at_once() -> None:
+    with live_server(conversion_cache=False) as server, Webhook() as hook:
+        definition = stale_crd(server, 40, conversion=hook.conversion())
+        calls = 0
+
+        def drifting(obj: Object, wanted: str) -> Object:
+            nonlocal calls
+            calls += 1
+            return {**relabel(obj, wanted), "spec": {**obj["spec"], "size": calls}}
+
+        hook.convert = drifting
+        report = migrated(server, definition, concurrency=1)
+
+    assert report.counts[Fate.DIFFERS] == 1
+    assert "nothing more is rewritten" in report.stopped
+
+
+def test_a_webhook_that_dies_half_way_stops_the_run_and_a_second_one_finishes(
+    server: LiveServer, tmp_path: Path
+) -> None:
+    with Webhook() as hook:
+        definition = stale_crd(server, 120, conversion=hook.conversion())
+
+        def dying(obj: Object, wanted: str) -> Object:
+            if obj["metadata"]["name"] > "w00050":
+                raise RuntimeError("out of memory")
+            return relabel(obj, wanted)
+
+        hook.convert = dying
+        journal = Journal(tmp_path / "journal")
+        report = migrated(server, definition, page=10, concurrency=2, journal=journal)
+        assert "nothing works any more" in report.stopped
+        assert report.counts[Fate.REWRITTEN] == 51
+        assert stored_versions(server, definition) == ["v1beta1", "v1"]
+
+        hook.convert = relabel
+        again = migrated(server, definition, page=10, concurrency=2, journal=journal)
+
+    journal.close()
+    assert again.resumed
+    assert again.ok, again.lines()
+    # A write that was under way when the run stopped may have been done after all.
+    assert again.total == 120
+    assert set(again.counts) <= {Fate.REWRITTEN, Fate.OVERTAKEN}
+
+
+def test_content_that_changes_everywhere_is_counted_when_told_to_keep_going(
+    server: LiveServer,
+) -> None:
+    with Webhook() as hook:
+        definition = stale_crd(server, 30, conversion=hook.conversion())
+        calls = 0
+
+        def drifting(obj: Object, wanted: str) -> Object:
+            nonlocal calls
+            calls += 1
+            return {**relabel(obj, wanted), "spec": {**obj["spec"], "size": calls}}
+
+        hook.convert = drifting
+        report = migrated(server, definition, keep_going=True)
+
+    assert report.counts == {Fate.DIFFERS: 30}
+    assert report.not_pruned == "the content of 30 objects changed"
+    assert stored_versions(server, definition) == ["v1beta1", "v1"]
+
+
+def test_a_namespace_deleted_under_the_run_is_no_failure(server: LiveServer) -> None:
+    definition = crd()
+    server.create_crd(definition)
+    namespace = group_of(definition).replace(".", "-")
+    body = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}}
+    server.request("POST", "/api/v1/namespaces", body)
+    fill(server, definition, 40)
+    path = objects_path(definition, "v1beta1", namespace=namespace)
+    for number in range(40):
+        obj = {
+            "apiVersion": f"{group_of(definition)}/v1beta1",
+            "kind": "Widget",
+            "metadata": {"name": f"doomed{number}"},
+        }
+        assert server.request("POST", path, obj).status == 201
+    store_at(server, definition, "v1")
+
+    class Deleting(Silent):
+        def begin(self, phase: str, total: int | None) -> None:
+            if phase == "rewriting":
+                server.request("DELETE", f"/api/v1/namespaces/{namespace}")
+
+    report = migrated(server, definition, progress=Deleting(), page=10, concurrency=2)
+
+    assert report.ok, report.lines()
+    assert Fate.FAILED not in report.counts
+    assert stored_versions(server, definition) == ["v1"]
