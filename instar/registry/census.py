@@ -15,11 +15,12 @@ from instar.api.names import by_priority
 from instar.registry.backend import Objects
 from instar.registry.catalog import Catalog
 from instar.registry.columns import TablePrinter
-from instar.registry.entry import Entry
+from instar.registry.entry import Entry, Unreadable
 from instar.registry.resource import Resource
 from instar.storage.cache import Change
 
 Counts = dict[str, int]
+_UNREADABLE = "unreadable"
 
 
 class Census:
@@ -73,7 +74,7 @@ class _Counter:
     def __init__(self, objects: Objects) -> None:
         self._objects = objects
         self._entries = objects.entries
-        self.counts = Counter(entry.api_version for entry in objects.entries.values())
+        self.counts = Counter(map(_stored_in, objects.entries.values()))
         objects.listeners.append(self._changed)
 
     def follows(self, objects: Objects) -> bool:
@@ -85,9 +86,17 @@ class _Counter:
 
     def _changed(self, change: Change[Entry]) -> None:
         if change.old is not None:
-            self.counts[change.old.api_version] -= 1
+            self.counts[_stored_in(change.old)] -= 1
         if change.new is not None:
-            self.counts[change.new.api_version] += 1
+            self.counts[_stored_in(change.new)] += 1
+
+
+def _stored_in(entry: Entry) -> str:
+    """Damaged bytes are counted, too: whoever looks for what must be migrated wants to know."""
+    try:
+        return entry.api_version
+    except Unreadable:
+        return _UNREADABLE
 
 
 class StoredPrinter(TablePrinter):

@@ -194,7 +194,7 @@ class Codec:
     def _normal_view(self, entry: Entry, stored: VersionServing) -> bytes:
         """The stored bytes brought up to today's schema of their own version."""
         if entry.token is not stored:
-            obj = orjson.loads(entry.stored())
+            obj = entry.content()
             self.serving.strategy.from_storage(obj, stored)
             view = revised(obj, entry.revision)
             entry.normal = None if view == entry.view else view

@@ -115,12 +115,12 @@ async def delete(context: Context, target: Target, options: DeleteOptions) -> De
 async def _delete_once(
     context: Context, target: Target, entry: Entry, options: DeleteOptions
 ) -> Deleted:
-    stored = entry.decode()
-    metadata = stored["metadata"]
     if options.unreadable:
         await _check_unreadable(target, entry)
         await context.backend.remove(target.resource.objects, target.suffix, entry.revision)
-        return Deleted(_success(target, metadata), lingers=False)
+        return Deleted(_success(target, _metadata_of(entry)), lingers=False)
+    stored = entry.decode()
+    metadata = stored["metadata"]
     _check_preconditions(target, metadata, entry, options)
     finalizers = _finalizers(metadata.get("finalizers") or [], options)
     strategy = target.serving.strategy
@@ -184,6 +184,14 @@ async def _check_unreadable(target: Target, entry: Entry) -> None:
     text = "is exclusively used to delete corrupt object(s), try again by removing this option"
     found = [invalid(UNREADABLE, True, text)]
     raise errors.invalid(target.serving.group, target.serving.plural, target.name, found)
+
+
+def _metadata_of(entry: Entry) -> Object:
+    try:
+        metadata: Object = entry.decode()["metadata"]
+    except Unreadable:
+        return {}
+    return metadata
 
 
 def _check_preconditions(

@@ -69,16 +69,14 @@ class Entry:
         length = len(_revision_member(self.revision))
         return self._view[: self.at] + self._view[self.at + length :]
 
-    def with_revision(self, revision: int) -> bytes:
-        """The view with another resourceVersion (that of a deletion)."""
-        view = self.view
-        old = len(_revision_member(self.revision))
-        return view[: self.at] + _revision_member(revision) + view[self.at + old :]
-
     def decode(self) -> dict[str, Any]:
         """A fresh dict, resourceVersion included."""
         obj: dict[str, Any] = orjson.loads(self.view)
         return obj
+
+    def content(self) -> dict[str, Any]:
+        """A fresh dict of what lies in the store, without a resourceVersion."""
+        return self._parsed(self.stored())
 
     @property
     def api_version(self) -> str:
@@ -106,7 +104,7 @@ class Entry:
         data = self.raw if self.raw is not None else self._view
         if data.startswith(_API_VERSION):
             end = data.find(b'"', len(_API_VERSION))
-            return data[len(_API_VERSION) : end].decode()
+            return data[len(_API_VERSION) : end].decode(errors="replace")
         return str(self._parsed(data).get("apiVersion", ""))
 
     def _settle(self, raw: bytes) -> None:
