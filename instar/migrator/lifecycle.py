@@ -98,7 +98,10 @@ def blocks_storage(situation: Situation, version: str) -> list[str]:
         found.append(f"{version} is not served; serve it first, so that clients can read it")
     if situation.crd.is_true("StorageMigrating"):
         message = situation.crd.conditions["StorageMigrating"].get("message", "")
-        found.append(f"a migration is under way ({message}); let it finish")
+        found.append(
+            f"a migration is under way ({message}); let it finish, or run instar migrate "
+            f"{situation.crd.name} if it was killed"
+        )
     return found
 
 

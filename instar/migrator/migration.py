@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from itertools import islice
@@ -90,6 +91,12 @@ async def migrate(
             report.verification = await verify(checker, journal, progress)
     except Stopped as stopped:
         report.stopped = str(stopped)
+    except asyncio.CancelledError:
+        # Ctrl-C: nobody else should believe that this still runs.
+        if not options.dry_run:
+            with suppress(ApiError):
+                await status.end(prune=False, message="the run was interrupted")
+        raise
     report.counts = journal.counts()
     report.quarantine = _quarantine(plan, journal)
     if not options.dry_run:

@@ -32,7 +32,7 @@ def crd(
     *, storage: str = "v1beta1", served: tuple[str, ...] = ("v1beta1", "v1"), **changes: Any
 ) -> Object:
     """A fresh CRD, versions v1beta1 and v1, in a group of its own."""
-    group = f"g{next(_numbers)}.example.com"
+    group = f"migrated{next(_numbers)}.example.com"
     versions: list[Object] = [
         {
             "name": name,

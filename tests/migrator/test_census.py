@@ -21,6 +21,7 @@ from tests.migrator.support import (
     objects_path,
     store_at,
 )
+from tests.storage.etcd_server import EtcdCluster
 from tests.support.server import LiveServer, live_server
 
 Object = dict[str, Any]
@@ -123,6 +124,19 @@ def test_a_store_is_counted_without_its_server(tmp_path: Path) -> None:
 
     assert told["objects"] == {"v1": 2, "v1beta1": 3}
     assert told["exact"]
+
+
+def test_etcd_is_counted_while_its_server_runs(tmp_path: Path) -> None:
+    with EtcdCluster(tmp_path, members=1) as cluster:
+        storage = f"etcd://{cluster.members[0].address}/counted"
+        with live_server(storage=storage) as server:
+            definition = _mixed(server, 3, 2)
+
+            named = instar(server, "census", name_of(definition), "--storage", storage)
+            every = instar(server, "census", "--storage", storage, "--output", "json")
+
+    assert f"{name_of(definition)}: 5 objects (counted in {storage})" in named.stdout
+    assert json.loads(every.stdout)[name_of(definition)]["objects"] == {"v1": 2, "v1beta1": 3}
 
 
 def test_no_crd_of_that_name_is_one_line(server: LiveServer) -> None:

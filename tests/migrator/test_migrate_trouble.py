@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import signal
+import subprocess
 from pathlib import Path
 from typing import Any
 
 from instar.client.paths import crd_path
 from instar.migrator.journal import Journal
 from instar.migrator.outcomes import Fate
-from tests.migrator.running import Silent, instar, migrated
+from tests.migrator.running import Silent, command, instar, migrated
 from tests.migrator.support import (
     census,
     crd,
+    eventually,
     fill,
     forbid_size,
     group_of,
@@ -257,3 +260,23 @@ def test_a_namespace_deleted_under_the_run_is_no_failure(server: LiveServer) -> 
     assert report.ok, report.lines()
     assert Fate.FAILED not in report.counts
     assert stored_versions(server, definition) == ["v1"]
+
+
+def test_an_interrupted_run_says_so_and_can_go_on(server: LiveServer, tmp_path: Path) -> None:
+    definition = stale_crd(server, 200)
+    options = ("--progress", str(tmp_path / "progress"), "--page", "10")
+    words = command(server, "migrate", name_of(definition), *options, "--qps", "50")
+    process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    try:
+        eventually(lambda: census(server, definition)["v1"] > 20)
+        process.send_signal(signal.SIGINT)
+    finally:
+        process.communicate(timeout=20)
+
+    assert process.returncode == 130
+    condition = migrating_condition(server, definition)
+    assert condition["status"] == "False"
+    assert condition["message"] == "the run was interrupted"
+    assert stored_versions(server, definition) == ["v1beta1", "v1"]
+    assert instar(server, "migrate", name_of(definition), *options).returncode == 0
+    assert census(server, definition) == {"v1": 200}

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -181,3 +183,20 @@ def test_a_journal_has_one_user_at_a_time(tmp_path: Path) -> None:
 )
 def test_every_failure_comes_with_something_to_do(reason: str, message: str, fix: str) -> None:
     assert fix in suggestion(reason, message, "kubectl edit x")
+
+
+def test_the_migrator_knows_the_public_api_only() -> None:
+    code = (
+        "import pkgutil, importlib, sys, instar.migrator as m\n"
+        "for item in pkgutil.iter_modules(m.__path__, 'instar.migrator.'):\n"
+        "    importlib.import_module(item.name)\n"
+        "rooms = ('server', 'registry', 'storage', 'crds', 'conversion', 'schema')\n"
+        "print([n for n in sys.modules if n.split('.')[1:2] and n.split('.')[1] in rooms"
+        " and n.startswith('instar.')])"
+    )
+
+    loaded = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+
+    assert loaded.stdout.strip() == "[]"
