@@ -84,15 +84,7 @@ async def create(
         metadata.pop("namespace", None)
     if metadata.get("resourceVersion", "0") not in ("", "0") and not options.dry_run:
         raise errors.Unclassified("resourceVersion should not be set on objects to be created")
-    if serving.namespaced:
-        await _check_namespace(context, target, metadata.get("name", ""))
-    if target.resource.crd.is_true("Terminating"):
-        raise errors.forbidden(
-            serving.group,
-            serving.plural,
-            metadata.get("name", ""),
-            "create not allowed while custom resource definition is terminating",
-        )
+    await _check_place(context, target, metadata.get("name", ""))
     wipe_for_create(metadata, uid=context.new_uid(), created=context.timestamp())
     dedupe_owners(metadata, options.warn, patched=False)
     generated = not metadata.get("name") and bool(metadata.get("generateName"))
@@ -109,6 +101,16 @@ async def create(
             continue
     await context.backend.consistent()
     raise _exists(target.named(metadata["name"]), generated)
+
+
+async def _check_place(context: Context, target: Target, name: str) -> None:
+    """Neither the namespace nor the CRD may be on its way out: it would leave the object behind."""
+    serving = target.serving
+    if serving.namespaced:
+        await _check_namespace(context, target, name)
+    if target.resource.crd.is_true("Terminating"):
+        text = "create not allowed while custom resource definition is terminating"
+        raise errors.forbidden(serving.group, serving.plural, name, text)
 
 
 async def _check_namespace(context: Context, target: Target, name: str) -> None:
@@ -140,6 +142,8 @@ async def _store_new(
             raise Stale(target.suffix, 0, 1)
         seen = await target.codec.preview(prepared, target.version)
         return Written(encode_sorted(seen), created=True)
+    if target.serving.converts_remotely:
+        await _check_place(context, target, target.name)  # much may happen while a webhook works
     view = await _commit(context, target, prepared, expected=0)
     return Written(view, created=True)
 
@@ -214,6 +218,7 @@ async def _replace(
 
 
 async def _commit(context: Context, target: Target, prepared: Prepared, expected: int) -> bytes:
+    _check_timely(target)
     draft = Entry(prepared.raw, 0, target.suffix, prepared.at)
     stored = target.serving.storage
     draft.know(api_version=stored.api_version, labels=prepared.obj["metadata"].get("labels"))
@@ -228,6 +233,18 @@ async def _commit(context: Context, target: Target, prepared: Prepared, expected
     if target.serving.strategy.settle is not None:
         await target.serving.strategy.settle(target.name)
     return await _view(target, entry) if back is None else revised(back, entry.revision)
+
+
+def _check_timely(target: Target) -> None:
+    """An object prepared under a former CRD must not be stored any more where that is gone, nor
+    in a version that a migration may believe it has seen the last of."""
+    if target.resource.closed:
+        raise errors.NotFound("the server could not find the requested resource")
+    if target.resource.serving.storage.api_version != target.serving.storage.api_version:
+        raise errors.ServiceUnavailable(
+            "the storage version changed while the request was worked on; nothing was written",
+            retry_after=1,
+        )
 
 
 def _is_as_stored(target: Target, entry: Entry, new: Object, old: Object) -> bool:
