@@ -62,7 +62,7 @@ class Widgets:
         self, server: LiveServer, conversion: Object, *, storage: str = "v1", group: str = ""
     ) -> None:
         self.server = server
-        self.group = group or f"g{next(_numbers)}.example.com"
+        self.group = group or f"hook{next(_numbers)}.example.com"
         self.name = f"widgets.{self.group}"
         self.crd: Object = {
             "apiVersion": "apiextensions.k8s.io/v1",
