@@ -56,7 +56,6 @@ class CrdController:
 
     def start(self) -> None:
         self._crds.objects.listeners.append(self._changed)
-        self._crds.objects  # noqa: B018 - the listener order matters: the catalog comes first
         self._context.backend.cache.on_reset(self._enqueue_all)
         self._enqueue_all()
         self._task = asyncio.get_running_loop().create_task(self._work())

@@ -32,6 +32,8 @@ from instar.storage.store import Stale
 Object = dict[str, Any]
 _GENERATE_ATTEMPTS = 8
 _UPDATE_ATTEMPTS = 100
+_MOST_DIGITS = 20
+"""Of an unsigned number of 64 bits."""
 MODIFIED = (
     "the object has been modified; please apply your changes to the latest version and try again"
 )
@@ -304,6 +306,8 @@ def _check_revision(target: Target, new: Object, entry: Entry, rules: UpdateRule
         )
     if not text.isascii() or not text.isdigit():
         raise errors.Unclassified(f'strconv.ParseUint: parsing "{text}": invalid syntax')
+    if len(text) > _MOST_DIGITS:
+        raise errors.Unclassified(f'strconv.ParseUint: parsing "{text}": value out of range')
     if int(text) != entry.revision:
         raise _modified(target)
 

@@ -33,6 +33,8 @@ from instar.server.warnings import warning_headers
 
 log = logging.getLogger("instar.access")
 _PATH_CACHE = 4096
+_LONGEST_KEPT_PATH = 512
+"""Anybody may ask for any path, before it is known who asks."""
 _BODILESS = ("GET", "HEAD")
 _FLOW_CONTROL = (
     (b"x-kubernetes-pf-flowschema-uid", b"8b0d6f6c-6f0c-5c8e-9d0f-5a1f0b8f3c11"),
@@ -126,6 +128,8 @@ class App:
         if text in self._paths:
             return self._paths[text]
         path = parse_resource_path(text)
+        if len(text) > _LONGEST_KEPT_PATH:
+            return path
         if len(self._paths) >= _PATH_CACHE:
             self._paths.clear()
         self._paths[text] = path

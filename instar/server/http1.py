@@ -36,6 +36,7 @@ _WRITE_BUFFER = 256 << 10
 _IDLE_SECONDS = 180.0
 _HEADER_SECONDS = 32.0
 _BODY_SECONDS = 30.0
+_UNREAD_SECONDS = 60.0
 
 
 class Connections:
@@ -97,6 +98,8 @@ class Connection(asyncio.Protocol):
         self._writable: asyncio.Future[None] | None = None
         self._paused = False
         self._last_activity = monotonic()
+        self._unsent = 0
+        self._unsent_since = 0.0
         self._reading_request = False
         self._header_deadline = inf
         self._refused = False
@@ -227,8 +230,14 @@ class Connection(asyncio.Protocol):
         self._task = None
         if timer is not None:
             timer.cancel()
-        if not task.cancelled():
-            self._respond(request, task.result(), keep_alive)
+        failure = None if task.cancelled() else task.exception()
+        if task.cancelled() or failure is not None:
+            # Where it was not the client who left, it would wait for an answer for ever.
+            if self._transport is not None:
+                log.error("%s %s got no answer", request.method, request.path, exc_info=failure)
+            self.abort()
+            return
+        self._respond(request, task.result(), keep_alive)
 
     def _respond(self, request: Request, response: Response, keep_alive: bool) -> None:
         if response.stream is not None and request.method == "HEAD":
@@ -332,10 +341,19 @@ class Connection(asyncio.Protocol):
     def close_if_stalled(self, now: float) -> None:
         """Headers have a deadline, so that a drop now and then does not hold a connection."""
         if self._busy:
+            if self._takes_nothing(now):
+                self.abort()
             return
         limit = _BODY_SECONDS if self._reading_request else _IDLE_SECONDS
         if now > self._header_deadline or now - self._last_activity > limit:
             self.abort()
+
+    def _takes_nothing(self, now: float) -> bool:
+        """Whether the client has stopped reading an answer, which is held in memory for it."""
+        unsent = self.backlog()
+        if unsent != self._unsent:
+            self._unsent, self._unsent_since = unsent, now
+        return unsent > 0 and now - self._unsent_since > _UNREAD_SECONDS
 
     def abort(self) -> None:
         if self._transport is not None:

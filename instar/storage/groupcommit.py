@@ -8,6 +8,7 @@ in a thread, as one call: a thread that makes many fights the event loop for the
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import sqlite3
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -160,8 +161,10 @@ class GroupCommit:
 
     def _fail(self, batch: _Batch, failure: Exception) -> None:
         """Nothing of the batch happened; what waits and builds upon it cannot happen either."""
-        if self._connection.in_transaction:
-            self._connection.rollback()
+        # Where even that fails, the next BEGIN does, too; nobody may be left waiting here.
+        with contextlib.suppress(sqlite3.Error):
+            if self._connection.in_transaction:
+                self._connection.rollback()
         broken = set(batch.entries)
         for entry in self._waiting.entries:
             if entry.parent in broken:

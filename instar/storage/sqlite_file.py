@@ -125,7 +125,14 @@ def _is_ours(path: Path) -> bool:
 
 
 def _create(path: Path) -> None:
-    """Make the tables in rollback mode, so that the header is in the file itself, then go WAL."""
+    """Make the tables in rollback mode, so that the header is in the file itself, then go WAL.
+
+    Secrets will lie in it, so it is its owner's alone; SQLite's files beside it follow suit.
+    """
+    try:
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
+    except OSError as error:
+        raise StoreError(f"{path}: cannot be opened: {error.strerror}") from error
     with closing(_connect(path, "rwc")) as connection:
         connection.execute("BEGIN EXCLUSIVE")
         for statement in _SCHEMA:

@@ -214,3 +214,11 @@ def test_order_of_checks_on_update(foos: Collection) -> None:
     for status, rest, headers, body in steps:
         answer = foos.request("PUT", rest, body, headers=headers)
         assert answer.status == status, answer.text
+
+
+def test_a_resource_version_beyond_all_numbers(foos: Collection) -> None:
+    obj = foos.create("beyond")
+    obj["metadata"]["resourceVersion"] = "9" * 5000
+    answer = foos.put(obj)
+    assert answer.status == 500
+    assert answer.json["message"].endswith(": value out of range")

@@ -41,6 +41,14 @@ async def test_everything_is_there_after_opening_again(path: str) -> None:
     await store.close()
 
 
+async def test_nobody_but_the_owner_may_read_the_files(path: str) -> None:
+    store = SqliteStore(path)
+    await store.commit(Write("secret", b"1", 0))
+    modes = {file.name: file.stat().st_mode & 0o777 for file in Path(path).parent.iterdir()}
+    assert set(modes.values()) == {0o600}, modes
+    await store.close()
+
+
 async def test_revisions_never_go_back_even_when_nothing_is_left(path: str) -> None:
     store = SqliteStore(path)
     gone = await store.commit(Write("a", None, await store.commit(Write("a", b"1", 0))))

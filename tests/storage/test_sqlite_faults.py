@@ -279,3 +279,14 @@ async def test_a_failed_transaction_fails_its_writers_and_those_who_build_upon_t
     ]
     assert [record.value for record in (await store.range("")).records] == [b"2", b"x"]
     await store.close()
+
+
+async def test_a_connection_that_cannot_even_roll_back_leaves_nobody_waiting(
+    tmp_path: Path,
+) -> None:
+    store = SqliteStore(str(tmp_path / "s.db"))
+    store._file.writer.close()
+    for _ in range(2):
+        with pytest.raises(Unavailable):
+            await asyncio.wait_for(store.commit(Write("a", b"1", 0)), 10)
+    await store.close()

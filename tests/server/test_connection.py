@@ -1,0 +1,84 @@
+"""A connection on its own: answers nobody reads, and requests nobody answers."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any, cast
+
+import pytest
+
+from instar.server.auth import User
+from instar.server.http1 import Connection, Connections
+from instar.server.request import Request
+from instar.server.responses import Response
+
+GET = b"GET / HTTP/1.1\r\nhost: a\r\n\r\n"
+
+
+class Transport:
+    """Takes what is written and sends nothing on."""
+
+    def __init__(self) -> None:
+        self.unsent = 0
+        self.aborted = False
+
+    def get_extra_info(self, name: str) -> Any:
+        return None
+
+    def set_write_buffer_limits(self, high: int) -> None: ...
+
+    def write(self, data: bytes) -> None:
+        self.unsent += len(data)
+
+    def get_write_buffer_size(self) -> int:
+        return self.unsent
+
+    def abort(self) -> None:
+        self.aborted = True
+
+
+def connected(handler: Any) -> tuple[Connection, Transport]:
+    connection, transport = Connections(handler)(), Transport()
+    connection.connection_made(cast(asyncio.BaseTransport, transport))
+    return connection, transport
+
+
+async def unread(now_and_then: int) -> list[bool]:
+    async def large(request: Request, peer: User | None) -> Response:
+        return Response(200, [b"x" * 100_000] * 100)
+
+    connection, transport = connected(large)
+    connection.pause_writing()
+    connection.data_received(GET)
+    await asyncio.sleep(0)
+    aborted = []
+    for now in (1000.0, 1050.0, 1070.0):
+        connection.close_if_stalled(now)
+        transport.unsent -= now_and_then
+        aborted.append(transport.aborted)
+    connection.connection_lost(None)
+    return aborted
+
+
+def test_an_answer_nobody_reads_is_not_kept_for_ever() -> None:
+    assert asyncio.run(unread(now_and_then=0)) == [False, False, True]
+
+
+def test_a_slow_reader_is_waited_for() -> None:
+    assert asyncio.run(unread(now_and_then=1)) == [False, False, False]
+
+
+@pytest.mark.parametrize("failure", [asyncio.CancelledError(), ArithmeticError()])
+def test_a_request_without_an_answer_does_not_wait_for_one(failure: BaseException) -> None:
+    async def fails(request: Request, peer: User | None) -> Response:
+        await asyncio.sleep(0)
+        raise failure
+
+    async def asked() -> bool:
+        connection, transport = connected(fails)
+        connection.data_received(GET)
+        for _ in range(5):
+            await asyncio.sleep(0)
+        return transport.aborted
+
+    assert asyncio.run(asked())
