@@ -5,6 +5,7 @@ Reads as Kubernetes does: YAML 1.1 scalars, string keys, repeated keys reported 
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import yaml
@@ -111,9 +112,18 @@ class _Reader:
         if node.tag == "tag:yaml.org,2002:binary":
             return "".join(str(node.value).split())
         try:
-            return self._constructor.construct_object(node)
-        except (yaml.YAMLError, ValueError) as error:
+            return _as_json(self._constructor.construct_object(node))
+        except (yaml.YAMLError, ValueError, OverflowError) as error:
             raise Malformed(f"error converting YAML to JSON: yaml: {error}") from error
+
+
+def _as_json(value: Any) -> Any:
+    """Numbers as JSON has them: what does not fit int64 is a float, and a float is finite."""
+    if isinstance(value, int) and not -(2**63) <= value < 2**63:
+        value = float(value)
+    if isinstance(value, float) and not math.isfinite(value):
+        raise ValueError(f"json: unsupported value: {value}")
+    return value
 
 
 def _short(error: yaml.YAMLError) -> str:
