@@ -22,15 +22,20 @@ class Naming:
     accepted: Json
 
 
+def names_settled(crd: Json) -> bool:
+    """Whether the wanted names are the accepted ones, so that no other CRD matters."""
+    return same(_tidy(crd["spec"]["names"]), _tidy(crd["status"].get("acceptedNames") or {}))
+
+
 def decide_names(crd: Json, others: Sequence[Json]) -> Naming | None:
     """None when the wanted names are the accepted ones: then nothing is looked at.
 
     The CRD's own accepted names count as used, as upstream's do. Of several conflicts the
     last one checked is the one reported.
     """
-    wanted, held = crd["spec"]["names"], crd["status"].get("acceptedNames") or {}
-    if same(_tidy(wanted), _tidy(held)):
+    if names_settled(crd):
         return None
+    wanted, held = crd["spec"]["names"], crd["status"].get("acceptedNames") or {}
     resources, kinds = _used([crd, *others], crd["spec"].get("group", ""))
     accepted = dict(held)
     conflict = ("", "")

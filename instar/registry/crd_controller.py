@@ -24,6 +24,7 @@ from instar.crds.conditions import (
     find_condition,
 )
 from instar.crds.lifecycle import settle
+from instar.crds.naming import names_settled
 from instar.errors import ApiError
 from instar.registry.catalog import Catalog
 from instar.registry.context import Context
@@ -162,7 +163,8 @@ class CrdController:
         if entry is None:
             return
         crd = await self._read(entry)
-        others = await self._others(name, entry.revision)
+        # Each change of one wakes its whole group: most must not look at all the others.
+        others = [] if names_settled(crd) else await self._others(name, entry.revision)
         states = settle(crd, others, self._context.timestamp())
         for status in states:
             crd = {**crd, "status": status}

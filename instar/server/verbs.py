@@ -136,7 +136,7 @@ async def do_patch(
 
     async def propose(old: Object, entry: Entry) -> Proposal:
         patched = patch.apply(old)
-        kept = kept_members(target, old, patched)
+        kept = kept_members(target, entry, old, patched)
         return Proposal(decode_patched(target, patched, kept, patch.problems, options))
 
     rules = UpdateRules(
@@ -148,9 +148,15 @@ async def do_patch(
     return _written(200, written, request, form, target)
 
 
-def kept_members(target: Target, old: Object, patched: Any) -> Object:
-    """What a patch left alone is normal already: it need not be decoded, pruned or judged."""
+def kept_members(target: Target, entry: Entry, old: Object, patched: Any) -> Object:
+    """What a patch left alone is normal already: it need not be decoded, pruned or judged.
+
+    But for an object that lies in another version: reading it gave it no defaults of this one.
+    """
+    version = target.version
     if not target.serving.strategy.piecewise or not isinstance(patched, dict):
+        return {}
+    if version.compiled.has_defaults and entry.api_version != version.api_version:
         return {}
     return {
         name: value

@@ -7,7 +7,17 @@ from typing import Any
 
 import pytest
 
-from tests.rest.support import APPLY, JSON_PATCH, MERGE, Collection, causes, failed
+from tests.rest.support import (
+    APPLY,
+    JSON_PATCH,
+    MERGE,
+    Collection,
+    causes,
+    failed,
+    make_crd,
+    version,
+)
+from tests.support.server import LiveServer
 
 REJECTED = "the server rejected our request due to an error in our request"
 DECODING = "error decoding patch: "
@@ -261,3 +271,21 @@ def test_apply_reports_duplicates_only(a1: Collection) -> None:
     answer = a1.patch("dup", body, APPLY, "?fieldManager=m")
     assert answer.warnings == ['299 - "line 7: key \\"a\\" already set in map"']
     assert answer.json["spec"] == {"a": "y"}
+
+
+def test_a_patch_defaults_what_it_left_alone_in_an_object_of_another_version(
+    server: LiveServer,
+) -> None:
+    one, two = version("v1", storage=True), version("v2")
+    text, filled = {"type": "string"}, {"type": "string", "default": "two"}
+    for each, member in ((one, text), (two, filled)):
+        spec = {"type": "object", "properties": {"a": text, "x": member}}
+        each["schema"] = {"openAPIV3Schema": {"type": "object", "properties": {"spec": spec}}}
+    server.create_crd(make_crd("defaulting.ex.io", [one, two]))
+    foos = Collection(server, "defaulting.ex.io")
+    foos.create("a", spec={"a": "1"})
+    newer = foos.at(version="v2")
+    assert newer.get("a")["spec"] == {"a": "1"}
+    patched = newer.patch("a", {"metadata": {"labels": {"l": "1"}}}).json
+    assert patched["spec"] == {"a": "1", "x": "two"}
+    assert patched["metadata"]["generation"] == 2
