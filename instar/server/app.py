@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import os
+import random
 from time import perf_counter
 
 from instar import errors
@@ -159,7 +159,7 @@ class App:
         )
         if refusal is not None:
             raise errors.forbidden(path.group, path.plural, path.name, refusal)
-        if verb == "delete" and asks_unsafe_delete(request):
+        if verb == "delete" and asks_unsafe_delete(request, target.serving):
             self._check_unsafe_delete(path, user)
         if target.version.deprecation is not None:
             request.warn(target.version.deprecation)
@@ -237,8 +237,9 @@ def _not_allowed(serving: Serving, verb: str) -> errors.MethodNotAllowed:
 
 
 def _audit_id() -> bytes:
-    digits = os.urandom(16).hex()
-    return (f"{digits[:8]}-{digits[8:12]}-4{digits[13:16]}-a{digits[17:20]}-{digits[20:]}").encode()
+    """Unique, not secret: the system's randomness would cost more than the answer."""
+    digits = b"%032x" % random.getrandbits(128)
+    return b"-".join((digits[:8], digits[8:12], digits[12:16], digits[16:20], digits[20:]))
 
 
 def _target(resource: Resource, path: ResourcePath, verb: str) -> Target | None:
