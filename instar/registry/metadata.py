@@ -10,11 +10,22 @@ from instar.registry.resource import Target
 
 Object = dict[str, Any]
 
+_MOST_DIGITS = 20
 _DUPLICATE_OWNERS = (
     ".metadata.ownerReferences contains duplicate entries{when}; API server dedups owner "
     "references in 1.20+, and may reject such requests as early as 1.24; please fix your "
     "requests; duplicate UID(s) observed: {uids}"
 )
+
+
+def parse_revision(text: str) -> int:
+    """A resourceVersion as Go reads it. Raises ``ValueError`` with Go's complaint."""
+    digits = text.lstrip("0")
+    if not text.isascii() or not text.isdigit():
+        raise ValueError(f'strconv.ParseUint: parsing "{text}": invalid syntax')
+    if len(digits) > _MOST_DIGITS or int(digits or "0") >= 1 << 64:
+        raise ValueError(f'strconv.ParseUint: parsing "{text}": value out of range')
+    return int(digits or "0")
 
 
 def wipe_for_create(metadata: Object, *, uid: str, created: str) -> None:

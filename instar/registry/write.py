@@ -23,6 +23,7 @@ from instar.registry.metadata import (
     check_names,
     dedupe_owners,
     keep_server_fields,
+    parse_revision,
     wipe_for_create,
 )
 from instar.registry.ownership import Ownership
@@ -32,8 +33,6 @@ from instar.storage.store import Stale
 Object = dict[str, Any]
 _GENERATE_ATTEMPTS = 8
 _UPDATE_ATTEMPTS = 100
-_MOST_DIGITS = 20
-"""Of an unsigned number of 64 bits."""
 MODIFIED = (
     "the object has been modified; please apply your changes to the latest version and try again"
 )
@@ -304,11 +303,11 @@ def _check_revision(target: Target, new: Object, entry: Entry, rules: UpdateRule
             target.name,
             [invalid("metadata.resourceVersion", 0, "must be specified for an update")],
         )
-    if not text.isascii() or not text.isdigit():
-        raise errors.Unclassified(f'strconv.ParseUint: parsing "{text}": invalid syntax')
-    if len(text) > _MOST_DIGITS:
-        raise errors.Unclassified(f'strconv.ParseUint: parsing "{text}": value out of range')
-    if int(text) != entry.revision:
+    try:
+        revision = parse_revision(text)
+    except ValueError as error:
+        raise errors.Unclassified(str(error)) from error
+    if revision != entry.revision:
         raise _modified(target)
 
 

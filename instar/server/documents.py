@@ -110,7 +110,7 @@ class _State:
 
     def __init__(self, catalog: Catalog) -> None:
         self._catalog = catalog
-        self._built: dict[object, bytes] = {}
+        self._built: dict[object, asyncio.Task[bytes]] = {}
 
     @cached_property
     def resources(self) -> list[discovery.Resource]:
@@ -139,11 +139,12 @@ class _State:
         )
 
     async def built(self, key: object, make: Callable[[], bytes]) -> bytes:
+        """Made once, however many ask for it after a change; a client that leaves stops nothing."""
         found = self._built.get(key)
-        if found is None:
-            found = await asyncio.to_thread(make)
+        if found is None or (found.done() and (found.cancelled() or found.exception())):
+            found = asyncio.create_task(asyncio.to_thread(make))
             self._built[key] = found
-        return found
+        return await asyncio.shield(found)
 
 
 def _protobuf(document: dict[str, Any]) -> bytes:

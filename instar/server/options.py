@@ -7,10 +7,11 @@ from typing import Any
 
 from instar.api.gojson import go_type
 from instar.apply.entries import manager_from_user_agent
-from instar.errors import BadRequest, Unclassified, invalid_options
+from instar.errors import ApiError, BadRequest, Unclassified, invalid_options
 from instar.fields import FieldError, forbidden, invalid, not_supported, required, too_long
 from instar.registry.context import WriteOptions
 from instar.registry.delete import UNREADABLE, DeleteOptions
+from instar.registry.metadata import parse_revision
 from instar.registry.read import ListOptions
 from instar.registry.selectors import parse_field_selector, parse_label_selector
 from instar.registry.serving import Serving, VersionServing
@@ -94,17 +95,21 @@ def _revision(request: Request, refuse: Callable[[str], Exception]) -> int | Non
     text = request.one("resourceVersion")
     if not text:
         return None
-    if not (text.isascii() and text.isdigit()):
-        error = invalid(
-            "resourceVersion", text, f'strconv.ParseUint: parsing "{text}": invalid syntax'
-        )
-        raise refuse(str(error))
-    return int(text)
+    try:
+        return parse_revision(text)
+    except ValueError as error:
+        raise refuse(str(invalid("resourceVersion", text, str(error)))) from error
 
 
-def asks_unsafe_delete(request: Request) -> bool:
-    """Whether the option may be set, in query or body; who asks for it needs a right more."""
-    return UNREADABLE in request.query or UNREADABLE.encode() in request.content()
+def asks_unsafe_delete(request: Request, serving: Serving) -> bool:
+    """Whether the option is set, in query or body; who asks for it needs a right more.
+
+    Judged by what the body means, for a name can be spelt in many ways.
+    """
+    try:
+        return delete_options(request, serving).unreadable
+    except ApiError:
+        return False  # refused anyhow, in its turn
 
 
 def delete_options(request: Request, serving: Serving) -> DeleteOptions:

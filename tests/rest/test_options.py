@@ -286,3 +286,9 @@ def test_an_answer_that_takes_too_long_is_504(monkeypatch: pytest.MonkeyPatch) -
         failed(answer, 504, "Timeout", text)
         monkeypatch.undo()
         assert json.loads(foos.request("GET", "").body)["items"][0]["metadata"]["name"] == "a"
+
+
+@pytest.mark.parametrize("query", ["", "watch=1&"])
+def test_a_resource_version_beyond_all_numbers_is_no_accident(foos: Collection, query: str) -> None:
+    answer = foos.request("GET", f"?{query}resourceVersion={'9' * 5000}")
+    assert answer.json["message"].endswith("value out of range")

@@ -1,0 +1,35 @@
+"""Options that need a right of their own are seen however they are spelt."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from instar.registry.delete import UNREADABLE
+from instar.registry.serving import Serving
+from instar.server.options import asks_unsafe_delete
+from instar.server.request import Request
+
+SERVING = cast(Serving, SimpleNamespace(group="ex.io"))
+ESCAPED = "\\u0069" + UNREADABLE[1:]
+
+
+@pytest.mark.parametrize(
+    ("media", "body", "asked"),
+    [
+        ("application/json", f'{{"{UNREADABLE}": true}}', True),
+        ("application/json", f'{{"{ESCAPED}": true}}', True),
+        ("application/yaml", f'"{ESCAPED}": true', True),
+        ("application/json", f'{{"{UNREADABLE}": false}}', False),
+        ("application/json", f'{{"apiVersion": "{UNREADABLE}"}}', False),
+        ("application/json", "{}", False),
+    ],
+)
+def test_an_unsafe_delete_is_told_by_what_the_body_means(
+    media: str, body: str, asked: bool
+) -> None:
+    headers: dict[bytes, bytes] = {b"content-type": media.encode()}
+    request = Request("DELETE", "/", cast(Any, {}), headers, body.encode())
+    assert asks_unsafe_delete(request, SERVING) is asked
