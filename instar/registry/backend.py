@@ -6,7 +6,7 @@ again) or an ``ApiError``.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import NamedTuple
 
 from instar.errors import ApiError, ServiceUnavailable, Timeout, Unclassified
@@ -157,9 +157,9 @@ class Backend:
         return draft.entry
 
 
-async def guarded(call: Callable[[], object]) -> int:
+async def guarded(call: Callable[[], Awaitable[int]]) -> int:
     try:
-        return await call()  # type: ignore[no-any-return, misc]
+        return await call()
     except StoreError as error:
         raise as_api_error(error) from error
 

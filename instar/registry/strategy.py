@@ -57,7 +57,6 @@ class Strategy:
     """Whether a delete tells a failed precondition in the storage's words."""
     scheme = ""
     """Where upstream registers a built-in kind, as its refusals say it."""
-    creates_on_update = False
     piecewise = True
     """Whether each member of an object can be decoded without looking at the others."""
     patch_types: tuple[str, ...] = (JSON_PATCH, MERGE_PATCH, APPLY_PATCH)

@@ -22,7 +22,14 @@ from instar.conversion.metrics import PrometheusConversionMetrics
 from instar.conversion.resolver import ServiceResolver, parse_mapping
 from instar.conversion.transport import TransportPool, TransportSettings
 from instar.registry.backend import Backend
-from instar.server.auth import ADMIN_GROUP, AUTHENTICATED, AlwaysAllow, User, read_token_file
+from instar.server.auth import (
+    ADMIN_GROUP,
+    AUTHENTICATED,
+    AlwaysAllow,
+    Authorizer,
+    User,
+    read_token_file,
+)
 from instar.server.certificates import ensure_certificates, server_context, write_private
 from instar.server.composition import Machinery, build
 from instar.server.http1 import Connections
@@ -66,6 +73,7 @@ async def running(
 
 @contextlib.asynccontextmanager
 async def _served(settings: Settings, folder: Path) -> AsyncIterator[RunningServer]:
+    authorizer = _authorizer(settings)
     with _alone_in(settings.cert_dir or folder) as pki:
         certificates = ensure_certificates(pki, _names(settings))
         context = server_context(certificates, settings.client_ca)
@@ -77,7 +85,7 @@ async def _served(settings: Settings, folder: Path) -> AsyncIterator[RunningServ
     machinery = build(
         store,
         tokens=tokens,
-        authorizer=AlwaysAllow(),
+        authorizer=authorizer,
         strict_namespaces=settings.strict_namespaces,
         request_timeout=settings.request_timeout,
         review=settings.review,
@@ -145,6 +153,12 @@ async def _probing(backend: Backend) -> None:
     while not isinstance(backend.store, Replayable):
         await asyncio.sleep(_PROBE_SECONDS)
         await backend.probe()
+
+
+def _authorizer(settings: Settings) -> Authorizer:
+    if settings.authorization != "AlwaysAllow":
+        raise ValueError(f'authorization "{settings.authorization}" is not known')
+    return AlwaysAllow()
 
 
 def _compactor(settings: Settings, store: Store, backend: Backend) -> asyncio.Task[None]:

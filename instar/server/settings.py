@@ -48,6 +48,5 @@ class Settings:
     review: Callable[[dict[str, Any], dict[str, Any]], list[str]] | None = None
     """Judges CRD updates: its texts become ``Warning`` headers, or a refusal."""
     deny_breaking: bool = False
-    log_format: str = "text"
     extra_names: tuple[str, ...] = field(default=())
     """More host names or addresses for the server certificate."""

@@ -27,8 +27,3 @@ def in_layout(key: str) -> bool:
     """
     group = key.partition("/")[0]
     return group == CORE or "." in group
-
-
-def object_suffix(namespace: str, name: str) -> str:
-    """The part of the key below the collection prefix."""
-    return f"{namespace}/{name}" if namespace else name

@@ -99,3 +99,9 @@ def test_token_reviews(server: LiveServer) -> None:
     assert (status["authenticated"], status["user"]["username"]) == (True, "kubernetes-admin")
     body["spec"] = {"token": "wrong"}
     assert server.request("POST", path, body).json["status"].get("authenticated", False) is False
+
+
+def test_an_authorization_nobody_knows_is_not_taken_for_none() -> None:
+    refused = pytest.raises(ValueError, match='authorization "RBAC" is not known')
+    with refused, live_server(authorization="RBAC"):
+        pass
