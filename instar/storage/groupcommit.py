@@ -1,8 +1,9 @@
 """Group commit: writes that arrive while a transaction becomes durable form the next one.
 
 Compare-and-swap is decided in the event loop against what is committed and what is on its way;
-rows are inserted there too, which touches no disk. Only COMMIT, which waits for the disk, runs
-in a thread, as one call: a thread that makes many fights the event loop for the interpreter.
+rows are inserted there too, which touches no disk. COMMIT, which waits for the disk, runs in a
+thread, as one call (a thread that makes many fights the event loop for the interpreter), unless
+the disk has shown to be so quick that the way to the thread and back would take longer.
 """
 
 from __future__ import annotations
@@ -13,11 +14,16 @@ import sqlite3
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from time import perf_counter
 from typing import Any
 
 from instar.storage.index import Index
 from instar.storage.store import Event, Stale, Unavailable, Write
 
+_AT_ONCE_SECONDS = 0.002
+"""A disk this quick is waited for in place: handing the commit to a thread and back takes longer.
+A slower one never holds up the event loop but for the first commit after it became slow."""
+_WEIGHT = 0.2
 _INSERT = "INSERT INTO log(revision, key, value) VALUES (?, ?, ?)"
 
 Publish = Callable[[Sequence[Event], int], None]
@@ -58,6 +64,7 @@ class GroupCommit:
         self._closing = False
         self._drained: asyncio.Future[None] | None = None
         self.commits = 0
+        self._usual_seconds = _AT_ONCE_SECONDS / 2
 
     async def write(self, write: Write) -> int:
         while (actual := self._head(write.key)) != write.expected:
@@ -121,14 +128,23 @@ class GroupCommit:
         except Exception as error:
             self._finish(loop, batch, error)
         else:
-            self._thread.submit(self._commit, loop, batch)
+            if self._usual_seconds < _AT_ONCE_SECONDS:
+                self._finish(loop, batch, self._commit())
+            else:
+                self._thread.submit(self._commit_apart, loop, batch)
 
-    def _commit(self, loop: asyncio.AbstractEventLoop, batch: _Batch) -> None:
-        failure: Exception | None = None
+    def _commit(self) -> Exception | None:
+        """Make the open transaction durable, and learn how long that takes here."""
+        began = perf_counter()
         try:
             self._connection.commit()
         except Exception as error:
-            failure = error
+            return error
+        self._usual_seconds += (perf_counter() - began - self._usual_seconds) * _WEIGHT
+        return None
+
+    def _commit_apart(self, loop: asyncio.AbstractEventLoop, batch: _Batch) -> None:
+        failure = self._commit()
         if not loop.is_closed():
             loop.call_soon_threadsafe(self._finish, loop, batch, failure)
 
@@ -140,7 +156,7 @@ class GroupCommit:
         else:
             self._fail(batch, failure)
         if self._waiting.entries or self._waiting.chores:
-            self._begin(loop)
+            loop.call_soon(self._begin, loop)
             return
         self._busy = False
         if self._drained is not None:
