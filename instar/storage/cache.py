@@ -185,7 +185,7 @@ class Cache(Generic[E]):
         self._complete_since = 0
         """No change above this revision has escaped us, in any collection."""
         self._subscription: Subscription | None = None
-        self._waiters: list[tuple[int, asyncio.Future[None]]] = []
+        self._waiters: dict[asyncio.Future[None], int] = {}
         self._reload: asyncio.Task[None] | None = None
         self._reset_listeners: list[Callable[[], None]] = []
 
@@ -258,13 +258,13 @@ class Cache(Generic[E]):
         if self.revision >= revision:
             return True
         future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._waiters.append((revision, future))
+        self._waiters[future] = revision
         try:
             await asyncio.wait_for(future, within)
         except TimeoutError:
             return False
         finally:
-            self._waiters = [item for item in self._waiters if item[1] is not future]
+            del self._waiters[future]
         return True
 
     def compacted(self, revision: int) -> None:
@@ -282,6 +282,9 @@ class Cache(Generic[E]):
             grouped.setdefault(prefix, {})[record.key[len(prefix) :]] = self._ingest(record)
         for prefix in {*self._collections, *grouped}:
             self.collection(prefix).load(grouped.get(prefix, {}), revision)
+        # Also backwards, when the store was restored: following from where we had been would
+        # miss whatever is written until then.
+        self.revision = revision
         self._advance(revision)
 
     def _on_events(self, events: Sequence[Event], revision: int) -> None:
@@ -302,9 +305,7 @@ class Cache(Generic[E]):
 
     def _advance(self, revision: int) -> None:
         self.revision = max(self.revision, revision)
-        if not self._waiters:
-            return
-        for wanted, future in self._waiters:
+        for future, wanted in self._waiters.items():
             if wanted <= self.revision and not future.done():
                 future.set_result(None)
 

@@ -89,3 +89,27 @@ def test_history_is_lived_through_again_at_start() -> None:
         assert shown["a"].value == b"1"
 
     asyncio.run(run())
+
+
+def test_a_store_that_went_back_is_followed_from_where_it_is_now() -> None:
+    async def run() -> None:
+        store, restored = MemoryStore(), MemoryStore()
+        cache: Cache[Thing] = Cache(store, ingest)
+        await cache.start()
+        revision = 0
+        for _ in range(5):
+            revision = await store.commit(Write(PREFIX + "a", b"1", revision))
+        reset = asyncio.Event()
+        cache.on_reset(reset.set)
+        cache.store = restored
+        await store.close()
+        await reset.wait()
+        await asyncio.sleep(0)
+        written = await restored.commit(Write(PREFIX + "b", b"2", 0))
+        assert written < revision
+        assert await cache.reached(written)
+        assert cache.collection(PREFIX).entries == {"b": Thing(b"2", written)}
+        assert cache.revision == written
+        await cache.stop()
+
+    asyncio.run(run())
