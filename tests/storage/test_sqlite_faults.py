@@ -255,8 +255,10 @@ async def test_a_file_size_limit_is_a_full_disk(tmp_path: Path) -> None:
 
 
 async def test_a_failed_transaction_fails_its_writers_and_those_who_build_upon_them(
-    tmp_path: Path,
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    # A slow disk: only there do writes wait behind a transaction that is on its way.
+    monkeypatch.setattr("instar.storage.groupcommit._AT_ONCE_SECONDS", 0.0)
     store = SqliteStore(str(tmp_path / "s.db"))
     old = await store.commit(Write("old", b"1", 0))
     recorder = Recorder(store, after=old)
