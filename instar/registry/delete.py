@@ -29,7 +29,8 @@ Object = dict[str, Any]
 _ORPHAN, _FOREGROUND = "orphan", "foregroundDeletion"
 _POLICIES = ("Foreground", "Background", "Orphan", "nil")
 _ATTEMPTS = 100
-_PURGED_AT_ONCE = 50
+_AT_ONCE = 50
+"""Objects of many deleted together: the disk is waited for once, others get their turn."""
 UNREADABLE = "ignoreStoreReadErrorWithClusterBreakingPotential"
 """Upstream's name for deleting what cannot be read."""
 
@@ -257,8 +258,9 @@ async def delete_collection(
     """Delete what a list with the same options shows; answers that list as it was before."""
     check_delete_options(options)
     listing = await list_objects(context.backend, target, select)
-    for view in listing.views:
-        await _delete_listed(context, target, view, options)
+    for start in range(0, len(listing.views), _AT_ONCE):
+        chunk = listing.views[start : start + _AT_ONCE]
+        await asyncio.gather(*(_delete_listed(context, target, view, options) for view in chunk))
     return listing
 
 
@@ -289,8 +291,8 @@ async def purge(backend: Backend, context: Context, target: Target) -> None:
     """
     objects, below = target.resource.objects, f"{target.namespace}/" if target.namespace else ""
     doomed = [objects.entries[suffix] for suffix in objects.suffixes(below)]
-    for start in range(0, len(doomed), _PURGED_AT_ONCE):
-        chunk = doomed[start : start + _PURGED_AT_ONCE]
+    for start in range(0, len(doomed), _AT_ONCE):
+        chunk = doomed[start : start + _AT_ONCE]
         await asyncio.gather(*(_purge_one(backend, context, target, entry) for entry in chunk))
 
 
