@@ -15,6 +15,7 @@ from instar.errors import BadRequest
 from instar.fields import invalid
 
 _TOKEN = re.compile(r"\s*(==|!=|=|!|,|\(|\)|>|<|[^\s=!,()<>]+)")
+_NUMBER = re.compile(r"[+-]?[0-9]{1,19}")
 _SYMBOLS = {"==", "!=", "=", "!", ",", "(", ")", ">", "<"}
 _OPERATORS = "in, notin, =, ==, !=, gt, lt"
 
@@ -74,10 +75,8 @@ def parse_label_selector(text: str) -> LabelSelector | None:
 
 
 def _integer(value: str | None) -> int | None:
-    try:
-        return None if value is None else int(value)
-    except ValueError:
-        return None
+    """As Go reads a number: Python's own reading would take ``1_0`` for ten."""
+    return int(value) if value is not None and _NUMBER.fullmatch(value) else None
 
 
 def _greater(requirement: Requirement, value: str | None) -> bool:

@@ -7,7 +7,7 @@ import pytest
 from instar.errors import BadRequest
 from instar.registry.selectors import parse_field_selector, parse_label_selector
 
-LABELS = {"app": "web", "tier": "front", "n": "7"}
+LABELS = {"app": "web", "tier": "front", "n": "7", "odd": "1_0"}
 
 
 @pytest.mark.parametrize(
@@ -25,6 +25,7 @@ LABELS = {"app": "web", "tier": "front", "n": "7"}
         ("!missing", True),
         ("n>6", True),
         ("n<6", False),
+        ("odd>6", False),
         ("app>1", False),
         ("app=web,tier=front", True),
         ("app=web,tier=back", False),
