@@ -7,6 +7,7 @@ the CRD. What is posted, and whether the answer is any good, is not known here.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections import OrderedDict
 from dataclasses import dataclass, field
 from types import ModuleType
@@ -132,6 +133,7 @@ class TransportPool:
         if transport is None:
             transport = self._transports[client] = WebhookTransport(client, self._settings)
             self._drop_the_oldest()
+            _import_meanwhile()
         self._transports.move_to_end(client)
         return transport
 
@@ -172,6 +174,12 @@ def go_duration(seconds: float) -> str:
     if hours:
         return f"{hours:.0f}h{minutes:.0f}m{text}"
     return f"{minutes:.0f}m{text}" if minutes else text
+
+
+def _import_meanwhile() -> None:
+    """Who names a webhook is going to call it: have the HTTP library ready by then."""
+    with contextlib.suppress(RuntimeError):
+        asyncio.get_running_loop().run_in_executor(None, _https_module)
 
 
 def _https_module() -> ModuleType:
