@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import orjson
 
@@ -148,28 +148,42 @@ async def do_patch(
     return _written(200, written, request, form, target)
 
 
-def kept_members(target: Target, entry: Entry, old: Object, patched: Any) -> Object:
-    """What a patch left alone is normal already: it need not be decoded, pruned or judged.
+class Kept(NamedTuple):
+    """What a patch left alone is normal already: it need not be decoded, pruned or judged."""
 
-    But for an object that lies in another version: reading it gave it no defaults of this one.
-    """
+    members: Object
+    managed: Any = None
+    """``metadata.managedFields``, often the larger half of an object."""
+
+
+def kept_members(target: Target, entry: Entry, old: Object, patched: Any) -> Kept:
+    """But for an object that lies in another version: reading it gave it no defaults of this."""
     version = target.version
     if not target.serving.strategy.piecewise or not isinstance(patched, dict):
-        return {}
+        return Kept({})
+    metadata = patched.get("metadata")
+    managed = metadata.get("managedFields") if isinstance(metadata, dict) else None
+    managed = managed if managed is old["metadata"].get("managedFields") else None
     if version.compiled.has_defaults and entry.api_version != version.api_version:
-        return {}
-    return {
+        return Kept({}, managed)
+    members = {
         name: value
         for name, value in patched.items()
         if isinstance(value, dict) and value is old.get(name) and name != "metadata"
     }
+    return Kept(members, managed)
 
 
 def decode_patched(
-    target: Target, patched: Any, kept: Object, problems: list[str], options: WriteOptions
+    target: Target, patched: Any, kept: Kept, problems: list[str], options: WriteOptions
 ) -> Object:
     """The result of a patch goes through the same door as a body, but for what was ``kept``."""
-    changed = {n: v for n, v in patched.items() if n not in kept} if kept else patched
+    changed = patched
+    if kept.members:
+        changed = {name: value for name, value in patched.items() if name not in kept.members}
+    if kept.managed:
+        metadata = {n: v for n, v in patched["metadata"].items() if n != "managedFields"}
+        changed = {**changed, "metadata": metadata}
     try:
         text = orjson.dumps(changed)
     except TypeError as error:
@@ -184,7 +198,9 @@ def decode_patched(
         raise undecodable(patched, why) from error
     listed = [*problems, *(f'unknown field "{path}"' for path in unknown)]
     strict(patched, listed, options.field_validation, options.warn)
-    return {**obj, **kept}
+    if kept.managed:
+        obj["metadata"]["managedFields"] = kept.managed
+    return {**obj, **kept.members}
 
 
 async def do_delete(context: Context, request: Request, target: Target) -> Response:
