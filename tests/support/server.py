@@ -7,15 +7,17 @@ import http.client
 import json
 import ssl
 import threading
-from collections.abc import Iterator
+from collections.abc import Coroutine, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 from urllib.parse import urlsplit
 
 from instar.server.running import RunningServer, running
 from instar.server.settings import Settings
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -90,6 +92,10 @@ class LiveServer:
             return Answer(answer.status, answer.getheaders(), answer.read())
         finally:
             connection.close()
+
+    def run(self, coroutine: Coroutine[Any, Any, T]) -> T:
+        """In the server's own event loop."""
+        return asyncio.run_coroutine_threadsafe(coroutine, self.loop).result(30)
 
     def stored(self, key: str) -> dict[str, Any]:
         """The bytes in the store under ``group/plural/[namespace/]name``, parsed."""
