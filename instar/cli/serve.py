@@ -66,6 +66,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
+    gc.disable()  # until the server is ready: starting makes much and drops little
     _set_up_logging(args.log, args.verbose)
     settings = _settings(args)
     try:
@@ -180,9 +181,9 @@ async def _serve(settings: Settings) -> int:
 def _spare_the_long_lived() -> None:
     """Stored objects and compiled schemas live long and form no cycles: looking through them
     over and over is most of what the collector would do here."""
-    gc.collect()
     gc.freeze()
     gc.set_threshold(50_000, 20, 50)
+    gc.enable()
 
 
 def _told(error: Exception, settings: Settings) -> str:

@@ -19,8 +19,9 @@ _ATOM_CHARS = r"A-Za-z0-9!#$%&'*+\-/=?^_`{|}~\u0080-\U0010ffff"
 _ATOM = f"[{_ATOM_CHARS}]+"
 _DOT_ATOM = rf"{_ATOM}(?:\.{_ATOM})*"
 _QUOTED = r'"(?:[^"\\\x00-\x08\x0a-\x1f\x7f]|\\[\x20-\x7e\t])*"'
-_ADDRESS = re.compile(rf"(?:{_DOT_ATOM}|{_QUOTED})@(?:{_DOT_ATOM}|\[[^\[\]\\\x00-\x20]+\])")
-_DISPLAY_NAME = re.compile(rf"(?:[{_ATOM_CHARS}. \t]|{_QUOTED})*")
+# As text: compiling their large character classes would be felt at every start.
+_ADDRESS = rf"(?:{_DOT_ATOM}|{_QUOTED})@(?:{_DOT_ATOM}|\[[^\[\]\\\x00-\x20]+\])"
+_DISPLAY_NAME = rf"(?:[{_ATOM_CHARS}. \t]|{_QUOTED})*"
 
 
 def is_ipv4(text: str) -> bool:
@@ -75,16 +76,16 @@ def is_request_uri(text: str) -> bool:
 def is_email(text: str) -> bool:
     """A mail address, bare or behind a display name."""
     bare = text.strip(" \t")
-    if _ADDRESS.fullmatch(bare):
+    if re.fullmatch(_ADDRESS, bare):
         return True
     if not bare.endswith(">"):
         return False
     name, opening, address = bare[:-1].rpartition("<")
-    return bool(opening) and bool(_ADDRESS.fullmatch(address)) and _is_display_name(name)
+    return bool(opening) and bool(re.fullmatch(_ADDRESS, address)) and _is_display_name(name)
 
 
 def _is_display_name(name: str) -> bool:
-    return _DISPLAY_NAME.fullmatch(name.strip(" \t")) is not None
+    return re.fullmatch(_DISPLAY_NAME, name.strip(" \t")) is not None
 
 
 def _split_scheme(text: str) -> tuple[str | None, str]:
