@@ -16,6 +16,7 @@ from instar.reviewer.rules import RULES
 from tests.reviewer.golden import FOLDER
 from tests.reviewer.widget import Json, add, changed, drop, put, widget
 from tests.support.server import live_server
+from tests.support.webhook import Webhook
 
 Capture = pytest.CaptureFixture[str]
 
@@ -229,6 +230,34 @@ def test_converter_is_applied_between_versions(tmp_path: Path, capsys: Capture) 
 
     assert code == 1
     assert "conversion-loses  v1beta1 spec.length" in capsys.readouterr().out
+
+
+def test_webhook_is_applied_between_versions(tmp_path: Path, capsys: Capture) -> None:
+    def drop_length(obj: dict[str, Any], api_version: str) -> dict[str, Any]:
+        spec = {name: value for name, value in obj.get("spec", {}).items() if name != "length"}
+        return {**obj, "apiVersion": api_version, **({"spec": spec} if "spec" in obj else {})}
+
+    with Webhook(convert=drop_length) as hook:
+        authority = tmp_path / "ca.pem"
+        authority.write_bytes(hook.authority.cert_pem.bytes())
+        webhook = ["--webhook", hook.url, "--webhook-ca", str(authority)]
+
+        code = main(["review", *webhook, str(FOLDER / "conversion-loses" / "new.yaml")])
+
+        assert code == 1
+        assert "conversion-loses  v1beta1 spec.length" in capsys.readouterr().out
+        assert hook.reviews > 0
+
+
+def test_webhook_nobody_vouches_for_is_a_failed_conversion(capsys: Capture) -> None:
+    with Webhook() as hook:
+        code = main(
+            ["review", "--webhook", hook.url, str(FOLDER / "conversion-loses" / "new.yaml")]
+        )
+
+    printed = capsys.readouterr()
+    assert code in (1, 2)
+    assert "certificate" in printed.out + printed.err
 
 
 def test_unusable_converter_exits_2(tmp_path: Path) -> None:
