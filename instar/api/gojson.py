@@ -23,6 +23,10 @@ _NUMBER = re.compile(rb"-?(?:0|[1-9][0-9]*)(?=[,\]}\s])")
 _SPACES = re.compile(rb"[ \t\r\n]*")
 
 
+_MAX_DEPTH = 1000
+_SURROGATE = re.compile(rb"\\u[dD][89abcdefABCDEF][0-9a-fA-F]{2}")
+
+
 class _Broken(Exception):
     pass
 
@@ -45,7 +49,7 @@ def go_type(value: Any) -> str:
 
 
 def syntax_error(data: bytes, near: int = 0) -> str:
-    """The sentence for the first mistake; for text Go accepts but we do not, the depth one.
+    """The sentence for the first mistake, or for what Go reads and we do not.
 
     ``near`` is where a parser gave up: far before it all is well, and only brackets are counted.
     """
@@ -54,7 +58,16 @@ def syntax_error(data: bytes, near: int = 0) -> str:
         scanner.document(near)
     except _Broken as broken:
         return str(broken)
-    return "exceeded max depth"
+    return _refused_by_us(data)
+
+
+def _refused_by_us(data: bytes) -> str:
+    """Well-formed for Go's scanner: too deep, half a character, or a number beyond float64."""
+    if data.count(b"{") + data.count(b"[") > _MAX_DEPTH:
+        return "exceeded max depth"
+    if _SURROGATE.search(data):
+        return "invalid surrogate pair in string literal"
+    return "json: cannot unmarshal number into Go value of type float64"
 
 
 class _Scanner:

@@ -79,6 +79,9 @@ def test_repeated_keys_are_named_by_path(text: bytes, paths: list[str]) -> None:
         (b"1.x", "invalid character 'x' after decimal point in numeric literal"),
         (b"-x", "invalid character 'x' in numeric literal"),
         (b"<html>", "invalid character '<' looking for beginning of value"),
+        (b"[" * 2000 + b"]" * 2000, "exceeded max depth"),
+        (b'{"a":"\\ud800"}', "invalid surrogate pair in string literal"),
+        (b'{"a":1e999}', "json: cannot unmarshal number into Go value of type float64"),
     ],
 )
 def test_broken_json_is_described_in_gos_words(text: bytes, sentence: str) -> None:
