@@ -1,16 +1,19 @@
-"""What v2 and v3 documents have in common: which versions appear, and the models they need."""
+"""What v2 and v3 documents have in common: which versions appear, their paths and models."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from instar.api.crd import CrdVersion
 from instar.api.discovery import Resource
+from instar.openapi import parameters
 from instar.openapi.builtin_models import EXTRA_MODELS
 from instar.openapi.dialect import Dialect, JsonDict
 from instar.openapi.models import SCALE, SHARED, list_model
 from instar.openapi.naming import model_name
+from instar.openapi.parameters import Parameter
 from instar.openapi.published import published_schema
+from instar.openapi.routes import Route, routes
 
 Entry = tuple[Resource, CrdVersion]
 
@@ -22,6 +25,21 @@ def served(resources: Iterable[Resource]) -> Iterator[Entry]:
             for version in resource.crd.versions:
                 if version.served:
                     yield resource, version
+
+
+def paths(
+    entries: Iterable[Entry],
+    operation: Callable[[Route], JsonDict],
+    parameter: Callable[[Parameter], JsonDict],
+) -> JsonDict:
+    """Every path with its methods, each written by the document's own ``operation``."""
+    found: JsonDict = {}
+    for resource, version in entries:
+        for route in routes(resource, version):
+            shared = parameters.of_path(route.path, route.gvk["kind"])
+            path = found.setdefault(route.path, {"parameters": [parameter(p) for p in shared]})
+            path[route.method] = operation(route)
+    return found
 
 
 def models(entries: Iterable[Entry], dialect: Dialect) -> JsonDict:

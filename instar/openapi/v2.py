@@ -7,9 +7,9 @@ from collections.abc import Iterable
 from instar.api.discovery import Resource
 from instar.openapi import parameters
 from instar.openapi.dialect import V2, JsonDict
-from instar.openapi.documents import Entry, models, served
+from instar.openapi.documents import models, paths, served
 from instar.openapi.parameters import Parameter
-from instar.openapi.routes import Route, routes
+from instar.openapi.routes import Route
 
 
 def document(resources: Iterable[Resource], *, server_version: str) -> JsonDict:
@@ -18,26 +18,9 @@ def document(resources: Iterable[Resource], *, server_version: str) -> JsonDict:
     return {
         "swagger": "2.0",
         "info": {"title": "Kubernetes", "version": server_version},
-        "paths": dict(sorted(_paths(entries).items())),
+        "paths": dict(sorted(paths(entries, _operation, _parameter).items())),
         "definitions": models(entries, V2),
     }
-
-
-def _paths(entries: Iterable[Entry]) -> JsonDict:
-    paths: JsonDict = {}
-    for resource, version in entries:
-        for route in routes(resource, version):
-            path = paths.setdefault(
-                route.path,
-                {
-                    "parameters": [
-                        _parameter(item)
-                        for item in parameters.of_path(route.path, route.gvk["kind"])
-                    ]
-                },
-            )
-            path[route.method] = _operation(route)
-    return paths
 
 
 def _operation(route: Route) -> JsonDict:

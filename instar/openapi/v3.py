@@ -10,10 +10,10 @@ from instar.api.discovery import Resource
 from instar.api.names import GroupVersion
 from instar.openapi import parameters
 from instar.openapi.dialect import V3, JsonDict
-from instar.openapi.documents import Entry, models, served
+from instar.openapi.documents import models, paths, served
 from instar.openapi.naming import group_version_path
 from instar.openapi.parameters import Parameter
-from instar.openapi.routes import Route, routes
+from instar.openapi.routes import Route
 
 
 def group_versions(resources: Iterable[Resource]) -> list[GroupVersion]:
@@ -50,26 +50,9 @@ def document(resources: Iterable[Resource], group: str, version: str) -> JsonDic
     return {
         "openapi": "3.0.0",
         "info": {"title": "Kubernetes", "version": "unversioned"} if builtin else info,
-        "paths": dict(sorted(_paths(entries).items())),
+        "paths": dict(sorted(paths(entries, _operation, _parameter).items())),
         "components": {"schemas": models(entries, V3)},
     }
-
-
-def _paths(entries: Iterable[Entry]) -> JsonDict:
-    paths: JsonDict = {}
-    for resource, version in entries:
-        for route in routes(resource, version):
-            path = paths.setdefault(
-                route.path,
-                {
-                    "parameters": [
-                        _parameter(item)
-                        for item in parameters.of_path(route.path, route.gvk["kind"])
-                    ]
-                },
-            )
-            path[route.method] = _operation(route)
-    return paths
 
 
 def _operation(route: Route) -> JsonDict:
