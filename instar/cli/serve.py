@@ -200,6 +200,8 @@ def _set_up_logging(form: str, verbose: bool) -> None:
         handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
     logging.basicConfig(level=logging.WARNING, handlers=[handler])
     logging.getLogger("instar").setLevel(logging.INFO)
+    # uvloop warns for every client that leaves in the middle of an answer.
+    logging.getLogger("asyncio").setLevel(logging.ERROR)
     logging.getLogger("instar.access").setLevel(logging.INFO if verbose else logging.WARNING)
 
 
