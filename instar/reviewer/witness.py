@@ -33,6 +33,8 @@ from instar.schema.values import ABSENT, same_json
 _CEL = "x-kubernetes-validations"
 _MOST_CANDIDATES = 400
 _MOST_OBJECTS = 25
+_FEWEST_OBJECTS = 6
+"""Tried however long it takes, so that a slow machine finds what a quick one does."""
 _PATIENCE = 0.12
 """Seconds for one finding; a schema on which that is too short is worth no more."""
 _NO_OBJECT = "a value was found, but no whole object around it that one side takes"
@@ -136,7 +138,9 @@ class Search:
         tried, patience = 0, min(self._deadline, time.thread_time() + _PATIENCE)
         for value in _values(self._samples, self._nodes, probe, sides):
             tried += 1
-            if tried > _MOST_OBJECTS or time.thread_time() > patience:
+            if tried > _MOST_OBJECTS:
+                break
+            if tried > _FEWEST_OBJECTS and time.thread_time() > patience:
                 break
             for obj in self._objects(sides, probe.steps, value):
                 found = _confirmed(probe, sides, obj)

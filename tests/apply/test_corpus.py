@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 import yaml
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from instar.apply.applying import Application, apply_patch
@@ -63,6 +63,8 @@ def test_valid_objects_can_be_applied_whole_twice_and_updated(data: st.DataObjec
     assert type_problems(schema, obj) == []
     request = Application(Writer("one", V1, "2026-01-01T00:00:00Z"), obj, None, {V1: schema})
     first = drive(apply_patch(request), same_object)
+    # An object of nothing but empty keyed lists owns nothing: the next apply finds it untracked.
+    assume(first.managed_fields is not None)
     live = copy.deepcopy(first.obj)
     live["metadata"]["managedFields"] = first.managed_fields
     again = Application(Writer("one", V1, "2026-01-01T00:00:09Z"), obj, live, {V1: schema})
