@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import orjson
 
@@ -103,7 +103,7 @@ class Codec:
             converted = await self._converted([entries[index] for index in missing], wanted)
             for position, view in zip(missing, converted, strict=True):
                 found[position] = view
-        return found  # type: ignore[return-value]
+        return cast(list[bytes], found)
 
     def _views_now(
         self, entries: Sequence[Entry], wanted: VersionServing, found: list[bytes | None]

@@ -22,6 +22,9 @@ class User:
     uid: str = ""
 
 
+Rules = list[dict[str, list[str]]]
+
+
 class Authorizer(Protocol):
     """Says whether a user may do something; the text is the reason of a refusal."""
 
@@ -29,9 +32,17 @@ class Authorizer(Protocol):
         self, user: User, verb: str, group: str, resource: str, namespace: str, name: str
     ) -> str | None: ...
 
+    def rules(self, user: User) -> tuple[Rules, Rules]:
+        """What the user may do to resources and to other paths, as a rules review lists it."""
+        ...
+
 
 class AlwaysAllow:
     """Everyone who is known may do everything."""
+
+    def rules(self, user: User) -> tuple[Rules, Rules]:
+        resources = [{"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]}]
+        return resources, [{"verbs": ["*"], "nonResourceURLs": ["*"]}]
 
     def refusal(
         self, user: User, verb: str, group: str, resource: str, namespace: str, name: str

@@ -23,7 +23,7 @@ class Reviews:
             case "selfsubjectaccessreviews":
                 status = self._access(spec, user)
             case "selfsubjectrulesreviews":
-                status = self._rules()
+                status = self._rules(user)
             case "selfsubjectreviews":
                 status = {"userInfo": _info(user)}
             case "tokenreviews":
@@ -44,12 +44,9 @@ class Reviews:
         )
         return {"allowed": True} if refusal is None else {"allowed": False, "reason": refusal}
 
-    def _rules(self) -> Object:
-        return {
-            "resourceRules": [{"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]}],
-            "nonResourceRules": [{"verbs": ["*"], "nonResourceURLs": ["*"]}],
-            "incomplete": False,
-        }
+    def _rules(self, user: User) -> Object:
+        resources, paths = self._authorizer.rules(user)
+        return {"resourceRules": resources, "nonResourceRules": paths, "incomplete": False}
 
     def _token(self, spec: Object) -> Object:
         user = self._authenticator.user_of_token(str(spec.get("token", "")))

@@ -33,12 +33,12 @@ from instar.server.auth import (
 from instar.server.certificates import ensure_certificates, server_context, write_private
 from instar.server.composition import Machinery, build
 from instar.server.http1 import Connections
-from instar.server.kubeconfig import kubeconfig, write_kubeconfig
+from instar.server.kubeconfig import write_kubeconfig
 from instar.server.settings import Settings
 from instar.storage.compactor import Compactor
 from instar.storage.keys import collection_prefix
 from instar.storage.open import open_store
-from instar.storage.store import Replayable, Store, StoreError, Unavailable
+from instar.storage.store import Replayable, Store, Unavailable
 
 log = logging.getLogger(__name__)
 _GRACE_SECONDS = 5.0
@@ -230,6 +230,3 @@ def _admin_token(folder: Path) -> str:
     token = secrets.token_urlsafe(32)
     write_private(path, token.encode() + b"\n")
     return token
-
-
-__all__ = ["RunningServer", "Settings", "StoreError", "kubeconfig", "running"]
