@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 import socket
 import ssl
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from urllib.parse import urlsplit
@@ -23,13 +22,15 @@ def address(server: LiveServer) -> tuple[str, int]:
 
 
 @contextmanager
-def dial(server: LiveServer, timeout: float = 5.0) -> Iterator[ssl.SSLSocket]:
+def dial(server: LiveServer, timeout: float = 30.0) -> Iterator[ssl.SSLSocket]:
+    """A connection whose later silence, not its handshake, is held to `timeout`."""
     context = ssl.create_default_context(cadata=server.running.ca.decode())
     host, port = address(server)
     with (
-        socket.create_connection((host, port), timeout=timeout) as plain,
+        socket.create_connection((host, port), timeout=30.0) as plain,
         context.wrap_socket(plain, server_hostname=host) as tls,
     ):
+        tls.settimeout(timeout)
         yield tls
 
 
@@ -43,7 +44,7 @@ def read_all(tls: ssl.SSLSocket) -> bytes:
     return received
 
 
-def exchange(server: LiveServer, data: bytes, timeout: float = 1.0) -> bytes:
+def exchange(server: LiveServer, data: bytes, timeout: float = 3.0) -> bytes:
     """What comes back until the server closes or is silent."""
     with dial(server, timeout) as tls:
         with suppress(OSError):
@@ -177,7 +178,7 @@ def test_a_body_far_over_the_limit_does_not_fill_memory(server: LiveServer) -> N
 def test_half_open_and_abandoned_connections_harm_nobody(server: LiveServer) -> None:
     kept = []
     for data in (b"", b"GET", b"GET /api HTTP/1.1\r\nHost:", request(server)[:-2]):
-        plain = socket.create_connection(address(server), timeout=2)
+        plain = socket.create_connection(address(server), timeout=30)
         context = ssl.create_default_context(cadata=server.running.ca.decode())
         tls = context.wrap_socket(plain, server_hostname=address(server)[0])
         tls.sendall(data)
@@ -205,7 +206,7 @@ def test_clients_that_leave_in_the_middle_of_an_answer(server: LiveServer) -> No
     [b"GET /api HTTP/1.1\r\n\r\n", b"\x16\x03\x01\xff\xff" + b"\x00" * 99, b"\x80" * 64],
 )
 def test_what_is_not_tls_is_dropped(server: LiveServer, data: bytes) -> None:
-    with socket.create_connection(address(server), timeout=2) as plain:
+    with socket.create_connection(address(server), timeout=30) as plain:
         plain.sendall(data)
         try:
             received = plain.recv(1000)
@@ -218,14 +219,14 @@ def test_what_is_not_tls_is_dropped(server: LiveServer, data: bytes) -> None:
 def test_a_stranger_s_tls_is_dropped(server: LiveServer) -> None:
     context = ssl.create_default_context()
     with (
-        socket.create_connection(address(server), timeout=2) as plain,
+        socket.create_connection(address(server), timeout=30) as plain,
         pytest.raises(ssl.SSLError),
     ):
         context.wrap_socket(plain, server_hostname="elsewhere.example")
     alive(server)
 
 
-def test_a_few_seconds_of_noise(server: LiveServer) -> None:
+def test_noise_is_survived(server: LiveServer) -> None:
     """Valid requests with bytes flipped, cut and doubled; then everything is as before."""
     chance = random.Random(7)
     seeds = [
@@ -234,8 +235,7 @@ def test_a_few_seconds_of_noise(server: LiveServer) -> None:
         request(server, "/apis/x/v1/foos?watch=1&limit=5", "Accept: application/yaml\r\n"),
         request(server, "/api", "Transfer-Encoding: chunked\r\n", "PUT") + b"2\r\n{}\r\n0\r\n\r\n",
     ]
-    until = time.monotonic() + 3.0
-    while time.monotonic() < until:
+    for _ in range(100):
         data = bytearray(chance.choice(seeds) * chance.randint(1, 3))
         for _ in range(chance.randint(1, 8)):
             at = chance.randrange(len(data))
@@ -248,8 +248,7 @@ def test_a_few_seconds_of_noise(server: LiveServer) -> None:
                     data[at:at] = bytes(chance.randrange(256) for _ in range(4))
             if not data:
                 data = bytearray(b"G")
-        with dial(server, 0.05) as tls:
+        with dial(server, 0.05) as tls, suppress(OSError):  # half a request gets silence
             tls.sendall(bytes(data))
-            with suppress(OSError):
-                tls.recv(4096)
+            tls.recv(4096)
     alive(server)
