@@ -11,7 +11,7 @@ from pathlib import Path
 from bench import micro
 from bench.fixtures import BASE, CRDS, OTHER, crd, thing
 from bench.floor import floor
-from bench.load import Rate, wrk
+from bench.load import wrk
 from bench.process import Measured, scratch, serving
 
 RECORD = Path(__file__).with_name("record.json")
@@ -38,36 +38,13 @@ def over_http(storage: str, seconds: int, objects: int) -> Figures:
         figures["start s"] = server.started_in
         figures["resident MB at start"] = server.resident_mb()
         server.call("POST", CRDS, crd())
-
-        def rate(path: str, connections: int, method: str = "GET", body: object = None) -> Rate:
-            return wrk(
-                server.url + path,
-                server.token,
-                connections=connections,
-                seconds=seconds,
-                method=method,
-                body=body,
-            )
-
-        figures["create/s, 32 connections"] = rate(BASE, 32, "POST", thing()).per_second
-        figures["create/s, 1 connection"] = rate(BASE, 1, "POST", thing()).per_second
-        while (have := _count(server)) < objects:
-            wrk(
-                server.url + BASE,
-                server.token,
-                connections=32,
-                seconds=1,
-                method="POST",
-                body=thing(),
-            )
-        figures["objects"] = have
+        load = Load(server, seconds)
+        figures |= load.writes()
+        fill(server, objects)
+        figures["objects"] = _count(server)
         page = json.loads(server.call("GET", f"{BASE}?limit=1"))
         name = page["items"][0]["metadata"]["name"]
-        figures["get/s"] = rate(f"{BASE}/{name}", 32).per_second
-        figures["get/s, other version"] = rate(f"{OTHER}/{name}", 32).per_second
-        figures["list 500/s"] = rate(f"{BASE}?limit=500", 8).per_second
-        figures["list 500/s, other version"] = rate(f"{OTHER}?limit=500", 8).per_second
-        figures["list by label, none/s"] = rate(f"{BASE}?labelSelector=app%3Dx", 8).per_second
+        figures |= load.reads(name)
         figures["list all ms"] = _list_all(server, BASE)
         figures["list all ms, other version"] = _list_all(server, OTHER)
         figures["resident MB at end"] = server.resident_mb()
@@ -77,6 +54,53 @@ def over_http(storage: str, seconds: int, objects: int) -> Figures:
         if pki.exists():
             figures |= _floor(folder, small, large, pki, seconds)
     return figures
+
+
+class Load:
+    """Requests a second, and the server's CPU for each: on a shared machine the steadier ruler."""
+
+    def __init__(self, server: Measured, seconds: int) -> None:
+        self._server = server
+        self._seconds = seconds
+
+    def writes(self) -> Figures:
+        many = self.measure("create, 32 connections", BASE, 32, "POST", thing())
+        return many | self.measure("create, 1 connection", BASE, 1, "POST", thing())
+
+    def reads(self, name: str) -> Figures:
+        figures = self.measure("get", f"{BASE}/{name}", 32)
+        figures |= self.measure("get, other version", f"{OTHER}/{name}", 32)
+        figures |= self.measure("list 500", f"{BASE}?limit=500", 8)
+        figures |= self.measure("list 500, other version", f"{OTHER}?limit=500", 8)
+        return figures | self.measure("list by label, none", f"{BASE}?labelSelector=app%3Dx", 8)
+
+    def measure(
+        self, name: str, path: str, connections: int, method: str = "GET", body: object = None
+    ) -> Figures:
+        server, before = self._server, self._server.cpu_seconds()
+        rate = wrk(
+            server.url + path,
+            server.token,
+            connections=connections,
+            seconds=self._seconds,
+            method=method,
+            body=body,
+        )
+        spent = (server.cpu_seconds() - before) / max(1, rate.count) * 1e6
+        return {f"{name} /s": rate.per_second, f"{name} µs CPU": spent}
+
+
+def fill(server: Measured, objects: int) -> None:
+    """Create until there are so many."""
+    while _count(server) < objects:
+        wrk(
+            server.url + BASE,
+            server.token,
+            connections=32,
+            seconds=1,
+            method="POST",
+            body=thing(),
+        )
 
 
 def _floor(folder: Path, small: bytes, large: bytes, pki: Path, seconds: int) -> Figures:

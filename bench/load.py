@@ -18,6 +18,7 @@ end
 
 
 class Rate(NamedTuple):
+    count: int
     per_second: float
     median_ms: float
     p99_ms: float
@@ -53,5 +54,5 @@ def wrk(
     for line in done.stdout.splitlines():
         if line.startswith("RESULT"):
             count, micros, bad, median, p99 = map(int, line.split()[1:])
-            return Rate(count / (micros / 1e6), median / 1e3, p99 / 1e3, bad)
+            return Rate(count, count / (micros / 1e6), median / 1e3, p99 / 1e3, bad)
     raise RuntimeError(f"wrk said nothing we understand:\n{done.stdout}{done.stderr}")

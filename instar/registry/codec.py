@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
+from operator import attrgetter, methodcaller
 from typing import Any, NamedTuple, cast
 
 import orjson
@@ -20,11 +21,15 @@ from instar.conversion.failure import Attempt, ConversionFailed, FailureType
 from instar.conversion.shared import SharedConverter
 from instar.registry.entry import Entry
 from instar.registry.serving import Serving, VersionServing
+from instar.registry.views import Views
 
 Object = dict[str, Any]
 
 _CHUNK = 200
 """Objects worked on before other requests get their turn."""
+_ALIKE_CHUNK = 5000
+"""The same where nothing is done but to collect their bytes."""
+_TOKEN = attrgetter("token")
 
 
 class Prepared(NamedTuple):
@@ -91,43 +96,46 @@ class Codec:
         stored = self._stored_version(entry, wanted)
         return self.serving.splices(stored, wanted)
 
-    async def views(self, entries: Sequence[Entry], wanted: VersionServing) -> list[bytes]:
+    async def views(self, entries: Sequence[Entry], wanted: VersionServing) -> Views:
         """The entries' JSON at ``wanted``, in order; all or an error, never a part."""
+        same = await self._alike(entries, wanted)
+        if same is not None:
+            return same
         found: list[bytes | None] = []
         for start in range(0, len(entries), _CHUNK):
             if start:
                 await asyncio.sleep(0)
-            self._views_now(entries[start : start + _CHUNK], wanted, found)
+            found += [self.view_now(entry, wanted) for entry in entries[start : start + _CHUNK]]
         missing = [position for position, view in enumerate(found) if view is None]
         if missing:
             converted = await self._converted([entries[index] for index in missing], wanted)
             for position, view in zip(missing, converted, strict=True):
                 found[position] = view
-        return cast(list[bytes], found)
+        return Views(cast(list[bytes], found))
 
-    def _views_now(
-        self, entries: Sequence[Entry], wanted: VersionServing, found: list[bytes | None]
-    ) -> None:
-        """``view_now`` for many. A token says for which version's schema the bytes are normal, so
-        most objects are taken as they are or with another opening, without a call each."""
-        opening = wanted.opening
-        spliced: dict[object, tuple[bytes, int]] = {
-            stored: (stored.opening, len(stored.opening))
-            for stored in self.serving.versions.values()
-            if stored is not wanted and self.serving.splices(stored, wanted)
-        }
-        for entry in entries:
-            token = entry.token
-            if token is wanted:
-                found.append(entry.normal or entry.view)
-                continue
-            known = spliced.get(token)
-            if known is not None:
-                view = entry.normal or entry.view
-                if view.startswith(known[0]):
-                    found.append(opening + view[known[1] :])
-                    continue
-            found.append(self.view_now(entry, wanted))
+    async def _alike(self, entries: Sequence[Entry], wanted: VersionServing) -> Views | None:
+        """Most lists: every entry is known to be normal for one version's schema, which is the
+        wanted one or differs from it in ``apiVersion`` alone. No call per object then."""
+        tokens = set(map(_TOKEN, entries))
+        stored = tokens.pop() if len(tokens) == 1 else None
+        if not isinstance(stored, VersionServing):
+            return None
+        if self.serving.versions.get(stored.name) is not stored:
+            return None
+        if stored is not wanted and not self.serving.splices(stored, wanted):
+            return None
+        bodies: list[bytes] = []
+        for start in range(0, len(entries), _ALIKE_CHUNK):
+            if start:
+                await asyncio.sleep(0)
+            part = entries[start : start + _ALIKE_CHUNK]
+            bodies += [entry.normal or entry.ready or entry.view for entry in part]
+        if stored is wanted:
+            return Views(bodies)
+        opening = stored.opening
+        if not all(map(methodcaller("startswith", opening), bodies)):
+            return None
+        return Views(bodies, wanted.opening, len(opening))
 
     async def objects(self, entries: Sequence[Entry], wanted: VersionServing) -> list[Object]:
         """Fresh dicts at ``wanted``, resourceVersion included."""

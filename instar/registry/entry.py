@@ -29,10 +29,10 @@ class Entry:
     __slots__ = (
         "_api_version",
         "_labels",
-        "_view",
         "at",
         "normal",
         "raw",
+        "ready",
         "revision",
         "suffix",
         "token",
@@ -48,26 +48,27 @@ class Entry:
         """The schema these bytes are known to be normal for (see ``codec.py``)."""
         self.normal: bytes | None = None
         """The view by today's schema, where it differs from the stored bytes."""
-        self._view: bytes = b""
+        self.ready: bytes = b""
+        """``view``, once somebody has asked for it: lists look here to spare a call."""
         self._labels: dict[str, str] | None = None
         self._api_version: str | None = None
 
     @property
     def size(self) -> int:
-        return len(self.raw) if self.raw is not None else len(self._view)
+        return len(self.raw) if self.raw is not None else len(self.ready)
 
     @property
     def view(self) -> bytes:
         if self.raw is not None:
             self._settle(self.raw)
-        return self._view
+        return self.ready
 
     def stored(self) -> bytes:
         """The bytes as they lie in the store, but for the newline at their end."""
         if self.raw is not None:
             return self.raw.removesuffix(b"\n")
         length = len(_revision_member(self.revision))
-        return self._view[: self.at] + self._view[self.at + length :]
+        return self.ready[: self.at] + self.ready[self.at + length :]
 
     def decode(self) -> dict[str, Any]:
         """A fresh dict, resourceVersion included."""
@@ -101,7 +102,7 @@ class Entry:
         self._labels = labels or _NO_LABELS
 
     def _read_api_version(self) -> str:
-        data = self.raw if self.raw is not None else self._view
+        data = self.raw if self.raw is not None else self.ready
         if data.startswith(_API_VERSION):
             end = data.find(b'"', len(_API_VERSION))
             return data[len(_API_VERSION) : end].decode(errors="replace")
@@ -114,7 +115,7 @@ class Entry:
             at = self._place_for_revision(raw)
         if at >= 0:
             self.at = at
-            self._view = raw[:at] + _revision_member(self.revision) + raw[at:]
+            self.ready = raw[:at] + _revision_member(self.revision) + raw[at:]
         else:
             self._settle_slowly(raw)
         self.raw = None
@@ -130,7 +131,7 @@ class Entry:
         rewritten = orjson.dumps(obj, option=orjson.OPT_SORT_KEYS)
         at = revision_offset(rewritten)
         self.at = at
-        self._view = rewritten[:at] + _revision_member(self.revision) + rewritten[at:]
+        self.ready = rewritten[:at] + _revision_member(self.revision) + rewritten[at:]
         self._api_version = None
 
     def _place_for_revision(self, raw: bytes) -> int:

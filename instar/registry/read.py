@@ -17,6 +17,7 @@ from instar.registry.entry import Entry, ingest
 from instar.registry.resource import Target
 from instar.registry.selecting import Selection
 from instar.registry.selectors import FieldSelector, LabelSelector
+from instar.registry.views import Views
 from instar.storage.store import Compacted, StoreError
 
 TOKEN_VERSION = "meta.k8s.io/v1"
@@ -47,7 +48,7 @@ class ListOptions:
 
 
 class Listing(NamedTuple):
-    views: list[bytes]
+    views: Views
     revision: int
     token: str = ""
     remaining: int | None = None
@@ -83,9 +84,11 @@ async def list_objects(backend: Backend, target: Target, options: ListOptions) -
     await _settle_revision(backend, start.revision if options.token else options.revision)
     target = target.renewed()
     revision, exact = _snapshot(backend, options, start)
-    source = await _source(backend, target.resource.objects, below, start, revision, exact)
     limit = 0 if options.revision == 0 else max(options.limit, 0)
     selection = Selection(target, options.labels, options.fields)
+    if selection.everything and (not exact or revision == backend.revision):
+        return await _list_all(target, below, start, limit, revision)
+    source = await _source(backend, target.resource.objects, below, start, revision, exact)
     if not selection.everything:
         source = _narrowed(target, options, selection, source, exact)
     if selection.looks_inside:
@@ -94,22 +97,28 @@ async def list_objects(backend: Backend, target: Target, options: ListOptions) -
             return await _list_converted(target, selection, found, limit, revision, below)
         source = iter(found)
     entries: list[Entry] = []
-    last = ""
     more = False
-    for suffix, entry in source:
+    for _, entry in source:
         if not selection.everything and not selection.keeps(entry):
             continue
         if limit and len(entries) == limit:
             more = True
             break
         entries.append(entry)
-        last = suffix
-    remaining = None
-    if more and selection.everything:
-        objects = target.resource.objects
-        remaining = 1 + sum(1 for _ in source) if exact else objects.count(below, last + "\0")
+    remaining = 1 + sum(1 for _ in source) if more and selection.everything else None
     views = await target.codec.views(entries, target.version)
-    return _listing(views, revision, last[len(below) :] if more else "", remaining)
+    return _listing(views, revision, entries[-1].suffix[len(below) :] if more else "", remaining)
+
+
+async def _list_all(
+    target: Target, below: str, start: _Start, limit: int, revision: int
+) -> Listing:
+    """What is there now, all of it or a page: found by position, whatever its size."""
+    first = below + start.suffix if start.suffix else ""
+    entries, remaining = target.resource.objects.select(below, first, limit)
+    last = entries[-1].suffix[len(below) :] if remaining else ""
+    views = await target.codec.views(entries, target.version)
+    return _listing(views, revision, last, remaining or None)
 
 
 def check_list_options(options: ListOptions) -> None:
@@ -229,10 +238,10 @@ async def _list_converted(
             last = suffix
         if more:
             break
-    return _listing(kept, revision, last[len(below) :] if more else "", None)
+    return _listing(Views(kept), revision, last[len(below) :] if more else "", None)
 
 
-def _listing(views: list[bytes], revision: int, last: str, remaining: int | None) -> Listing:
+def _listing(views: Views, revision: int, last: str, remaining: int | None) -> Listing:
     """``last`` is the last key shown when more follow, else empty."""
     token = write_token(revision, last + "\0") if last else ""
     return Listing(views, revision, token, remaining)

@@ -20,7 +20,7 @@ async def compress(request: Request, response: Response) -> None:
         return
     chunks = response.chunks
     packed = await asyncio.to_thread(lambda: gzip.compress(b"".join(chunks), _LEVEL, mtime=0))
-    response.chunks = (packed,)
+    response.chunks, response.length = (packed,), len(packed)
     response.headers += ((b"content-encoding", b"gzip"), (b"vary", b"Accept-Encoding"))
 
 

@@ -33,6 +33,7 @@ _MAX_PIPELINED = 16
 _SMALL = 64 << 10
 """Bytes written at once; more is written in pieces, at the client's pace."""
 _WRITE_BUFFER = 256 << 10
+_TURN = 1 << 20
 _IDLE_SECONDS = 180.0
 _HEADER_SECONDS = 32.0
 _BODY_SECONDS = 30.0
@@ -288,9 +289,14 @@ class Connection(asyncio.Protocol):
     async def _write_body(self, request: Request, response: Response, keep_alive: bool) -> None:
         self._write(head(response, keep_alive, b"content-length: %d\r\n" % response.length))
         if request.method != "HEAD":
+            sent = 0
             for chunk in response.chunks:
                 self._write(chunk)
                 await self._drain()
+                sent += len(chunk)
+                if sent > _TURN:  # however fast this client takes it, others want their turn
+                    sent = 0
+                    await asyncio.sleep(0)
         self._finish(keep_alive)
 
     def _write_small(self, request: Request, response: Response, keep_alive: bool) -> None:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any, Protocol
 
 import orjson
@@ -55,13 +56,15 @@ class Feed(Protocol):
 @dataclass(slots=True)
 class Response:
     status: int
-    chunks: Sequence[bytes] = ()
+    chunks: Iterable[bytes] = ()
     headers: list[Header] = field(default_factory=list)
     stream: Feed | None = None
+    length: int = -1
+    """Of all chunks; needed where they are not made yet."""
 
-    @property
-    def length(self) -> int:
-        return sum(map(len, self.chunks))
+    def __post_init__(self) -> None:
+        if self.length < 0:
+            self.length = sum(map(len, self.chunks))
 
 
 def text_response(status: int, text: str) -> Response:
@@ -92,7 +95,7 @@ def list_response(
     listing: Listing, form: Form, version: VersionServing, include: str = ""
 ) -> Response:
     if not form.transform:
-        return _written(200, tuple(list_chunks(listing, version)), form)
+        return _written_list(listing, version, form)
     if form.transform == "PartialObjectMetadata":
         raise NotAcceptable(
             "you requested PartialObjectMetadata, but the requested object is a list "
@@ -113,17 +116,15 @@ def list_response(
     return typed_response(200, document, form)
 
 
-def list_chunks(listing: Listing, version: VersionServing) -> Iterator[bytes]:
-    """The list's JSON, spliced from ready objects, in pieces the allocator can reuse."""
-    views = listing.views
-    size = sum(map(len, views))
-    per_chunk = max(1, len(views) * _CHUNK // size) if size else 1
-    yield version.list_opening
-    for start in range(0, len(views), per_chunk):
-        if start:
-            yield b","
-        yield b",".join(views[start : start + per_chunk])
-    yield version.list_closing + _closing(listing)
+def _written_list(listing: Listing, version: VersionServing, form: Form) -> Response:
+    """Spliced from ready objects while it is sent: no second copy of it lies in memory."""
+    closing = version.list_closing + _closing(listing)
+    chunks = chain((version.list_opening,), listing.views.pieces(_CHUNK), (closing,))
+    if form.media == YAML or form.pretty:
+        return _written(200, tuple(chunks), form)
+    between = max(0, len(listing.views) - 1)
+    length = len(version.list_opening) + listing.views.size + between + len(closing) + 1
+    return Response(200, chain(chunks, (b"\n",)), [JSON_TYPE], length=length)
 
 
 def _closing(listing: Listing) -> bytes:

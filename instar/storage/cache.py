@@ -163,12 +163,16 @@ class Collection(Generic[E]):
             entry = undone.get(suffix) or self.entries[suffix]
             yield suffix, entry
 
-    def count(self, below: str = "", start: str = "") -> int:
-        """How many keys ``suffixes`` would yield, without walking them."""
+    def select(self, below: str = "", start: str = "", limit: int = 0) -> tuple[list[E], int]:
+        """Entries in key order, at most ``limit`` (0: all), and how many more there are."""
         low = max(below, start)
         first = self.keys.bisect_left(low) if low else 0
         last = self.keys.bisect_left(below + "\U0010ffff") if below else len(self.keys)
-        return max(0, last - first)
+        stop = min(last, first + limit) if limit else last
+        if stop <= first:
+            return [], 0
+        found = list(map(self.entries.__getitem__, self.keys.islice(first, stop)))
+        return found, last - stop
 
 
 class Cache(Generic[E]):

@@ -59,7 +59,11 @@ def test_every_revision_in_the_window_shows_what_was_there(
         for revision, then in past.items():
             shown = [(k, thing.value) for k, thing in objects.as_of(revision, below)]
             assert shown == sorted((k, v) for k, v in then.items() if k.startswith(below))
-        assert objects.count(below) == len([k for k in state if k.startswith(below)])
+        wanted = [state[key] for key in sorted(state) if key.startswith(below)]
+        for limit in range(len(wanted) + 2):
+            found, more = objects.select(below, limit=limit)
+            assert [thing.value for thing in found] == wanted[: limit or None]
+            assert len(found) + more == len(wanted)
 
     asyncio.run(run())
 
