@@ -9,41 +9,30 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Coroutine, Generator
-from typing import Any, Generic, TypeVar
-
-T = TypeVar("T")
+from typing import Any
 
 
-class Finished(Generic[T]):
-    """The result of a coroutine that did not wait."""
-
-    __slots__ = ("value",)
-
-    def __init__(self, value: T) -> None:
-        self.value = value
-
-
-def start(coroutine: Coroutine[Any, Any, T]) -> Finished[T] | asyncio.Task[T]:
-    """Its result when it is there already, else a task that goes on from the first wait."""
+def start(coroutine: Coroutine[Any, Any, None]) -> asyncio.Task[None] | None:
+    """None when it is through already, else a task that goes on from the first wait."""
     try:
         waiting_for = coroutine.send(None)
-    except StopIteration as done:
-        return Finished(done.value)
+    except StopIteration:
+        return None
     return asyncio.get_running_loop().create_task(_go_on(_Rest(coroutine, waiting_for)))
 
 
-async def _go_on(rest: _Rest[T]) -> T:
-    return await rest
+async def _go_on(rest: _Rest) -> None:
+    await rest
 
 
-class _Rest(Generic[T]):
+class _Rest:
     """What is left of a started coroutine, as something a task can await."""
 
-    def __init__(self, coroutine: Coroutine[Any, Any, T], waiting_for: Any) -> None:
+    def __init__(self, coroutine: Coroutine[Any, Any, None], waiting_for: Any) -> None:
         self._coroutine = coroutine
         self._waiting_for = waiting_for
 
-    def __await__(self) -> Generator[Any, Any, T]:
+    def __await__(self) -> Generator[Any, Any, None]:
         waiting_for = self._waiting_for
         while True:
             failure: BaseException | None = None
@@ -57,6 +46,5 @@ class _Rest(Generic[T]):
                     waiting_for = self._coroutine.throw(failure)
                 else:
                     waiting_for = self._coroutine.send(sent)
-            except StopIteration as done:
-                result: T = done.value
-                return result
+            except StopIteration:
+                return

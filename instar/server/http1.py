@@ -12,7 +12,6 @@ import contextlib
 import logging
 from collections import deque
 from collections.abc import Callable, Coroutine
-from functools import partial
 from math import inf
 from time import monotonic
 from typing import Any, cast
@@ -20,7 +19,7 @@ from typing import Any, cast
 import httptools
 
 from instar.server.auth import User, user_of_certificate
-from instar.server.eager import Finished, start
+from instar.server.eager import start
 from instar.server.httphead import head
 from instar.server.request import MAX_BODY, Request, parse_query
 from instar.server.responses import Feed, Response
@@ -93,6 +92,7 @@ class Connection(asyncio.Protocol):
         self._peer: User | None = None
         self._queue: deque[tuple[Request, bool]] = deque()
         self._task: asyncio.Task[Any] | None = None
+        self._timer: asyncio.TimerHandle | None = None
         self._busy = False
         self._feed: Feed | None = None
         self._feed_keeps_alive = True
@@ -210,35 +210,30 @@ class Connection(asyncio.Protocol):
 
     def _serve(self, request: Request, keep_alive: bool) -> None:
         self._busy = True
-        started = start(self._connections.handler(request, self._peer))
-        if isinstance(started, Finished):
-            self._respond(request, started.value, keep_alive)
+        started = start(self._exchange(request, keep_alive))
+        if started is None:
             return
         self._task = started
-        timer = None
         if request.patience:
             loop = asyncio.get_running_loop()
-            timer = loop.call_later(request.patience, _expire, request, started)
-        started.add_done_callback(partial(self._handled, request, keep_alive, timer))
+            self._timer = loop.call_later(request.patience, _expire, request, started)
 
-    def _handled(
-        self,
-        request: Request,
-        keep_alive: bool,
-        timer: asyncio.TimerHandle | None,
-        task: asyncio.Task[Response],
-    ) -> None:
-        self._task = None
-        if timer is not None:
-            timer.cancel()
-        failure = None if task.cancelled() else task.exception()
-        if task.cancelled() or failure is not None:
+    async def _exchange(self, request: Request, keep_alive: bool) -> None:
+        """The answer is written in the step in which it is found, not in a callback after it."""
+        try:
+            response = await self._connections.handler(request, self._peer)
+        except (Exception, asyncio.CancelledError) as failure:
             # Where it was not the client who left, it would wait for an answer for ever.
             if self._transport is not None:
                 log.error("%s %s got no answer", request.method, request.path, exc_info=failure)
             self.abort()
             return
-        self._respond(request, task.result(), keep_alive)
+        finally:
+            self._task = None
+            if self._timer is not None:
+                self._timer.cancel()
+                self._timer = None
+        self._respond(request, response, keep_alive)
 
     def _respond(self, request: Request, response: Response, keep_alive: bool) -> None:
         if response.stream is not None and request.method == "HEAD":
@@ -387,7 +382,7 @@ class Connection(asyncio.Protocol):
         self._body_size = 0
 
 
-def _expire(request: Request, task: asyncio.Task[Response]) -> None:
+def _expire(request: Request, task: asyncio.Task[None]) -> None:
     """The handler turns the cancellation into an answer."""
     request.expired = True
     task.cancel()

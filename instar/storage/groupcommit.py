@@ -36,6 +36,14 @@ class _Entry:
     event: Event
     parent: _Entry | None
     done: asyncio.Future[int]
+    """The writer's own: cancelled when it gives up, which changes nothing for the write."""
+    settled: asyncio.Future[None] | None = None
+    """For whoever waits for the outcome of somebody else's write."""
+
+    async def outcome(self) -> None:
+        if self.settled is None:
+            self.settled = asyncio.get_running_loop().create_future()
+        await asyncio.shield(self.settled)
 
 
 @dataclass(slots=True, eq=False)
@@ -73,7 +81,7 @@ class GroupCommit:
                 raise Stale(write.key, write.expected, actual)
             # Who is told "stale" must find the newer revision when he looks: wait until it is
             # there, or until its write has failed and this one may go ahead.
-            await asyncio.wait([pending.done])
+            await pending.outcome()
         self._check_open()
         self._next += 1
         loop = asyncio.get_running_loop()
@@ -82,8 +90,7 @@ class GroupCommit:
         self._latest[write.key] = entry
         self._waiting.entries.append(entry)
         self._schedule(loop)
-        # A caller that gives up does not take back a write that others may build upon.
-        return await asyncio.shield(entry.done)
+        return await entry.done
 
     async def execute(self, sql: str, rows: Sequence[tuple[Any, ...]]) -> None:
         """Run a statement as part of the next transaction."""
@@ -171,7 +178,8 @@ class GroupCommit:
             self._publish(events, events[-1].revision)
         for entry in batch.entries:
             self._settle(entry)
-            entry.done.set_result(entry.event.revision)
+            if not entry.done.done():
+                entry.done.set_result(entry.event.revision)
         for chore in batch.chores:
             chore.done.set_result(None)
 
@@ -189,7 +197,8 @@ class GroupCommit:
         error = f"{self._name}: {failure}"
         for entry in sorted(broken, key=lambda entry: entry.event.revision):
             self._settle(entry)
-            entry.done.set_exception(Unavailable(error))
+            if not entry.done.done():
+                entry.done.set_exception(Unavailable(error))
         for chore in batch.chores:
             chore.done.set_exception(Unavailable(error))
 
@@ -197,3 +206,5 @@ class GroupCommit:
         entry.parent = None
         if self._latest.get(entry.event.key) is entry:
             del self._latest[entry.event.key]
+        if entry.settled is not None:
+            entry.settled.set_result(None)
