@@ -7,12 +7,13 @@ embedded resources, default; then validate.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cached_property
 from typing import Any
 
 from instar.fields import FieldError
 from instar.schema.default import Step, compile_defaulter, compile_null_dropper
-from instar.schema.embedded import below_root, compile_coercer, compile_judge
-from instar.schema.listtypes import compile_uniqueness, list_type_errors
+from instar.schema.embedded import Coercer, Judge, below_root, compile_coercer, compile_judge
+from instar.schema.listtypes import Uniqueness, compile_uniqueness, list_type_errors
 from instar.schema.parse import structural
 from instar.schema.prune import Pruner, compile_pruner, dropped_paths, keep
 from instar.schema.skeleton import skeleton
@@ -24,25 +25,58 @@ __all__ = ["ABSENT", "Compiled", "compile_schema"]
 
 
 class Compiled:
-    """One version's schema as functions. Immutable after construction."""
+    """One version's schema as functions, each made when it is first needed: many schemas are only
+    ever asked for one or two of them."""
 
     def __init__(self, root: Structural, *, declared: bool, preserve_unknown: bool) -> None:
         self.structural = root
-        self._pruner: Pruner = keep if preserve_unknown else compile_pruner(root)
-        self._skeleton = None if preserve_unknown else skeleton(root)
-        self._drop_nulls: Step | None = None if preserve_unknown else compile_null_dropper(root)
-        self._defaulter = compile_defaulter(root)
-        self._validator: Validator | None = (
-            compile_validator(root, resource=True) if declared else None
-        )
-        status = root.properties.get("status")
-        self._status = None if status is None else compile_validator(status)
-        inner = below_root(root)
-        self._coercer, self._judge = compile_coercer(inner), compile_judge(inner)
-        self._uniqueness = compile_uniqueness(root)
-        self.has_defaults = self._defaulter is not None
-        self.has_embedded = self._coercer is not None
         self.prunes = not preserve_unknown
+        self._declared = declared
+
+    @cached_property
+    def _pruner(self) -> Pruner:
+        return compile_pruner(self.structural) if self.prunes else keep
+
+    @cached_property
+    def _skeleton(self) -> Any:
+        return skeleton(self.structural) if self.prunes else None
+
+    @cached_property
+    def _drop_nulls(self) -> Step | None:
+        return compile_null_dropper(self.structural) if self.prunes else None
+
+    @cached_property
+    def _defaulter(self) -> Step | None:
+        return compile_defaulter(self.structural)
+
+    @cached_property
+    def _validator(self) -> Validator | None:
+        return compile_validator(self.structural, resource=True) if self._declared else None
+
+    @cached_property
+    def _status(self) -> Validator | None:
+        status = self.structural.properties.get("status")
+        return None if status is None else compile_validator(status)
+
+    @cached_property
+    def _coercer(self) -> Coercer | None:
+        return compile_coercer(below_root(self.structural))
+
+    @cached_property
+    def _judge(self) -> Judge | None:
+        return compile_judge(below_root(self.structural))
+
+    @cached_property
+    def _uniqueness(self) -> Uniqueness | None:
+        return compile_uniqueness(self.structural)
+
+    @property
+    def has_defaults(self) -> bool:
+        return self._defaulter is not None
+
+    @property
+    def has_embedded(self) -> bool:
+        return self._coercer is not None
 
     def prune(self, obj: dict[str, Any]) -> None:
         """Remove unknown fields, in place; apiVersion, kind and metadata are left alone."""
@@ -89,7 +123,7 @@ class Compiled:
 
     def same_pruning(self, other: Compiled) -> bool:
         """Whether an object pruned by the one is left as it is by the other, and back."""
-        return self._skeleton == other._skeleton
+        return bool(self._skeleton == other._skeleton)
 
 
 def compile_schema(raw: Mapping[str, Any] | None, *, preserve_unknown: bool = False) -> Compiled:
