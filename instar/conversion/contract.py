@@ -216,7 +216,7 @@ _CHANGEABLE = (("labels", _label_errors), ("annotations", _annotation_errors))
 
 
 def _string(holder: Any, name: str) -> str:
-    value = holder.get(name) if isinstance(holder, Mapping) else None
+    value = holder.get(name) if isinstance(holder, dict) else None
     return value if isinstance(value, str) else ""
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import partial
 
 from instar.api.crd import Crd
 from instar.conversion.checked import CheckedConverter
@@ -12,6 +13,7 @@ from instar.conversion.inprocess import ConvertFunction, InProcessConverter
 from instar.conversion.measured import ConversionMetrics, MeasuredConverter, NoMetrics
 from instar.conversion.memo import Memo
 from instar.conversion.shared import SharedConverter
+from instar.conversion.together import TogetherConverter
 from instar.conversion.transport import DEFAULT_TIMEOUT, TransportPool
 from instar.conversion.webhook import BatchLimits, WebhookConverter
 
@@ -42,27 +44,34 @@ def converter_for(crd: Crd, services: ConversionServices) -> Converter:
         return CheckedConverter(crd, NoneConverter())
     if strategy != "Webhook":
         raise ValueError(f'unknown conversion strategy "{strategy}" for CRD {crd.name}')
-    called = _in_process(crd, services) or _webhook(crd, services)
-    measured = MeasuredConverter(called, services.metrics, crd=crd.name, webhook=called.address)
-    return CheckedConverter(crd, measured)
+    local = _in_process(crd, services)
+    if local is not None:
+        return CheckedConverter(crd, _measured(crd, local, local.address, services.metrics))
+    client = crd.conversion.client
+    if client is None or (client.url is None and client.service is None):
+        raise ValueError("webhook configuration must have either service or URL")
+    transport = services.transports.transport_for(client)
+    webhook = WebhookConverter(
+        crd,
+        transport,
+        limits=services.limits,
+        timeout=services.timeouts.get(crd.name, services.timeout),
+    )
+    measured = _measured(crd, webhook, transport.address, services.metrics)
+    turned_away = partial(services.metrics.turned_away, crd.name, transport.address)
+    return CheckedConverter(crd, TogetherConverter(measured, transport.crowd, turned_away))
+
+
+def _measured(
+    crd: Crd, inner: Converter, address: str, metrics: ConversionMetrics
+) -> MeasuredConverter:
+    return MeasuredConverter(inner, metrics, crd=crd.name, webhook=address)
 
 
 def shared_converter_for(crd: Crd, services: ConversionServices) -> SharedConverter:
     """For one generation of the CRD; ``close`` it when the CRD changes."""
     converter = converter_for(crd, services)
     return SharedConverter(converter, services.memo, crd=crd.name, metrics=services.metrics)
-
-
-def _webhook(crd: Crd, services: ConversionServices) -> WebhookConverter:
-    client = crd.conversion.client
-    if client is None or (client.url is None and client.service is None):
-        raise ValueError("webhook configuration must have either service or URL")
-    return WebhookConverter(
-        crd,
-        services.transports.transport_for(client),
-        limits=services.limits,
-        timeout=services.timeouts.get(crd.name, services.timeout),
-    )
 
 
 def _in_process(crd: Crd, services: ConversionServices) -> InProcessConverter | None:

@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 
 from instar.api.crd import WebhookClient
 from instar.conversion.failure import CallFailed
-from instar.conversion.gate import Gate
+from instar.conversion.gate import Crowd, Gate
 from instar.conversion.httpstatus import HttpReply, answer_in, seconds_to_retry
 from instar.conversion.resolver import Resolver, ServiceResolver
 
@@ -60,14 +60,15 @@ class WebhookTransport:
         self.address = webhook_address(client)
         self._config = client
         self._settings = settings
-        self._gate = Gate(
-            f"the webhook {self.address}", settings.calls_at_once, settings.calls_waiting
-        )
+        limits = f"the webhook {self.address}", settings.calls_at_once, settings.calls_waiting
+        self.crowd = Crowd(*limits)
+        """Everybody who waits for this webhook, whichever CRD they come from."""
+        self._gate = Gate(*limits)
         self._client: HttpsClient | None = None
 
     @property
     def idle(self) -> bool:
-        return not self._gate.inside and not self._gate.waiting
+        return not self.crowd.inside and not self._gate.inside and not self._gate.waiting
 
     async def post(self, body: bytes, *, seconds: float = DEFAULT_TIMEOUT) -> bytes:
         url = f"{self.address}?timeout={go_duration(seconds)}"

@@ -14,7 +14,7 @@ import aiohttp
 import pytest
 
 from instar.api.crd import WebhookClient
-from instar.conversion.gate import Gate
+from instar.conversion.gate import Crowd
 from tests.support.server import Answer, LiveServer, live_server
 from tests.support.webhook import Webhook
 from tests.webhooks.support import Watching, Widgets, metrics
@@ -127,7 +127,7 @@ def test_whoever_is_turned_away_is_told_when_to_come_back(
     hook.pause()
     with ThreadPoolExecutor(5) as pool:
         waiting = [pool.submit(widgets.get, "v2", f"w{number}") for number in range(5)]
-        hook.wait_for_calls(2)
+        hook.wait_for_calls(1)
         answer = _until_refused(widgets, hook)
         hook.resume()
 
@@ -139,14 +139,14 @@ def test_whoever_is_turned_away_is_told_when_to_come_back(
 
 def _until_refused(widgets: Widgets, hook: Webhook) -> Answer:
     """The waiting ones arrive on connections of their own, in their own time."""
-    _until(lambda: _gate(widgets, hook).waiting == 3)
+    _until(lambda: _crowd(widgets, hook).inside == 5)
     return widgets.get("v2", "w5")
 
 
-def _gate(widgets: Widgets, hook: Webhook) -> Gate:
+def _crowd(widgets: Widgets, hook: Webhook) -> Crowd:
     client = WebhookClient(url=hook.url, service=None, ca_bundle=hook.ca_bundle)
     pool = widgets.server.running.machinery.conversion.transports
-    return pool.transport_for(client)._gate
+    return pool.transport_for(client).crowd
 
 
 def _until(reached: Callable[[], bool]) -> None:
@@ -166,7 +166,7 @@ def test_a_client_that_leaves_takes_its_call_along(widgets: Widgets, hook: Webho
     hook.wait_for_calls(1)
 
     connection.close()
-    _until(lambda: _gate(widgets, hook).inside == 0)
+    _until(lambda: _crowd(widgets, hook).inside == 0)
     hook.resume()
 
     assert widgets.get("v2", "a").status == 200

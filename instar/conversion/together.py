@@ -1,0 +1,167 @@
+"""Conversions asked for while the webhook is at work go to it together, as one review.
+
+A call costs the webhook and us more than the few objects in it, so under load several writers
+share one. Nobody waits long for company, nobody is harmed by it: where a review is refused, each
+writer is asked for alone.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+
+from instar.conversion.converter import Converter, Object
+from instar.conversion.failure import ConversionFailed, FailureType
+from instar.conversion.gate import Crowd
+from instar.errors import ApiError
+
+_PATIENCE = 0.01
+"""Seconds to wait for the review under way; a webhook that takes longer gets the next beside it."""
+_MANY = 100
+"""Objects that are a review of their own."""
+
+
+class TogetherConverter:
+    """A ``Converter`` around a ``Converter``."""
+
+    def __init__(
+        self, inner: Converter, crowd: Crowd, turned_away: Callable[[], None] = lambda: None
+    ) -> None:
+        """``turned_away`` is told of each caller for whom there was no room in the ``crowd``."""
+        self._inner = inner
+        self._crowd = crowd
+        self._turned_away = turned_away
+        self._lanes: dict[str, _Lane] = {}
+
+    async def convert(self, objects: Sequence[Object], api_version: str) -> list[Object]:
+        if all(obj.get("apiVersion") == api_version for obj in objects):
+            return list(objects)
+        lane = self._lanes.get(api_version)
+        if lane is None:
+            lane = self._lanes[api_version] = _Lane(self._inner, api_version)
+        if self._crowd.full:
+            self._turned_away()
+        with self._crowd:
+            if not lane.busy or len(objects) >= _MANY:
+                return await lane.at_once(objects)
+            return await lane.join(objects)
+
+
+class _Call:
+    """What one caller wants, and where it waits."""
+
+    __slots__ = ("done", "flight", "objects")
+
+    def __init__(self, objects: Sequence[Object]) -> None:
+        self.objects = objects
+        self.done: asyncio.Future[list[Object]] = asyncio.get_running_loop().create_future()
+        self.flight: _Flight | None = None
+
+
+class _Flight:
+    """A review with the objects of several callers; called off when all have left."""
+
+    __slots__ = ("calls", "task")
+
+    def __init__(self, calls: list[_Call]) -> None:
+        self.calls = calls
+        self.task: asyncio.Task[None] | None = None
+
+    def left(self) -> None:
+        if self.task is not None and all(call.done.done() for call in self.calls):
+            self.task.cancel()
+
+
+class _Lane:
+    """The conversions to one version."""
+
+    def __init__(self, inner: Converter, api_version: str) -> None:
+        self._inner = inner
+        self._api_version = api_version
+        self._under_way = 0
+        self._waiting: list[_Call] = []
+        self._timer: asyncio.TimerHandle | None = None
+
+    @property
+    def busy(self) -> bool:
+        return self._under_way > 0
+
+    async def at_once(self, objects: Sequence[Object]) -> list[Object]:
+        self._under_way += 1
+        try:
+            return await self._inner.convert(objects, self._api_version)
+        finally:
+            self._under_way -= 1
+            self._depart()
+
+    async def join(self, objects: Sequence[Object]) -> list[Object]:
+        call = _Call(objects)
+        self._waiting.append(call)
+        if self._timer is None:
+            loop = asyncio.get_running_loop()
+            self._timer = loop.call_later(_PATIENCE, self._depart)
+        try:
+            return await call.done
+        except asyncio.CancelledError:
+            call.done.cancel()
+            if call.flight is not None:
+                call.flight.left()
+            raise
+
+    def _depart(self) -> None:
+        """Send what waits, all of it; the last one who lands finds nobody."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        calls = [call for call in self._waiting if not call.done.done()]
+        self._waiting = []
+        while calls:
+            count = _fitting(calls)
+            flight = _Flight(calls[:count])
+            calls = calls[count:]
+            for call in flight.calls:
+                call.flight = flight
+            flight.task = asyncio.get_running_loop().create_task(self._fly(flight.calls))
+
+    async def _fly(self, calls: list[_Call]) -> None:
+        together = [obj for call in calls for obj in call.objects]
+        try:
+            converted = await self.at_once(together)
+        except ApiError as failure:
+            if len(calls) == 1 or _is_everybodys(failure):
+                _fail(calls, failure)
+                return
+            await asyncio.gather(*(self._fly([call]) for call in calls if not call.done.done()))
+            return
+        except Exception as failure:
+            _fail(calls, failure)
+            return
+        start = 0
+        for call in calls:
+            end = start + len(call.objects)
+            if not call.done.done():
+                call.done.set_result(converted[start:end])
+            start = end
+
+
+def _fitting(calls: Sequence[_Call]) -> int:
+    size = 0
+    for count, call in enumerate(calls):
+        size += len(call.objects)
+        if size > _MANY:
+            return max(1, count)
+    return len(calls)
+
+
+def _is_everybodys(failure: ApiError) -> bool:
+    """A webhook that cannot be reached is out of reach for all; a refusal may mean one of them."""
+    if isinstance(failure, ConversionFailed):
+        return failure.failure_type is FailureType.CALL
+    return True
+
+
+def _fail(calls: Sequence[_Call], failure: Exception) -> None:
+    for call in calls:
+        if not call.done.done():
+            # Each raises it on its own: their frames must not pile up on each other's.
+            call.done.set_exception(failure.with_traceback(None))

@@ -1,0 +1,209 @@
+"""Callers that come while a review is under way share the next one, and nothing else."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine, Sequence
+from typing import Any
+
+import pytest
+
+from instar.conversion.converter import Object
+from instar.conversion.failure import ConversionFailed, FailureType
+from instar.conversion.gate import Crowd
+from instar.conversion.together import TogetherConverter
+from instar.errors import TooManyRequests
+from tests.conversion.helpers import V2, widget
+
+
+def names(objects: Sequence[Object]) -> list[str]:
+    return [obj["metadata"]["name"] for obj in objects]
+
+
+class Slow:
+    """Answers a review when told to; refuses what the test says."""
+
+    def __init__(self) -> None:
+        self.reviews: list[list[str]] = []
+        self.open = asyncio.Event()
+        self.arrived = asyncio.Event()
+        self.given_up = 0
+        self.refuse: Callable[[list[str]], FailureType | None] = lambda _: None
+
+    async def convert(self, objects: Sequence[Object], api_version: str) -> list[Object]:
+        self.reviews.append(names(objects))
+        self.arrived.set()
+        try:
+            await self.open.wait()
+        except asyncio.CancelledError:
+            self.given_up += 1
+            raise
+        kind = self.refuse(names(objects))
+        if kind is not None:
+            raise ConversionFailed(f"no: {names(objects)}", failure_type=kind)
+        return [{**obj, "apiVersion": api_version} for obj in objects]
+
+
+class Scene:
+    def __init__(self, room: int = 100) -> None:
+        self.slow = Slow()
+        self.turned_away = 0
+        self.converter = TogetherConverter(self.slow, Crowd("it", room, 0), self._away)
+
+    def _away(self) -> None:
+        self.turned_away += 1
+
+    def ask(self, *wanted: str) -> asyncio.Task[list[Object]]:
+        objects = [widget(name) for name in wanted]
+        return asyncio.create_task(self.converter.convert(objects, V2))
+
+    async def first_is_under_way(self) -> asyncio.Task[list[Object]]:
+        first = self.ask("first")
+        await self.slow.arrived.wait()
+        return first
+
+
+def run(test: Callable[[], Coroutine[Any, Any, None]]) -> None:
+    asyncio.run(test())
+
+
+def test_who_comes_meanwhile_shares_the_next_review() -> None:
+    async def scenario() -> None:
+        scene = Scene()
+        first = await scene.first_is_under_way()
+        others = [scene.ask("a"), scene.ask("b", "c"), scene.ask("d")]
+        await asyncio.sleep(0)
+        scene.slow.open.set()
+
+        assert names(await first) == ["first"]
+        assert [names(await other) for other in others] == [["a"], ["b", "c"], ["d"]]
+        assert scene.slow.reviews == [["first"], ["a", "b", "c", "d"]]
+
+    run(scenario)
+
+
+def test_nobody_waits_long_for_a_webhook_that_hangs() -> None:
+    async def scenario() -> None:
+        scene = Scene()
+        first = await scene.first_is_under_way()
+        scene.slow.arrived.clear()
+        second = scene.ask("second")
+        await scene.slow.arrived.wait()  # while the first is still under way
+
+        assert scene.slow.reviews == [["first"], ["second"]]
+        scene.slow.open.set()
+        await asyncio.gather(first, second)
+
+    run(scenario)
+
+
+def test_a_whole_page_goes_alone_and_at_once() -> None:
+    async def scenario() -> None:
+        scene = Scene()
+        first = await scene.first_is_under_way()
+        page = scene.ask(*(f"n{number}" for number in range(100)))
+        await asyncio.sleep(0)
+
+        assert [len(review) for review in scene.slow.reviews] == [1, 100]
+        scene.slow.open.set()
+        await asyncio.gather(first, page)
+
+    run(scenario)
+
+
+def test_one_refused_object_harms_nobody_else() -> None:
+    async def scenario() -> None:
+        scene = Scene()
+        scene.slow.refuse = lambda sent: FailureType.MALFORMED if "bad" in sent else None
+        first = await scene.first_is_under_way()
+        good, bad, fine = scene.ask("good"), scene.ask("bad"), scene.ask("fine")
+        await asyncio.sleep(0)
+        scene.slow.open.set()
+
+        assert names(await first + await good + await fine) == ["first", "good", "fine"]
+        with pytest.raises(ConversionFailed, match=r"\['bad'\]"):
+            await bad
+
+    run(scenario)
+
+
+def test_an_outage_is_everybodys_and_is_tried_once() -> None:
+    async def scenario() -> None:
+        scene = Scene()
+        scene.slow.refuse = lambda sent: FailureType.CALL if "first" not in sent else None
+        first = await scene.first_is_under_way()
+        others = [scene.ask("a"), scene.ask("b")]
+        await asyncio.sleep(0)
+        scene.slow.open.set()
+        await first
+
+        for other in others:
+            with pytest.raises(ConversionFailed):
+                await other
+        assert scene.slow.reviews == [["first"], ["a", "b"]]
+
+    run(scenario)
+
+
+def test_a_review_nobody_waits_for_any_more_is_called_off() -> None:
+    async def scenario() -> None:
+        scene = Scene()
+        first = await scene.first_is_under_way()
+        scene.slow.arrived.clear()
+        a, b = scene.ask("a"), scene.ask("b")
+        await scene.slow.arrived.wait()
+
+        a.cancel()
+        await asyncio.wait([a])
+        assert scene.slow.given_up == 0  # b still waits for it
+        b.cancel()
+        await asyncio.wait([b])
+        await asyncio.sleep(0)
+        assert scene.slow.given_up == 1
+        scene.slow.open.set()
+        assert names(await first) == ["first"]
+
+    run(scenario)
+
+
+def test_who_leaves_before_the_review_is_sent_is_not_in_it() -> None:
+    async def scenario() -> None:
+        scene = Scene()
+        first = await scene.first_is_under_way()
+        gone, stays = scene.ask("gone"), scene.ask("stays")
+        await asyncio.sleep(0)
+        gone.cancel()
+        await asyncio.wait([gone])
+        scene.slow.open.set()
+
+        assert names(await first + await stays) == ["first", "stays"]
+        assert scene.slow.reviews == [["first"], ["stays"]]
+
+    run(scenario)
+
+
+def test_there_is_room_for_so_many_and_then_no_more() -> None:
+    async def scenario() -> None:
+        scene = Scene(room=3)
+        first = await scene.first_is_under_way()
+        others = [scene.ask("a"), scene.ask("b")]
+        await asyncio.sleep(0)
+
+        with pytest.raises(TooManyRequests):
+            await scene.ask("c")
+        assert scene.turned_away == 1
+        scene.slow.open.set()
+        await asyncio.gather(first, *others)
+        assert names(await scene.ask("later")) == ["later"]
+
+    run(scenario)
+
+
+def test_what_needs_no_conversion_asks_nobody() -> None:
+    async def scenario() -> None:
+        scene = Scene(room=0)
+        already = {**widget("a"), "apiVersion": V2}
+        assert await scene.converter.convert([already], V2) == [already]
+        assert scene.slow.reviews == []
+
+    run(scenario)
