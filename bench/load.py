@@ -18,7 +18,7 @@ end
 
 
 class Rate(NamedTuple):
-    count: int
+    requests: int
     per_second: float
     median_ms: float
     p99_ms: float
