@@ -146,12 +146,12 @@ class Backend:
                 retry_after=1,
             )
 
-    def _ingest(self, record: Record) -> Entry:
+    def _ingest(self, record: Record, suffix: str) -> Entry:
         draft = self._drafts.get(record.key)
         if draft is None or draft.value != record.value:
-            return ingest(record)
+            return ingest(record, suffix)
         del self._drafts[record.key]  # one draft is one write: the same bytes may come again
-        draft.entry.revision = record.revision
+        draft.entry.revision, draft.entry.suffix = record.revision, suffix
         if draft.learnt is not None:
             draft.learnt(draft.entry)
         return draft.entry

@@ -7,6 +7,7 @@ in ``token`` by ``codec.py``. Labels are read only when a selector asks.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 import orjson
@@ -17,6 +18,19 @@ from instar.storage.store import Record
 _API_VERSION = b'{"apiVersion":"'
 _UID = b'"uid":"'
 _NO_LABELS: dict[str, str] = {}
+
+
+@lru_cache(maxsize=4096)
+def _shared(items: tuple[tuple[str, str], ...]) -> dict[str, str]:
+    return dict(items)
+
+
+def _kept(labels: dict[str, str]) -> dict[str, str]:
+    """Many objects carry the same labels, and a dict of them is a fifth of a small object."""
+    try:
+        return _shared(tuple(labels.items()))
+    except TypeError:  # foreign bytes: a label whose value is no string
+        return labels
 
 
 class Unreadable(Unclassified):
@@ -93,13 +107,13 @@ class Entry:
             except Unreadable:
                 metadata = None
             found = metadata.get("labels") if isinstance(metadata, dict) else None
-            self._labels = found if isinstance(found, dict) else _NO_LABELS
+            self._labels = _kept(found) if isinstance(found, dict) else _NO_LABELS
         return self._labels
 
     def know(self, *, api_version: str, labels: dict[str, str] | None) -> None:
         """Facts the writer already has, so nobody parses the bytes for them."""
         self._api_version = api_version
-        self._labels = labels or _NO_LABELS
+        self._labels = _kept(labels) if labels else _NO_LABELS
 
     def _read_api_version(self) -> str:
         data = self.raw if self.raw is not None else self.ready
@@ -156,9 +170,8 @@ class Entry:
         return Unreadable(f"the stored value of {self.suffix} cannot be read: {why}")
 
 
-def ingest(record: Record) -> Entry:
+def ingest(record: Record, suffix: str) -> Entry:
     """The cache's way in for bytes this process did not write itself."""
-    suffix = record.key.split("/", 2)[2] if record.key.count("/") >= 2 else record.key
     return Entry(record.value, record.revision, suffix)
 
 

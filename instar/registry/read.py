@@ -186,7 +186,8 @@ async def _from_history(
         raise Expired(_EXPIRED_LIST) from error
     except StoreError as error:
         raise as_api_error(error) from error
-    return ((record.key[len(prefix) :], ingest(record)) for record in page.records)
+    suffixed = ((record, record.key[len(prefix) :]) for record in page.records)
+    return ((suffix, ingest(record, suffix)) for record, suffix in suffixed)
 
 
 def _narrowed(

@@ -48,7 +48,8 @@ class Sized(Protocol):
 
 
 E = TypeVar("E", bound=Sized)
-Ingest = Callable[[Record], E]
+Ingest = Callable[[Record, str], E]
+"""(record, its key below the collection, which is kept once for all) → the entry."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -283,7 +284,8 @@ class Cache(Generic[E]):
             if not in_layout(record.key):
                 continue
             prefix = collection_of(record.key)
-            grouped.setdefault(prefix, {})[record.key[len(prefix) :]] = self._ingest(record)
+            suffix = record.key[len(prefix) :]
+            grouped.setdefault(prefix, {})[suffix] = self._ingest(record, suffix)
         for prefix in {*self._collections, *grouped}:
             self.collection(prefix).load(grouped.get(prefix, {}), revision)
         # Also backwards, when the store was restored: following from where we had been would
@@ -298,11 +300,10 @@ class Cache(Generic[E]):
             prefix = collection_of(event.key)
             collection = self.collection(prefix)
             suffix = event.key[len(prefix) :]
-            new = (
-                None
-                if event.value is None
-                else self._ingest(Record(event.key, event.value, event.revision))
-            )
+            new = None
+            if event.value is not None:
+                record = Record(event.key, event.value, event.revision)
+                new = self._ingest(record, suffix)
             self.revision = event.revision
             collection.apply(Change(event.revision, suffix, new, collection.entries.get(suffix)))
         self._advance(revision)

@@ -23,7 +23,7 @@ class Thing:
     size: int = 1
 
 
-def ingest(record: Record) -> Thing:
+def ingest(record: Record, suffix: str) -> Thing:
     return Thing(record.value, record.revision)
 
 
