@@ -19,7 +19,7 @@ import orjson
 from instar.api.jsontext import encode_sorted
 from instar.conversion.failure import Attempt, ConversionFailed, FailureType
 from instar.conversion.shared import SharedConverter
-from instar.registry.entry import Entry
+from instar.registry.entry import Entry, offset_by_uid
 from instar.registry.serving import Serving, VersionServing
 from instar.registry.views import Views
 
@@ -282,7 +282,4 @@ def _without_server_fields(obj: Object) -> Object:
 
 def _prepared(obj: Object, back: Object | None) -> Prepared:
     raw = encode_sorted(obj)
-    marker = f'"uid":"{obj["metadata"].get("uid", "")}"}}'.encode()
-    at = raw.find(marker)
-    unique = at >= 0 and raw.find(marker, at + 1) < 0
-    return Prepared(raw, at if unique else -1, obj, back)
+    return Prepared(raw, offset_by_uid(raw, obj), obj, back)

@@ -8,6 +8,7 @@ in ``token`` by ``codec.py``. Labels are read only when a selector asks.
 from __future__ import annotations
 
 from functools import lru_cache
+from sys import intern
 from typing import Any
 
 import orjson
@@ -17,6 +18,7 @@ from instar.storage.store import Record
 
 _API_VERSION = b'{"apiVersion":"'
 _UID = b'"uid":"'
+_RESOURCE_VERSION = b'"resourceVersion":"'
 _NO_LABELS: dict[str, str] = {}
 
 
@@ -73,8 +75,7 @@ class Entry:
 
     @property
     def view(self) -> bytes:
-        if self.raw is not None:
-            self._settle(self.raw)
+        self.settle()
         return self.ready
 
     def stored(self) -> bytes:
@@ -86,12 +87,16 @@ class Entry:
 
     def decode(self) -> dict[str, Any]:
         """A fresh dict, resourceVersion included."""
-        obj: dict[str, Any] = orjson.loads(self.view)
-        return obj
+        return self._parsed(self.view)
 
     def content(self) -> dict[str, Any]:
         """A fresh dict of what lies in the store, without a resourceVersion."""
-        return self._parsed(self.stored())
+        if self.raw is None:
+            return self._parsed(self.stored())
+        obj = self._parsed(self.raw)
+        if self.at < 0:
+            self.at = offset_by_uid(self.raw, obj)
+        return obj
 
     @property
     def api_version(self) -> str:
@@ -119,17 +124,22 @@ class Entry:
         data = self.raw if self.raw is not None else self.ready
         if data.startswith(_API_VERSION):
             end = data.find(b'"', len(_API_VERSION))
-            return data[len(_API_VERSION) : end].decode(errors="replace")
+            return intern(data[len(_API_VERSION) : end].decode(errors="replace"))
         return str(self._parsed(data).get("apiVersion", ""))
 
-    def _settle(self, raw: bytes) -> None:
-        raw = raw.removesuffix(b"\n")
-        at = self.at
+    def settle(self) -> None:
+        """Make ``ready``, which replaces the bytes it is made of."""
+        raw, at = self.raw, self.at
+        if raw is None:
+            return
         if at < 0:
+            raw = raw.removesuffix(b"\n")
             at = self._place_for_revision(raw)
         if at >= 0:
             self.at = at
-            self.ready = raw[:at] + _revision_member(self.revision) + raw[at:]
+            whole = memoryview(raw)
+            end = len(raw) - raw.endswith(b"\n")
+            self.ready = b"".join((whole[:at], _revision_member(self.revision), whole[at:end]))
         else:
             self._settle_slowly(raw)
         self.raw = None
@@ -150,7 +160,7 @@ class Entry:
 
     def _place_for_revision(self, raw: bytes) -> int:
         """-1 where the bytes must be written anew: they bring a revision along, or no uid."""
-        if b'"resourceVersion":"' in raw:
+        if _RESOURCE_VERSION in raw:
             return -1
         try:
             return revision_offset(raw)
@@ -171,8 +181,17 @@ class Entry:
 
 
 def ingest(record: Record, suffix: str) -> Entry:
-    """The cache's way in for bytes this process did not write itself."""
-    return Entry(record.value, record.revision, suffix)
+    """The cache's way in for bytes this process did not write itself.
+
+    Where it is plain to see, the revision is put in at once: the view takes the place of the bytes
+    just read, while a later one would leave a hole behind, too small for the next.
+    """
+    raw = record.value
+    alone = raw.count(_UID) == 1 and _RESOURCE_VERSION not in raw
+    entry = Entry(raw, record.revision, suffix, raw.find(_UID) if alone else -1)
+    if alone:
+        entry.settle()
+    return entry
 
 
 def revision_offset(raw: bytes) -> int:
@@ -188,6 +207,16 @@ def revision_offset(raw: bytes) -> int:
             return at
         at = raw.find(_UID, at + 1)
     return -1
+
+
+def offset_by_uid(raw: bytes, obj: dict[str, Any]) -> int:
+    """The same for bytes whose content is known, at the price of a search; -1 when unsure."""
+    metadata = obj.get("metadata")
+    if not isinstance(metadata, dict) or "resourceVersion" in metadata:
+        return -1
+    marker = f'"uid":"{metadata.get("uid", "")}"}}'.encode()
+    at = raw.find(marker)
+    return at if at >= 0 and raw.find(marker, at + 1) < 0 else -1
 
 
 def _revision_member(revision: int) -> bytes:

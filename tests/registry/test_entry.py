@@ -1,0 +1,94 @@
+"""What the cache holds of an object: its bytes with the revision in the right place."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import orjson
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from instar.api.jsontext import encode_sorted
+from instar.registry.entry import Entry, Unreadable, ingest, offset_by_uid
+from instar.storage.store import Record
+
+TEXT = st.sampled_from(["", "a", '"uid":"', "metadata", "uid", "u-1", "}", "\\"])
+VALUES = st.recursive(
+    TEXT | st.integers(0, 9),
+    lambda below: st.lists(below, max_size=2) | st.dictionaries(TEXT, below, max_size=3),
+    max_leaves=6,
+)
+METADATA = st.fixed_dictionaries(
+    {"name": st.just("x"), "uid": st.sampled_from(["u-1", "u-2"])},
+    optional={
+        "annotations": st.dictionaries(TEXT, TEXT, max_size=2),
+        "ownerReferences": st.lists(
+            st.fixed_dictionaries({"kind": st.just("K"), "uid": st.sampled_from(["u-1", "u-3"])}),
+            max_size=2,
+        ),
+    },
+)
+OBJECTS = st.fixed_dictionaries(
+    {"apiVersion": st.just("g/v1"), "kind": st.just("K"), "metadata": METADATA},
+    optional={"spec": VALUES, "status": VALUES},
+)
+
+
+def read(value: bytes) -> Entry:
+    return ingest(Record("g/ks/x", value, 7), "x")
+
+
+def with_revision(obj: dict[str, Any]) -> dict[str, Any]:
+    return {**obj, "metadata": {**obj["metadata"], "resourceVersion": "7"}}
+
+
+@given(OBJECTS)
+def test_a_view_is_the_stored_object_with_its_revision(obj: dict[str, Any]) -> None:
+    entry = read(encode_sorted(obj) + b"\n")
+
+    assert orjson.loads(entry.view) == with_revision(obj)
+    assert entry.view == encode_sorted(with_revision(obj))
+    assert entry.stored() == encode_sorted(obj)
+    assert entry.content() == obj
+    assert entry.api_version == "g/v1"
+
+
+@given(OBJECTS)
+def test_a_writer_s_draft_shows_the_same(obj: dict[str, Any]) -> None:
+    raw = encode_sorted(obj)
+    draft = Entry(raw, 7, "x", offset_by_uid(raw, obj))
+
+    assert draft.view == read(raw).view
+
+
+@pytest.mark.parametrize(
+    "foreign",
+    [
+        {"kind": "K", "metadata": {"uid": "u", "name": "x", "resourceVersion": "3"}},
+        {"metadata": {"uid": "u", "zz": {"uid": "u"}, "name": "x"}, "apiVersion": "g/v1"},
+    ],
+)
+def test_bytes_of_others_are_given_the_right_revision(foreign: dict[str, Any]) -> None:
+    entry = read(orjson.dumps(foreign))
+
+    assert entry.decode()["metadata"]["resourceVersion"] == "7"
+
+
+@pytest.mark.parametrize("damaged", [b"", b"[]", b'{"metadata":{"uid":"u"}', b'"uid":"u"}', b"7"])
+def test_what_is_no_object_is_told_when_it_is_read(damaged: bytes) -> None:
+    entry = read(damaged)
+
+    with pytest.raises(Unreadable):
+        entry.content()
+    assert entry.labels == {}
+
+
+def test_equal_labels_are_one_dict_whoever_carries_them() -> None:
+    labels = {"app": "a", "tier": "b"}
+    obj = {"apiVersion": "g/v1", "kind": "K", "metadata": {"labels": labels, "uid": "u"}}
+
+    first, second = read(encode_sorted(obj)), read(encode_sorted(obj))
+
+    assert first.labels == labels
+    assert first.labels is second.labels
