@@ -1,0 +1,117 @@
+"""What one client's gets take while others are busy: listing everything, or watching in hundreds.
+
+``python -m bench.fairness [--objects 10000] [--watchers 500] [--seconds 5]``
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import multiprocessing
+import ssl
+import time
+from collections.abc import Callable
+from urllib.parse import urlsplit
+
+from bench.fixtures import BASE, CRDS, crd
+from bench.load import Rate, wrk
+from bench.measure import fill
+from bench.process import Measured, scratch, serving
+
+_WRITES_PER_SECOND = 10
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m bench.fairness", description=__doc__)
+    parser.add_argument("--objects", type=int, default=10_000)
+    parser.add_argument("--watchers", type=int, default=500)
+    parser.add_argument("--seconds", type=int, default=5)
+    options = parser.parse_args()
+    with scratch() as folder, serving(f"sqlite:{folder}/bench.db", folder) as server:
+        server.call("POST", CRDS, crd())
+        fill(server, options.objects)
+        name = json.loads(server.call("GET", f"{BASE}?limit=1"))["items"][0]["metadata"]["name"]
+
+        def gets() -> Rate:
+            url = f"{server.url}{BASE}/{name}"
+            return wrk(url, server.token, connections=1, seconds=options.seconds)
+
+        _show("alone", gets())
+        _show("one lists everything in a loop", _beside(gets, _list_for_ever, server, 0))
+        watching = f"{options.watchers} watch, {_WRITES_PER_SECOND} writes a second"
+        _show(watching, _beside(gets, _watch_for_ever, server, options.watchers))
+
+
+def _show(what: str, rate: Rate) -> None:
+    print(f"{what:40} median {rate.median_ms:7.2f} ms   99th {rate.p99_ms:7.2f} ms")
+
+
+def _beside(
+    measure: Callable[[], Rate],
+    busy: Callable[[Measured, int, multiprocessing.synchronize.Event], None],
+    server: Measured,
+    count: int,
+) -> Rate:
+    ready = multiprocessing.Event()
+    other = multiprocessing.Process(target=busy, args=(server, count, ready), daemon=True)
+    other.start()
+    ready.wait(60)
+    try:
+        return measure()
+    finally:
+        other.terminate()
+        other.join()
+
+
+def _list_for_ever(server: Measured, count: int, ready: multiprocessing.synchronize.Event) -> None:
+    while True:
+        server.call("GET", BASE)
+        ready.set()
+
+
+def _watch_for_ever(server: Measured, count: int, ready: multiprocessing.synchronize.Event) -> None:
+    asyncio.run(_watch(server, count, ready))
+
+
+async def _watch(server: Measured, count: int, ready: multiprocessing.synchronize.Event) -> None:
+    opened = await asyncio.gather(*(_open(server) for _ in range(count)))
+    drains = [asyncio.create_task(_drain(reader)) for reader in opened]
+    ready.set()
+    names = [
+        item["metadata"]["name"]
+        for item in json.loads(server.call("GET", f"{BASE}?limit=100"))["items"]
+    ]
+    turn = 0
+    while drains:
+        turn += 1
+        path = f"{BASE}/{names[turn % len(names)]}"
+        obj = json.loads(await asyncio.to_thread(server.call, "GET", path))
+        obj["metadata"]["annotations"]["example.com/turn"] = f"{turn}-{time.time()}"
+        await asyncio.to_thread(server.call, "PUT", path, obj)
+        await asyncio.sleep(1 / _WRITES_PER_SECOND)
+
+
+async def _open(server: Measured) -> asyncio.StreamReader:
+    where = urlsplit(server.url)
+    trusting = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    trusting.check_hostname = False
+    trusting.verify_mode = ssl.CERT_NONE
+    reader, writer = await asyncio.open_connection(where.hostname, where.port, ssl=trusting)
+    revision = json.loads(server.call("GET", f"{BASE}?limit=1"))["metadata"]["resourceVersion"]
+    request = (
+        f"GET {BASE}?watch=1&resourceVersion={revision} HTTP/1.1\r\nHost: x\r\n"
+        f"Authorization: Bearer {server.token}\r\n\r\n"
+    )
+    writer.write(request.encode())
+    await reader.readuntil(b"\r\n\r\n")
+    return reader
+
+
+async def _drain(reader: asyncio.StreamReader) -> None:
+    while await reader.read(1 << 16):
+        pass
+
+
+if __name__ == "__main__":
+    main()
