@@ -36,7 +36,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         prog=f"instar {command}", description=COMMANDS[command].capitalize() + "."
     )
     module.add_arguments(parser)
-    options = parser.parse_args(arguments[arguments.index(command) + 1 :])
+    rest = arguments[arguments.index(command) + 1 :]
+    options = parser.parse_args(rest)
+    options.arguments = rest
     try:
         code: int = module.run(options)
     except CliFailure as failure:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import contextlib
 import gc
 import json
 import logging
@@ -32,6 +33,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="sqlite:PATH, memory: or etcd://HOST:PORT,…/PREFIX (default: %(default)s)",
     )
     add("--kubeconfig", metavar="PATH", type=Path, help="write a kubeconfig here when ready")
+    add(
+        "--workers",
+        metavar="N",
+        type=int,
+        default=1,
+        help="processes that serve the port; each holds all objects in memory",
+    )
+    add("--worker-of", metavar="FOLDER", type=Path, help=argparse.SUPPRESS)
     add("--cert-dir", metavar="DIR", type=Path, help="keep CA, certificates and token here")
     add("--token-file", metavar="CSV", type=Path, help='lines of token,user,uid[,"groups"]')
     add("--client-ca", metavar="PEM", type=Path, help="also trust client certificates of this CA")
@@ -76,7 +85,7 @@ def run(args: argparse.Namespace) -> int:
         import uvloop
 
         with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-            return runner.run(_serve(settings))
+            return runner.run(_serve(settings, args))
     except KeyboardInterrupt:
         return 0
 
@@ -85,12 +94,17 @@ def _settings(args: argparse.Namespace) -> Settings:
     host, _, port = args.listen.rpartition(":")
     if not host or not port.isdigit() or int(port) > 65535:
         raise CliFailure(f"--listen {args.listen}: expected HOST:PORT", code=2)
+    if args.workers < 1:
+        raise CliFailure(f"--workers {args.workers}: expected 1 or more", code=2)
+    worker = args.worker_of is not None
+    local = not args.storage.startswith("etcd:")
     return Settings(
         host=host.strip("[]"),
         port=int(port),
-        storage=args.storage,
+        shared_port=worker or args.workers > 1,
+        storage=f"peer:{args.worker_of}" if worker and local else args.storage,
         storage_options=storage_options(args),
-        kubeconfig=args.kubeconfig,
+        kubeconfig=None if worker else args.kubeconfig,
         cert_dir=args.cert_dir or _default_cert_dir(args.storage),
         token_file=args.token_file,
         client_ca=args.client_ca,
@@ -157,15 +171,20 @@ def _default_cert_dir(storage: str) -> Path | None:
     return Path(storage.removeprefix("sqlite:") + ".pki").absolute()
 
 
-async def _serve(settings: Settings) -> int:
+async def _serve(settings: Settings, args: argparse.Namespace) -> int:
+    from instar.cli.workers import owner_gone, with_workers
     from instar.server.running import running
     from instar.storage.store import StoreError
 
     async def serve() -> None:
-        async with running(settings) as server:
+        async with contextlib.AsyncExitStack() as stack:
+            if args.workers > 1:
+                server = await stack.enter_async_context(with_workers(settings, args))
+            else:
+                server = await stack.enter_async_context(running(settings))
             _spare_the_long_lived()
             print(f"instar is ready: kubectl --kubeconfig {server.kubeconfig} get crds", flush=True)
-            await asyncio.Event().wait()
+            await (owner_gone(server) if args.worker_of else asyncio.Event().wait())
 
     loop = asyncio.get_running_loop()
     serving = loop.create_task(serve())

@@ -96,7 +96,12 @@ async def _served(settings: Settings, folder: Path) -> AsyncIterator[RunningServ
     loop = asyncio.get_running_loop()
     try:
         listening = await loop.create_server(
-            connections, settings.host, settings.port, ssl=context, backlog=1024
+            connections,
+            settings.host,
+            settings.port,
+            ssl=context,
+            backlog=1024,
+            reuse_port=settings.shared_port or None,
         )
     except OSError:
         await store.close()

@@ -16,6 +16,8 @@ class Settings:
     host: str = "127.0.0.1"
     port: int = 6443
     """0 picks a free one."""
+    shared_port: bool = False
+    """Whether other processes of ours listen on the same port."""
     storage: str = "memory:"
     storage_options: StorageOptions = field(default_factory=StorageOptions)
     """Credentials and certificates for an etcd cluster."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 
 from instar.storage.memory import MemoryStore
 from instar.storage.sqlite import SqliteStore
@@ -26,6 +27,7 @@ class StorageOptions:
 async def open_store(url: str, options: StorageOptions | None = None) -> Store:
     """``memory:``, ``sqlite:PATH`` or ``etcd://h1:2379,h2:2379/PREFIX``.
 
+    ``peer:FOLDER`` is how a worker finds the store of the process that started it.
     Raises ``StoreError`` with a text fit for an operator. An etcd cluster need not be there yet:
     calls answer ``Unavailable`` until it is.
     """
@@ -36,6 +38,11 @@ async def open_store(url: str, options: StorageOptions | None = None) -> Store:
         return SqliteStore(rest)
     if scheme == "etcd" and rest.startswith("//"):
         return _open_etcd(url, rest[2:], options or StorageOptions())
+    if scheme == "peer" and rest:
+        # Only here: of many processes only workers need it.
+        from instar.storage.peer import PeerStore
+
+        return await PeerStore.connect(Path(rest))
     raise StoreError(f"{url!r} is no storage URL; use {_FORMS}")
 
 

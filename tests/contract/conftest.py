@@ -3,6 +3,7 @@ from __future__ import annotations
 import asyncio
 import uuid
 from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
@@ -10,11 +11,13 @@ import pytest
 from instar.storage.etcd import EtcdStore
 from instar.storage.etcd_client import EtcdOptions
 from instar.storage.memory import MemoryStore
+from instar.storage.peer import PeerStore
+from instar.storage.peer_server import StoreServer
 from instar.storage.sqlite import SqliteStore
 from instar.storage.store import Store
 from tests.storage.etcd_server import EtcdCluster
 
-BACKENDS = ["memory", "sqlite", "etcd"]
+BACKENDS = ["memory", "sqlite", "etcd", "peer"]
 
 
 @pytest.fixture(scope="module")
@@ -35,9 +38,24 @@ def etcd_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EtcdClust
         yield cluster
 
 
+@asynccontextmanager
+async def _lent(owned: Store, folder: Path) -> AsyncIterator[PeerStore]:
+    server = StoreServer(owned, folder)
+    await server.start()
+    store = await PeerStore.connect(folder)
+    yield store
+    await store.close()
+    await server.close()
+    await owned.close()
+
+
 @pytest.fixture(params=BACKENDS)
 async def store(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Store]:
     opened: Store
+    if request.param == "peer":
+        async with _lent(SqliteStore(str(tmp_path / "s.db")), tmp_path) as lent:
+            yield lent
+        return
     if request.param == "memory":
         opened = MemoryStore()
     elif request.param == "sqlite":

@@ -1,0 +1,136 @@
+"""``instar serve --workers N``: more processes behind one port, one store between them.
+
+The first process owns the store and lends it to the others; each is a whole server, as replicas
+on etcd are. One that dies is replaced; when the first goes, all go.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import contextlib
+import logging
+import shutil
+import sys
+import tempfile
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from instar.cli.failure import CliFailure
+from instar.server.running import RunningServer, running
+from instar.server.settings import Settings
+from instar.storage.peer_server import StoreServer
+from instar.storage.store import Replayable
+
+log = logging.getLogger(__name__)
+_RESTART_SECONDS = 1.0
+_GRACE_SECONDS = 10.0
+
+
+@contextlib.asynccontextmanager
+async def with_workers(
+    settings: Settings, args: argparse.Namespace
+) -> AsyncIterator[RunningServer]:
+    """A server in this process and ``args.workers`` - 1 more; ready when all are."""
+    folder = Path(tempfile.mkdtemp(prefix="instar-workers-"))
+    settings = replace(settings, cert_dir=settings.cert_dir or folder / "pki")
+    try:
+        async with running(settings) as server, _lent(server, folder):
+            workers = [
+                Worker(_command(settings, args, server, folder)) for _ in range(1, args.workers)
+            ]
+            try:
+                await asyncio.gather(*(worker.start() for worker in workers))
+                yield server
+            finally:
+                await asyncio.gather(*(worker.stop() for worker in workers))
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+async def owner_gone(server: RunningServer) -> None:
+    """For a worker: returns when the process that owns the store has left."""
+    from instar.storage.peer import PeerStore
+
+    store = server.machinery.backend.store
+    if not isinstance(store, PeerStore):
+        await asyncio.Event().wait()  # each is on the cluster by itself
+        return
+    await store.gone.wait()
+    raise CliFailure("the process that started this worker is gone")
+
+
+@contextlib.asynccontextmanager
+async def _lent(server: RunningServer, folder: Path) -> AsyncIterator[None]:
+    store = server.machinery.backend.store
+    if not isinstance(store, Replayable):
+        yield  # workers reach a cluster by themselves
+        return
+    lender = StoreServer(store, folder)
+    await lender.start()
+    try:
+        yield
+    finally:
+        await lender.close()
+
+
+def _command(
+    settings: Settings, args: argparse.Namespace, server: RunningServer, folder: Path
+) -> list[str]:
+    """The same call again, with what this process has found out by now."""
+    port = urlsplit(server.url).port
+    host = f"[{settings.host}]" if ":" in settings.host else settings.host
+    return [
+        *(sys.executable, "-m", "instar", "serve", *args.arguments),
+        *("--workers", "1", "--worker-of", str(folder)),
+        *("--listen", f"{host}:{port}", "--cert-dir", str(settings.cert_dir)),
+    ]
+
+
+class Worker:
+    """One process, kept alive until ``stop``."""
+
+    def __init__(self, command: Sequence[str]) -> None:
+        self._command = command
+        self._process: asyncio.subprocess.Process | None = None
+        self._keeper: asyncio.Task[None] | None = None
+
+    async def start(self) -> None:
+        """Until it serves. Raises ``CliFailure`` when it ends before."""
+        process = await self._spawn()
+        assert process.stdout is not None
+        if not await process.stdout.readline():
+            await process.wait()
+            raise CliFailure("a worker did not start; its own message is above")
+        self._keeper = asyncio.get_running_loop().create_task(self._keep(process))
+
+    async def stop(self) -> None:
+        if self._keeper is not None:
+            self._keeper.cancel()
+            await asyncio.gather(self._keeper, return_exceptions=True)
+        process = self._process
+        if process is None or process.returncode is not None:
+            return
+        process.terminate()
+        try:
+            await asyncio.wait_for(process.wait(), _GRACE_SECONDS)
+        except TimeoutError:
+            process.kill()
+            await process.wait()
+
+    async def _spawn(self) -> asyncio.subprocess.Process:
+        self._process = await asyncio.create_subprocess_exec(
+            *self._command,
+            stdout=asyncio.subprocess.PIPE,
+            start_new_session=True,  # the terminal's interrupt is for the first process alone
+        )
+        return self._process
+
+    async def _keep(self, process: asyncio.subprocess.Process) -> None:
+        while True:
+            code = await process.wait()
+            log.warning("worker %d ended with %d; starting another", process.pid, code)
+            await asyncio.sleep(_RESTART_SECONDS)
+            process = await self._spawn()

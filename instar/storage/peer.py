@@ -1,0 +1,159 @@
+"""A worker's ``Store``: the one of the process that owns the file, over a socket.
+
+Reads cost nothing here (the cache answers them; the revision they need lies in shared memory);
+a write travels to the owner and back. When the owner goes, so does this.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+from instar.storage.followers import Follower, Followers
+from instar.storage.memory import check_write
+from instar.storage.peer_revision import SharedRevision
+from instar.storage.peer_server import REVISION, SOCKET
+from instar.storage.peer_wire import Frames, Head, frame, read_error, read_events, read_records
+from instar.storage.store import (
+    Ended,
+    Page,
+    Record,
+    Sink,
+    StoreError,
+    Subscription,
+    Unavailable,
+    Write,
+)
+
+_CHUNK = 2000
+_GONE = "the process that owns the store is gone"
+
+
+class PeerStore:
+    """Open it with ``await PeerStore.connect(folder)``."""
+
+    def __init__(self, folder: Path) -> None:
+        self._revision = SharedRevision(folder / REVISION, writing=False)
+        self._frames = Frames(self._received, self._lost)
+        self._followers = Followers()
+        self._following: dict[int, Follower] = {}
+        self._numbers = count(1)
+        self._asked: dict[int, asyncio.Future[tuple[Any, bytes]]] = {}
+        self._closed = False
+        self.gone = asyncio.Event()
+        """Set when the owner has left; nothing works any more."""
+
+    @classmethod
+    async def connect(cls, folder: Path) -> PeerStore:
+        store = cls(folder)
+        loop = asyncio.get_running_loop()
+        try:
+            await loop.create_unix_connection(lambda: store._frames, str(folder / SOCKET))
+        except OSError as error:
+            raise StoreError(f"{folder}: no store is lent here: {error}") from error
+        return store
+
+    async def get(self, key: str) -> Record | None:
+        told, body = await self._ask(["get", key])
+        return next(iter(read_records(told, body)), None)
+
+    async def range(
+        self, prefix: str, *, start: str = "", limit: int = 0, revision: int = 0
+    ) -> Page:
+        records: list[Record] = []
+        while True:
+            wanted = min(limit - len(records), _CHUNK) if limit else _CHUNK
+            told, body = await self._ask(["range", prefix, start, wanted, revision])
+            found, revision, more = told  # all chunks show the same moment
+            records += read_records(found, body)
+            if not more or len(records) == limit:
+                return Page(records, revision, more)
+            start = records[-1].key + "\0"
+
+    async def commit(self, write: Write) -> int:
+        check_write(write)
+        head = ["commit", write.key, write.expected, write.value is None]
+        revision, _ = await self._ask(head, write.value or b"")
+        return int(revision)
+
+    def subscribe(self, after: int, sink: Sink, ended: Ended) -> Subscription:
+        self._check_open()
+        number = next(self._numbers)
+        follower = self._followers.add(after, sink, ended, ())
+        self._following[number] = follower
+        self._frames.send(frame([number, "subscribe", after]))
+        return _Following(self, number, follower)
+
+    async def barrier(self) -> int:
+        self._check_open()
+        return self._revision.get()
+
+    async def compact(self, revision: int) -> None:
+        await self._ask(["compact", revision])
+
+    async def close(self) -> None:
+        if self._closed:
+            return
+        self._closed = True
+        self._followers.end(Unavailable("the store is closed"))
+        self._frames.close()
+        self._revision.close()
+
+    def forget(self, number: int) -> None:
+        if self._following.pop(number, None) is not None:
+            self._frames.send(frame([number, "unsubscribe"]))
+
+    async def _ask(self, head: Head, value: bytes = b"") -> tuple[Any, bytes]:
+        self._check_open()
+        number = next(self._numbers)
+        future: asyncio.Future[tuple[Any, bytes]] = asyncio.get_running_loop().create_future()
+        self._asked[number] = future
+        self._frames.send(frame([number, *head], (value,)))
+        try:
+            return await future
+        finally:
+            self._asked.pop(number, None)
+
+    def _received(self, head: Head, body: bytes) -> None:
+        number, what, *rest = head
+        if what == "events":
+            follower = self._following.get(rest[0])
+            if follower is not None:
+                follower.take(read_events(rest[2], body), rest[1])
+            return
+        if what == "ended":
+            follower = self._following.pop(rest[0], None)
+            if follower is not None:
+                follower.end(read_error(rest[1]))
+            return
+        future = self._asked.get(number)
+        if future is None or future.done():
+            return
+        if what == "ok":
+            future.set_result((rest[0], body))
+        else:
+            future.set_exception(read_error(rest[0]))
+
+    def _lost(self, error: Exception | None) -> None:
+        self.gone.set()
+        for future in self._asked.values():
+            if not future.done():
+                future.set_exception(Unavailable(_GONE))
+        self._followers.end(Unavailable(_GONE))
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise Unavailable("the store is closed")
+        if self.gone.is_set():
+            raise Unavailable(_GONE)
+
+
+class _Following:
+    def __init__(self, store: PeerStore, number: int, follower: Follower) -> None:
+        self._store, self._number, self._follower = store, number, follower
+
+    def close(self) -> None:
+        self._follower.close()
+        self._store.forget(self._number)

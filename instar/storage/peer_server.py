@@ -1,0 +1,148 @@
+"""Lends a local store to other processes of this machine, over a socket only its owner can open.
+
+The store stays where it is: one process writes the file. The others get every event in order, and
+their writes become part of the same transactions as its own.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from instar.storage.peer_revision import SharedRevision
+from instar.storage.peer_wire import (
+    Frames,
+    Head,
+    error_head,
+    events_frame,
+    frame,
+    records_head,
+)
+from instar.storage.store import Event, Store, StoreError, Subscription, Write
+
+log = logging.getLogger(__name__)
+SOCKET, REVISION = "store.sock", "revision"
+_MOST_BACKLOG = 256 << 20
+"""Bytes a worker may be behind; one that does not read any more is let go."""
+
+
+class StoreServer:
+    """Serves ``store`` in ``folder``, which must be its owner's alone."""
+
+    def __init__(self, store: Store, folder: Path) -> None:
+        self._store = store
+        self._folder = folder
+        self._revision = SharedRevision(folder / REVISION, writing=True)
+        self._peers: set[_Peer] = set()
+        self._following: Subscription | None = None
+        self._server: asyncio.Server | None = None
+
+    async def start(self) -> None:
+        # Before anybody is told that a write is done, everybody can see that it is.
+        current = await self._store.barrier()
+        self._following = self._store.subscribe(current, self._reached, _ended)
+        self._revision.set(await self._store.barrier())
+        loop = asyncio.get_running_loop()
+        self._server = await loop.create_unix_server(
+            lambda: _Peer(self._store, self._peers).frames, str(self._folder / SOCKET)
+        )
+
+    async def close(self) -> None:
+        if self._server is not None:
+            self._server.close()
+        for peer in tuple(self._peers):
+            peer.close()
+        if self._following is not None:
+            self._following.close()
+        self._revision.close()
+
+    def _reached(self, events: Sequence[Event], revision: int) -> None:
+        self._revision.set(revision)
+
+
+def _ended(error: StoreError) -> None:
+    log.error("the store lent to workers ended: %s", error)
+
+
+class _Peer:
+    """One worker's connection."""
+
+    def __init__(self, store: Store, peers: set[_Peer]) -> None:
+        self._store = store
+        self._peers = peers
+        self._subscriptions: dict[int, Subscription] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+        self.frames = Frames(self._received, self._lost)
+        peers.add(self)
+
+    def close(self) -> None:
+        self.frames.close()
+
+    def _lost(self, error: Exception | None) -> None:
+        self._peers.discard(self)
+        for subscription in self._subscriptions.values():
+            subscription.close()
+        # What it has asked to write goes on: others may already build upon it.
+
+    def _received(self, head: Head, body: bytes) -> None:
+        number, what, *rest = head
+        if what == "subscribe":
+            self._subscribe(number, *rest)
+        elif what == "unsubscribe":
+            subscription = self._subscriptions.pop(number, None)
+            if subscription is not None:
+                subscription.close()
+        else:
+            answering = self._answer(number, what, rest, body)
+            task = asyncio.get_running_loop().create_task(answering)
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+
+    async def _answer(self, number: int, what: str, rest: Sequence[Any], body: bytes) -> None:
+        try:
+            answer = await self._done(what, rest, body)
+        except Exception as error:
+            if not isinstance(error, StoreError):
+                log.exception("a worker's %s failed", what)
+            self.frames.send(frame([number, "error", error_head(error)]))
+            return
+        head, values = answer
+        self.frames.send(frame([number, "ok", head], values))
+
+    async def _done(
+        self, what: str, rest: Sequence[Any], body: bytes
+    ) -> tuple[Any, Sequence[bytes]]:
+        if what == "commit":
+            key, expected, deletes = rest
+            return await self._store.commit(Write(key, None if deletes else body, expected)), ()
+        if what == "get":
+            record = await self._store.get(*rest)
+            found = [] if record is None else [record]
+            return records_head(found), [item.value for item in found]
+        if what == "range":
+            prefix, start, limit, revision = rest
+            page = await self._store.range(prefix, start=start, limit=limit, revision=revision)
+            told = [records_head(page.records), page.revision, page.more]
+            return told, [item.value for item in page.records]
+        if what == "compact":
+            await self._store.compact(*rest)
+            return None, ()
+        raise StoreError(f"{what} is not known")
+
+    def _subscribe(self, number: int, after: int) -> None:
+        def take(events: Sequence[Event], revision: int) -> None:
+            self.frames.send(events_frame(number, events, revision))
+            if self.frames.backlog() > _MOST_BACKLOG:
+                log.warning("a worker does not keep up and is let go")
+                self.frames.close()
+
+        def ended(error: StoreError) -> None:
+            self.frames.send(frame([0, "ended", number, error_head(error)]))
+
+        try:
+            self._subscriptions[number] = self._store.subscribe(after, take, ended)
+        except StoreError as error:
+            ended(error)

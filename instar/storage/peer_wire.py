@@ -1,0 +1,131 @@
+"""Frames between a store's process and its workers: a small JSON head, then values as they are.
+
+Both ends are of the same release on the same machine, so nothing here is versioned. Values are
+never parsed or copied into the head: they follow it, one after the other.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable, Sequence
+from struct import Struct
+from typing import Any, cast
+
+import orjson
+
+from instar.storage.store import (
+    Ahead,
+    Compacted,
+    Event,
+    Record,
+    Stale,
+    StoreError,
+    TooLarge,
+    Unavailable,
+)
+
+_LENGTHS = Struct("<II")
+_DELETED = -1
+Head = list[Any]
+
+
+class Frames(asyncio.Protocol):
+    """One connection, either end: cuts the stream into frames and writes frames."""
+
+    def __init__(
+        self, received: Callable[[Head, bytes], None], lost: Callable[[Exception | None], None]
+    ) -> None:
+        self._received = received
+        self._lost = lost
+        self._buffer = bytearray()
+        self.transport: asyncio.Transport | None = None
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self.transport = cast(asyncio.Transport, transport)  # uvloop's have another base class
+
+    def connection_lost(self, error: Exception | None) -> None:
+        self.transport = None
+        self._lost(error)
+
+    def data_received(self, data: bytes) -> None:
+        buffer = self._buffer
+        buffer += data
+        start = 0
+        while len(buffer) - start >= _LENGTHS.size:
+            head, body = _LENGTHS.unpack_from(buffer, start)
+            middle = start + _LENGTHS.size + head
+            end = middle + body
+            if len(buffer) < end:
+                break
+            with memoryview(buffer) as view:
+                document = orjson.loads(view[start + _LENGTHS.size : middle])
+                values = bytes(view[middle:end])
+            self._received(document, values)
+            start = end
+        del buffer[:start]
+
+    def send(self, frame: bytes) -> None:
+        if self.transport is not None:
+            self.transport.write(frame)
+
+    def backlog(self) -> int:
+        return 0 if self.transport is None else self.transport.get_write_buffer_size()
+
+    def close(self) -> None:
+        if self.transport is not None:
+            self.transport.abort()
+
+
+def frame(head: Head, values: Iterable[bytes] = ()) -> bytes:
+    document, body = orjson.dumps(head), b"".join(values)
+    return b"".join((_LENGTHS.pack(len(document), len(body)), document, body))
+
+
+def events_frame(number: int, events: Sequence[Event], revision: int) -> bytes:
+    told = [(key, at, _DELETED if value is None else len(value)) for key, value, at in events]
+    head = [0, "events", number, revision, told]
+    return frame(head, (value for _, value, _ in events if value is not None))
+
+
+def read_events(told: Sequence[Sequence[Any]], body: bytes) -> list[Event]:
+    events, start = [], 0
+    for key, revision, length in told:
+        if length == _DELETED:
+            events.append(Event(key, None, revision))
+            continue
+        events.append(Event(key, body[start : start + length], revision))
+        start += length
+    return events
+
+
+def records_head(records: Sequence[Record]) -> list[tuple[str, int, int]]:
+    return [(record.key, record.revision, len(record.value)) for record in records]
+
+
+def read_records(told: Sequence[Sequence[Any]], body: bytes) -> list[Record]:
+    return [Record(key, value or b"", revision) for key, value, revision in read_events(told, body)]
+
+
+def error_head(error: Exception) -> Head:
+    match error:
+        case Stale():
+            return ["Stale", error.key, error.expected, error.actual]
+        case Compacted():
+            return ["Compacted", error.oldest]
+        case Ahead():
+            return ["Ahead", error.revision, error.current]
+        case Unavailable() | TooLarge():
+            return [type(error).__name__, str(error)]
+        case _:
+            return ["StoreError", str(error)]
+
+
+def read_error(head: Head) -> StoreError:
+    kinds: dict[str, Callable[..., StoreError]] = {
+        "Stale": Stale,
+        "Compacted": Compacted,
+        "Ahead": Ahead,
+        "Unavailable": Unavailable,
+        "TooLarge": TooLarge,
+    }
+    return kinds.get(head[0], StoreError)(*head[1:])
