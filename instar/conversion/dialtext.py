@@ -42,6 +42,31 @@ def lookup_failure(host: str) -> Explained:
     return Explained(f"dial tcp: lookup {host}: no such host", advice)
 
 
+def invalid_port(port: int) -> Explained:
+    return Explained(
+        f"dial tcp: address {port}: invalid port", "check the port in the CRD's clientConfig"
+    )
+
+
+def no_such_proxy(scheme: str, authority: str) -> Explained:
+    address = authority.rpartition("@")[2]  # what is before it is a password
+    return Explained(
+        f'invalid proxy address "{scheme}://{address}"',
+        "HTTPS_PROXY must be the URL of an http:// or https:// proxy",
+    )
+
+
+def refused_by_proxy(proxy: str, target: str, status: int, reason: str) -> Explained:
+    return Explained(
+        reason or "unknown status code",
+        f"the proxy {proxy} answered HTTP {status} when asked to connect to {target}",
+    )
+
+
+def through_proxy(problem: Explained) -> Explained:
+    return Explained(f"proxyconnect tcp: {problem.text}", problem.advice)
+
+
 def broken_connection(address: str, error: OSError) -> Explained:
     text = f"read tcp {address}: read: {_syscall_text(error)}"
     return Explained(text, "the webhook closed the connection instead of answering; see its log")
@@ -49,6 +74,27 @@ def broken_connection(address: str, error: OSError) -> Explained:
 
 def closed_without_answer() -> Explained:
     return Explained("EOF", "the webhook closed the connection without answering; see its log")
+
+
+def malformed_answer() -> Explained:
+    return Explained(
+        "net/http: HTTP/1.x transport connection broken: malformed HTTP response",
+        "the webhook's answer is not valid HTTP",
+    )
+
+
+def lost_connection(server_name: str, address: str, problem: OSError | None) -> Explained:
+    """The connection to ``server_name`` at ``address`` ended before there was an answer."""
+    if isinstance(problem, ssl.SSLError):
+        return tls_failure(server_name, problem)
+    if isinstance(problem, ConnectionAbortedError) and problem.errno is None:
+        return Explained(
+            "net/http: TLS handshake timeout",
+            f"{address} accepts connections but does not speak TLS, or is overloaded",
+        )
+    if problem is None or problem.errno is None:
+        return closed_without_answer()
+    return broken_connection(address, problem)
 
 
 def tls_failure(server_name: str, error: ssl.SSLError) -> Explained:

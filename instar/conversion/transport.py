@@ -7,21 +7,18 @@ the CRD. What is posted, and whether the answer is any good, is not known here.
 from __future__ import annotations
 
 import asyncio
-import contextlib
 from collections import OrderedDict
 from dataclasses import dataclass, field
-from types import ModuleType
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 from urllib.parse import urlsplit
 
 from instar.api.crd import WebhookClient
+from instar.conversion.dialer import Dialer
 from instar.conversion.failure import CallFailed
 from instar.conversion.gate import Crowd, Gate
+from instar.conversion.https import ClientCertificate, HttpsClient, tls_context
 from instar.conversion.httpstatus import HttpReply, answer_in, seconds_to_retry
 from instar.conversion.resolver import Resolver, ServiceResolver
-
-if TYPE_CHECKING:
-    from instar.conversion.https import ClientCertificate, HttpsClient
 
 DEFAULT_TIMEOUT = 30.0
 MOST_RETRIES = 10
@@ -91,7 +88,7 @@ class WebhookTransport:
 
     async def _attempts(self, url: str, body: bytes, deadline: float) -> HttpReply:
         loop = asyncio.get_running_loop()
-        client = await self._connected()
+        client = self._connected()
         for _ in range(MOST_RETRIES):
             reply = await client.post(url, body)
             wait = seconds_to_retry(reply)
@@ -100,25 +97,17 @@ class WebhookTransport:
             await asyncio.sleep(wait)
         return await client.post(url, body)
 
-    async def _connected(self) -> HttpsClient:
+    def _connected(self) -> HttpsClient:
         if self._client is None:
-            # A server without webhooks starts without the HTTP library; one with webhooks
-            # answers other requests while it is imported.
-            https = await asyncio.to_thread(_https_module)
-            if self._client is None:
-                self._client = self._opened(https)
+            service = self._config.service
+            key = None if service is None else (service.namespace, service.name, service.port)
+            self._client = HttpsClient(
+                tls_context(self._config.ca_bundle, self._settings.client_certificate),
+                Dialer(key, self._settings.resolver),
+                _proxy_for(self.address) if self._settings.proxies and key is None else None,
+                self._settings.most_answer_bytes,
+            )
         return self._client
-
-    def _opened(self, https: ModuleType) -> HttpsClient:
-        service = self._config.service
-        key = None if service is None else (service.namespace, service.name, service.port)
-        client: HttpsClient = https.HttpsClient(
-            https.tls_context(self._config.ca_bundle, self._settings.client_certificate),
-            https.Dialer(key, self._settings.resolver),
-            _proxy_for(self.address) if self._settings.proxies and key is None else None,
-            self._settings.most_answer_bytes,
-        )
-        return client
 
 
 class TransportPool:
@@ -134,7 +123,6 @@ class TransportPool:
         if transport is None:
             transport = self._transports[client] = WebhookTransport(client, self._settings)
             self._drop_the_oldest()
-            _import_meanwhile()
         self._transports.move_to_end(client)
         return transport
 
@@ -175,18 +163,6 @@ def go_duration(seconds: float) -> str:
     if hours:
         return f"{hours:.0f}h{minutes:.0f}m{text}"
     return f"{minutes:.0f}m{text}" if minutes else text
-
-
-def _import_meanwhile() -> None:
-    """Who names a webhook is going to call it: have the HTTP library ready by then."""
-    with contextlib.suppress(RuntimeError):
-        asyncio.get_running_loop().run_in_executor(None, _https_module)
-
-
-def _https_module() -> ModuleType:
-    from instar.conversion import https
-
-    return https
 
 
 def _proxy_for(address: str) -> str | None:
