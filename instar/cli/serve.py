@@ -172,7 +172,7 @@ def _default_cert_dir(storage: str) -> Path | None:
 
 
 async def _serve(settings: Settings, args: argparse.Namespace) -> int:
-    from instar.cli.workers import owner_gone, with_workers
+    from instar.cli.workers import with_workers
     from instar.server.running import running
     from instar.storage.store import StoreError
 
@@ -184,13 +184,16 @@ async def _serve(settings: Settings, args: argparse.Namespace) -> int:
                 server = await stack.enter_async_context(running(settings))
             _spare_the_long_lived()
             print(f"instar is ready: kubectl --kubeconfig {server.kubeconfig} get crds", flush=True)
-            await (owner_gone(server) if args.worker_of else asyncio.Event().wait())
+            await asyncio.Event().wait()
 
     loop = asyncio.get_running_loop()
     serving = loop.create_task(serve())
     for number in (signal.SIGTERM, signal.SIGINT):
         # Also while it waits for a storage that is not up.
         loop.add_signal_handler(number, serving.cancel)
+    if args.worker_of:
+        # A pipe that ends with the process that started this one, however that ends.
+        loop.add_reader(sys.stdin.fileno(), serving.cancel)
     try:
         await serving
     except asyncio.CancelledError:

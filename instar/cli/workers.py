@@ -19,6 +19,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from instar.cli.failure import CliFailure
+from instar.server.kubeconfig import write_kubeconfig
 from instar.server.running import RunningServer, running
 from instar.server.settings import Settings
 from instar.storage.peer_server import StoreServer
@@ -35,31 +36,27 @@ async def with_workers(
 ) -> AsyncIterator[RunningServer]:
     """A server in this process and ``args.workers`` - 1 more; ready when all are."""
     folder = Path(tempfile.mkdtemp(prefix="instar-workers-"))
-    settings = replace(settings, cert_dir=settings.cert_dir or folder / "pki")
+    alone = replace(settings, cert_dir=settings.cert_dir or folder / "pki", kubeconfig=None)
     try:
-        async with running(settings) as server, _lent(server, folder):
+        async with running(alone) as server, _lent(server, folder):
             workers = [
-                Worker(_command(settings, args, server, folder)) for _ in range(1, args.workers)
+                Worker(_command(alone, args, server, folder)) for _ in range(1, args.workers)
             ]
             try:
                 await asyncio.gather(*(worker.start() for worker in workers))
-                yield server
+                yield _told(server, settings.kubeconfig)
             finally:
                 await asyncio.gather(*(worker.stop() for worker in workers))
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-async def owner_gone(server: RunningServer) -> None:
-    """For a worker: returns when the process that owns the store has left."""
-    from instar.storage.peer import PeerStore
-
-    store = server.machinery.backend.store
-    if not isinstance(store, PeerStore):
-        await asyncio.Event().wait()  # each is on the cluster by itself
-        return
-    await store.gone.wait()
-    raise CliFailure("the process that started this worker is gone")
+def _told(server: RunningServer, kubeconfig: Path | None) -> RunningServer:
+    """The kubeconfig is the sign that all are ready."""
+    if kubeconfig is None:
+        return server
+    write_kubeconfig(kubeconfig, server.url, server.ca, server.token)
+    return replace(server, kubeconfig=kubeconfig)
 
 
 @contextlib.asynccontextmanager
@@ -123,6 +120,7 @@ class Worker:
     async def _spawn(self) -> asyncio.subprocess.Process:
         self._process = await asyncio.create_subprocess_exec(
             *self._command,
+            stdin=asyncio.subprocess.PIPE,  # it ends with this process, and so does the worker
             stdout=asyncio.subprocess.PIPE,
             start_new_session=True,  # the terminal's interrupt is for the first process alone
         )

@@ -42,8 +42,7 @@ class PeerStore:
         self._numbers = count(1)
         self._asked: dict[int, asyncio.Future[tuple[Any, bytes]]] = {}
         self._closed = False
-        self.gone = asyncio.Event()
-        """Set when the owner has left; nothing works any more."""
+        self._gone = False
 
     @classmethod
     async def connect(cls, folder: Path) -> PeerStore:
@@ -137,7 +136,7 @@ class PeerStore:
             future.set_exception(read_error(rest[0]))
 
     def _lost(self, error: Exception | None) -> None:
-        self.gone.set()
+        self._gone = True
         for future in self._asked.values():
             if not future.done():
                 future.set_exception(Unavailable(_GONE))
@@ -146,7 +145,7 @@ class PeerStore:
     def _check_open(self) -> None:
         if self._closed:
             raise Unavailable("the store is closed")
-        if self.gone.is_set():
+        if self._gone:
             raise Unavailable(_GONE)
 
 

@@ -1,0 +1,164 @@
+"""``--workers``: several processes behind one port keep the promises of one."""
+
+from __future__ import annotations
+
+import asyncio
+import http.client
+import json
+import os
+import signal
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from instar.cli.main import main
+from tests.replicas.checker import Checker
+from tests.replicas.client import Client
+from tests.replicas.processes import TOKEN, Replica, prepare_pki
+from tests.replicas.resources import CRDS, crd, note, path
+
+WORKERS = 3
+CONNECTIONS = 8
+"""The kernel gives each to one of the processes: of so many hardly all go to the same."""
+
+
+@pytest.fixture
+def served(tmp_path: Path) -> Iterator[Replica]:
+    prepare_pki(tmp_path)
+    extra = ("--workers", str(WORKERS))
+    replica = Replica(tmp_path, "main", f"sqlite:{tmp_path}/s.db", extra)
+    replica.start()
+    try:
+        replica.until_ready()
+        yield replica
+    finally:
+        replica.kill()
+
+
+def workers_of(replica: Replica) -> list[int]:
+    assert replica.process is not None
+    pid = replica.process.pid
+    return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+
+def until(condition: Any, within: float = 30.0) -> None:
+    """Processes tell nobody that they have come or gone."""
+    deadline = time.monotonic() + within
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+class Many:
+    """Kept connections to whichever process took them."""
+
+    def __init__(self, replica: Replica) -> None:
+        self._connections = [replica.connection() for _ in range(CONNECTIONS)]
+
+    def close(self) -> None:
+        for connection in self._connections:
+            connection.close()
+
+    def ask(self, at: int, method: str, where: str, body: Any = None) -> tuple[int, Any]:
+        connection: http.client.HTTPSConnection = self._connections[at % CONNECTIONS]
+        headers = {"Authorization": f"Bearer {TOKEN}", "Content-Type": "application/json"}
+        data = None if body is None else json.dumps(body)
+        connection.request(method, where, body=data, headers=headers)
+        answer = connection.getresponse()
+        return answer.status, json.loads(answer.read())
+
+
+@pytest.fixture
+def many(served: Replica) -> Iterator[Many]:
+    connections = Many(served)
+    yield connections
+    connections.close()
+
+
+def test_what_is_acknowledged_is_seen_on_every_connection_at_once(many: Many) -> None:
+    assert many.ask(0, "POST", CRDS, crd("seen.io"))[0] == 201
+    for at in range(CONNECTIONS):
+        assert many.ask(at, "GET", path("seen.io"))[0] == 200
+
+    for number in range(CONNECTIONS * 4):
+        name = f"n{number}"
+        status, made = many.ask(number, "POST", path("seen.io"), note("seen.io", name))
+        assert status == 201
+        for at in range(CONNECTIONS):
+            status, found = many.ask(at, "GET", path("seen.io", name))
+            assert (status, found) == (200, made)
+
+
+def test_every_page_of_a_list_may_come_from_another_process(many: Many) -> None:
+    many.ask(0, "POST", CRDS, crd("pages.io"))
+    for number in range(10):
+        many.ask(number, "POST", path("pages.io"), note("pages.io", f"n{number}"))
+
+    names, token, at = [], "", 0
+    while True:
+        _, page = many.ask(at, "GET", f"{path('pages.io')}?limit=3&continue={token}")
+        names += [item["metadata"]["name"] for item in page["items"]]
+        token, at = page["metadata"].get("continue", ""), at + 1
+        if not token:
+            break
+        many.ask(at, "POST", path("pages.io"), note("pages.io", f"later{at}"))
+
+    assert names == sorted(f"n{number}" for number in range(10))
+
+
+def test_nothing_is_lost_or_doubled_while_workers_are_killed(served: Replica) -> None:
+    async def run() -> Checker:
+        async with Client.over([served] * 2) as client:
+            checker = Checker(client, "killed.io")
+            await checker.start(writers=6)
+            for _ in range(2):
+                await checker.more_acknowledged(60)
+                os.kill(workers_of(served)[0], signal.SIGKILL)
+            await checker.more_acknowledged(60)
+            await checker.finish()
+            return checker
+
+    checker = asyncio.run(run())
+    assert checker.reads
+
+
+def test_a_worker_that_dies_is_replaced(served: Replica) -> None:
+    before = workers_of(served)
+    assert len(before) == WORKERS - 1
+    os.kill(before[0], signal.SIGKILL)
+
+    until(lambda: len(workers_of(served)) == WORKERS - 1 and before[0] not in workers_of(served))
+    assert served.request("GET", "/api/v1/namespaces").status == 200
+
+
+def test_all_go_when_the_first_is_killed_and_what_was_acknowledged_stays(
+    served: Replica, many: Many
+) -> None:
+    many.ask(0, "POST", CRDS, crd("stays.io"))
+    for number in range(CONNECTIONS):
+        assert many.ask(number, "POST", path("stays.io"), note("stays.io", f"n{number}"))[0] == 201
+    workers = workers_of(served)
+
+    served.kill()
+    until(lambda: not any(Path(f"/proc/{pid}/cmdline").exists() for pid in workers))
+    served.start()
+    served.until_ready()
+
+    listed = served.request("GET", path("stays.io")).json["items"]
+    assert len(listed) == CONNECTIONS
+
+
+def test_a_stop_is_orderly(served: Replica) -> None:
+    workers = workers_of(served)
+
+    assert served.stop() == 0
+
+    assert not any(Path(f"/proc/{pid}/cmdline").exists() for pid in workers)
+
+
+def test_no_workers_at_all_is_a_wrong_call(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["serve", "--storage", "memory:", "--workers", "0"]) == 2
+    assert "--workers 0" in capsys.readouterr().err
