@@ -183,7 +183,7 @@ def _conversion(
     mappings = dict(parse_mapping(text) for text in settings.services)
     certificate = None
     if settings.webhook_client_cert is not None and settings.webhook_client_key is not None:
-        # Only here: it brings an HTTP client along, which a server without webhooks never needs.
+        # Only here: a server without webhooks never needs it.
         from instar.conversion.https import ClientCertificate
 
         certificate = ClientCertificate(

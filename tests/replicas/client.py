@@ -46,6 +46,8 @@ class Client:
         headers = {"Authorization": f"Bearer {TOKEN}"}
         timeout = aiohttp.ClientTimeout(total=None, sock_connect=5, sock_read=30)
         async with aiohttp.ClientSession(headers=headers, timeout=timeout) as session:
+            # It would repeat a PUT by itself where another process takes over the port.
+            session._retry_connection = False
             yield cls(replicas, session)
         await asyncio.sleep(0.05)  # aiohttp leaves closing TLS connections to the loop
 
