@@ -42,7 +42,7 @@ class TogetherConverter:
         if self._crowd.full:
             self._turned_away()
         with self._crowd:
-            if not lane.busy or len(objects) >= _MANY:
+            if len(objects) >= _MANY:
                 return await lane.at_once(objects)
             return await lane.join(objects)
 
@@ -80,11 +80,7 @@ class _Lane:
         self._api_version = api_version
         self._under_way = 0
         self._waiting: list[_Call] = []
-        self._timer: asyncio.TimerHandle | None = None
-
-    @property
-    def busy(self) -> bool:
-        return self._under_way > 0
+        self._timer: asyncio.Handle | None = None
 
     async def at_once(self, objects: Sequence[Object]) -> list[Object]:
         self._under_way += 1
@@ -99,7 +95,10 @@ class _Lane:
         self._waiting.append(call)
         if self._timer is None:
             loop = asyncio.get_running_loop()
-            self._timer = loop.call_later(_PATIENCE, self._depart)
+            if self._under_way:
+                self._timer = loop.call_later(_PATIENCE, self._depart)
+            else:  # with whoever else comes in this turn of the loop
+                self._timer = loop.call_soon(self._depart)
         try:
             return await call.done
         except asyncio.CancelledError:
