@@ -14,7 +14,6 @@ import orjson
 
 from instar.fields import go_float
 
-_WHOLE_FLOATS = (b".0,", b".0}", b".0]")
 _EXPONENT = re.compile(rb"e[+-]?[0-9]{1,3}[,\]}]")
 _DIGITS_TO_ZERO = bytes.maketrans(b"0123456789", b"0" * 10)
 _BIG_INT = b"0" * 19
@@ -97,7 +96,7 @@ def _collect_duplicates(value: Any, path: str, found: list[str]) -> None:
 
 
 def _as_go(data: bytes, value: Any, option: int = 0) -> bytes:
-    if any(end in data for end in _WHOLE_FLOATS) or _EXPONENT.search(data):
+    if b".0," in data or b".0}" in data or b".0]" in data or _EXPONENT.search(data):
         data = orjson.dumps(_go_numbers(value), option=option)
     return _escaped(data)
 

@@ -12,10 +12,21 @@ from typing import Any, Protocol
 Object = dict[str, Any]
 
 
+class Known(Object):
+    """An object whose JSON is at hand, so that nobody writes it again on its way to a webhook."""
+
+    __slots__ = ("json",)
+
+    def __init__(self, obj: Object, json: bytes) -> None:
+        super().__init__(obj)
+        self.json = json
+
+
 class Converter(Protocol):
     """Turns objects of one CRD into ``api_version`` (``group/version``).
 
-    The input is never changed. Objects already at ``api_version`` come back as they are.
+    The input is never changed; what comes back is the caller's to change, but for values it shares
+    with the input. Objects already at ``api_version`` come back as they are.
     Raises an ``ApiError`` for the whole batch; never returns a part.
     """
 

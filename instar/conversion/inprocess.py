@@ -61,7 +61,7 @@ class InProcessConverter:
                 answer = await asyncio.get_running_loop().run_in_executor(
                     self._threads, self._function, owned, api_version
                 )
-                converted = list(answer)
+                converted = orjson.loads(orjson.dumps(list(answer)))  # the author may keep his
         except TooManyRequests:
             raise
         except TimeoutError as error:

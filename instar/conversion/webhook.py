@@ -17,7 +17,7 @@ from instar.api import review
 from instar.api.crd import Crd
 from instar.api.jsontext import encode_sorted
 from instar.conversion import contract
-from instar.conversion.converter import Object
+from instar.conversion.converter import Known, Object
 from instar.conversion.failure import Attempt, CallFailed, ConversionFailed, FailureType
 from instar.conversion.transport import DEFAULT_TIMEOUT, Transport
 
@@ -73,7 +73,7 @@ class WebhookConverter:
         if self._review_version is None:
             text = "no supported conversion review versions"
             raise self._attempt(objects, api_version).failed(text, FailureType.NONE, text)
-        encoded = [encode_sorted(obj) for obj in objects]
+        encoded = [obj.json if isinstance(obj, Known) else encode_sorted(obj) for obj in objects]
         parts = list(self._parts(encoded))
         if len(parts) == 1:
             return await self._reviewed(objects, encoded, api_version)

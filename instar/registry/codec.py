@@ -17,6 +17,7 @@ from typing import Any, NamedTuple, cast
 import orjson
 
 from instar.api.jsontext import encode_sorted
+from instar.conversion.converter import Known
 from instar.conversion.failure import Attempt, ConversionFailed, FailureType
 from instar.conversion.shared import SharedConverter
 from instar.registry.entry import Entry, offset_by_uid
@@ -232,9 +233,8 @@ class Codec:
             return [self._unrevised(entries[position], wanted) for position in positions]
 
         def finish(position: int, converted: Object) -> bytes:
-            obj: Object = orjson.loads(orjson.dumps(converted))
-            self.serving.strategy.after_conversion(obj, wanted)
-            return revised(obj, entries[position].revision)
+            self.serving.strategy.after_conversion(converted, wanted)
+            return revised(converted, entries[position].revision)
 
         keys = [(entry.suffix, entry.revision) for entry in entries]
         converting = self._shared.convert_encoded(
@@ -246,7 +246,11 @@ class Codec:
     def _unrevised(self, entry: Entry, wanted: VersionServing) -> Object:
         # Asked anew: while the request waited its turn, a request that began under an older
         # CRD may have left the entry in the form of its schema.
-        obj: Object = orjson.loads(self._normal_view(entry, self._stored_version(entry, wanted)))
+        view = self._normal_view(entry, self._stored_version(entry, wanted))
+        if entry.normal is None and self.serving.converts_remotely:
+            stored = entry.stored()
+            return Known(orjson.loads(stored), stored)
+        obj: Object = orjson.loads(view)
         obj["metadata"].pop("resourceVersion", None)
         return obj
 
