@@ -14,6 +14,7 @@ from instar.registry.entry import Entry, ingest
 from instar.storage.cache import Cache, Collection, WindowLimits
 from instar.storage.store import (
     Compacted,
+    Near,
     Record,
     Stale,
     Store,
@@ -44,6 +45,7 @@ class Backend:
         self.cache: Cache[Entry] = Cache(store, self._ingest, limits)
         self._drafts: dict[str, Draft] = {}
         self._silence: StoreError | None = None
+        self._near = store if isinstance(store, Near) else None
 
     @property
     def trouble(self) -> str | None:
@@ -112,6 +114,11 @@ class Backend:
         revision = await guarded(self.store.barrier)
         if revision > self.cache.revision:
             await self._shown(revision)
+
+    async def caught_up(self) -> None:
+        """The same where it costs nothing: so that a write is judged by the CRD of now, too."""
+        if self._near is not None and self._near.current() > self.cache.revision:
+            await self.consistent()
 
     async def is_current(self, objects: Objects, entry: Entry) -> bool:
         """Whether the entry is still the newest; what is answered from it may depend on that."""

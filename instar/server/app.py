@@ -146,6 +146,7 @@ class App:
     async def _resource(self, request: Request, path: ResourcePath, user: User) -> Response:
         verb = verb_of(request, path)
         limit(request, verb, self._request_timeout)
+        await self._context.backend.caught_up()
         resource = self._catalog.find(path.group, path.plural)
         if resource is not None:
             self._insight.note(request, resource, path, verb, user)

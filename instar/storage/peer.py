@@ -86,6 +86,9 @@ class PeerStore:
         return _Following(self, number, follower)
 
     async def barrier(self) -> int:
+        return self.current()
+
+    def current(self) -> int:
         self._check_open()
         return self._revision.get()
 

@@ -137,6 +137,15 @@ class Store(Protocol):
 
 
 @runtime_checkable
+class Near(Protocol):
+    """A store that is not in this process but so near that its revision can be had for nothing."""
+
+    def current(self) -> int:
+        """What ``barrier`` answers, without waiting."""
+        ...
+
+
+@runtime_checkable
 class Replayable(Protocol):
     """A store whose content is at hand, so that a follower need not page through it at start."""
 

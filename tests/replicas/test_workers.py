@@ -92,6 +92,19 @@ def test_what_is_acknowledged_is_seen_on_every_connection_at_once(many: Many) ->
             assert (status, found) == (200, made)
 
 
+def test_a_write_is_judged_by_the_crd_whoever_changed_it(many: Many) -> None:
+    many.ask(0, "POST", CRDS, crd("judged.io"))
+    _, definition = many.ask(0, "GET", f"{CRDS}/notes.judged.io")
+    for number in range(CONNECTIONS * 2):
+        spec = definition["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]
+        spec["properties"]["count"]["maximum"] = 100 - number
+        status, definition = many.ask(number, "PUT", f"{CRDS}/notes.judged.io", definition)
+        assert status == 200
+        for at in range(CONNECTIONS):
+            refused = note("judged.io", f"n{number}-{at}", count=101 - number)
+            assert many.ask(at, "POST", path("judged.io"), refused)[0] == 422
+
+
 def test_every_page_of_a_list_may_come_from_another_process(many: Many) -> None:
     many.ask(0, "POST", CRDS, crd("pages.io"))
     for number in range(10):
