@@ -14,7 +14,7 @@ from tests.support.server import LiveServer
 README = Path(__file__).resolve().parents[2] / "README.md"
 
 
-def test_the_readmes_tour_runs_as_written(server: LiveServer, tmp_path: Path) -> None:
+def test_the_readmes_tour_runs_as_written(fresh_server: LiveServer, tmp_path: Path) -> None:
     kubectl = shutil.which("kubectl")
     if kubectl is None:
         pytest.skip("NO KUBECTL on this machine: the README's tour was not run")
@@ -24,7 +24,7 @@ def test_the_readmes_tour_runs_as_written(server: LiveServer, tmp_path: Path) ->
     match = re.search(r"<!-- tour -->\n```sh\n(.*?)```", README.read_text(), re.DOTALL)
     assert match is not None
     (tmp_path / "data").mkdir()
-    shutil.copy(server.kubeconfig, tmp_path / "data" / "kubeconfig")
+    shutil.copy(fresh_server.kubeconfig, tmp_path / "data" / "kubeconfig")
 
     done = subprocess.run(
         ["bash", "-euo", "pipefail", "-c", match.group(1)],
