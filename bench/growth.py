@@ -46,13 +46,11 @@ def _objects(options: argparse.Namespace) -> list[tuple[int, Figures]]:
 
 def _crds(options: argparse.Namespace) -> list[tuple[int, Figures]]:
     steps = []
-    with scratch() as folder:
-        made = 0
-        for step in sorted(options.crds):
+    for step in sorted(options.crds):
+        with scratch() as folder:
             with _server(folder) as server:
-                for number in range(made, step):
+                for number in range(step):
                     server.call("POST", CRDS, _numbered(number))
-                made = step
                 fill(server, 1_000)
             with _server(folder) as server:
                 figures = {"restart s": server.started_in, "resident MB": server.resident_mb()}
