@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable
 from typing import Any
 
 import orjson
+import re2
 
 from instar.fields import go_float
 
-_EXPONENT = re.compile(rb"e[+-]?[0-9]{1,3}[,\]}]")
+_FLOAT = re.compile(rb"\.0[,\]}]|e[+-]?[0-9]{1,3}[,\]}]")
 _DIGITS_TO_ZERO = bytes.maketrans(b"0123456789", b"0" * 10)
 _BIG_INT = b"0" * 19
 _SPACED_COLON = re.compile(rb'"\s+:')
@@ -28,6 +30,20 @@ _ESCAPES = (
     (b"\xe2\x80\xa9", b"\\u2029"),
 )
 MAX_DEPTH = 10_000
+
+
+def _unlike_go() -> Callable[[bytes], object]:
+    """Finds whatever may have to be mended, in one pass: nearly always there is nothing, and
+    looking for each in turn would take longer than the encoding."""
+    options = re2.Options()
+    options.encoding = re2.Options.Encoding.LATIN1
+    options.never_capture = True
+    escaped = b"|".join(plain for plain, _ in _ESCAPES)
+    search: Callable[[bytes], object] = re2.compile(_FLOAT.pattern + b"|" + escaped, options).search
+    return search
+
+
+_UNLIKE_GO = _unlike_go()
 
 
 def encode_sorted(value: Any) -> bytes:
@@ -96,7 +112,9 @@ def _collect_duplicates(value: Any, path: str, found: list[str]) -> None:
 
 
 def _as_go(data: bytes, value: Any, option: int = 0) -> bytes:
-    if b".0," in data or b".0}" in data or b".0]" in data or _EXPONENT.search(data):
+    if _UNLIKE_GO(data) is None:
+        return data
+    if _FLOAT.search(data):
         data = orjson.dumps(_go_numbers(value), option=option)
     return _escaped(data)
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from functools import lru_cache
 
 Rule = Callable[[str], list[str]]
 
@@ -101,9 +102,20 @@ def dns1035_label(text: str) -> list[str]:
     return found
 
 
+@lru_cache(maxsize=4096)
+def _is_usual_name(text: str) -> bool:
+    """The same few keys come with every write."""
+    return _usual_name(text) is not None
+
+
+@lru_cache(maxsize=4096)
+def _is_usual_value(text: str) -> bool:
+    return _usual_value(text) is not None
+
+
 def qualified_name(text: str) -> list[str]:
     """A label or annotation key: a name, optionally behind a DNS subdomain and a slash."""
-    if len(text) <= SUBDOMAIN_MAX and _usual_name(text):
+    if len(text) <= SUBDOMAIN_MAX and _is_usual_name(text):
         return []
     prefix, slash, name = text.rpartition("/")
     found: list[str] = []
@@ -124,7 +136,7 @@ def qualified_name(text: str) -> list[str]:
 
 
 def label_value(text: str) -> list[str]:
-    if _usual_value(text):
+    if len(text) <= LABEL_MAX and _is_usual_value(text):
         return []
     found = _length(text, LABEL_MAX, "bytes")
     if _label_value(text) is None:

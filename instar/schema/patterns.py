@@ -1,6 +1,6 @@
 """Regular expressions of schemas: RE2 syntax, searched unanchored, compiled once per text.
 
-The only module that names the RE2 binding. Its complaints are reworded into Go's, which is what
+Where users write expressions, only this module names the RE2 binding. Its complaints are reworded into Go's, which is what
 clients of kube-apiserver know.
 """
 
