@@ -3,7 +3,8 @@
 Compare-and-swap is decided in the event loop against what is committed and what is on its way;
 rows are inserted there too, which touches no disk. COMMIT, which waits for the disk, runs in a
 thread, as one call (a thread that makes many fights the event loop for the interpreter), unless
-the disk has shown to be so quick that the way to the thread and back would take longer.
+the disk has shown to be so quick that the way to the thread and back would take longer. Where
+writers come one at a time, each commits on the spot.
 """
 
 from __future__ import annotations
@@ -69,6 +70,8 @@ class GroupCommit:
         self._latest: dict[str, _Entry] = {}
         self._waiting = _Batch([], [])
         self._busy = False  # a transaction is open, or about to be
+        self._this_turn = 0  # writes in this turn of the event loop
+        self._alone = True  # whether the turn before had no more than one
         self._closing = False
         self._drained: asyncio.Future[None] | None = None
         self.commits = 0
@@ -89,8 +92,12 @@ class GroupCommit:
         entry = _Entry(event, self._latest.get(write.key), loop.create_future())
         self._latest[write.key] = entry
         self._waiting.entries.append(entry)
-        self._schedule(loop)
-        return await entry.done
+        if self._may_go_alone(loop):
+            self._busy = True
+            self._begin(loop)
+        else:
+            self._schedule(loop)
+        return entry.done.result() if entry.done.done() else await entry.done
 
     async def execute(self, sql: str, rows: Sequence[tuple[Any, ...]]) -> None:
         """Run a statement as part of the next transaction."""
@@ -118,6 +125,18 @@ class GroupCommit:
         if entry is None:
             return self._index.head(key)
         return 0 if entry.event.value is None else entry.event.revision
+
+    def _may_go_alone(self, loop: asyncio.AbstractEventLoop) -> bool:
+        """A lonely writer on a quick disk is not kept waiting for company that does not come."""
+        if not self._this_turn:
+            loop.call_soon(self._next_turn)
+        self._this_turn += 1
+        first, quick = self._this_turn == 1, self._usual_seconds < _AT_ONCE_SECONDS
+        return self._alone and first and quick and not self._busy
+
+    def _next_turn(self) -> None:
+        self._alone = self._this_turn <= 1
+        self._this_turn = 0
 
     def _schedule(self, loop: asyncio.AbstractEventLoop) -> None:
         if not self._busy:
