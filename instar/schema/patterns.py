@@ -1,7 +1,7 @@
 """Regular expressions of schemas: RE2 syntax, searched unanchored, compiled once per text.
 
-Where users write expressions, only this module names the RE2 binding. Its complaints are reworded into Go's, which is what
-clients of kube-apiserver know.
+Where users write expressions, only this module names the RE2 binding. Its complaints are
+reworded into Go's, which is what clients of kube-apiserver know.
 """
 
 from __future__ import annotations
