@@ -323,15 +323,21 @@ class Connection(asyncio.Protocol):
             self._transport.close()
 
     def _next(self) -> None:
-        self._busy = False
-        if self._transport is None:
+        if self._transport is not None and self._queue:
+            # Not here: as many calls would stand upon each other as a client sends at once.
+            asyncio.get_running_loop().call_soon(self._serve_queued)
             return
-        if self._queue:
-            request, keep_alive = self._queue.popleft()
-            self._transport.resume_reading()
-            self._serve(request, keep_alive)
-        elif self._connections.closing:
+        self._busy = False
+        if self._transport is not None and self._connections.closing:
             self._transport.close()
+
+    def _serve_queued(self) -> None:
+        if self._transport is None:
+            self._busy = False
+            return
+        request, keep_alive = self._queue.popleft()
+        self._transport.resume_reading()
+        self._serve(request, keep_alive)
 
     # --- limits --------------------------------------------------------------------------
 

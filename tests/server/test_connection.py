@@ -21,6 +21,7 @@ class Transport:
     def __init__(self) -> None:
         self.unsent = 0
         self.aborted = False
+        self.closed = False
 
     def get_extra_info(self, name: str) -> Any:
         return None
@@ -35,6 +36,13 @@ class Transport:
 
     def abort(self) -> None:
         self.aborted = True
+
+    def close(self) -> None:
+        self.closed = True
+
+    def pause_reading(self) -> None: ...
+
+    def resume_reading(self) -> None: ...
 
 
 def connected(handler: Any) -> tuple[Connection, Transport]:
@@ -82,3 +90,28 @@ def test_a_request_without_an_answer_does_not_wait_for_one(failure: BaseExceptio
         return transport.aborted
 
     assert asyncio.run(asked())
+
+
+def test_requests_sent_at_once_are_all_answered_however_many() -> None:
+    async def asked(count: int) -> tuple[int, bool]:
+        first_may_go, all_answered = asyncio.Event(), asyncio.Event()
+        answered = 0
+
+        async def handler(request: Request, peer: User | None) -> Response:
+            nonlocal answered
+            answered += 1
+            if answered == 1:
+                await first_may_go.wait()
+            if answered == count:
+                all_answered.set()
+            return Response(200, (b"x",))
+
+        connection, transport = connected(handler)
+        connection.data_received(GET * count)
+        first_may_go.set()
+        await asyncio.wait_for(all_answered.wait(), 30)
+        await asyncio.sleep(0)
+        connection.close_when_idle()
+        return answered, transport.closed
+
+    assert asyncio.run(asked(2000)) == (2000, True)
