@@ -19,6 +19,7 @@ from instar.cli.failure import CliFailure
 from instar.conversion.inprocess import ConvertFunction
 from instar.server.settings import Settings
 from instar.storage.open import StorageOptions
+from instar.storage.store import Store
 
 _LARGEST_BLOCK = 4 << 20
 
@@ -184,6 +185,8 @@ async def _serve(settings: Settings, args: argparse.Namespace) -> int:
                 server = await stack.enter_async_context(running(settings))
             _spare_the_long_lived()
             print(f"instar is ready: kubectl --kubeconfig {server.kubeconfig} get crds", flush=True)
+            if args.worker_of:
+                await _until_its_store_is_lost(server.machinery.backend.store)
             await asyncio.Event().wait()
 
     loop = asyncio.get_running_loop()
@@ -193,7 +196,7 @@ async def _serve(settings: Settings, args: argparse.Namespace) -> int:
         loop.add_signal_handler(number, serving.cancel)
     if args.worker_of:
         # A pipe that ends with the process that started this one, however that ends.
-        loop.add_reader(sys.stdin.fileno(), serving.cancel)
+        once_readable(loop, sys.stdin.fileno(), serving.cancel)
     try:
         await serving
     except asyncio.CancelledError:
@@ -201,6 +204,25 @@ async def _serve(settings: Settings, args: argparse.Namespace) -> int:
     except (StoreError, OSError, ValueError) as error:
         raise CliFailure(_told(error, settings)) from error
     return 0
+
+
+def once_readable(loop: asyncio.AbstractEventLoop, file: int, then: Callable[[], object]) -> None:
+    """The end of a pipe can be read again and again, and what is being stopped must not be
+    stopped in the middle of that."""
+
+    def ended() -> None:
+        loop.remove_reader(file)
+        then()
+
+    loop.add_reader(file, ended)
+
+
+async def _until_its_store_is_lost(store: Store) -> None:
+    """A worker is of no use without the process it belongs to, which starts another."""
+    from instar.storage.peer import PeerStore
+
+    if isinstance(store, PeerStore):
+        await store.lost()
 
 
 def _keep_pages() -> None:

@@ -117,7 +117,13 @@ class Backend:
 
     async def caught_up(self) -> None:
         """The same where it costs nothing: so that a write is judged by the CRD of now, too."""
-        if self._near is not None and self._near.current() > self.cache.revision:
+        if self._near is None:
+            return
+        try:
+            behind = self._near.current() > self.cache.revision
+        except StoreError as error:
+            raise as_api_error(error) from error
+        if behind:
             await self.consistent()
 
     async def is_current(self, objects: Objects, entry: Entry) -> bool:

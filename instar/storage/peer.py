@@ -1,7 +1,7 @@
 """A worker's ``Store``: the one of the process that owns the file, over a socket.
 
 Reads cost nothing here (the cache answers them; the revision they need lies in shared memory);
-a write travels to the owner and back. When the owner goes, so does this.
+a write travels to the owner and back. When the owner goes or hangs up, so does this: for good.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class PeerStore:
         self._numbers = count(1)
         self._asked: dict[int, asyncio.Future[tuple[Any, bytes]]] = {}
         self._closed = False
-        self._gone = False
+        self._gone = asyncio.Event()
 
     @classmethod
     async def connect(cls, folder: Path) -> PeerStore:
@@ -95,6 +95,11 @@ class PeerStore:
     async def compact(self, revision: int) -> None:
         await self._ask(["compact", revision])
 
+    async def lost(self) -> None:
+        """Waits until the owner has hung up, and then raises; it does not come back."""
+        await self._gone.wait()
+        raise Unavailable(_GONE)
+
     async def close(self) -> None:
         if self._closed:
             return
@@ -139,7 +144,7 @@ class PeerStore:
             future.set_exception(read_error(rest[0]))
 
     def _lost(self, error: Exception | None) -> None:
-        self._gone = True
+        self._gone.set()
         for future in self._asked.values():
             if not future.done():
                 future.set_exception(Unavailable(_GONE))
@@ -148,7 +153,7 @@ class PeerStore:
     def _check_open(self) -> None:
         if self._closed:
             raise Unavailable("the store is closed")
-        if self._gone:
+        if self._gone.is_set():
             raise Unavailable(_GONE)
 
 

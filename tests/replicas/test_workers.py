@@ -7,6 +7,7 @@ import http.client
 import json
 import os
 import signal
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,6 +16,9 @@ from typing import Any
 import pytest
 
 from instar.cli.main import main
+from instar.cli.serve import once_readable
+from instar.storage.memory import MemoryStore
+from instar.storage.peer_server import StoreServer
 from tests.replicas.checker import Checker
 from tests.replicas.client import Client
 from tests.replicas.processes import TOKEN, Replica, prepare_pki
@@ -175,3 +179,50 @@ def test_a_stop_is_orderly(served: Replica) -> None:
 def test_no_workers_at_all_is_a_wrong_call(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["serve", "--storage", "memory:", "--workers", "0"]) == 2
     assert "--workers 0" in capsys.readouterr().err
+
+
+def test_a_worker_ends_when_its_store_hangs_up_on_it(tmp_path: Path) -> None:
+    """While the first process lives on: it starts another, which has a store again."""
+
+    async def scenario() -> tuple[bytes, int]:
+        lender = StoreServer(MemoryStore(), tmp_path)
+        await lender.start()
+        worker = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-m", "instar", "serve", "--storage", "memory:"),
+            *("--listen", "127.0.0.1:0", "--worker-of", str(tmp_path)),
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+        )
+        assert worker.stdout is not None
+        ready = await asyncio.wait_for(worker.stdout.readline(), 30)
+
+        await lender.close()
+
+        try:
+            return ready, await asyncio.wait_for(worker.wait(), 30)
+        except TimeoutError:
+            worker.kill()
+            raise
+
+    ready, code = asyncio.run(scenario())
+    assert (ready[:15], code) == (b"instar is ready", 1)
+
+
+def test_a_worker_whose_first_process_ends_is_stopped_once_and_may_finish() -> None:
+    async def scenario() -> int:
+        read, write = os.pipe()
+        os.close(write)
+        stops, loop = 0, asyncio.get_running_loop()
+
+        def stop() -> None:
+            nonlocal stops
+            stops += 1
+            loop.call_later(0.05, stopped.set)  # as long as the end of the pipe could be read
+
+        stopped = asyncio.Event()
+        once_readable(loop, read, stop)
+        await asyncio.wait_for(stopped.wait(), 30)
+        os.close(read)
+        return stops
+
+    assert asyncio.run(scenario()) == 1
