@@ -146,6 +146,12 @@ class LooseNameStrategy(CoreStrategy):
     name_rule: NameRule = staticmethod(name_is_path_segment)
 
 
+class SecondEventStrategy(LooseNameStrategy):
+    """events.k8s.io: kept in the core group's form."""
+
+    reshapes = True
+
+
 class EphemeralStrategy(CoreStrategy):
     """Reviews: asked and answered, never stored."""
 

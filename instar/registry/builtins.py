@@ -6,19 +6,21 @@ is a ``Strategy`` of its own.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from instar.api.crd import Column, Conversion, Crd, CrdVersion, Names
 from instar.conversion.converter import NoneConverter
 from instar.conversion.shared import SharedConverter
 from instar.openapi.builtin_schemas import SCHEMAS
 from instar.registry import builtin_columns as columns
+from instar.registry.builtin_events import CORE, EventConverter
 from instar.registry.builtin_strategies import (
     ConfigMapStrategy,
     CoreStrategy,
     EphemeralStrategy,
     LooseNameStrategy,
     NamespaceStrategy,
+    SecondEventStrategy,
     SecretStrategy,
     ServiceStrategy,
 )
@@ -26,6 +28,7 @@ from instar.registry.crd_resource import CrdConverter, CrdStrategy
 from instar.registry.migration_strategy import MigrationStrategy
 from instar.registry.serving import Serving, build_serving
 from instar.registry.strategy import Strategy
+from instar.storage.keys import collection_prefix
 
 CREATE_ONLY = ("create",)
 
@@ -122,16 +125,6 @@ TABLE = (
         ),
     ),
     Builtin(
-        "events.k8s.io",
-        ("v1",),
-        "events",
-        "Event",
-        ("ev",),
-        strategy=LooseNameStrategy,
-        columns=columns.EVENT,
-        schema="Event.events.k8s.io",
-    ),
-    Builtin(
         "coordination.k8s.io",
         ("v1",),
         "leases",
@@ -175,7 +168,32 @@ TABLE = (
 
 
 def builtin_servings(crd_strategy: CrdStrategy) -> list[Serving]:
-    return [_serving(line) for line in TABLE] + [crd_serving(crd_strategy)]
+    return [*(_serving(line) for line in TABLE), _event_serving(), crd_serving(crd_strategy)]
+
+
+def _event_serving() -> Serving:
+    """events.k8s.io: the core group's events under other names, not served in that form here."""
+    line = Builtin(
+        "events.k8s.io",
+        ("v1",),
+        "events",
+        "Event",
+        ("ev",),
+        columns=columns.EVENT,
+        schema="Event.events.k8s.io",
+    )
+    crd = _describe(line)
+    stored = CrdVersion(name="core", served=False, storage=True, schema=SCHEMAS["Event"])
+    versions = (replace(crd.versions[0], storage=False), stored)
+    return build_serving(
+        replace(crd, versions=versions, stored_versions=("core",)),
+        converter=SharedConverter(EventConverter()),
+        strategy=SecondEventStrategy(),
+        compile_rules=lambda _: None,
+        builtin=True,
+        stored_in=collection_prefix("", "events"),
+        foreign={"core": CORE},
+    )
 
 
 def crd_serving(strategy: CrdStrategy) -> Serving:

@@ -165,7 +165,7 @@ class Codec:
         must not depend on one. ``back`` is what ``reader`` sees; without a reader nobody asks.
         """
         obj = _without_server_fields(obj)
-        source = self.serving.versions.get(obj["apiVersion"].rpartition("/")[2])
+        source = self._by_api_version.get(obj["apiVersion"])
         if source is not None and not self.serving.converts_remotely:
             obj = (await self._to_version([obj], source, self.serving.storage))[0]
             source = self.serving.storage

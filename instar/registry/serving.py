@@ -26,10 +26,14 @@ from instar.storage.keys import collection_prefix
 class VersionServing:
     """One version of a resource: its schema compiled, its columns, its constant bytes."""
 
-    def __init__(self, crd: Crd, version: CrdVersion, compile_rules: RuleCompiler) -> None:
+    def __init__(
+        self, crd: Crd, version: CrdVersion, compile_rules: RuleCompiler, api_version: str = ""
+    ) -> None:
+        """``api_version`` only where it is of another group."""
         self.name = version.name
         self.definition = version
-        self.api_version = f"{crd.group}/{version.name}" if crd.group else version.name
+        own = f"{crd.group}/{version.name}" if crd.group else version.name
+        self.api_version = api_version or own
         self.kind = crd.names.kind
         self.list_kind = crd.names.list_kind
         self.served = version.served
@@ -79,6 +83,8 @@ class Serving:
     verbs: tuple[str, ...] | None = None
     """For built-ins that offer less than everything; None for custom resources."""
     builtin: bool = False
+    stored_in: str = ""
+    """The collection prefix, where another group's objects are shown."""
 
     @property
     def group(self) -> str:
@@ -98,6 +104,8 @@ class Serving:
 
     @cached_property
     def prefix(self) -> str:
+        if self.stored_in:
+            return self.stored_in
         plural = self.crd.accepted.plural or self.crd.names.plural
         return collection_prefix(self.crd.group, plural)
 
@@ -152,9 +160,14 @@ def build_serving(
     compile_rules: RuleCompiler,
     verbs: tuple[str, ...] | None = None,
     builtin: bool = False,
+    stored_in: str = "",
+    foreign: Mapping[str, str] | None = None,
 ) -> Serving:
+    """``foreign``: apiVersions of versions that belong to another group, by name."""
+    elsewhere = foreign or {}
     versions = {
-        version.name: VersionServing(crd, version, compile_rules) for version in crd.versions
+        version.name: VersionServing(crd, version, compile_rules, elsewhere.get(version.name, ""))
+        for version in crd.versions
     }
     return Serving(
         crd=crd,
@@ -164,4 +177,5 @@ def build_serving(
         strategy=strategy,
         verbs=verbs,
         builtin=builtin,
+        stored_in=stored_in,
     )
