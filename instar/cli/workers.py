@@ -28,6 +28,7 @@ from instar.storage.store import Replayable
 log = logging.getLogger(__name__)
 _RESTART_SECONDS = 1.0
 _GRACE_SECONDS = 10.0
+_PIECE = 64 << 10
 
 
 @contextlib.asynccontextmanager
@@ -35,6 +36,7 @@ async def with_workers(
     settings: Settings, args: argparse.Namespace
 ) -> AsyncIterator[RunningServer]:
     """A server in this process and ``args.workers`` - 1 more; ready when all are."""
+    await _check_port(settings)
     folder = Path(tempfile.mkdtemp(prefix="instar-workers-"))
     alone = replace(settings, cert_dir=settings.cert_dir or folder / "pki", kubeconfig=None)
     try:
@@ -49,6 +51,18 @@ async def with_workers(
                 await asyncio.gather(*(worker.stop() for worker in workers))
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+async def _check_port(settings: Settings) -> None:
+    """The port is shared among our own. The workers of another server would let us in, too, and
+    clients would be answered by the one or the other."""
+    if settings.port:
+        loop = asyncio.get_running_loop()
+        alone = await loop.create_server(
+            asyncio.Protocol, settings.host, settings.port, start_serving=False
+        )
+        alone.close()
+        await alone.wait_closed()
 
 
 def _told(server: RunningServer, kubeconfig: Path | None) -> RunningServer:
@@ -127,8 +141,31 @@ class Worker:
         return self._process
 
     async def _keep(self, process: asyncio.subprocess.Process) -> None:
+        passed_on = _pass_on(process)
         while True:
-            code = await process.wait()
+            reading = asyncio.get_running_loop().create_task(passed_on)
+            try:
+                code = await process.wait()
+            finally:
+                reading.cancel()
             log.warning("worker %d ended with %d; starting another", process.pid, code)
+            process = await self._another()
+            passed_on = _pass_on(process, but_for_a_line=True)
+
+    async def _another(self) -> asyncio.subprocess.Process:
+        while True:
             await asyncio.sleep(_RESTART_SECONDS)
-            process = await self._spawn()
+            try:
+                return await self._spawn()
+            except OSError as error:
+                log.error("a worker cannot be started, trying again: %s", error)
+
+
+async def _pass_on(process: asyncio.subprocess.Process, *, but_for_a_line: bool = False) -> None:
+    """A converter may print; nobody reading that would stop the worker in the middle of it."""
+    assert process.stdout is not None
+    if but_for_a_line:  # that it is ready
+        await process.stdout.readline()
+    while text := await process.stdout.read(_PIECE):
+        sys.stdout.buffer.write(text)
+        sys.stdout.buffer.flush()

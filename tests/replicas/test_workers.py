@@ -7,6 +7,7 @@ import http.client
 import json
 import os
 import signal
+import subprocess
 import sys
 import time
 from collections.abc import Iterator
@@ -17,6 +18,7 @@ import pytest
 
 from instar.cli.main import main
 from instar.cli.serve import once_readable
+from instar.cli.workers import Worker
 from instar.storage.memory import MemoryStore
 from instar.storage.peer_server import StoreServer
 from tests.replicas.checker import Checker
@@ -226,3 +228,34 @@ def test_a_worker_whose_first_process_ends_is_stopped_once_and_may_finish() -> N
         return stops
 
     assert asyncio.run(scenario()) == 1
+
+
+def test_a_worker_may_print_more_than_anybody_reads(tmp_path: Path) -> None:
+    done = tmp_path / "done"
+    program = (
+        "import pathlib, sys\n"
+        "print('ready', flush=True)\n"
+        "for _ in range(1000): print('x' * 1000)\n"
+        f"pathlib.Path({str(done)!r}).touch()\n"
+        "sys.stdin.read()\n"
+    )
+
+    async def scenario() -> None:
+        worker = Worker([sys.executable, "-c", program])
+        await worker.start()
+        try:
+            await asyncio.to_thread(until, done.exists)
+        finally:
+            await worker.stop()
+
+    asyncio.run(scenario())
+
+
+def test_the_port_of_another_servers_workers_is_not_shared(served: Replica) -> None:
+    listen = f"127.0.0.1:{served.port}"
+    command = [sys.executable, "-m", "instar", "serve", "--storage", "memory:", "--listen", listen]
+
+    second = subprocess.run([*command, "--workers", "2"], stderr=subprocess.PIPE, timeout=60)
+
+    assert second.returncode == 1
+    assert b"Address already in use" in second.stderr
