@@ -7,8 +7,8 @@ is in ``details.causes``.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
 
@@ -16,6 +16,7 @@ from instar.api.crd import Crd
 from instar.errors import ApiError
 
 MOST_OBJECTS_NAMED = 10
+Objects = Sequence[Mapping[str, Any]]
 
 
 class FailureType(StrEnum):
@@ -31,11 +32,15 @@ class FailureType(StrEnum):
 class CallFailed(Exception):
     """A webhook gave no usable HTTP answer; ``text`` is what a Go client says about it."""
 
-    def __init__(self, text: str, *, advice: str = "", timed_out: bool = False) -> None:
+    def __init__(
+        self, text: str, *, advice: str = "", timed_out: bool = False, unreachable: bool = False
+    ) -> None:
         super().__init__(text)
         self.text = text
         self.advice = advice
         self.timed_out = timed_out
+        self.unreachable = unreachable
+        """Whether it was not even asked."""
 
 
 class ConversionFailed(ApiError):
@@ -49,11 +54,19 @@ class ConversionFailed(ApiError):
         *,
         failure_type: FailureType = FailureType.NONE,
         timed_out: bool = False,
+        unreachable: bool = False,
         details: dict[str, Any] | None = None,
+        retold: Callable[[Objects], ConversionFailed] | None = None,
     ) -> None:
         super().__init__(message, details=details)
         self.failure_type = failure_type
         self.timed_out = timed_out
+        self.unreachable = unreachable
+        self._retold = retold
+
+    def about(self, objects: Objects) -> ConversionFailed:
+        """The same for somebody who asked for some of the objects: it names no others."""
+        return self if self._retold is None else self._retold(objects)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +75,7 @@ class Attempt:
 
     crd: Crd
     api_version: str
-    objects: Sequence[Mapping[str, Any]]
+    objects: Objects
     webhook: str = ""
 
     def failed(
@@ -73,13 +86,19 @@ class Attempt:
         *,
         advice: str = "",
         timed_out: bool = False,
+        unreachable: bool = False,
     ) -> ConversionFailed:
-        return ConversionFailed(
-            message,
-            failure_type=failure_type,
-            timed_out=timed_out,
-            details=self._details(cause, advice),
-        )
+        def told(attempt: Attempt) -> ConversionFailed:
+            return ConversionFailed(
+                message,
+                failure_type=failure_type,
+                timed_out=timed_out,
+                unreachable=unreachable,
+                details=attempt._details(cause, advice),
+                retold=lambda objects: told(replace(self, objects=objects)),
+            )
+
+        return told(self)
 
     def _details(self, cause: str, advice: str) -> dict[str, Any]:
         details: dict[str, Any] = {"group": self.crd.group, "kind": self.crd.names.plural}
@@ -100,7 +119,7 @@ class Attempt:
         return details
 
 
-def object_names(objects: Sequence[Mapping[str, Any]]) -> list[str]:
+def object_names(objects: Objects) -> list[str]:
     """``namespace/name`` of the first few, then how many more there are."""
     names = [_object_name(obj) for obj in objects[:MOST_OBJECTS_NAMED]]
     left = len(objects) - MOST_OBJECTS_NAMED

@@ -146,7 +146,11 @@ class HttpsClient:
             explained = dialtext.lost_connection(route.host, error.address, error.problem)
         else:
             explained = dialtext.malformed_answer()
-        return CallFailed(f'Post "{url}": {explained.text}', advice=explained.advice)
+        return CallFailed(
+            f'Post "{url}": {explained.text}',
+            advice=explained.advice,
+            unreachable=isinstance(error, NotConnected),
+        )
 
 
 class _Route(NamedTuple):

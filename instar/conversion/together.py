@@ -1,7 +1,7 @@
 """Conversions asked for while the webhook is at work go to it together, as one review.
 
 A call costs the webhook and us more than the few objects in it, so under load several writers
-share one. Nobody waits long for company, nobody is harmed by it: where a review is refused, each
+share one. Nobody waits long for company, nobody is harmed by it: where a review fails, each
 writer is asked for alone.
 """
 
@@ -11,7 +11,7 @@ import asyncio
 from collections.abc import Callable, Sequence
 
 from instar.conversion.converter import Converter, Object
-from instar.conversion.failure import ConversionFailed, FailureType
+from instar.conversion.failure import ConversionFailed
 from instar.conversion.gate import Crowd
 from instar.errors import ApiError
 
@@ -153,14 +153,18 @@ def _fitting(calls: Sequence[_Call]) -> int:
 
 
 def _is_everybodys(failure: ApiError) -> bool:
-    """A webhook that cannot be reached is out of reach for all; a refusal may mean one of them."""
+    """A webhook that cannot be reached is out of reach for all. A refusal may mean one of them,
+    and so may an answer that is none: many a webhook just crashes on an object it dislikes."""
     if isinstance(failure, ConversionFailed):
-        return failure.failure_type is FailureType.CALL
+        return failure.unreachable or failure.timed_out
     return True
 
 
 def _fail(calls: Sequence[_Call], failure: Exception) -> None:
     for call in calls:
         if not call.done.done():
+            told = failure
+            if len(calls) > 1 and isinstance(failure, ConversionFailed):
+                told = failure.about(call.objects)
             # Each raises it on its own: their frames must not pile up on each other's.
-            call.done.set_exception(failure.with_traceback(None))
+            call.done.set_exception(told.with_traceback(None))

@@ -124,6 +124,7 @@ class WebhookConverter:
             known.text,
             advice=known.advice or "the webhook must answer with a ConversionReview in JSON",
             timed_out=known.timed_out,
+            unreachable=known.unreachable,
         )
 
     def _refused(

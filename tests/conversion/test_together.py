@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 from instar.conversion.converter import Object
-from instar.conversion.failure import ConversionFailed, FailureType
+from instar.conversion.failure import Attempt, ConversionFailed, FailureType
 from instar.conversion.gate import Crowd
 from instar.conversion.together import TogetherConverter
 from instar.errors import TooManyRequests
-from tests.conversion.helpers import V2, widget
+from tests.conversion.helpers import V2, crd_with, widget
 
 
 def names(objects: Sequence[Object]) -> list[str]:
@@ -28,6 +28,7 @@ class Slow:
         self.open = asyncio.Event()
         self.arrived = asyncio.Event()
         self.given_up = 0
+        self.unreachable = False
         self.refuse: Callable[[list[str]], FailureType | None] = lambda _: None
 
     async def convert(self, objects: Sequence[Object], api_version: str) -> list[Object]:
@@ -40,7 +41,9 @@ class Slow:
             raise
         kind = self.refuse(names(objects))
         if kind is not None:
-            raise ConversionFailed(f"no: {names(objects)}", failure_type=kind)
+            attempt = Attempt(crd_with({"strategy": "Webhook"}), api_version, objects)
+            text = f"no: {names(objects)}"
+            raise attempt.failed(text, kind, "", unreachable=self.unreachable)
         return [{**obj, "apiVersion": api_version} for obj in objects]
 
 
@@ -111,10 +114,11 @@ def test_a_whole_page_goes_alone_and_at_once() -> None:
     run(scenario)
 
 
-def test_one_refused_object_harms_nobody_else() -> None:
+@pytest.mark.parametrize("kind", [FailureType.MALFORMED, FailureType.CALL])
+def test_one_object_the_webhook_refuses_or_crashes_on_harms_nobody_else(kind: FailureType) -> None:
     async def scenario() -> None:
         scene = Scene()
-        scene.slow.refuse = lambda sent: FailureType.MALFORMED if "bad" in sent else None
+        scene.slow.refuse = lambda sent: kind if "bad" in sent else None
         first = await scene.first_is_under_way()
         good, bad, fine = scene.ask("good"), scene.ask("bad"), scene.ask("fine")
         await asyncio.sleep(0)
@@ -131,15 +135,20 @@ def test_an_outage_is_everybodys_and_is_tried_once() -> None:
     async def scenario() -> None:
         scene = Scene()
         scene.slow.refuse = lambda sent: FailureType.CALL if "first" not in sent else None
+        scene.slow.unreachable = True
         first = await scene.first_is_under_way()
         others = [scene.ask("a"), scene.ask("b")]
         await asyncio.sleep(0)
         scene.slow.open.set()
         await first
 
-        for other in others:
-            with pytest.raises(ConversionFailed):
+        for other, name in zip(others, ("a", "b"), strict=True):
+            with pytest.raises(ConversionFailed) as told:
                 await other
+            assert told.value.details is not None
+            assert told.value.details["name"] == name
+            named = [item["message"] for item in told.value.details["causes"]]
+            assert [text for text in ("ns/a", "ns/b") if text in named] == [f"ns/{name}"]
         assert scene.slow.reviews == [["first"], ["a", "b"]]
 
     run(scenario)
