@@ -130,6 +130,8 @@ class Codec:
             if start:
                 await asyncio.sleep(0)
             part = entries[start : start + _ALIKE_CHUNK]
+            if start and set(map(_TOKEN, part)) != {stored}:
+                return None  # meanwhile a request under another schema has been here
             bodies += [entry.normal or entry.ready or entry.view for entry in part]
         if stored is wanted:
             return Views(bodies)
