@@ -29,6 +29,8 @@ _HEADERS = (
     "Content-Type: application/json\r\n"
     "Accept-Encoding: gzip\r\n"
 )
+_MANY_DIGITS = 100
+"""Of a port; Python refuses to read a number of thousands."""
 _AS_IT_IS = "".join(map(chr, range(0x21, 0x7F)))
 """What is sent of a path as it was given; anything else is escaped."""
 _CERTIFICATE = re.compile(
@@ -171,7 +173,7 @@ def _route(url: str) -> _Route:
     if parts.query:
         target += f"?{quote(parts.query, safe=_AS_IT_IS)}"
     head = f"POST {target} HTTP/1.1\r\nHost: {_in_ascii(parts.netloc)}\r\n{_HEADERS}"
-    number = int(port) if port.isdecimal() else -1
+    number = int(port) if port.isdecimal() and len(port) < _MANY_DIGITS else -1
     return _Route(host.strip("[]"), number if port else 443, head.encode())
 
 

@@ -74,6 +74,7 @@ def test_where_every_address_refuses_the_first_is_told(
     ("address", "problem"),
     [
         ("h.invalid:99999", "dial tcp: address 99999: invalid port"),
+        (f"h.invalid:{'9' * 5000}", "dial tcp: address -1: invalid port"),
         (f"{'h' * 70}.invalid", f"dial tcp: lookup {'h' * 70}.invalid: no such host"),
         ("ü..invalid", r"dial tcp: lookup ü..invalid: no such host"),
     ],
