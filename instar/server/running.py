@@ -38,7 +38,7 @@ from instar.server.settings import Settings
 from instar.storage.compactor import Compactor
 from instar.storage.keys import collection_prefix
 from instar.storage.open import open_store
-from instar.storage.store import Replayable, Store, Unavailable
+from instar.storage.store import Lost, Replayable, Store, Unavailable
 
 log = logging.getLogger(__name__)
 _GRACE_SECONDS = 5.0
@@ -146,6 +146,8 @@ async def _start_backend(backend: Backend) -> None:
             await backend.start()
             backend.cache.failure = None
             return
+        except Lost:
+            raise
         except Unavailable as error:
             backend.cache.failure = error
             log.warning("waiting for the storage: %s", error)

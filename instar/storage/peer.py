@@ -18,6 +18,7 @@ from instar.storage.peer_server import REVISION, SOCKET
 from instar.storage.peer_wire import Frames, Head, frame, read_error, read_events, read_records
 from instar.storage.store import (
     Ended,
+    Lost,
     Page,
     Record,
     Sink,
@@ -98,7 +99,7 @@ class PeerStore:
     async def lost(self) -> None:
         """Waits until the owner has hung up, and then raises; it does not come back."""
         await self._gone.wait()
-        raise Unavailable(_GONE)
+        raise Lost(_GONE)
 
     async def close(self) -> None:
         if self._closed:
@@ -147,14 +148,14 @@ class PeerStore:
         self._gone.set()
         for future in self._asked.values():
             if not future.done():
-                future.set_exception(Unavailable(_GONE))
-        self._followers.end(Unavailable(_GONE))
+                future.set_exception(Lost(_GONE))
+        self._followers.end(Lost(_GONE))
 
     def _check_open(self) -> None:
         if self._closed:
             raise Unavailable("the store is closed")
         if self._gone.is_set():
-            raise Unavailable(_GONE)
+            raise Lost(_GONE)
 
 
 class _Following:

@@ -75,6 +75,7 @@ class _Peer:
         self._peers = peers
         self._subscriptions: dict[int, Subscription] = {}
         self._tasks: set[asyncio.Task[None]] = set()
+        self._most_backlog = _MOST_BACKLOG
         self.frames = Frames(self._received, self._lost)
         peers.add(self)
 
@@ -135,7 +136,7 @@ class _Peer:
     def _subscribe(self, number: int, after: int) -> None:
         def take(events: Sequence[Event], revision: int) -> None:
             self.frames.send(events_frame(number, events, revision))
-            if self.frames.backlog() > _MOST_BACKLOG:
+            if number in self._subscriptions and self.frames.backlog() > self._most_backlog:
                 log.warning("a worker does not keep up and is let go")
                 self.frames.close()
 
@@ -146,3 +147,5 @@ class _Peer:
             self._subscriptions[number] = self._store.subscribe(after, take, ended)
         except StoreError as error:
             ended(error)
+        # What it asked for of the past came all at once, before it could read any of it.
+        self._most_backlog = _MOST_BACKLOG + self.frames.backlog()

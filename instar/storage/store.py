@@ -66,6 +66,10 @@ class Unavailable(StoreError):
     """The backend cannot answer now (disk full, cluster without leader); trying later may help."""
 
 
+class Lost(Unavailable):
+    """The backend is gone and does not come back for this process."""
+
+
 class Ahead(StoreError):
     """The asked revision is newer than the store."""
 

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 from instar.errors import ServiceUnavailable
 from instar.registry.backend import Backend
+from instar.server.running import running
+from instar.storage import peer_server
 from instar.storage.memory import MemoryStore
 from instar.storage.peer import PeerStore
 from instar.storage.peer_server import StoreServer
-from instar.storage.store import Unavailable
+from instar.storage.store import Event, Lost, Page, Unavailable, Write
 
 
 def test_whoever_borrows_learns_that_the_lender_has_hung_up(tmp_path: Path) -> None:
@@ -48,4 +51,56 @@ def test_a_request_is_told_to_come_back_when_the_lender_has_hung_up(tmp_path: Pa
         waiting.exception()
         await backend.stop()
 
+    asyncio.run(scenario())
+
+
+def test_a_long_past_is_handed_over_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """More of it than a borrower may be behind later: it came before anything could be read."""
+    monkeypatch.setattr(peer_server, "_MOST_BACKLOG", 1 << 20)
+    seen: list[int] = []
+    all_seen = asyncio.Event()
+
+    def take(events: Sequence[Event], revision: int) -> None:
+        seen.extend(event.revision for event in events)
+        if events[-1].value == b"last":
+            all_seen.set()
+
+    async def scenario() -> None:
+        store = MemoryStore()
+        first = revision = await store.commit(Write("a", b"first", 0))
+        for _ in range(20):
+            revision = await store.commit(Write("a", b"x" * (1 << 20), revision))
+        lender = StoreServer(store, tmp_path)
+        await lender.start()
+        lent = await PeerStore.connect(tmp_path)
+
+        lent.subscribe(first, take, lambda error: None)
+        assert await lent.get("nothing") is None  # by now the lender has sent it all
+        await store.commit(Write("a", b"last", revision))
+
+        await asyncio.wait_for(all_seen.wait(), 30)
+        await lent.close()
+        await lender.close()
+
+    asyncio.run(scenario())
+    assert seen == list(range(seen[0], seen[0] + 21))
+
+
+def test_a_server_does_not_wait_for_a_lender_that_has_hung_up(tmp_path: Path) -> None:
+    class Refusing(MemoryStore):
+        async def range(
+            self, prefix: str, *, start: str = "", limit: int = 0, revision: int = 0
+        ) -> Page:
+            await lenders[0].close()
+            return await super().range(prefix, start=start, limit=limit, revision=revision)
+
+    async def scenario() -> None:
+        lenders.append(StoreServer(Refusing(), tmp_path))
+        await lenders[0].start()
+        async with asyncio.timeout(30):
+            with pytest.raises(Lost):
+                async with running(storage=f"peer:{tmp_path}"):
+                    pass
+
+    lenders: list[StoreServer] = []
     asyncio.run(scenario())
