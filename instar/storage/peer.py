@@ -28,7 +28,8 @@ from instar.storage.store import (
     Write,
 )
 
-_CHUNK = 2000
+_CHUNK = 1000
+"""Records of one frame: also of the largest objects not more than a frame can hold."""
 _GONE = "the process that owns the store is gone"
 
 

@@ -104,14 +104,13 @@ class _Peer:
 
     async def _answer(self, number: int, what: str, rest: Sequence[Any], body: bytes) -> None:
         try:
-            answer = await self._done(what, rest, body)
-        except Exception as error:
+            head, values = await self._done(what, rest, body)
+            answer = frame([number, "ok", head], values)
+        except Exception as error:  # somebody waits for an answer, whatever went wrong
             if not isinstance(error, StoreError):
                 log.exception("a worker's %s failed", what)
-            self.frames.send(frame([number, "error", error_head(error)]))
-            return
-        head, values = answer
-        self.frames.send(frame([number, "ok", head], values))
+            answer = frame([number, "error", error_head(error)])
+        self.frames.send(answer)
 
     async def _done(
         self, what: str, rest: Sequence[Any], body: bytes

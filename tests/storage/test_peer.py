@@ -15,7 +15,7 @@ from instar.storage import peer_server
 from instar.storage.memory import MemoryStore
 from instar.storage.peer import PeerStore
 from instar.storage.peer_server import StoreServer
-from instar.storage.store import Event, Lost, Page, Unavailable, Write
+from instar.storage.store import Event, Lost, Page, Record, StoreError, Unavailable, Write
 
 
 def test_whoever_borrows_learns_that_the_lender_has_hung_up(tmp_path: Path) -> None:
@@ -103,4 +103,23 @@ def test_a_server_does_not_wait_for_a_lender_that_has_hung_up(tmp_path: Path) ->
                     pass
 
     lenders: list[StoreServer] = []
+    asyncio.run(scenario())
+
+
+def test_what_cannot_be_sent_is_an_error_and_no_silence(tmp_path: Path) -> None:
+    class Odd(MemoryStore):
+        async def get(self, key: str) -> Record | None:
+            return Record("\ud800", b"", 1)
+
+    async def scenario() -> None:
+        lender = StoreServer(Odd(), tmp_path)
+        await lender.start()
+        lent = await PeerStore.connect(tmp_path)
+
+        with pytest.raises(StoreError, match="str is not valid UTF-8"):
+            await asyncio.wait_for(lent.get("a"), 30)
+
+        await lent.close()
+        await lender.close()
+
     asyncio.run(scenario())
