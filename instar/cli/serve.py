@@ -103,6 +103,7 @@ def _settings(args: argparse.Namespace) -> Settings:
         host=host.strip("[]"),
         port=int(port),
         shared_port=worker or args.workers > 1,
+        listens_when_ready=worker,
         storage=f"peer:{args.worker_of}" if worker and local else args.storage,
         storage_options=storage_options(args),
         kubeconfig=None if worker else args.kubeconfig,

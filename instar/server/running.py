@@ -102,6 +102,7 @@ async def _served(settings: Settings, folder: Path) -> AsyncIterator[RunningServ
             ssl=context,
             backlog=1024,
             reuse_port=settings.shared_port or None,
+            start_serving=not settings.listens_when_ready,
         )
     except OSError:
         await store.close()
@@ -111,6 +112,7 @@ async def _served(settings: Settings, folder: Path) -> AsyncIterator[RunningServ
         await _start_backend(machinery.backend)
         tasks.append(loop.create_task(_probing(machinery.backend)))
         await machinery.start()
+        await listening.start_serving()
         port = listening.sockets[0].getsockname()[1]
         host = f"[{settings.host}]" if ":" in settings.host else settings.host
         url = f"https://{_reachable(host)}:{port}"

@@ -18,6 +18,8 @@ class Settings:
     """0 picks a free one."""
     shared_port: bool = False
     """Whether other processes of ours listen on the same port."""
+    listens_when_ready: bool = False
+    """Whether to leave clients to those others until the storage is read."""
     storage: str = "memory:"
     storage_options: StorageOptions = field(default_factory=StorageOptions)
     """Credentials and certificates for an etcd cluster."""

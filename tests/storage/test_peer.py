@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -11,11 +12,13 @@ import pytest
 from instar.errors import ServiceUnavailable
 from instar.registry.backend import Backend
 from instar.server.running import running
+from instar.server.settings import Settings
 from instar.storage import peer_server
 from instar.storage.memory import MemoryStore
 from instar.storage.peer import PeerStore
 from instar.storage.peer_server import StoreServer
 from instar.storage.store import Event, Lost, Page, Record, StoreError, Unavailable, Write
+from tests.storage.etcd_server import free_ports
 
 
 def test_whoever_borrows_learns_that_the_lender_has_hung_up(tmp_path: Path) -> None:
@@ -120,6 +123,39 @@ def test_what_cannot_be_sent_is_an_error_and_no_silence(tmp_path: Path) -> None:
             await asyncio.wait_for(lent.get("a"), 30)
 
         await lent.close()
+        await lender.close()
+
+    asyncio.run(scenario())
+
+
+def test_a_worker_takes_no_clients_from_the_others_before_it_can_serve_them(tmp_path: Path) -> None:
+    asked, may_answer = asyncio.Event(), asyncio.Event()
+
+    class Held(MemoryStore):
+        async def range(
+            self, prefix: str, *, start: str = "", limit: int = 0, revision: int = 0
+        ) -> Page:
+            asked.set()
+            await may_answer.wait()
+            return await super().range(prefix, start=start, limit=limit, revision=revision)
+
+    async def scenario() -> None:
+        lender = StoreServer(Held(), tmp_path)
+        await lender.start()
+        settings = Settings(
+            port=free_ports(1)[0], storage=f"peer:{tmp_path}", listens_when_ready=True
+        )
+        async with contextlib.AsyncExitStack() as stack:
+            starting = asyncio.create_task(stack.enter_async_context(running(settings)))
+            await asyncio.wait_for(asked.wait(), 30)
+            with pytest.raises(ConnectionRefusedError):
+                await asyncio.open_connection(settings.host, settings.port)
+
+            may_answer.set()
+
+            await asyncio.wait_for(starting, 30)
+            _, writer = await asyncio.open_connection(settings.host, settings.port)
+            writer.close()
         await lender.close()
 
     asyncio.run(scenario())
