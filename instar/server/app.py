@@ -140,6 +140,7 @@ class App:
         parts = [part for part in request.path.split("/") if part]
         if request.method not in _BODILESS:
             return page_not_found()
+        await self._context.backend.caught_up()
         found = await self._documents.respond(request, parts)
         return page_not_found() if found is None else found
 

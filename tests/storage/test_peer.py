@@ -7,10 +7,12 @@ import contextlib
 from collections.abc import Sequence
 from pathlib import Path
 
+import orjson
 import pytest
 
 from instar.errors import ServiceUnavailable
 from instar.registry.backend import Backend
+from instar.server.request import Request
 from instar.server.running import running
 from instar.server.settings import Settings
 from instar.storage import peer_server
@@ -18,6 +20,7 @@ from instar.storage.memory import MemoryStore
 from instar.storage.peer import PeerStore
 from instar.storage.peer_server import StoreServer
 from instar.storage.store import Event, Lost, Page, Record, StoreError, Unavailable, Write
+from tests.replicas.resources import CRDS, crd
 from tests.storage.etcd_server import free_ports
 
 
@@ -159,3 +162,31 @@ def test_a_worker_takes_no_clients_from_the_others_before_it_can_serve_them(tmp_
         await lender.close()
 
     asyncio.run(scenario())
+
+
+def test_discovery_through_a_worker_knows_a_crd_written_a_moment_ago(tmp_path: Path) -> None:
+    group, key = "moment.io", "apiextensions.k8s.io/customresourcedefinitions/notes.moment.io"
+
+    async def scenario() -> int:
+        owned = MemoryStore()
+        lender = StoreServer(owned, tmp_path)
+        await lender.start()
+        async with running(storage=f"peer:{tmp_path}") as worker:
+            allowed = {b"authorization": f"Bearer {worker.token}".encode()}
+
+            async def ask(method: str, path: str, body: bytes = b"") -> int:
+                request = Request(method, path, {}, allowed, body)
+                return (await worker.machinery.app(request, None)).status
+
+            assert await ask("POST", CRDS, orjson.dumps(crd(group))) == 201
+            established = await owned.get(key)
+            assert established is not None
+            assert await ask("DELETE", f"{CRDS}/notes.{group}") == 200
+            assert await ask("GET", f"/apis/{group}/v1") == 404
+
+            await owned.commit(Write(key, established.value, 0))
+            found = await ask("GET", f"/apis/{group}/v1")
+        await lender.close()
+        return found
+
+    assert asyncio.run(scenario()) == 200
