@@ -40,7 +40,7 @@ class CallFailed(Exception):
         self.advice = advice
         self.timed_out = timed_out
         self.unreachable = unreachable
-        """Whether it was not even asked."""
+        """Whether it took no request at all, so that this one is not to blame."""
 
 
 class ConversionFailed(ApiError):

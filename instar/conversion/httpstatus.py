@@ -51,11 +51,13 @@ def answer_in(reply: HttpReply) -> bytes:
             f"and content type: {reply.content_type}"
         )
     told = _status_message(reply)
-    if told is not None:
-        raise CallFailed(told, advice=_advice(reply))
-    if not reply.succeeded:
-        raise CallFailed(_generic_message(reply), advice=_advice(reply))
-    return reply.body
+    if told is None and reply.succeeded:
+        return reply.body
+    raise CallFailed(
+        told if told is not None else _generic_message(reply),
+        advice=_advice(reply),
+        unreachable=seconds_to_retry(reply) is not None,
+    )
 
 
 def seconds_to_retry(reply: HttpReply) -> int | None:

@@ -9,7 +9,8 @@ import pytest
 
 from instar.api.crd import ServiceReference, WebhookClient
 from instar.conversion import transport as transport_module
-from instar.conversion.failure import CallFailed
+from instar.conversion.factory import converter_for
+from instar.conversion.failure import CallFailed, ConversionFailed
 from instar.conversion.resolver import ServiceKey, ServiceResolver, Target
 from instar.conversion.transport import (
     TransportPool,
@@ -19,7 +20,16 @@ from instar.conversion.transport import (
     webhook_address,
 )
 from instar.errors import TooManyRequests
-from tests.conversion.helpers import convert, failure, run, services, widget
+from tests.conversion.helpers import (
+    V2,
+    Object,
+    convert,
+    crd_with,
+    failure,
+    run,
+    services,
+    widget,
+)
 from tests.support.webhook import Webhook
 
 SOURCE = "example.com/v1, Kind=Widget"
@@ -155,6 +165,19 @@ def test_a_webhook_that_always_asks_again_is_given_up(hook: Webhook) -> None:
 
     assert hook.reviews == 11
     hook.retry_after = []
+
+
+def test_writers_given_up_together_are_not_tried_again_one_by_one(hook: Webhook) -> None:
+    hook.retry_after = ["3600"]
+
+    async def scenario() -> list[list[Object] | BaseException]:
+        async with services() as made:
+            converter = converter_for(crd_with(hook.conversion()), made)
+            asking = [converter.convert([widget(name)], V2) for name in ("a", "b")]
+            return await asyncio.gather(*asking, return_exceptions=True)
+
+    assert [type(told) for told in run(scenario())] == [ConversionFailed] * 2
+    assert hook.reviews == 1
 
 
 @pytest.mark.parametrize("when", ["soon", "1.5", "-1", ""])
