@@ -7,6 +7,7 @@ the CRD. What is posted, and whether the answer is any good, is not known here.
 from __future__ import annotations
 
 import asyncio
+import os
 from collections import OrderedDict
 from dataclasses import dataclass, field
 from typing import Protocol
@@ -166,6 +167,9 @@ def go_duration(seconds: float) -> str:
 
 
 def _proxy_for(address: str) -> str | None:
+    if not any(name.lower() == "https_proxy" for name in os.environ):
+        return None
+    # Only here: it brings half of the standard library along, while the first caller waits.
     from ipaddress import ip_address
     from urllib.request import getproxies, proxy_bypass
 
