@@ -10,6 +10,7 @@ import json
 import logging
 import os
 import signal
+import stat
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -98,6 +99,8 @@ def _settings(args: argparse.Namespace) -> Settings:
     if args.workers < 1:
         raise CliFailure(f"--workers {args.workers}: expected 1 or more", code=2)
     worker = args.worker_of is not None
+    if worker and not _has_owner():
+        raise CliFailure("--worker-of is what --workers starts its workers with", code=2)
     local = not args.storage.startswith("etcd:")
     return Settings(
         host=host.strip("[]"),
@@ -124,6 +127,12 @@ def _settings(args: argparse.Namespace) -> Settings:
         conversion_cache=not args.no_conversion_cache,
         extra_names=tuple(args.tls_name),
     )
+
+
+def _has_owner() -> bool:
+    """Whether standard input is a pipe somebody holds (or a socket, which asyncio uses for one)."""
+    mode = os.fstat(sys.stdin.fileno()).st_mode
+    return stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode)
 
 
 def _converters(specs: list[str]) -> dict[str, ConvertFunction]:
@@ -174,13 +183,14 @@ def _default_cert_dir(storage: str) -> Path | None:
 
 
 async def _serve(settings: Settings, args: argparse.Namespace) -> int:
-    from instar.cli.workers import with_workers
     from instar.server.running import running
     from instar.storage.store import StoreError
 
     async def serve() -> None:
         async with contextlib.AsyncExitStack() as stack:
             if args.workers > 1:
+                from instar.cli.workers import with_workers
+
                 server = await stack.enter_async_context(with_workers(settings, args))
             else:
                 server = await stack.enter_async_context(running(settings))

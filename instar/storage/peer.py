@@ -48,9 +48,9 @@ class PeerStore:
 
     @classmethod
     async def connect(cls, folder: Path) -> PeerStore:
-        store = cls(folder)
         loop = asyncio.get_running_loop()
         try:
+            store = cls(folder)
             await loop.create_unix_connection(lambda: store._frames, str(folder / SOCKET))
         except OSError as error:
             raise StoreError(f"{folder}: no store is lent here: {error}") from error

@@ -178,6 +178,16 @@ def test_a_stop_is_orderly(served: Replica) -> None:
     assert not any(Path(f"/proc/{pid}/cmdline").exists() for pid in workers)
 
 
+def test_a_worker_started_by_hand_is_a_wrong_call() -> None:
+    command = [sys.executable, "-m", "instar", "serve", "--worker-of", "/nowhere"]
+
+    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, timeout=60)
+
+    assert done.returncode == 2
+    assert done.stderr.count(b"\n") == 1
+    assert b"--worker-of" in done.stderr
+
+
 def test_no_workers_at_all_is_a_wrong_call(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["serve", "--storage", "memory:", "--workers", "0"]) == 2
     assert "--workers 0" in capsys.readouterr().err
