@@ -12,9 +12,9 @@ from bench.fixtures import schema, thing
 from instar.api.jsontext import decode, duplicate_keys, encode_sorted
 from instar.apply.managers import Writer, ownership_before, track_update
 from instar.apply.typed import compile_schema as compile_typed
-from instar.registry.entry import Entry
-from instar.registry.jsonpatch import merge_patch
-from instar.registry.watch import plain_event
+from instar.patches.jsonpatch import merge_patch
+from instar.registry.stored.entry import Entry
+from instar.registry.verbs.watch import plain_event
 from instar.schema.compiled import compile_schema
 from instar.schema.objectmeta import coerce_metadata, validate_metadata
 from instar.storage.memory import MemoryStore

@@ -1,7 +1,7 @@
 """The seam of version conversion: objects in, the same objects at another version out.
 
 Batches only; one object is a list of one. A converter knows neither schemas nor storage:
-``registry/codec.py`` decides what is pruned and defaulted before and after.
+``registry/stored/codec.py`` decides what is pruned and defaulted before and after.
 """
 
 from __future__ import annotations

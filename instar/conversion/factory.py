@@ -14,8 +14,8 @@ from instar.conversion.measured import ConversionMetrics, MeasuredConverter, NoM
 from instar.conversion.memo import Memo
 from instar.conversion.shared import SharedConverter
 from instar.conversion.together import TogetherConverter
-from instar.conversion.transport import DEFAULT_TIMEOUT, TransportPool
 from instar.conversion.webhook import BatchLimits, WebhookConverter
+from instar.webhooks.transport import DEFAULT_TIMEOUT, TransportPool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -18,9 +18,9 @@ from instar.api.crd import Crd
 from instar.conversion import contract
 from instar.conversion.converter import Object
 from instar.conversion.failure import Attempt, ConversionFailed, FailureType
-from instar.conversion.gate import Gate
-from instar.conversion.transport import DEFAULT_TIMEOUT, go_duration
 from instar.errors import TooManyRequests
+from instar.webhooks.gate import Gate
+from instar.webhooks.transport import DEFAULT_TIMEOUT, go_duration
 
 CALLS_AT_ONCE = 4
 CALLS_WAITING = 512

@@ -12,8 +12,8 @@ from collections.abc import Callable, Sequence
 
 from instar.conversion.converter import Converter, Object
 from instar.conversion.failure import ConversionFailed
-from instar.conversion.gate import Crowd
 from instar.errors import ApiError
+from instar.webhooks.gate import Crowd
 
 _PATIENCE = 0.01
 """Seconds to wait for the review under way; a webhook that takes longer gets the next beside it."""

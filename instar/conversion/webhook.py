@@ -19,7 +19,7 @@ from instar.api.jsontext import encode_sorted
 from instar.conversion import contract
 from instar.conversion.converter import Known, Object
 from instar.conversion.failure import Attempt, CallFailed, ConversionFailed, FailureType
-from instar.conversion.transport import DEFAULT_TIMEOUT, Transport
+from instar.webhooks.transport import DEFAULT_TIMEOUT, Transport
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,12 +13,12 @@ from typing import Any
 from instar.api.crd_codec import copy_json
 from instar.reviewer.changes import Steps, children, value_path
 from instar.reviewer.judge import Judge
-from instar.reviewer.placing import concrete_path, tokens, whole_object
 from instar.reviewer.report import Effect, Finding, Json, Severity, Verdict, Witness
 from instar.reviewer.rules import BY_ID
-from instar.reviewer.samples import Samples
 from instar.reviewer.stored import ConversionFailed, Convert
 from instar.reviewer.subject import Subject
+from instar.reviewer.witnesses.placing import concrete_path, tokens, whole_object
+from instar.reviewer.witnesses.samples import Samples
 from instar.schema.rules import RuleCompiler
 from instar.schema.values import ABSENT, same_json
 

@@ -15,8 +15,8 @@ from instar.reviewer.plan import plan
 from instar.reviewer.report import CrdReview, Finding, Json, Problem, Report, Severity, in_order
 from instar.reviewer.stored import Convert, Trial, stored_finding
 from instar.reviewer.subject import Subject, subject
-from instar.reviewer.witness import Search
-from instar.schema.cel.evaluate import compile_rules
+from instar.reviewer.witnesses.search import Search
+from instar.schema.validations.evaluate import compile_rules
 
 Crds = Mapping[str, Any] | Iterable[Mapping[str, Any]] | None
 

@@ -10,10 +10,10 @@ from time import perf_counter
 from instar import errors
 from instar.conversion.measured import ConversionMetrics
 from instar.errors import ApiError
-from instar.registry.catalog import Catalog
-from instar.registry.context import Context
-from instar.registry.resource import Resource, Target
-from instar.registry.serving import Serving
+from instar.registry.resources.catalog import Catalog
+from instar.registry.resources.context import Context
+from instar.registry.resources.resource import Resource, Target
+from instar.registry.resources.serving import Serving
 from instar.server import verbs
 from instar.server.auth import Authenticator, Authorizer, User
 from instar.server.compress import compress

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from instar.errors import BadRequest
-from instar.registry.applying import apply_configuration
-from instar.registry.context import Context, WriteOptions
-from instar.registry.resource import Target
-from instar.registry.write import Written
+from instar.registry.resources.context import Context, WriteOptions
+from instar.registry.resources.resource import Target
+from instar.registry.verbs.apply import apply_configuration
+from instar.registry.verbs.write import Written
 from instar.server.bodies import Malformed, parse
 from instar.server.negotiate import JSON, YAML
 from instar.server.request import Request

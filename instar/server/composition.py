@@ -11,22 +11,22 @@ from instar.api.crd_codec import from_internal, to_internal
 from instar.conversion.factory import ConversionServices, shared_converter_for
 from instar.conversion.metrics import PrometheusConversionMetrics
 from instar.fields import FieldError
-from instar.registry.backend import Backend
-from instar.registry.builtins import builtin_servings
-from instar.registry.catalog import Catalog
-from instar.registry.census import Census, StoredPrinter
-from instar.registry.context import Context
-from instar.registry.crd_controller import CrdController
-from instar.registry.crd_resource import CrdStrategy, ReviewChange
-from instar.registry.entry import Entry
-from instar.registry.migration_strategy import GROUP as MIGRATION_GROUP
-from instar.registry.migration_strategy import PLURAL as MIGRATIONS
-from instar.registry.migration_strategy import MigrationPrinter
-from instar.registry.migrations import MigrationController
-from instar.registry.namespaces import NamespaceController, namespace_check
-from instar.registry.serving import Serving, build_serving
-from instar.registry.strategy import Strategy
-from instar.registry.usage import Usage, UsageKeeper
+from instar.registry.controllers.crds import CrdController
+from instar.registry.controllers.migrations import MigrationController
+from instar.registry.controllers.namespaces import NamespaceController, namespace_check
+from instar.registry.insight.census import Census, StoredPrinter
+from instar.registry.insight.usage import Usage, UsageKeeper
+from instar.registry.kinds.crds import CrdStrategy, ReviewChange
+from instar.registry.kinds.migrations import GROUP as MIGRATION_GROUP
+from instar.registry.kinds.migrations import PLURAL as MIGRATIONS
+from instar.registry.kinds.migrations import MigrationPrinter
+from instar.registry.kinds.table import builtin_servings
+from instar.registry.resources.catalog import Catalog
+from instar.registry.resources.context import Context
+from instar.registry.resources.serving import Serving, build_serving
+from instar.registry.resources.strategy import Strategy
+from instar.registry.stored.backend import Backend
+from instar.registry.stored.entry import Entry
 from instar.schema.rules import Program, RuleCompiler
 from instar.schema.structural import Structural
 from instar.server.app import App
@@ -154,7 +154,7 @@ def compile_rules_lazily(root: Structural) -> Program | None:
     """CEL is imported when the first schema with a rule is: most servers start without one."""
     if not has_rules(root):
         return None
-    from instar.schema.cel.evaluate import compile_rules
+    from instar.schema.validations.evaluate import compile_rules
 
     return compile_rules(root)
 
@@ -175,8 +175,8 @@ def check_rules_lazily(
 ) -> list[FieldError]:
     if not has_rules(root):
         return []
-    from instar.schema.cel.check import check_rules
-    from instar.schema.cel.evaluate import default_rule_errors
+    from instar.schema.validations.check import check_rules
+    from instar.schema.validations.evaluate import default_rule_errors
 
     found = check_rules(root, path, known_rules, per_expression_limit_waived)
     return found or default_rule_errors(root, path)

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from instar.conversion.measured import ConversionMetrics, request_clock
 from instar.errors import BadRequest
-from instar.registry.resource import Target
+from instar.registry.resources.resource import Target
 from instar.server.request import Request
 from instar.server.responses import Response
 

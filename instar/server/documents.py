@@ -13,7 +13,7 @@ from instar.api.jsontext import encode
 from instar.api.names import GroupVersion
 from instar.errors import NotAcceptable
 from instar.openapi import v3
-from instar.registry.catalog import Catalog
+from instar.registry.resources.catalog import Catalog
 from instar.server.negotiate import ACCEPTED
 from instar.server.request import Request
 from instar.server.responses import JSON_TYPE, Response, json_response

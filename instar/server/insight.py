@@ -6,9 +6,9 @@ it, and take its absence for "this is another server".
 
 from __future__ import annotations
 
-from instar.registry.census import Census
-from instar.registry.resource import Resource
-from instar.registry.usage import Usage
+from instar.registry.insight.census import Census
+from instar.registry.insight.usage import Usage
+from instar.registry.resources.resource import Resource
 from instar.server.auth import User
 from instar.server.request import Request, ResourcePath
 from instar.server.responses import Response, json_response

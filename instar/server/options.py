@@ -9,12 +9,12 @@ from instar.api.gojson import go_type
 from instar.apply.entries import manager_from_user_agent
 from instar.errors import ApiError, BadRequest, Unclassified, invalid_options
 from instar.fields import FieldError, forbidden, invalid, not_supported, required, too_long
-from instar.registry.context import WriteOptions
-from instar.registry.delete import UNREADABLE, DeleteOptions
-from instar.registry.metadata import parse_revision
-from instar.registry.read import ListOptions
-from instar.registry.selectors import parse_field_selector, parse_label_selector
-from instar.registry.serving import Serving, VersionServing
+from instar.registry.resources.context import WriteOptions
+from instar.registry.resources.serving import Serving, VersionServing
+from instar.registry.verbs.delete import UNREADABLE, DeleteOptions
+from instar.registry.verbs.metadata import parse_revision
+from instar.registry.verbs.read import ListOptions
+from instar.registry.verbs.selectors import parse_field_selector, parse_label_selector
 from instar.server.bodies import Malformed, parse
 from instar.server.negotiate import body_media
 from instar.server.request import Request

@@ -11,9 +11,9 @@ import orjson
 
 from instar.api.jsontext import encode, encode_pretty
 from instar.errors import BadRequest, NotAcceptable, Unclassified
-from instar.registry.columns import utc_now
-from instar.registry.read import Listing
-from instar.registry.serving import VersionServing
+from instar.registry.resources.columns import utc_now
+from instar.registry.resources.serving import VersionServing
+from instar.registry.verbs.read import Listing
 from instar.server.negotiate import YAML, Form
 
 Header = tuple[bytes, bytes]

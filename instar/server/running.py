@@ -19,9 +19,7 @@ from pathlib import Path
 from instar.conversion.factory import ConversionServices
 from instar.conversion.memo import Memo
 from instar.conversion.metrics import PrometheusConversionMetrics
-from instar.conversion.resolver import ServiceResolver, parse_mapping
-from instar.conversion.transport import TransportPool, TransportSettings
-from instar.registry.backend import Backend
+from instar.registry.stored.backend import Backend
 from instar.server.auth import (
     ADMIN_GROUP,
     AUTHENTICATED,
@@ -39,6 +37,8 @@ from instar.storage.compactor import Compactor
 from instar.storage.keys import collection_prefix
 from instar.storage.open import open_store
 from instar.storage.store import Lost, Replayable, Store, Unavailable
+from instar.webhooks.resolver import ServiceResolver, parse_mapping
+from instar.webhooks.transport import TransportPool, TransportSettings
 
 log = logging.getLogger(__name__)
 _GRACE_SECONDS = 5.0
@@ -188,7 +188,7 @@ def _conversion(
     certificate = None
     if settings.webhook_client_cert is not None and settings.webhook_client_key is not None:
         # Only here: a server without webhooks never needs it.
-        from instar.conversion.https import ClientCertificate
+        from instar.webhooks.https import ClientCertificate
 
         certificate = ClientCertificate(
             str(settings.webhook_client_cert), str(settings.webhook_client_key)

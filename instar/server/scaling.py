@@ -9,15 +9,16 @@ import orjson
 
 from instar import errors
 from instar.api.crd import Column, ScalePaths
-from instar.registry.applying import apply_scale
-from instar.registry.columns import AGE_DESCRIPTION, TablePrinter, utc_now
-from instar.registry.context import Context, WriteOptions
-from instar.registry.entry import Entry
-from instar.registry.metadata import check_names
-from instar.registry.patch import read_patch, strict, undecodable
-from instar.registry.read import get
-from instar.registry.resource import Target
-from instar.registry.scale import (
+from instar.registry.resources.columns import AGE_DESCRIPTION, TablePrinter, utc_now
+from instar.registry.resources.context import Context, WriteOptions
+from instar.registry.resources.resource import Target
+from instar.registry.resources.strategy import APPLY_PATCH
+from instar.registry.stored.entry import Entry
+from instar.registry.verbs.apply import apply_scale
+from instar.registry.verbs.metadata import check_names
+from instar.registry.verbs.patch import read_patch, strict, undecodable
+from instar.registry.verbs.read import get
+from instar.registry.verbs.scale import (
     API_VERSION,
     KIND,
     has_replicas,
@@ -25,9 +26,8 @@ from instar.registry.scale import (
     to_scale,
     unset_scale,
 )
-from instar.registry.scale_decode import decode_scale
-from instar.registry.strategy import APPLY_PATCH
-from instar.registry.write import Proposal, UpdateRules, update
+from instar.registry.verbs.scale_decode import decode_scale
+from instar.registry.verbs.write import Proposal, UpdateRules, update
 from instar.schema.objectmeta import MetaError
 from instar.server.bodies import Malformed, parse, read_object
 from instar.server.negotiate import JSON, Form, body_media, patch_media, response_form

@@ -10,10 +10,10 @@ from typing import Any
 import orjson
 
 from instar.api.jsontext import encode
-from instar.registry.backend import Backend
-from instar.registry.serving import VersionServing
-from instar.registry.watch import Render, Stream, plain_event
-from instar.registry.watchers import MAX_PENDING
+from instar.registry.resources.serving import VersionServing
+from instar.registry.stored.backend import Backend
+from instar.registry.stored.watchers import MAX_PENDING
+from instar.registry.verbs.watch import Render, Stream, plain_event
 from instar.server.negotiate import Form
 from instar.server.responses import Outlet, partial, table, table_row
 

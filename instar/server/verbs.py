@@ -8,16 +8,16 @@ from typing import Any, NamedTuple
 import orjson
 
 from instar import errors
-from instar.registry.context import Context, WriteOptions
-from instar.registry.delete import delete, delete_collection
-from instar.registry.entry import Entry
-from instar.registry.metadata import check_names, check_namespace
-from instar.registry.patch import read_patch, strict, undecodable
-from instar.registry.read import get, list_objects
-from instar.registry.resource import Target
-from instar.registry.strategy import APPLY_PATCH
-from instar.registry.watch import WatchOptions, open_watch
-from instar.registry.write import Proposal, UpdateRules, Written, create, update
+from instar.registry.resources.context import Context, WriteOptions
+from instar.registry.resources.resource import Target
+from instar.registry.resources.strategy import APPLY_PATCH
+from instar.registry.stored.entry import Entry
+from instar.registry.verbs.delete import delete, delete_collection
+from instar.registry.verbs.metadata import check_names, check_namespace
+from instar.registry.verbs.patch import read_patch, strict, undecodable
+from instar.registry.verbs.read import get, list_objects
+from instar.registry.verbs.watch import WatchOptions, open_watch
+from instar.registry.verbs.write import Proposal, UpdateRules, Written, create, update
 from instar.server.apply import apply_patch
 from instar.server.bodies import Body, Malformed, parse, read_object
 from instar.server.negotiate import JSON, Form, body_media, patch_media, response_form, watch_form

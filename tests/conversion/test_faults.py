@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from instar.conversion.failure import FailureType
-from instar.conversion.transport import TransportSettings
+from instar.webhooks.transport import TransportSettings
 from tests.conversion.helpers import V2, causes, convert, crd_with, failure, widget, widgets
 from tests.support.faults import ANSWER_FAULTS, HTTP_FAULTS
 from tests.support.webhook import Webhook

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from instar.conversion.http1_answer import (
+from instar.webhooks.http1_answer import (
     MOST_HEAD,
     Answer,
     AnswerFailed,

@@ -7,10 +7,10 @@ from collections.abc import Callable
 
 import pytest
 
-from instar.conversion import https
 from instar.conversion.failure import CallFailed
-from instar.conversion.httpstatus import HttpReply
 from instar.server.eager import start
+from instar.webhooks import https
+from instar.webhooks.httpstatus import HttpReply
 from tests.conversion.scripted import OK, Caller, Run, answer_all, client, served
 
 Farewell = Callable[[Caller], None]

@@ -8,8 +8,8 @@ import sys
 import pytest
 
 from instar.conversion.metrics import Counter, Histogram, PrometheusConversionMetrics
-from instar.conversion.transport import TransportSettings
 from instar.errors import TooManyRequests
+from instar.webhooks.transport import TransportSettings
 from tests.conversion.helpers import V2, convert, failure, widget
 from tests.support.webhook import Webhook
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from instar.conversion.resolver import (
+from instar.webhooks.resolver import (
     ServiceKey,
     ServiceResolver,
     Target,

@@ -10,9 +10,9 @@ import pytest
 
 from instar.conversion.converter import Object
 from instar.conversion.failure import Attempt, ConversionFailed, FailureType
-from instar.conversion.gate import Crowd
 from instar.conversion.together import TogetherConverter
 from instar.errors import TooManyRequests
+from instar.webhooks.gate import Crowd
 from tests.conversion.helpers import V2, crd_with, widget
 
 

@@ -8,18 +8,18 @@ import socket
 import pytest
 
 from instar.api.crd import ServiceReference, WebhookClient
-from instar.conversion import transport as transport_module
 from instar.conversion.factory import converter_for
 from instar.conversion.failure import CallFailed, ConversionFailed
-from instar.conversion.resolver import ServiceKey, ServiceResolver, Target
-from instar.conversion.transport import (
+from instar.errors import TooManyRequests
+from instar.webhooks import transport as transport_module
+from instar.webhooks.resolver import ServiceKey, ServiceResolver, Target
+from instar.webhooks.transport import (
     TransportPool,
     TransportSettings,
     WebhookTransport,
     go_duration,
     webhook_address,
 )
-from instar.errors import TooManyRequests
 from tests.conversion.helpers import (
     V2,
     Object,

@@ -11,8 +11,8 @@ import trustme
 
 from instar.api.crd import WebhookClient
 from instar.conversion.failure import CallFailed, FailureType
-from instar.conversion.https import ClientCertificate
-from instar.conversion.transport import TransportSettings, WebhookTransport
+from instar.webhooks.https import ClientCertificate
+from instar.webhooks.transport import TransportSettings, WebhookTransport
 from tests.conversion.helpers import causes, convert, failure, run, widget
 from tests.support.webhook import Webhook
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from instar.migrator.subject import read_subject
 from instar.migrator.usage import from_audit_logs
-from instar.registry.usage import OTHER, RECORD, Usage
+from instar.registry.insight.usage import OTHER, RECORD, Usage
 from instar.storage.memory import MemoryStore
 from instar.storage.store import Write
 from tests.migrator.support import crd, group_of, objects_path

@@ -6,9 +6,9 @@ import asyncio
 
 import orjson
 
-from instar.registry.codec import Codec
-from instar.registry.entry import Entry, ingest
-from instar.registry.serving import VersionServing
+from instar.registry.resources.serving import VersionServing
+from instar.registry.stored.codec import Codec
+from instar.registry.stored.entry import Entry, ingest
 from instar.server.running import running
 from instar.storage.store import Record
 

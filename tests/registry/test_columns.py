@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from instar.api.crd import Column
-from instar.registry.columns import TablePrinter, human_duration
+from instar.registry.resources.columns import TablePrinter, human_duration
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 

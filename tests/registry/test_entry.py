@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from instar.api.jsontext import encode_sorted
-from instar.registry.entry import Entry, Unreadable, ingest, offset_by_uid
+from instar.registry.stored.entry import Entry, Unreadable, ingest, offset_by_uid
 from instar.storage.store import Record
 
 TEXT = st.sampled_from(["", "a", '"uid":"', "metadata", "uid", "u-1", "}", "\\"])

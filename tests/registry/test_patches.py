@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from instar.registry.jsonpatch import PatchFailed, json_patch, merge_patch
-from instar.registry.strategicpatch import strategic_merge
+from instar.patches.jsonpatch import PatchFailed, json_patch, merge_patch
+from instar.patches.strategicpatch import strategic_merge
 
 values = st.recursive(
     st.integers() | st.text(max_size=3),

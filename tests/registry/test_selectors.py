@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from instar.errors import BadRequest
-from instar.registry.selectors import parse_field_selector, parse_label_selector
+from instar.registry.verbs.selectors import parse_field_selector, parse_label_selector
 
 LABELS = {"app": "web", "tier": "front", "n": "7", "odd": "1_0"}
 

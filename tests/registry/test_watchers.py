@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 
-from instar.registry.entry import Entry
-from instar.registry.watchers import WatchHub
+from instar.registry.stored.entry import Entry
+from instar.registry.stored.watchers import WatchHub
 from instar.storage.cache import Change, Collection, WindowLimits
 
 

@@ -289,7 +289,7 @@ def test_eight_collisions_are_409_with_a_retry(
         asked.append(base)
         return base + "taken"
 
-    monkeypatch.setattr("instar.registry.context.Context.generated_name", unlucky)
+    monkeypatch.setattr("instar.registry.resources.context.Context.generated_name", unlucky)
     foos.create("gen-taken")
     answer = foos.request("POST", "", foos.obj(metadata={"generateName": "gen-"}))
     text = (

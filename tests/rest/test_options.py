@@ -280,8 +280,8 @@ def test_an_answer_that_takes_too_long_is_504(monkeypatch: pytest.MonkeyPatch) -
         server.create_crd(foo_crd("slow.ex.io"))
         foos = Collection(server, "slow.ex.io")
         foos.create("a")
-        monkeypatch.setattr("instar.registry.backend.Backend.consistent", never)
-        monkeypatch.setattr("instar.registry.backend.Backend.put", never)
+        monkeypatch.setattr("instar.registry.stored.backend.Backend.consistent", never)
+        monkeypatch.setattr("instar.registry.stored.backend.Backend.put", never)
         answer = foos.request("GET", "")
         text = "Timeout: request did not complete within the allotted timeout"
         failed(answer, 504, "Timeout", text)

@@ -9,8 +9,8 @@ from instar.api.crd import read_crd
 from instar.api.crd_codec import from_internal, to_internal
 from instar.crds.defaults import with_defaults
 from instar.reviewer.report import Effect, Finding, Witness
-from instar.schema.cel.evaluate import compile_rules
 from instar.schema.compiled import Compiled, compile_schema
+from instar.schema.validations.evaluate import compile_rules
 
 Json = dict[str, Any]
 

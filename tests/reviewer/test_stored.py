@@ -7,7 +7,7 @@ from typing import Any
 from instar.reviewer.report import StoredObject
 from instar.reviewer.stored import ConversionFailed, Trial
 from instar.reviewer.subject import subject
-from instar.schema.cel.evaluate import compile_rules
+from instar.schema.validations.evaluate import compile_rules
 from tests.reviewer.widget import Json, changed, drop, put, widget
 
 

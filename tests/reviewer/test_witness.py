@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from instar.review import review
 from instar.reviewer.engine import Options, find
-from instar.reviewer.samples import Samples
 from instar.reviewer.subject import subject
-from instar.reviewer.texts import FORMAT_TEXTS, matching
-from instar.reviewer.witness import Search
+from instar.reviewer.witnesses.samples import Samples
+from instar.reviewer.witnesses.search import Search
+from instar.reviewer.witnesses.texts import FORMAT_TEXTS, matching
 from instar.schema.formats import FORMATS
 from tests.reviewer.replay import assert_real
 from tests.reviewer.widget import WIDGET, changed, drop, put, widget

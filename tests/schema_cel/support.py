@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 import yaml
 
-from instar.schema.cel.engine import analyse, prepare
-from instar.schema.cel.evaluate import CelProgram, compile_rules
+from instar.cel.engine import analyse, prepare
 from instar.schema.parse import structural
 from instar.schema.structural import Structural
+from instar.schema.validations.evaluate import CelProgram, compile_rules
 
 _CRD = "CustomResourceDefinition"
 CORPUS = Path(__file__).resolve().parents[3] / "shared" / "corpus"

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from instar.schema.cel.check import check_rules
 from instar.schema.parse import structural
+from instar.schema.validations.check import check_rules
 
 AT = "spec.validation.openAPIV3Schema"
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from instar.schema.cel import compile as rules
-from instar.schema.cel.check import check_rules
-from instar.schema.cel.evaluate import compile_rules, default_rule_errors
 from instar.schema.parse import structural
 from instar.schema.structural import Rule, Structural
+from instar.schema.validations import compile as rules
+from instar.schema.validations.check import check_rules
+from instar.schema.validations.evaluate import compile_rules, default_rule_errors
 from tests.schema_cel.support import corpus_crds, gateway_schema
 
 

@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from instar.schema.cel.cost import estimate, shape_of
-from instar.schema.cel.declare import declare
-from instar.schema.cel.engine import analyse, prepare
-from instar.schema.cel.evaluate import TIME_LIMIT
-from instar.schema.cel.lang.declared import Declared
+from instar.cel.cost import estimate, shape_of
+from instar.cel.declared import Declared
+from instar.cel.engine import analyse, prepare
 from instar.schema.parse import structural
+from instar.schema.validations.declare import declare
+from instar.schema.validations.evaluate import TIME_LIMIT
 from tests.schema_cel.support import program, spec
 
 TEXT = {"type": "string", "maxLength": 125}

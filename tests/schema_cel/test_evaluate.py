@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from instar.schema.cel import evaluate as module
-from instar.schema.cel.evaluate import compile_rules, default_rule_errors
 from instar.schema.parse import structural
 from instar.schema.rules import RuleCompiler
 from instar.schema.structural import Structural
+from instar.schema.validations import evaluate as module
+from instar.schema.validations.evaluate import compile_rules, default_rule_errors
 from tests.schema_cel.support import errors, program, spec, warnings
 
 

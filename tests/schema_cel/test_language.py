@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from instar.schema.cel.engine import BadExpression, analyse
-from instar.schema.cel.lang.types import BOOL, DYN, INT, STRING, list_of, map_of, optional_of
-from instar.schema.cel.lang.values import CostExceeded
+from instar.cel.engine import BadExpression, analyse
+from instar.cel.types import BOOL, DYN, INT, STRING, list_of, map_of, optional_of
+from instar.cel.values import CostExceeded
 from tests.schema_cel.support import evaluate
 
 VARIABLES = {

@@ -6,9 +6,9 @@ import re
 
 import pytest
 
-from instar.schema.cel.engine import BadExpression, analyse
-from instar.schema.cel.lang.values import CelError
-from instar.schema.cel.library import KUBERNETES
+from instar.cel.engine import BadExpression, analyse
+from instar.cel.library import KUBERNETES
+from instar.cel.values import CelError
 from tests.schema_cel.support import evaluate
 
 TRUE = {

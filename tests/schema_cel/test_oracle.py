@@ -11,8 +11,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from instar.schema.cel.engine import BadExpression
-from instar.schema.cel.lang.values import CelError
+from instar.cel.engine import BadExpression
+from instar.cel.values import CelError
 from tests.schema_cel.support import evaluate
 
 cel = pytest.importorskip("cel_expr_python.cel")

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from instar.schema.cel.evaluate import CelProgram
 from instar.schema.rules import Outcome
+from instar.schema.validations.evaluate import CelProgram
 from tests.support.server import Answer, LiveServer
 
 GROUP = "heavy.example.com"

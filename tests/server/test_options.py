@@ -7,8 +7,8 @@ from typing import Any, cast
 
 import pytest
 
-from instar.registry.delete import UNREADABLE
-from instar.registry.serving import Serving
+from instar.registry.resources.serving import Serving
+from instar.registry.verbs.delete import UNREADABLE
 from instar.server.options import asks_unsafe_delete
 from instar.server.request import Request
 

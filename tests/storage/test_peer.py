@@ -11,7 +11,7 @@ import orjson
 import pytest
 
 from instar.errors import ServiceUnavailable
-from instar.registry.backend import Backend
+from instar.registry.stored.backend import Backend
 from instar.server.request import Request
 from instar.server.running import running
 from instar.server.settings import Settings

@@ -14,7 +14,7 @@ import aiohttp
 import pytest
 
 from instar.api.crd import WebhookClient
-from instar.conversion.gate import Crowd
+from instar.webhooks.gate import Crowd
 from tests.support.server import Answer, LiveServer, live_server
 from tests.support.webhook import Webhook
 from tests.webhooks.support import Watching, Widgets, metrics

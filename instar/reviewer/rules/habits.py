@@ -12,7 +12,7 @@ from instar.reviewer.changes import Steps, children, value_path
 from instar.reviewer.report import Hit, pointer_of
 from instar.reviewer.rulekit import ERROR, INFO, OFF, WARNING, WRITERS, Draft, Rule
 from instar.reviewer.subject import Subject
-from instar.schema.cel.check import check_rules
+from instar.schema.validations.check import check_rules
 
 RULES = (
     Rule("crd-refused", ERROR, "the API server refuses this CRD", (WRITERS,)),

@@ -174,6 +174,6 @@ def compile_rules(compiled: Compiled) -> Program | None:
     """The schema's CEL rules; the engine is only loaded for a schema that has some."""
     if not any(node.rules for _, node in walk(compiled.structural)):
         return None
-    from instar.schema.cel.evaluate import compile_rules as compile_cel
+    from instar.schema.validations.evaluate import compile_rules as compile_cel
 
     return compile_cel(compiled.structural)

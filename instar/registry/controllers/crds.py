@@ -1,0 +1,271 @@
+"""Brings every CRD to rest after a change: names, establishment, conditions, and clean-up.
+
+One worker, one CRD at a time, each state a revision of its own, as upstream's controllers write
+them. Every write is guarded by revision, so several replicas may do this side by side.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from typing import Any
+
+from instar.api.crd import CLEANUP_FINALIZER
+from instar.crds.conditions import (
+    NAMES_ACCEPTED,
+    TERMINATING,
+    deletion_completed,
+    deletion_failed,
+    deletion_in_progress,
+    deletion_skipped,
+    deletion_unconfirmed,
+    find_condition,
+)
+from instar.crds.lifecycle import settle
+from instar.crds.naming import names_settled
+from instar.errors import ApiError
+from instar.registry.resources.catalog import Catalog
+from instar.registry.resources.context import Context
+from instar.registry.resources.resource import Resource, Target
+from instar.registry.stored.entry import Entry, Unreadable
+from instar.registry.verbs.delete import purge
+from instar.storage.cache import Change
+from instar.storage.store import Stale
+
+log = logging.getLogger(__name__)
+Object = dict[str, Any]
+_RETRY_SECONDS = 1.0
+_ATTEMPTS = 10
+_ARRIVING, _LEAVING = 10.0, 1.0
+"""Seconds a writer waits for its CRD to be of use, and for a deleted one to be gone."""
+_CONFIRM_WITHIN = timedelta(seconds=60)
+"""How long objects with finalizers may take before the CRD's condition says so."""
+
+
+class CrdController:
+    def __init__(self, context: Context, catalog: Catalog, crds: Resource) -> None:
+        self._context = context
+        self._catalog = catalog
+        self._crds = crds
+        self._queue: dict[str, None] = {}
+        self._wakeup = asyncio.Event()
+        self._waiting: dict[str, list[asyncio.Future[None]]] = {}
+        self._task: asyncio.Task[None] | None = None
+        self._leaving: dict[str, asyncio.Task[None]] = {}
+
+    def start(self) -> None:
+        self._crds.objects.listeners.append(self._changed)
+        self._context.backend.cache.on_reset(self._enqueue_all)
+        self._enqueue_all()
+        self._task = asyncio.get_running_loop().create_task(self._work())
+
+    async def stop(self) -> None:
+        tasks = [*([self._task] if self._task is not None else []), *self._leaving.values()]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def settled(self, name: str) -> None:
+        """Wait until the CRD has been brought to rest once, so that its writer can use it."""
+        future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiting.setdefault(name, []).append(future)
+        self._enqueue(name)
+        entry = self._crds.objects.entries.get(name)
+        leaving = entry is None or b'"deletionTimestamp":"' in entry.view
+        await asyncio.wait([future], timeout=_LEAVING if leaving else _ARRIVING)
+
+    def _changed(self, change: Change[Entry]) -> None:
+        group = change.suffix.partition(".")[2]
+        if change.new is not None:
+            self._enqueue(change.suffix)
+        else:
+            self._enqueue_group(group)
+
+    def _enqueue(self, name: str) -> None:
+        self._queue[name] = None
+        self._wakeup.set()
+
+    def _enqueue_all(self) -> None:
+        for name in self._crds.objects.keys:
+            self._enqueue(name)
+
+    def _enqueue_group(self, group: str) -> None:
+        for name in self._crds.objects.keys:
+            if name.partition(".")[2] == group:
+                self._enqueue(name)
+
+    async def _work(self) -> None:
+        while True:
+            while self._queue:
+                name = next(iter(self._queue))
+                del self._queue[name]
+                await self._attend(name)
+            self._wakeup.clear()
+            if not self._queue:
+                await self._wakeup.wait()
+
+    async def _attend(self, name: str) -> None:
+        try:
+            await self._insist(name)
+        except (Stale, ApiError) as error:
+            log.info("CRD %s is not at rest yet: %s", name, error)
+            self._enqueue_later(name)
+            return
+        except Exception:
+            log.exception("CRD %s could not be brought to rest", name)
+            self._enqueue_later(name)
+        if name not in self._leaving:
+            self._at_rest(name)
+
+    def _at_rest(self, name: str) -> None:
+        for future in self._waiting.pop(name, []):
+            if not future.done():
+                future.set_result(None)
+
+    def _enqueue_later(self, name: str) -> None:
+        asyncio.get_running_loop().call_later(_RETRY_SECONDS, self._enqueue, name)
+
+    def _begin_to_leave(self, name: str, entry: Entry, crd: Object) -> None:
+        """A task of its own: many objects take long to delete, and other CRDs do not wait."""
+        if name not in self._leaving:
+            task = asyncio.get_running_loop().create_task(self._leave(name, entry, crd))
+            self._leaving[name] = task
+
+    async def _leave(self, name: str, entry: Entry, crd: Object) -> None:
+        try:
+            await self._tear_down(name, entry, crd)
+        except Stale:
+            self._enqueue(name)
+        except ApiError as error:
+            log.info("CRD %s is not gone yet: %s", name, error)
+            self._enqueue_later(name)
+        except Exception:
+            log.exception("CRD %s could not be removed", name)
+            self._enqueue_later(name)
+        finally:
+            del self._leaving[name]
+            self._at_rest(name)
+
+    async def _insist(self, name: str) -> None:
+        """Who loses a race to another replica looks again at once: its client is waiting."""
+        for _ in range(_ATTEMPTS):
+            await self._context.backend.consistent()
+            try:
+                return await self._bring_to_rest(name)
+            except Stale as error:
+                log.debug("another replica was faster: %s", error)
+        raise Stale(name, 0, 0)
+
+    async def _bring_to_rest(self, name: str) -> None:
+        entry = self._crds.objects.entries.get(name)
+        if entry is None:
+            return
+        crd = await self._read(entry)
+        # Each change of one wakes its whole group: most must not look at all the others.
+        others = [] if names_settled(crd) else await self._others(name, entry.revision)
+        states = settle(crd, others, self._context.timestamp())
+        for status in states:
+            crd = {**crd, "status": status}
+            entry = await self._write(entry, crd)
+        if states:
+            self._enqueue_group(crd["spec"]["group"])
+            self._queue.pop(name, None)
+        metadata = crd["metadata"]
+        finalizers = metadata.get("finalizers") or ()
+        if metadata.get("deletionTimestamp") and CLEANUP_FINALIZER in finalizers:
+            self._begin_to_leave(name, entry, crd)
+
+    async def _others(self, name: str, revision: int) -> list[Object]:
+        """The rest of the group. One that came before and waits for its names will get them, so
+        that two replicas deciding on two CRDs at the same time do not give one name twice."""
+        found = []
+        for suffix, entry in list(self._crds.objects.entries.items()):
+            if suffix == name or suffix.partition(".")[2] != name.partition(".")[2]:
+                continue
+            try:
+                other = await self._read(entry)
+            except Unreadable as error:
+                log.warning("%s", error)
+                continue
+            if (
+                entry.revision < revision
+                and find_condition(other["status"], NAMES_ACCEPTED) is None
+            ):
+                status = {**other["status"], "acceptedNames": other["spec"]["names"]}
+                other = {**other, "status": status}
+            found.append(other)
+        return found
+
+    async def _tear_down(self, name: str, entry: Entry, crd: Object) -> None:
+        """A deleted CRD takes its objects with it, then loses its finalizer."""
+        now = self._context.timestamp
+        begun = deletion_in_progress(crd["status"], now())
+        if not _tried(crd["status"]) and begun != crd["status"]:
+            crd = {**crd, "status": begun}
+            entry = await self._write(entry, crd)
+        skipped = deletion_skipped(crd, now())
+        if skipped is not None:
+            await self._release(entry, {**crd, "status": skipped})
+            return
+        resource = self._catalog.custom(name)
+        failure: Callable[[], Object] | None = None
+        current = self._crds.objects.entries.get(name)
+        if current is None or current.revision != entry.revision:
+            # Another replica went on with it: what is there now may be a CRD made anew.
+            raise Stale(name, entry.revision, 0)
+        if resource is not None:
+            failure = await self._purge(resource, crd)
+        if failure is not None:
+            status = failure()
+            if status != crd["status"]:
+                await self._write(entry, {**crd, "status": status})
+            self._enqueue_later(name)
+            return
+        await self._release(entry, {**crd, "status": deletion_completed(crd["status"], now())})
+
+    async def _purge(self, resource: Resource, crd: Object) -> Callable[[], Object] | None:
+        """None when nothing is left; else what to write as the reason."""
+        serving = resource.serving
+        target = Target(resource, serving, resource.codec, serving.storage)
+        now = self._context.timestamp
+        try:
+            await purge(self._context.backend, self._context, target)
+            await self._context.backend.consistent()
+        except ApiError as error:
+            text = f"could not issue all deletes: {error.message}"
+            return lambda: deletion_failed(crd["status"], text, now())
+        if not resource.objects.entries:
+            return None
+        if self._context.now() - _marked(crd) < _CONFIRM_WITHIN:
+            return lambda: crd["status"]
+        return lambda: deletion_unconfirmed(crd["status"], "context deadline exceeded", now())
+
+    async def _release(self, entry: Entry, crd: Object) -> None:
+        finalizers = [f for f in crd["metadata"]["finalizers"] if f != CLEANUP_FINALIZER]
+        if not finalizers:
+            await self._context.backend.remove(self._crds.objects, entry.suffix, entry.revision)
+            return
+        metadata = {**crd["metadata"], "finalizers": finalizers}
+        await self._write(entry, {**crd, "metadata": metadata})
+
+    async def _read(self, entry: Entry) -> Object:
+        codec, serving = self._crds.codec, self._crds.serving
+        return (await codec.objects([entry], serving.versions["v1"]))[0]
+
+    async def _write(self, entry: Entry, crd: Object) -> Entry:
+        prepared = await self._crds.codec.prepare(crd, self._crds.serving.versions["v1"])
+        draft = Entry(prepared.raw, 0, entry.suffix, prepared.at)
+        return await self._context.backend.put(self._crds.objects, draft, entry.revision)
+
+
+def _marked(crd: Object) -> datetime:
+    return datetime.fromisoformat(crd["metadata"]["deletionTimestamp"])
+
+
+def _tried(status: Object) -> bool:
+    """Whether the condition already tells of a failed try: saying "in progress" again at each
+    would be two writes a second for as long as an object is held."""
+    condition = find_condition(status, TERMINATING) or {}
+    return condition.get("reason") in ("InstanceDeletionFailed", "InstanceDeletionCheck")

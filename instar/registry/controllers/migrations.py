@@ -1,0 +1,249 @@
+"""Runs StorageVersionMigrations: picks the next one of a resource, rewrites, tells how it went.
+
+One at a time per resource, oldest first; several resources side by side. What upstream spreads
+over three controllers of its controller manager. Everything is guarded by revision and safe to
+do twice, so several replicas may work on the same migration.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import Callable, Iterable, Iterator
+from datetime import datetime
+from typing import Any
+
+from instar.api.names import GroupResource
+from instar.crds.conditions import with_condition
+from instar.errors import ApiError, NotFound
+from instar.registry.controllers.migration_crd import MigratingCrd
+from instar.registry.controllers.rewriting import Rewriting
+from instar.registry.insight.census import Census
+from instar.registry.kinds.migrations import (
+    FAILED,
+    RUNNING,
+    SUCCEEDED,
+    condition_is_true,
+    is_terminal,
+)
+from instar.registry.resources.catalog import Catalog
+from instar.registry.resources.context import Context, WriteOptions
+from instar.registry.resources.resource import Resource, Target
+from instar.registry.stored.entry import Entry, Unreadable
+from instar.registry.verbs.write import Proposal, UpdateRules, update
+from instar.storage.cache import Change
+from instar.storage.store import Stale
+
+log = logging.getLogger(__name__)
+Object = dict[str, Any]
+_NEEDED = ("update", "patch", "list")
+_DISCOVERY_SECONDS = 60.0
+_PROGRESS_SECONDS = 5.0
+_FIRST_DELAY, _LONGEST_DELAY = 0.5, 30.0
+_OPTIONS = WriteOptions(manager="storage-version-migrator-controller")
+_STATUS = UpdateRules("status", unconditional=True, uid_is_precondition=False)
+
+
+class MigrationController:
+    def __init__(
+        self, context: Context, catalog: Catalog, census: Census, migrations: Resource
+    ) -> None:
+        self._context = context
+        self._catalog = catalog
+        self._census = census
+        self._migrations = migrations
+        self._tasks: dict[GroupResource, asyncio.Task[None]] = {}
+        self._stopping = False
+
+    def start(self) -> None:
+        self._migrations.objects.listeners.append(self._changed)
+        self._context.backend.cache.on_reset(self._wake_all)
+        self._wake_all()
+
+    async def stop(self) -> None:
+        self._stopping = True
+        tasks = list(self._tasks.values())
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    def _changed(self, change: Change[Entry]) -> None:
+        for migration in _readable([change.new] if change.new is not None else []):
+            self._wake(_subject(migration))
+
+    def _wake_all(self) -> None:
+        for migration in list(self._all()):
+            self._wake(_subject(migration))
+
+    def _wake(self, subject: GroupResource) -> None:
+        if subject not in self._tasks and not self._stopping:
+            task = asyncio.get_running_loop().create_task(self._work(subject))
+            self._tasks[subject] = task
+            task.add_done_callback(lambda _: self._left(subject))
+
+    def _left(self, subject: GroupResource) -> None:
+        """A migration created while the last one was being finished must not be forgotten."""
+        del self._tasks[subject]
+        if self._next(subject) is not None:
+            self._wake(subject)
+
+    async def _work(self, subject: GroupResource) -> None:
+        delay = _FIRST_DELAY
+        while (migration := self._next(subject)) is not None:
+            name = migration["metadata"]["name"]
+            try:
+                await self._attend(name, subject, migration)
+                delay = _FIRST_DELAY
+                continue
+            except (ApiError, Stale) as error:
+                log.info("migration %s will be tried again: %s", name, error)
+            except Exception:
+                log.exception("migration %s ran into trouble", name)
+            await asyncio.sleep(delay)
+            delay = min(delay * 2, _LONGEST_DELAY)
+
+    def _next(self, subject: GroupResource) -> Object | None:
+        """One that is running (or not yet wrapped up), else the oldest that waits."""
+        waiting = [
+            item
+            for item in self._all()
+            if _subject(item) == subject
+            and (condition_is_true(item, RUNNING) or not is_terminal(item))
+        ]
+        return min(waiting, key=_turn, default=None)
+
+    def _all(self) -> Iterator[Object]:
+        return _readable(self._migrations.objects.entries.values())
+
+    async def _attend(self, name: str, subject: GroupResource, migration: Object) -> None:
+        crds = self._catalog.builtin("apiextensions.k8s.io", "customresourcedefinitions")
+        crd = MigratingCrd(self._context, crds, self._census, str(subject))
+        if not is_terminal(migration):
+            await crd.begin(name)
+            await self._tell(name, self._running("The migration is running"))
+            try:
+                await self._migrate(name, subject, migration)
+            except NotFound:
+                await crd.end(name, succeeded=False)
+                raise
+        current = self._read(name)
+        succeeded = current is not None and condition_is_true(current, SUCCEEDED)
+        await crd.end(name, succeeded=succeeded)
+        if current is not None:
+            completed = ("False", "MigrationCompleted", "Migration completed")
+            await self._tell(name, self._condition(RUNNING, *completed))
+
+    async def _migrate(self, name: str, subject: GroupResource, migration: Object) -> None:
+        resource = await self._resource(subject, migration)
+        if resource is None:
+            await self._fail(name, "resource does not exist in discovery")
+            return
+        verbs = resource.serving.verbs
+        if verbs is not None and not set(_NEEDED) <= set(verbs):
+            text = (
+                f'resource "{subject}" does not support discovery operations: [update patch list]'
+            )
+            await self._fail(name, text)
+            return
+        rewriting = Rewriting.of(self._context, resource, await self._checkpoint(name))
+        await self._rewrite(name, subject, rewriting)
+        if rewriting.failed:
+            more = len(rewriting.failed) - 1
+            text = f"migration encountered unhandled error: {rewriting.failed[0].message}"
+            await self._fail(name, text + (f" (and {more} more objects)" if more else ""))
+        else:
+            succeeded = ("True", "StorageVersionMigrationSucceeded", "")
+            await self._tell(name, self._condition(SUCCEEDED, *succeeded))
+
+    async def _rewrite(self, name: str, subject: GroupResource, rewriting: Rewriting) -> None:
+        loop = asyncio.get_running_loop()
+        told, delay = loop.time(), _FIRST_DELAY
+        while rewriting.left:
+            if rewriting.pending:
+                await rewriting.batch()
+            if self._catalog.find(*subject) is not rewriting.resource:
+                raise ApiError(f"{subject} was removed or replaced during the migration")
+            round_over = bool(rewriting.retry) and not rewriting.pending
+            if round_over or loop.time() - told >= _PROGRESS_SECONDS:
+                await self._tell(name, self._running(_progress(rewriting)))
+                told = loop.time()
+            if round_over:
+                await asyncio.sleep(delay)
+                delay = min(delay * 2, _LONGEST_DELAY)
+                rewriting.next_round()
+
+    async def _resource(self, subject: GroupResource, migration: Object) -> Resource | None:
+        """A CRD may be created a moment after its migration."""
+        created = datetime.fromisoformat(migration["metadata"]["creationTimestamp"])
+        while True:
+            found = self._catalog.find(*subject)
+            if found is not None:
+                return found
+            if (self._context.now() - created).total_seconds() > _DISCOVERY_SECONDS:
+                return None
+            await asyncio.sleep(_FIRST_DELAY)
+
+    async def _checkpoint(self, name: str) -> int:
+        """The revision up to which objects are rewritten, kept in the migration's status."""
+        await self._context.backend.consistent()
+        sample = str(self._context.backend.revision)
+
+        def note(status: Object) -> Object:
+            return {"resourceVersion": sample, **status}
+
+        await self._tell(name, note)
+        current = self._read(name) or {}
+        return int((current.get("status") or {}).get("resourceVersion") or sample)
+
+    async def _fail(self, name: str, text: str) -> None:
+        failed = ("True", "StorageVersionMigrationFailed", text)
+        await self._tell(name, self._condition(FAILED, *failed))
+
+    def _running(self, text: str) -> Callable[[Object], Object]:
+        return self._condition(RUNNING, "True", "MigrationRunning", text)
+
+    def _condition(
+        self, type: str, value: str, reason: str, message: str
+    ) -> Callable[[Object], Object]:
+        now = self._context.timestamp()
+        return lambda status: with_condition(status, type, value, reason, message, now)
+
+    def _read(self, name: str) -> Object | None:
+        entry = self._migrations.objects.entries.get(name)
+        return None if entry is None else entry.decode()
+
+    async def _tell(self, name: str, change: Callable[[Object], Object]) -> None:
+        serving = self._migrations.serving
+        target = Target(
+            self._migrations, serving, self._migrations.codec, serving.storage, name=name
+        )
+
+        async def propose(old: Object, entry: Entry) -> Proposal:
+            return Proposal({**old, "status": change(old.get("status") or {})})
+
+        await update(self._context, target, propose, _OPTIONS, _STATUS)
+
+
+def _readable(entries: Iterable[Entry]) -> Iterator[Object]:
+    for entry in entries:
+        with contextlib.suppress(Unreadable):
+            yield entry.decode()
+
+
+def _progress(rewriting: Rewriting) -> str:
+    text = f"The migration is running: {rewriting.left}/{rewriting.total} objects not yet migrated"
+    if rewriting.trouble is not None:
+        text += f"; transient error: {rewriting.trouble.message}"
+    return text
+
+
+def _subject(migration: Object) -> GroupResource:
+    asked = (migration.get("spec") or {}).get("resource") or {}
+    return GroupResource(asked.get("group") or "", asked.get("resource") or "")
+
+
+def _turn(migration: Object) -> tuple[bool, str, str]:
+    metadata = migration["metadata"]
+    running = condition_is_true(migration, RUNNING)
+    return (not running, metadata.get("creationTimestamp", ""), metadata["name"])

@@ -1,0 +1,156 @@
+"""CustomResourceDefinitions as one more resource of the registry: the rules of ``crds/`` plugged
+into the verbs everyone shares. Stored as v1; v1beta1 is a view of the same object.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from instar.api.crd import GROUP, KIND, PLURAL
+from instar.api.crd_codec import from_internal, to_internal
+from instar.api.crd_decode import CrdDecodeError, decode
+from instar.crds.defaults import with_defaults
+from instar.crds.formats_warning import format_warnings
+from instar.crds.strategy import (
+    mark_deleting,
+    prepare_for_create,
+    prepare_for_update,
+    prepare_status_update,
+)
+from instar.crds.validate import validate_create
+from instar.crds.validate_schema import RuleChecker
+from instar.crds.validate_update import validate_status_update, validate_update
+from instar.errors import BadRequest, forbidden
+from instar.fields import FieldError
+from instar.registry.resources.strategy import STRATEGIC_PATCH, Strategy, Warn
+from instar.schema.objectmeta import MetaError, coerce_metadata_lenient
+
+if TYPE_CHECKING:
+    from instar.registry.resources.serving import VersionServing
+
+Object = dict[str, Any]
+ReviewChange = Callable[[Object, Object], list[str]]
+"""(old CRD, new CRD), both v1 → a text for each breaking change."""
+_TOLD = 20
+
+
+class CrdConverter:
+    """v1 ↔ v1beta1: field by field, no data lost."""
+
+    async def convert(self, objects: Sequence[Object], api_version: str) -> list[Object]:
+        version = api_version.rpartition("/")[2]
+        return [from_internal(to_internal(obj), version) for obj in objects]
+
+
+class CrdStrategy(Strategy):
+    reshapes = True
+    storage_preconditions = True
+    scheme = "k8s.io/apiextensions-apiserver/pkg/apiserver/apiserver.go:55"
+    piecewise = False
+    patch_types = (*Strategy.patch_types[:2], STRATEGIC_PATCH, *Strategy.patch_types[2:])
+
+    def __init__(
+        self,
+        check_rules: RuleChecker | None,
+        *,
+        review: ReviewChange | None = None,
+        deny: bool = False,
+    ) -> None:
+        self._check_rules = check_rules
+        self._review = review
+        self._deny = deny
+        self.settle: Callable[[str], Awaitable[None]] | None = None
+
+    def decode(self, obj: Object, version: VersionServing) -> list[str]:
+        self.refuse_other_kinds(obj, version)
+        try:
+            unknown_meta = self.clean_metadata(obj)
+            decoded = decode(obj, version.name)
+        except (CrdDecodeError, MetaError) as error:
+            raise BadRequest(
+                f'{KIND} in version "{version.name}" cannot be handled as a {KIND}: {error}'
+            ) from error
+        replacement = with_defaults(decoded.obj)
+        obj.clear()
+        obj.update(replacement)
+        return [*unknown_meta, *decoded.unknown]
+
+    def from_storage(self, obj: Object, version: VersionServing) -> None:
+        obj["metadata"] = coerce_metadata_lenient(obj.get("metadata"))
+        replacement = with_defaults(decode(obj, version.name).obj)
+        obj.clear()
+        obj.update(replacement)
+
+    def after_conversion(self, obj: Object, version: VersionServing) -> None:
+        return
+
+    def default(self, obj: Object, version: VersionServing) -> None:
+        return
+
+    def prepare_create(self, obj: Object, version: VersionServing) -> None:
+        _replace(obj, prepare_for_create(to_internal(obj)), version.name)
+
+    def prepare_update(self, new: Object, old: Object, version: VersionServing) -> None:
+        _replace(new, prepare_for_update(to_internal(new), to_internal(old)), version.name)
+
+    def prepare_status(self, new: Object, old: Object, version: VersionServing) -> None:
+        _replace(new, prepare_status_update(to_internal(new), to_internal(old)), version.name)
+
+    def check_create(self, obj: Object, version: VersionServing, warn: Warn) -> list[FieldError]:
+        internal = to_internal(obj)
+        found = self.metadata_errors(obj, version)
+        found += validate_create(internal, version=version.name, check_rules=self._check_rules)
+        if not found:
+            for text in format_warnings(internal, None):
+                warn(text)
+        return found
+
+    def check_update(
+        self, new: Object, old: Object, version: VersionServing, subresource: str, warn: Warn
+    ) -> list[FieldError]:
+        fresh, past = to_internal(new), to_internal(old)
+        found = self.metadata_update_errors(new, old, version)
+        if subresource == "status":
+            return found + validate_status_update(fresh, past)
+        found += validate_update(fresh, past, version=version.name, check_rules=self._check_rules)
+        if not found:
+            for text in format_warnings(fresh, past):
+                warn(text)
+            self._review_change(fresh, past, warn)
+        return found
+
+    def _review_change(self, fresh: Object, past: Object, warn: Warn) -> None:
+        """Tell, or refuse, what would break clients or stored objects."""
+        if self._review is None or fresh["spec"] == past["spec"]:
+            return
+        breaks = self._review(from_internal(past, "v1"), from_internal(fresh, "v1"))
+        if len(breaks) > _TOLD:
+            breaks = [*breaks[:_TOLD], f"and {len(breaks) - _TOLD} more: see instar review"]
+        if breaks and self._deny:
+            raise forbidden(
+                GROUP,
+                PLURAL,
+                past["metadata"].get("name", ""),
+                "the change breaks clients or stored objects (instar serve --review=deny): "
+                + "; ".join(breaks),
+            )
+        for text in breaks:
+            warn(text)
+
+    def mark_deleting(self, stored: Object, now: str) -> bool:
+        """A CRD takes its objects with it, so it lingers until they are gone."""
+        metadata = stored["metadata"]
+        if "deletionTimestamp" in metadata:
+            metadata.setdefault("deletionGracePeriodSeconds", 0)
+            return bool(metadata.get("finalizers"))
+        marked = mark_deleting(stored, now)
+        stored.clear()
+        stored.update(marked)
+        return True
+
+
+def _replace(obj: Object, internal: Object, version: str) -> None:
+    replacement = from_internal(internal, version)
+    obj.clear()
+    obj.update(replacement)

@@ -1,0 +1,120 @@
+"""(group, plural) → Resource: follows CRD events and swaps whole bundles.
+
+Discovery and OpenAPI are computed from the same catalog, so they cannot disagree with what is
+served. Built-in resources are in it from the start.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import orjson
+
+from instar.api.crd import Crd, read_crd
+from instar.registry.resources.resource import Resource, open_resource
+from instar.registry.resources.serving import Serving
+from instar.registry.stored.backend import Backend
+from instar.registry.stored.entry import Entry
+from instar.storage.cache import Change
+
+log = logging.getLogger(__name__)
+ReadCrd = Callable[[Entry], dict[str, Any]]
+MakeServing = Callable[[Crd], Serving]
+
+
+class Catalog:
+    def __init__(
+        self,
+        backend: Backend,
+        builtins: Iterable[Serving],
+        read: ReadCrd,
+        make_serving: MakeServing,
+    ) -> None:
+        self.generation = 0
+        """Grows with every change a client can see in discovery or OpenAPI."""
+        self._backend = backend
+        self._read = read
+        self._make_serving = make_serving
+        self._builtins = {
+            (serving.group, serving.plural): open_resource(serving, backend) for serving in builtins
+        }
+        self._customs: dict[str, Resource] = {}
+        self._shapes: dict[str, bytes] = {}
+
+    def follow(self, crds: Resource) -> None:
+        """Load the CRDs there are and keep up with their changes from now on."""
+        for entry in crds.objects.entries.values():
+            self._take(entry)
+        crds.objects.listeners.insert(0, self._changed)
+        self._backend.cache.on_reset(lambda: self._reload(crds))
+
+    def builtin(self, group: str, plural: str) -> Resource:
+        return self._builtins[(group, plural)]
+
+    def find(self, group: str, plural: str) -> Resource | None:
+        """The resource, whether or not its CRD is established."""
+        found = self._builtins.get((group, plural))
+        return found if found is not None else self._customs.get(f"{plural}.{group}")
+
+    def custom(self, crd_name: str) -> Resource | None:
+        return self._customs.get(crd_name)
+
+    def resources(self) -> list[Resource]:
+        return [*self._builtins.values(), *self._customs.values()]
+
+    def customs(self) -> list[Resource]:
+        return list(self._customs.values())
+
+    def _changed(self, change: Change[Entry]) -> None:
+        if change.new is None:
+            self._remove(change.suffix)
+        else:
+            self._take(change.new)
+
+    def _reload(self, crds: Resource) -> None:
+        for resource in self.resources():
+            resource.reset()
+        for name in set(self._customs) - set(crds.objects.entries):
+            self._remove(name)
+        for entry in crds.objects.entries.values():
+            self._take(entry)
+
+    def _take(self, entry: Entry) -> None:
+        """A stored CRD that makes no sense (by another's hand) is not served; the rest goes on."""
+        try:
+            self._put(self._read(entry))
+        except Exception:
+            log.exception("the stored CRD %s cannot be served", entry.suffix)
+            self._remove(entry.suffix)
+
+    def _put(self, obj: dict[str, Any]) -> None:
+        crd = read_crd(obj)
+        shape = _shape(obj)
+        known = self._customs.get(crd.name)
+        self.generation += 1
+        if known is not None and known.crd.uid == crd.uid and self._shapes[crd.name] == shape:
+            known.note(crd)
+            return
+        self._shapes[crd.name] = shape
+        serving = self._make_serving(crd)
+        if known is not None and known.serving.prefix == serving.prefix:
+            known.swap(serving)
+            return
+        if known is not None:
+            known.close()
+        self._customs[crd.name] = open_resource(serving, self._backend)
+
+    def _remove(self, name: str) -> None:
+        resource = self._customs.pop(name, None)
+        self._shapes.pop(name, None)
+        self.generation += 1
+        if resource is not None:
+            resource.close()
+
+
+def _shape(obj: dict[str, Any]) -> bytes:
+    """What decides how objects are served: a change of anything else keeps the bundle."""
+    accepted = (obj.get("status") or {}).get("acceptedNames")
+    return orjson.dumps([obj.get("spec"), accepted], option=orjson.OPT_SORT_KEYS)

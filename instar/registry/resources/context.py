@@ -1,0 +1,72 @@
+"""What every verb needs and no verb owns: the backend, the clock, chance, and house policies."""
+
+from __future__ import annotations
+
+import os
+import random
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+
+from instar.registry.stored.backend import Backend
+
+_SUFFIX_ALPHABET = "bcdfghjklmnpqrstvwxz2456789"
+_MAX_GENERATED_BASE = 58
+_UIDS_AT_ONCE = 256
+
+
+def utc_now() -> datetime:
+    return datetime.now(UTC)
+
+
+def timestamp(moment: datetime) -> str:
+    """RFC 3339, UTC, whole seconds: how every time in an object is written."""
+    return moment.isoformat(timespec="seconds")[:19] + "Z"
+
+
+class Uids:
+    """Random (version 4) UUIDs. The system is asked for many at once: asking for each, and the
+    standard library's class around it, would be a fiftieth of a write."""
+
+    def __init__(self) -> None:
+        self._pool: Iterator[str] = iter(())
+
+    def __call__(self) -> str:
+        digits = next(self._pool, "")
+        if not digits:
+            chance = os.urandom(16 * _UIDS_AT_ONCE).hex()
+            self._pool = iter([chance[at : at + 32] for at in range(0, len(chance), 32)])
+            digits = next(self._pool)
+        variant = "89ab"[int(digits[16], 16) & 3]
+        return (
+            f"{digits[:8]}-{digits[8:12]}-4{digits[13:16]}-{variant}{digits[17:20]}-{digits[20:]}"
+        )
+
+
+@dataclass(frozen=True)
+class Context:
+    backend: Backend
+    check_namespace: Callable[[str], None]
+    """Raises when a namespace cannot take a new object."""
+    now: Callable[[], datetime] = utc_now
+    new_uid: Callable[[], str] = field(default_factory=Uids)
+    choose: Callable[[str, int], list[str]] = field(
+        default=lambda alphabet, count: random.choices(alphabet, k=count)
+    )
+
+    def timestamp(self) -> str:
+        return timestamp(self.now())
+
+    def generated_name(self, base: str) -> str:
+        return base[:_MAX_GENERATED_BASE] + "".join(self.choose(_SUFFIX_ALPHABET, 5))
+
+
+@dataclass(frozen=True)
+class WriteOptions:
+    """The query of a write, checked; ``warn`` takes texts for ``Warning`` headers."""
+
+    manager: str = "unknown"
+    dry_run: bool = False
+    field_validation: str = "Warn"
+    force: bool = False
+    warn: Callable[[str], None] = field(default=lambda text: None)

@@ -1,0 +1,108 @@
+"""One resource as requests meet it: how it is served now, and where its objects are.
+
+A ``Resource`` lives as long as its CRD; its ``Serving`` is swapped whole when the CRD changes.
+Requests in flight keep the ``Serving`` they began with.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from instar.api.crd import Crd
+from instar.errors import NotFound
+from instar.registry.resources.serving import Serving, VersionServing
+from instar.registry.stored.backend import Backend, Objects
+from instar.registry.stored.codec import Codec
+from instar.registry.stored.entry import Entry
+from instar.registry.stored.labelindex import LabelIndex
+from instar.registry.stored.watchers import WatchHub
+
+
+@dataclass(eq=False)
+class Resource:
+    """Mutable only through ``swap``, ``note`` and ``reset``; everything else reads."""
+
+    serving: Serving
+    crd: Crd
+    """The CRD of the moment: conditions change without a new ``Serving``."""
+    codec: Codec
+    objects: Objects
+    hub: WatchHub
+    closed: bool = False
+    _labels: LabelIndex | None = None
+
+    @property
+    def labels(self) -> LabelIndex:
+        if self._labels is None:
+            self._labels = LabelIndex(self.objects)
+        return self._labels
+
+    def swap(self, serving: Serving) -> None:
+        """Serve by a new CRD spec from now on; watchers reconnect and see the new shape."""
+        self.codec.close()
+        self.hub.end_all()
+        self.serving, self.crd = serving, serving.crd
+        self.codec = Codec(serving, serving.converter)
+
+    def note(self, crd: Crd) -> None:
+        """The CRD changed in a way that does not concern how objects are served."""
+        self.crd = crd
+
+    def reset(self) -> None:
+        """The cache was loaded anew: what followed its changes starts over."""
+        self.codec.forget()
+        if self._labels is not None:
+            self._labels.close()
+            self._labels = None
+        self.hub.end_all()
+
+    def close(self) -> None:
+        self.closed = True
+        self.codec.close()
+        self.hub.close()
+        if self._labels is not None:
+            self._labels.close()
+
+
+def open_resource(serving: Serving, backend: Backend) -> Resource:
+    objects = backend.collection(serving.prefix)
+    return Resource(
+        serving=serving,
+        crd=serving.crd,
+        codec=Codec(serving, serving.converter),
+        objects=objects,
+        hub=WatchHub(objects),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """What a request points at: a resource at a version, and perhaps one object of it."""
+
+    resource: Resource
+    serving: Serving
+    codec: Codec
+    version: VersionServing
+    namespace: str = ""
+    name: str = ""
+
+    @property
+    def suffix(self) -> str:
+        return f"{self.namespace}/{self.name}" if self.namespace else self.name
+
+    def named(self, name: str) -> Target:
+        return Target(self.resource, self.serving, self.codec, self.version, self.namespace, name)
+
+    def entry(self) -> Entry | None:
+        return self.resource.objects.entries.get(self.suffix)
+
+    def renewed(self) -> Target:
+        """The same by the CRD of now: it may have changed while the request waited."""
+        resource = self.resource
+        if not resource.closed and self.serving is resource.serving:
+            return self
+        version = None if resource.closed else resource.serving.served(self.version.name)
+        if version is None:
+            raise NotFound("the server could not find the requested resource")
+        serving, codec = resource.serving, resource.codec
+        return Target(resource, serving, codec, version, self.namespace, self.name)

@@ -1,0 +1,181 @@
+"""Everything needed to serve one resource, frozen: a CRD change builds a new one and swaps it in.
+
+A ``Serving`` is the bundle per CRD, a ``VersionServing`` the part per version. The costly parts
+(compiled schema, rules, printers) are built on first use, so accepting a CRD stays cheap.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+from instar.api.crd import Crd, CrdVersion
+from instar.apply.managers import ignored_fields
+from instar.apply.typed import TypedSchema
+from instar.apply.typed import compile_schema as compile_typed
+from instar.conversion.shared import SharedConverter
+from instar.crds.deprecation import deprecation_warning
+from instar.registry.resources.columns import TablePrinter
+from instar.registry.resources.strategy import Strategy
+from instar.schema.compiled import Compiled, compile_schema
+from instar.schema.rules import Program, RuleCompiler
+from instar.storage.keys import collection_prefix
+
+
+class VersionServing:
+    """One version of a resource: its schema compiled, its columns, its constant bytes."""
+
+    def __init__(
+        self, crd: Crd, version: CrdVersion, compile_rules: RuleCompiler, api_version: str = ""
+    ) -> None:
+        """``api_version`` only where it is of another group."""
+        self.name = version.name
+        self.definition = version
+        own = f"{crd.group}/{version.name}" if crd.group else version.name
+        self.api_version = api_version or own
+        self.kind = crd.names.kind
+        self.list_kind = crd.names.list_kind
+        self.served = version.served
+        self.has_status = version.has_status
+        self.deprecation = deprecation_warning(crd, version.name)
+        self.opening = f'{{"apiVersion":"{self.api_version}"'.encode()
+        self.list_opening = f'{{"apiVersion":"{self.api_version}","items":['.encode()
+        self.list_closing = f'],"kind":"{self.list_kind}","metadata":{{'.encode()
+        self._preserve_unknown = crd.preserve_unknown
+        self._compile_rules = compile_rules
+
+    @cached_property
+    def compiled(self) -> Compiled:
+        return compile_schema(self.definition.schema, preserve_unknown=self._preserve_unknown)
+
+    @cached_property
+    def rules(self) -> Program | None:
+        return self._compile_rules(self.compiled.structural)
+
+    @cached_property
+    def printer(self) -> TablePrinter:
+        return TablePrinter(self.definition.columns)
+
+    @cached_property
+    def typed(self) -> TypedSchema:
+        return compile_typed(self.compiled.structural)
+
+    @cached_property
+    def selectable(self) -> Mapping[str, tuple[str, ...]]:
+        """Field-selector labels of this version and the path each reads."""
+        return {
+            path.lstrip("."): tuple(path.lstrip(".").split("."))
+            for path in self.definition.selectable_fields
+        }
+
+
+@dataclass(frozen=True, eq=False)
+class Serving:
+    """How one resource is served right now."""
+
+    crd: Crd
+    versions: Mapping[str, VersionServing]
+    """Every version of ``spec.versions``, served or not: any may be a stored one."""
+    storage: VersionServing
+    converter: SharedConverter
+    strategy: Strategy
+    verbs: tuple[str, ...] | None = None
+    """For built-ins that offer less than everything; None for custom resources."""
+    builtin: bool = False
+    stored_in: str = ""
+    """The collection prefix, where another group's objects are shown."""
+
+    @property
+    def group(self) -> str:
+        return self.crd.group
+
+    @property
+    def plural(self) -> str:
+        return self.crd.names.plural
+
+    @property
+    def kind(self) -> str:
+        return self.crd.names.kind
+
+    @property
+    def namespaced(self) -> bool:
+        return self.crd.namespaced
+
+    @cached_property
+    def prefix(self) -> str:
+        if self.stored_in:
+            return self.stored_in
+        plural = self.crd.accepted.plural or self.crd.names.plural
+        return collection_prefix(self.crd.group, plural)
+
+    def served(self, version: str) -> VersionServing | None:
+        found = self.versions.get(version)
+        return found if found is not None and found.served else None
+
+    @cached_property
+    def converts_remotely(self) -> bool:
+        """Whether a conversion may call someone, and so may fail or be slow."""
+        return self.crd.conversion.strategy == "Webhook" and not self.builtin
+
+    def ignored_fields(
+        self, version: VersionServing, subresource: str
+    ) -> Mapping[str, frozenset[str]]:
+        """What an endpoint leaves alone, for field ownership."""
+        key = (version.name, subresource)
+        known = self._ignored.get(key)
+        if known is None:
+            has_status = {v.api_version: v.has_status for v in self.versions.values()}
+            known = ignored_fields(subresource, version.api_version, has_status)
+            self._ignored[key] = known
+        return known
+
+    @cached_property
+    def _ignored(self) -> dict[tuple[str, str], Mapping[str, frozenset[str]]]:
+        return {}
+
+    def splices(self, stored: VersionServing, wanted: VersionServing) -> bool:
+        """Whether the wanted version differs from the stored one in ``apiVersion`` only."""
+        key = (stored.name, wanted.name)
+        known = self._splices.get(key)
+        if known is None:
+            known = (
+                self.crd.conversion.strategy == "None"
+                and not self.strategy.reshapes
+                and stored.compiled.same_pruning(wanted.compiled)
+            )
+            self._splices[key] = known
+        return known
+
+    @cached_property
+    def _splices(self) -> dict[tuple[str, str], bool]:
+        return {}
+
+
+def build_serving(
+    crd: Crd,
+    *,
+    converter: SharedConverter,
+    strategy: Strategy,
+    compile_rules: RuleCompiler,
+    verbs: tuple[str, ...] | None = None,
+    builtin: bool = False,
+    stored_in: str = "",
+    foreign: Mapping[str, str] | None = None,
+) -> Serving:
+    """``foreign``: apiVersions of versions that belong to another group, by name."""
+    elsewhere = foreign or {}
+    versions = {
+        version.name: VersionServing(crd, version, compile_rules, elsewhere.get(version.name, ""))
+        for version in crd.versions
+    }
+    return Serving(
+        crd=crd,
+        versions=versions,
+        storage=versions[crd.storage_version()],
+        converter=converter,
+        strategy=strategy,
+        verbs=verbs,
+        builtin=builtin,
+        stored_in=stored_in,
+    )

@@ -1,0 +1,201 @@
+"""The registry's hand on the store: commits objects, and shows them through the watch cache.
+
+Store errors end here: what leaves is an ``Entry``, ``Stale`` (the caller decides whether to try
+again) or an ``ApiError``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import NamedTuple
+
+from instar.errors import ApiError, ServiceUnavailable, Timeout, Unclassified
+from instar.registry.stored.entry import Entry, ingest
+from instar.storage.cache import Cache, Collection, WindowLimits
+from instar.storage.store import (
+    Compacted,
+    Near,
+    Record,
+    Stale,
+    Store,
+    StoreError,
+    TooLarge,
+    Unavailable,
+    Write,
+)
+
+Objects = Collection[Entry]
+
+_PATIENCE = 10.0
+"""Seconds a request waits for the cache; a store whose member hangs is left long before."""
+
+
+class Draft(NamedTuple):
+    """What the writer knows of the bytes it commits, so that the cache need not parse them."""
+
+    value: bytes
+    entry: Entry
+    learnt: Callable[[Entry], None] | None = None
+    """Told the entry with its revision before anybody who follows the cache."""
+
+
+class Backend:
+    def __init__(self, store: Store, limits: WindowLimits | None = None) -> None:
+        self.store = store
+        self.cache: Cache[Entry] = Cache(store, self._ingest, limits)
+        self._drafts: dict[str, Draft] = {}
+        self._silence: StoreError | None = None
+        self._near = store if isinstance(store, Near) else None
+
+    @property
+    def trouble(self) -> str | None:
+        """Why reads and writes cannot be served right now, in words for an operator."""
+        trouble = self.cache.failure or self._silence
+        if trouble is not None:
+            return str(trouble)
+        return None if self.cache.revision else "not loaded yet"
+
+    async def probe(self) -> None:
+        """Ask the store for a sign of life, which ``trouble`` then tells of."""
+        try:
+            await self.store.barrier()
+            self._silence = None
+        except StoreError as error:
+            self._silence = error
+
+    async def start(self) -> None:
+        await self.cache.start()
+
+    async def stop(self) -> None:
+        await self.cache.stop()
+        await self.store.close()
+
+    @property
+    def revision(self) -> int:
+        return self.cache.revision
+
+    def collection(self, prefix: str) -> Objects:
+        return self.cache.collection(prefix)
+
+    async def put(
+        self,
+        objects: Objects,
+        entry: Entry,
+        expected: int,
+        learnt: Callable[[Entry], None] | None = None,
+    ) -> Entry:
+        """Commit ``entry`` (revision not yet known) and return it as the cache shows it."""
+        assert entry.raw is not None
+        key = objects.prefix + entry.suffix
+        draft = Draft(entry.raw + b"\n", entry, learnt)
+        self._drafts[key] = draft
+        try:
+            revision = await self._commit(Write(key, draft.value, expected))
+            await self._shown(revision)
+        finally:
+            if self._drafts.get(key) is draft:
+                del self._drafts[key]
+        current = objects.entries.get(entry.suffix)
+        if current is None or current.revision != revision:
+            entry.revision = revision
+            current = entry
+        if learnt is not None and current is not entry:
+            learnt(current)
+        return current
+
+    async def remove(self, objects: Objects, suffix: str, expected: int) -> int:
+        """Delete, and return the revision of the deletion."""
+        revision = await self._commit(Write(objects.prefix + suffix, None, expected))
+        await self._shown(revision)
+        return revision
+
+    async def consistent(self) -> None:
+        """After this, the cache shows every write acknowledged before the call, by anyone."""
+        revision = await guarded(self.store.barrier)
+        if revision > self.cache.revision:
+            await self._shown(revision)
+
+    async def caught_up(self) -> None:
+        """The same where it costs nothing: so that a write is judged by the CRD of now, too."""
+        if self._near is None:
+            return
+        try:
+            behind = self._near.current() > self.cache.revision
+        except StoreError as error:
+            raise as_api_error(error) from error
+        if behind:
+            await self.consistent()
+
+    async def is_current(self, objects: Objects, entry: Entry) -> bool:
+        """Whether the entry is still the newest; what is answered from it may depend on that."""
+        await self.consistent()
+        current = objects.entries.get(entry.suffix)
+        return current is not None and current.revision == entry.revision
+
+    async def at_least(self, revision: int) -> None:
+        """Wait for a revision a client asked for; 504 when it lies in the future."""
+        if revision <= self.cache.revision:
+            return
+        # Another replica may have told it: asking the store makes our own watch catch up.
+        await guarded(self.store.barrier)
+        if await self.cache.reached(revision):
+            return
+        raise too_new(revision, self.cache.revision)
+
+    async def _commit(self, write: Write) -> int:
+        try:
+            return await self.store.commit(write)
+        except Stale:
+            raise
+        except StoreError as error:
+            raise as_api_error(error) from error
+
+    async def _shown(self, revision: int) -> None:
+        behind = revision > self.cache.revision
+        if behind and not await self.cache.reached(revision, within=_PATIENCE):
+            raise ServiceUnavailable(
+                f"the watch cache is behind the store (at {self.cache.revision}, "
+                f"waiting for {revision}); the write, if there was one, is done",
+                retry_after=1,
+            )
+
+    def _ingest(self, record: Record, suffix: str) -> Entry:
+        draft = self._drafts.get(record.key)
+        if draft is None or draft.value != record.value:
+            return ingest(record, suffix)
+        del self._drafts[record.key]  # one draft is one write: the same bytes may come again
+        draft.entry.revision, draft.entry.suffix = record.revision, suffix
+        if draft.learnt is not None:
+            draft.learnt(draft.entry)
+        return draft.entry
+
+
+async def guarded(call: Callable[[], Awaitable[int]]) -> int:
+    try:
+        return await call()
+    except StoreError as error:
+        raise as_api_error(error) from error
+
+
+def as_api_error(error: StoreError) -> ApiError:
+    match error:
+        case TooLarge():
+            return Unclassified("etcdserver: request is too large")
+        case Unavailable():
+            return ServiceUnavailable(f"the storage is unavailable: {error}", retry_after=1)
+        case Compacted():
+            return Unclassified(str(error))
+        case _:
+            return Unclassified(f"storage: {error}")
+
+
+def too_new(revision: int, current: int) -> Timeout:
+    return Timeout(
+        f"Too large resource version: {revision}, current: {current}",
+        details={
+            "causes": [
+                {"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}
+            ]
+        },
+        retry_after=1,
+    )

@@ -1,0 +1,291 @@
+"""THE pipeline between stored bytes and one version's view, both directions, batches only.
+
+Out: decode → clean metadata, prune, drop nulls, default by the *stored* version's schema →
+convert → prune by the *requested* version's schema → resourceVersion. In: the object at the
+request's version → convert to the storage version → prune by its schema → encode.
+Most reads take none of these steps: bytes known to be normal for today's schema are handed out
+as they are, or with another ``apiVersion`` spliced in.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from operator import attrgetter, methodcaller
+from typing import Any, NamedTuple, cast
+
+import orjson
+
+from instar.api.jsontext import encode_sorted
+from instar.conversion.converter import Known
+from instar.conversion.failure import Attempt, ConversionFailed, FailureType
+from instar.conversion.shared import SharedConverter
+from instar.registry.resources.serving import Serving, VersionServing
+from instar.registry.stored.entry import Entry, offset_by_uid
+from instar.registry.stored.views import Views
+
+Object = dict[str, Any]
+
+_CHUNK = 200
+"""Objects worked on before other requests get their turn."""
+_ALIKE_CHUNK = 5000
+"""The same where nothing is done but to collect their bytes."""
+_TOKEN = attrgetter("token")
+
+
+class Prepared(NamedTuple):
+    """An object on its way to the store."""
+
+    raw: bytes
+    at: int
+    obj: Object
+    """As it will be stored."""
+    back: Object | None
+    """As the writer's version will read it, where finding out needed a remote conversion."""
+
+
+Convert = Callable[[Sequence[Object], VersionServing, VersionServing], Awaitable[list[Object]]]
+"""(objects, source, target) → the objects at the target version, pruned by its schema."""
+
+
+class Codec:
+    """One per ``Serving``; dropped with it, and with it every memo made under its schema."""
+
+    def __init__(self, serving: Serving, shared: SharedConverter, *, cached: bool = True) -> None:
+        self.serving = serving
+        self._shared = shared
+        self._cached = cached
+        self._by_api_version = {
+            version.api_version: version for version in serving.versions.values()
+        }
+
+    def uncached(self) -> Codec:
+        """The same, but every conversion is made afresh and none is remembered."""
+        return Codec(self.serving, self._shared, cached=False)
+
+    def forget(self) -> None:
+        """The store is not the one it was: the same revision may hold something else."""
+        self._shared.forget()
+
+    def close(self) -> None:
+        """Forget every remembered conversion; the CRD has changed."""
+        self._shared.close()
+
+    @property
+    def remembers(self) -> bool:
+        """Whether what is converted now will be there in a moment."""
+        return self._cached and self._shared.remembers
+
+    def view_now(self, entry: Entry, wanted: VersionServing) -> bytes | None:
+        """The view without awaiting anything, or None when work has to be done first."""
+        stored = self._stored_version(entry, wanted)
+        view = self._normal_view(entry, stored)
+        if stored is wanted:
+            return view
+        if self.serving.splices(stored, wanted):
+            if view.startswith(stored.opening):
+                return wanted.opening + view[len(stored.opening) :]
+            return encode_sorted({**orjson.loads(view), "apiVersion": wanted.api_version})
+        if not self._cached:
+            return None
+        return self._shared.known((entry.suffix, entry.revision), wanted.api_version)
+
+    def is_direct(self, entry: Entry, wanted: VersionServing) -> bool:
+        """Whether the entry's own metadata and fields are what ``wanted`` shows."""
+        if entry.api_version == wanted.api_version:
+            return True
+        stored = self._stored_version(entry, wanted)
+        return self.serving.splices(stored, wanted)
+
+    async def views(self, entries: Sequence[Entry], wanted: VersionServing) -> Views:
+        """The entries' JSON at ``wanted``, in order; all or an error, never a part."""
+        same = await self._alike(entries, wanted)
+        if same is not None:
+            return same
+        found: list[bytes | None] = []
+        for start in range(0, len(entries), _CHUNK):
+            if start:
+                await asyncio.sleep(0)
+            found += [self.view_now(entry, wanted) for entry in entries[start : start + _CHUNK]]
+        missing = [position for position, view in enumerate(found) if view is None]
+        if missing:
+            converted = await self._converted([entries[index] for index in missing], wanted)
+            for position, view in zip(missing, converted, strict=True):
+                found[position] = view
+        return Views(cast(list[bytes], found))
+
+    async def _alike(self, entries: Sequence[Entry], wanted: VersionServing) -> Views | None:
+        """Most lists: every entry is known to be normal for one version's schema, which is the
+        wanted one or differs from it in ``apiVersion`` alone. No call per object then."""
+        tokens = set(map(_TOKEN, entries))
+        stored = tokens.pop() if len(tokens) == 1 else None
+        if not isinstance(stored, VersionServing):
+            return None
+        if self.serving.versions.get(stored.name) is not stored:
+            return None
+        if stored is not wanted and not self.serving.splices(stored, wanted):
+            return None
+        bodies: list[bytes] = []
+        for start in range(0, len(entries), _ALIKE_CHUNK):
+            if start:
+                await asyncio.sleep(0)
+            part = entries[start : start + _ALIKE_CHUNK]
+            if start and set(map(_TOKEN, part)) != {stored}:
+                return None  # meanwhile a request under another schema has been here
+            bodies += [entry.normal or entry.ready or entry.view for entry in part]
+        if stored is wanted:
+            return Views(bodies)
+        opening = stored.opening
+        if not all(map(methodcaller("startswith", opening), bodies)):
+            return None
+        return Views(bodies, wanted.opening, len(opening))
+
+    async def objects(self, entries: Sequence[Entry], wanted: VersionServing) -> list[Object]:
+        """Fresh dicts at ``wanted``, resourceVersion included."""
+        return [orjson.loads(view) for view in await self.views(entries, wanted)]
+
+    async def prepare(
+        self, obj: Object, version: VersionServing, convert: Convert | None = None
+    ) -> Prepared:
+        """``obj`` (at ``version``) as it will be stored. The argument is not kept.
+
+        Where a webhook is asked, it is asked for the way back, too: after the commit nothing
+        may fail any more. ``convert`` is for callers that have converted ``obj`` before.
+        """
+        obj = _without_server_fields(obj)
+        if version is self.serving.storage:
+            return _prepared(obj, None)
+        stored = (await (convert or self._to_version)([obj], version, self.serving.storage))[0]
+        if not self.serving.converts_remotely:
+            return _prepared(stored, None)
+        return _prepared(stored, await self._as_read(stored, self.serving.storage, version))
+
+    async def prepare_marked(self, obj: Object, reader: VersionServing | None) -> Prepared:
+        """A stored object of which only metadata was changed by the server itself.
+
+        It stays in the version it lies in where leaving that needs a webhook: whoever deletes
+        must not depend on one. ``back`` is what ``reader`` sees; without a reader nobody asks.
+        """
+        obj = _without_server_fields(obj)
+        source = self._by_api_version.get(obj["apiVersion"])
+        if source is not None and not self.serving.converts_remotely:
+            obj = (await self._to_version([obj], source, self.serving.storage))[0]
+            source = self.serving.storage
+        if reader is None:
+            return _prepared(obj, None)
+        if source is None:
+            raise self._vanished(obj, reader)
+        return _prepared(obj, await self._as_read(obj, source, reader))
+
+    async def preview(self, prepared: Prepared, version: VersionServing) -> Object:
+        """What ``version`` would read if ``prepared`` were stored; no revision in it."""
+        if prepared.back is not None:
+            return prepared.back
+        return await self._as_read(prepared.obj, self.serving.storage, version)
+
+    def remember(self, entry: Entry, version: VersionServing, back: Object) -> None:
+        """Keep what ``prepare`` already learnt, so the next read does not ask again."""
+        if self._cached:
+            view = revised(back, entry.revision)
+            self._shared.remember((entry.suffix, entry.revision), version.api_version, view)
+
+    async def _as_read(
+        self, stored: Object, source: VersionServing, version: VersionServing
+    ) -> Object:
+        readable: Object = orjson.loads(orjson.dumps(stored))
+        self.serving.strategy.from_storage(readable, source)
+        return (await self._to_version([readable], source, version))[0]
+
+    async def to_version(
+        self, objects: Sequence[Object], source: VersionServing, target: VersionServing
+    ) -> list[Object]:
+        """The objects pruned at another version, for comparing field ownership."""
+        return await self._to_version(objects, source, target)
+
+    def _stored_version(self, entry: Entry, wanted: VersionServing) -> VersionServing:
+        found = self._by_api_version.get(entry.api_version)
+        if found is None:
+            raise self._vanished(entry.decode(), wanted)
+        return found
+
+    def _vanished(self, obj: Object, wanted: VersionServing) -> ConversionFailed:
+        """The object lies in a version that has left the CRD."""
+        crd, lost = self.serving.crd, obj["apiVersion"]
+        listed = ", ".join(version.name for version in crd.versions)
+        return Attempt(crd, wanted.api_version, [obj]).failed(
+            f"request to convert CR from an invalid group/version: {lost}",
+            FailureType.NONE,
+            f"the object is stored as {lost}, and the CRD lists only these versions: {listed}",
+            advice="put the version back into spec.versions (served: false is enough) and migrate "
+            "the stored objects before it is removed",
+        )
+
+    def _normal_view(self, entry: Entry, stored: VersionServing) -> bytes:
+        """The stored bytes brought up to today's schema of their own version."""
+        if entry.token is not stored:
+            obj = entry.content()
+            self.serving.strategy.from_storage(obj, stored)
+            view = revised(obj, entry.revision)
+            entry.normal = None if view == entry.view else view
+            entry.token = stored
+        return entry.normal or entry.view
+
+    async def _converted(self, entries: list[Entry], wanted: VersionServing) -> list[bytes]:
+        def load(positions: Sequence[int]) -> list[Object]:
+            return [self._unrevised(entries[position], wanted) for position in positions]
+
+        def finish(position: int, converted: Object) -> bytes:
+            self.serving.strategy.after_conversion(converted, wanted)
+            return revised(converted, entries[position].revision)
+
+        keys = [(entry.suffix, entry.revision) for entry in entries]
+        converting = self._shared.convert_encoded(
+            keys, load, wanted.api_version, finish, bypass=not self._cached
+        )
+        # A remote call has a deadline, and asyncio's deadlines need a task of their own.
+        return await (converting if self._cached else asyncio.create_task(converting))
+
+    def _unrevised(self, entry: Entry, wanted: VersionServing) -> Object:
+        # Asked anew: while the request waited its turn, a request that began under an older
+        # CRD may have left the entry in the form of its schema.
+        view = self._normal_view(entry, self._stored_version(entry, wanted))
+        if entry.normal is None and self.serving.converts_remotely:
+            stored = entry.stored()
+            return Known(orjson.loads(stored), stored)
+        obj: Object = orjson.loads(view)
+        obj["metadata"].pop("resourceVersion", None)
+        return obj
+
+    async def _to_version(
+        self, objects: Sequence[Object], source: VersionServing, target: VersionServing
+    ) -> list[Object]:
+        if source is target:
+            return list(objects)
+        converting = self._shared.convert(objects, target.api_version)
+        remote = self.serving.converts_remotely
+        converted = await (asyncio.create_task(converting) if remote else converting)
+        if self.serving.splices(source, target):
+            return converted
+        fresh = [orjson.loads(orjson.dumps(obj)) for obj in converted]
+        for obj in fresh:
+            self.serving.strategy.after_conversion(obj, target)
+        return fresh
+
+
+def revised(obj: Object, revision: int) -> bytes:
+    """The object's JSON with its resourceVersion."""
+    return encode_sorted({**obj, "metadata": {**obj["metadata"], "resourceVersion": str(revision)}})
+
+
+def _without_server_fields(obj: Object) -> Object:
+    metadata = {
+        key: value
+        for key, value in obj["metadata"].items()
+        if key not in ("resourceVersion", "selfLink")
+    }
+    return {**obj, "metadata": metadata}
+
+
+def _prepared(obj: Object, back: Object | None) -> Prepared:
+    raw = encode_sorted(obj)
+    return Prepared(raw, offset_by_uid(raw, obj), obj, back)

@@ -1,0 +1,187 @@
+"""Server-side apply in the registry: drives the pure engine of ``apply/`` with real conversions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import orjson
+
+from instar import errors
+from instar.api.crd import ScalePaths
+from instar.api.names import parse_group_version
+from instar.apply.applying import Application, Applied, apply_patch
+from instar.apply.scale import replicas_path
+from instar.apply.scale import to_parent as entries_of_parent
+from instar.apply.scale import to_scale as entries_of_scale
+from instar.apply.steps import Conversion, Step
+from instar.apply.typed import SCALE as SCALE_SCHEMA
+from instar.registry.resources.context import Context, WriteOptions
+from instar.registry.resources.resource import Target
+from instar.registry.stored.entry import Entry
+from instar.registry.verbs.conversions import Conversions
+from instar.registry.verbs.metadata import check_names
+from instar.registry.verbs.ownership import Ownership
+from instar.registry.verbs.scale import API_VERSION as SCALE_API_VERSION
+from instar.registry.verbs.scale import has_replicas, set_replicas, to_scale, unset_scale
+from instar.registry.verbs.write import Proposal, UpdateRules, Written, create, update
+
+Object = dict[str, Any]
+
+
+async def apply_configuration(
+    context: Context,
+    target: Target,
+    config: Object,
+    duplicates: Sequence[str],
+    options: WriteOptions,
+    subresource: str,
+) -> Written:
+    """Create or merge; ``config`` is the applied document as sent."""
+    _check_identity(target, config)
+
+    async def merged(live: Object | None, conversions: Conversions) -> Applied:
+        ownership = Ownership(context, target, options, subresource, conversions)
+        request = Application(
+            writer=ownership.writer(),
+            config=orjson.loads(orjson.dumps(config)),
+            live=live,
+            schemas={v.api_version: v.typed for v in target.serving.versions.values()},
+            force=options.force,
+        )
+        applied = await _drive(ownership, target, apply_patch(request))
+        _report(duplicates, options)
+        return applied
+
+    async def propose(old: Object, entry: Entry) -> Proposal:
+        conversions = Conversions(target.codec)
+        conversions.starts_from(old, entry)
+        applied = await merged(old, conversions)
+        obj = applied.obj
+        obj["metadata"].setdefault("resourceVersion", str(entry.revision))
+        target.serving.strategy.decode(obj, target.version)
+        return Proposal(obj, applied.managed_fields or [], conversions)
+
+    async def created() -> Applied:
+        return await merged(None, Conversions(target.codec))
+
+    while True:
+        if target.entry() is None:
+            await context.backend.consistent()
+        if target.entry() is not None or subresource:
+            rules = UpdateRules(subresource, unconditional=True, uid_is_precondition=False)
+            try:
+                return await update(context, target, propose, options, rules)
+            except errors.NotFound:
+                if subresource or target.entry() is not None:
+                    raise
+        try:
+            return await _create(context, target, config, await created(), options)
+        except errors.AlreadyExists:
+            if options.dry_run or target.entry() is None:
+                raise
+
+
+async def _create(
+    context: Context, target: Target, config: Object, applied: Applied, options: WriteOptions
+) -> Written:
+    uid = (config.get("metadata") or {}).get("uid")
+    if uid:
+        raise errors.conflict(
+            target.serving.group,
+            target.serving.plural,
+            target.name,
+            f"uid mismatch: the provided object specified uid {uid}, and no existing object was "
+            "found",
+        )
+    obj = applied.obj
+    target.serving.strategy.decode(obj, target.version)
+    obj["metadata"].setdefault("name", target.name)
+    check_names(obj, target)
+    return await create(context, target, obj, options, applied.managed_fields or [])
+
+
+async def _drive(ownership: Ownership, target: Target, step: Step[Applied]) -> Applied:
+    """Answer the step's questions, one batch of conversions per pair of versions."""
+    try:
+        need = next(step)
+        while True:
+            need = step.send(await _converted(ownership, target, need))
+    except StopIteration as done:
+        result: Applied = done.value
+        return result
+
+
+async def _converted(
+    ownership: Ownership, target: Target, need: Sequence[Conversion]
+) -> list[Object | None]:
+    answers: list[Object | None] = [None] * len(need)
+    batches: dict[tuple[str, str], list[int]] = {}
+    for position, (obj, wanted) in enumerate(need):
+        batches.setdefault((obj.get("apiVersion", ""), wanted), []).append(position)
+    for (source, wanted), positions in batches.items():
+        objects = [need[position].obj for position in positions]
+        found = await ownership.converted(objects, wanted, source=source)
+        for position, obj in zip(positions, found or (), strict=False):
+            answers[position] = obj
+    return answers
+
+
+def _check_identity(target: Target, config: Object) -> None:
+    version = target.version
+    if config.get("apiVersion") != version.api_version or config.get("kind") != version.kind:
+        given = parse_group_version(config.get("apiVersion") or "")
+        kind = config.get("kind", "")
+        raise errors.BadRequest(f"invalid object type: {given}, Kind={kind}")
+    metadata = config.get("metadata")
+    if isinstance(metadata, dict) and metadata.get("managedFields"):
+        raise errors.BadRequest("metadata.managedFields must be nil")
+
+
+def _report(duplicates: Sequence[str], options: WriteOptions) -> None:
+    if not duplicates or options.field_validation == "Ignore":
+        return
+    if options.field_validation == "Strict":
+        lines = "\n".join(f"  {text}" for text in duplicates)
+        raise errors.BadRequest(
+            "error strict decoding YAML: error converting YAML to JSON: yaml: unmarshal errors:\n"
+            + lines
+        )
+    for text in duplicates:
+        options.warn(text)
+
+
+async def apply_scale(
+    context: Context, target: Target, config: Object, paths: ScalePaths, options: WriteOptions
+) -> Written:
+    """Apply through the scale subresource: ownership is judged on the Scale, kept on the object."""
+    replicas = {
+        version.api_version: replicas_path(version.definition.scale.spec_replicas)
+        for version in target.serving.versions.values()
+        if version.definition.scale is not None
+    }
+    ownership = Ownership(context, target, options, "scale")
+
+    async def propose(old: Object, entry: Entry) -> Proposal:
+        live = to_scale(old, paths) if has_replicas(old, paths) else unset_scale(old)
+        managed = old["metadata"].get("managedFields")
+        live["metadata"]["managedFields"] = entries_of_scale(managed, replicas)
+        writer = replace(ownership.writer(), api_version=SCALE_API_VERSION, ignored={})
+        request = Application(
+            writer=writer,
+            config=orjson.loads(orjson.dumps(config)),
+            live=live,
+            schemas={SCALE_API_VERSION: SCALE_SCHEMA},
+            force=options.force,
+        )
+        applied = await _drive(ownership, target, apply_patch(request))
+        new = orjson.loads(orjson.dumps(old))
+        set_replicas(new, applied.obj, paths)
+        entries = entries_of_parent(
+            managed, applied.managed_fields, replicas, target.version.api_version
+        )
+        return Proposal(new, entries)
+
+    rules = UpdateRules("scale", unconditional=True, uid_is_precondition=False)
+    return await update(context, target, propose, options, rules)

@@ -1,0 +1,309 @@
+"""Delete and deletecollection: preconditions, finalizers, propagation, and what is answered.
+
+Deleting needs only metadata, which no conversion may change: an object that may go at once goes
+without asking its webhook. One that has finalizers is shown to the client, at the client's version.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, NamedTuple
+
+import orjson
+
+from instar import errors
+from instar.api.jsontext import encode
+from instar.fields import FieldError, invalid, not_supported
+from instar.registry.resources.context import Context
+from instar.registry.resources.resource import Target
+from instar.registry.stored.backend import Backend
+from instar.registry.stored.codec import revised
+from instar.registry.stored.entry import Entry, Unreadable
+from instar.registry.verbs.read import Listing, ListOptions, list_objects
+from instar.storage.store import Stale
+
+Object = dict[str, Any]
+_ORPHAN, _FOREGROUND = "orphan", "foregroundDeletion"
+_POLICIES = ("Foreground", "Background", "Orphan", "nil")
+_ATTEMPTS = 100
+_AT_ONCE = 50
+"""Objects of many deleted together: the disk is waited for once, others get their turn."""
+UNREADABLE = "ignoreStoreReadErrorWithClusterBreakingPotential"
+"""Upstream's name for deleting what cannot be read."""
+
+
+@dataclass(frozen=True, slots=True)
+class DeleteOptions:
+    dry_run: bool = False
+    policy: str | None = None
+    orphan_dependents: bool | None = None
+    uid: str | None = None
+    resource_version: str | None = None
+    unreadable: bool = False
+    """Only an object that cannot be read is meant, and it goes at once, finalizers or not."""
+    answered: bool = True
+    """Whether somebody wants to see an object that lingers; clean-up does not."""
+
+
+class Deleted(NamedTuple):
+    """The answer's body: a Status when the object is gone, else the object that lingers."""
+
+    body: bytes
+    lingers: bool
+    accepted: bool = False
+    """202: the legacy ``orphanDependents: false`` on an object that could not go at once."""
+
+
+def check_delete_options(options: DeleteOptions) -> None:
+    found: list[FieldError] = []
+    if options.policy is not None and options.orphan_dependents is not None:
+        found.append(
+            invalid(
+                "propagationPolicy",
+                options.policy,
+                "orphanDependents and deletionPropagation cannot be both set",
+            )
+        )
+    elif options.policy is not None and options.policy not in _POLICIES[:3]:
+        found.append(not_supported("propagationPolicy", options.policy, _POLICIES))
+    if options.unreadable:
+        found += _unsafe_option_errors(options)
+    if found:
+        raise errors.invalid_options("DeleteOptions", found)
+
+
+def _unsafe_option_errors(options: DeleteOptions) -> list[FieldError]:
+    """The unsafe delete does one thing and takes no other wishes."""
+    others = {
+        "dryRun": options.dry_run,
+        "propagationPolicy": options.policy is not None,
+        "orphanDependents": options.orphan_dependents is not None,
+        "preconditions": options.uid is not None or options.resource_version is not None,
+    }
+    return [
+        invalid(UNREADABLE, True, f"cannot be set together with .{name}")
+        for name, given in others.items()
+        if given
+    ]
+
+
+async def delete(context: Context, target: Target, options: DeleteOptions) -> Deleted:
+    check_delete_options(options)
+    for _ in range(_ATTEMPTS):
+        entry = target.entry()
+        if entry is None:
+            await context.backend.consistent()
+            entry = target.entry()
+        if entry is None:
+            raise errors.not_found(target.serving.group, target.serving.plural, target.name)
+        try:
+            return await _delete_once(context, target, entry, options)
+        except Stale:
+            await context.backend.consistent()
+        except errors.ServiceUnavailable:
+            raise  # perhaps it is gone, and what is there next is another
+        except errors.ApiError:
+            if await context.backend.is_current(target.resource.objects, entry):
+                raise
+    raise errors.conflict(
+        target.serving.group, target.serving.plural, target.name, "the object keeps changing"
+    )
+
+
+async def _delete_once(
+    context: Context, target: Target, entry: Entry, options: DeleteOptions
+) -> Deleted:
+    if options.unreadable:
+        await _check_unreadable(target, entry)
+        await context.backend.remove(target.resource.objects, target.suffix, entry.revision)
+        return Deleted(_success(target, _metadata_of(entry)), lingers=False)
+    stored = entry.decode()
+    metadata = stored["metadata"]
+    _check_preconditions(target, metadata, entry, options)
+    finalizers = _finalizers(metadata.get("finalizers") or [], options)
+    strategy = target.serving.strategy
+    marked = strategy.mark_deleting(stored, context.timestamp())
+    if not finalizers and not marked:
+        if not options.dry_run:
+            await context.backend.remove(target.resource.objects, target.suffix, entry.revision)
+        return Deleted(_success(target, metadata), lingers=False)
+    if finalizers != (metadata.get("finalizers") or []) and not marked:
+        metadata["finalizers"] = finalizers
+    if "deletionTimestamp" not in metadata:
+        metadata["deletionTimestamp"] = context.timestamp()
+        metadata["deletionGracePeriodSeconds"] = 0
+        if "generation" in metadata:
+            metadata["generation"] += 1
+    view = await _linger(context, target, entry, stored, options)
+    return Deleted(view, lingers=True, accepted=options.orphan_dependents is False)
+
+
+async def _linger(
+    context: Context, target: Target, entry: Entry, marked: Object, options: DeleteOptions
+) -> bytes:
+    """Store the object as terminating; the answer is made before, for it may fail."""
+    codec, serving = target.codec, target.serving
+    if marked == entry.decode():
+        return (await codec.views([entry], target.version))[0] if options.answered else b""
+    prepared = await codec.prepare_marked(marked, target.version if options.answered else None)
+    back = prepared.back
+    if options.dry_run:
+        return b"" if back is None else revised(back, entry.revision)
+    draft = Entry(prepared.raw, 0, target.suffix, prepared.at)
+    learnt = None
+    if back is not None:
+        learnt = partial(codec.remember, version=target.version, back=back)
+    written = await context.backend.put(target.resource.objects, draft, entry.revision, learnt)
+    if serving.strategy.settle is not None:
+        await serving.strategy.settle(target.name)
+    return b"" if back is None else revised(back, written.revision)
+
+
+def _finalizers(present: list[str], options: DeleteOptions) -> list[str]:
+    """What must be released first, with the propagation policy's own finalizer."""
+    policy = options.policy
+    if policy is None and options.orphan_dependents is not None:
+        policy = "Orphan" if options.orphan_dependents else "Background"
+    if policy is None:
+        return present
+    kept = [name for name in present if name not in (_ORPHAN, _FOREGROUND)]
+    wanted = {"Orphan": [_ORPHAN], "Foreground": [_FOREGROUND], "Background": []}[policy]
+    return kept + wanted if sorted(kept + wanted) != sorted(present) else present
+
+
+async def _check_unreadable(target: Target, entry: Entry) -> None:
+    """Raises unless the object cannot be shown at the version it is asked for."""
+    try:
+        await target.codec.views([entry], target.version)
+    except errors.TooManyRequests:
+        raise
+    except errors.ApiError:
+        return
+    text = "is exclusively used to delete corrupt object(s), try again by removing this option"
+    found = [invalid(UNREADABLE, True, text)]
+    raise errors.invalid(target.serving.group, target.serving.plural, target.name, found)
+
+
+def _metadata_of(entry: Entry) -> Object:
+    try:
+        metadata: Object = entry.decode()["metadata"]
+    except Unreadable:
+        return {}
+    return metadata
+
+
+def _check_preconditions(
+    target: Target, metadata: Object, entry: Entry, options: DeleteOptions
+) -> None:
+    uid = metadata.get("uid", "")
+    if target.serving.strategy.storage_preconditions:
+        _check_as_storage(target, uid, entry, options)
+    if options.uid is not None and options.uid != uid:
+        _precondition(
+            target,
+            f"the UID in the precondition ({options.uid}) does not match the UID in record "
+            f"({uid}). The object might have been deleted and then recreated",
+        )
+    if options.resource_version is not None and options.resource_version != str(entry.revision):
+        _precondition(
+            target,
+            f"the ResourceVersion in the precondition ({options.resource_version}) does not match "
+            f"the ResourceVersion in record ({entry.revision}). The object might have been "
+            "modified",
+        )
+
+
+def _check_as_storage(target: Target, uid: str, entry: Entry, options: DeleteOptions) -> None:
+    pairs = (
+        ("UID", options.uid, uid),
+        ("ResourceVersion", options.resource_version, str(entry.revision)),
+    )
+    for what, wanted, actual in pairs:
+        if wanted is not None and wanted != actual:
+            raise errors.conflict(
+                target.serving.group,
+                target.serving.plural,
+                target.name,
+                f"Precondition failed: {what} in precondition: {wanted}, "
+                f"{what} in object meta: {actual}",
+            )
+
+
+def _precondition(target: Target, why: str) -> None:
+    raise errors.conflict(target.serving.group, target.serving.kind, target.name, why)
+
+
+def _success(target: Target, metadata: Object) -> bytes:
+    details: Object = {"name": target.name}
+    if target.serving.group:
+        details["group"] = target.serving.group
+    details |= {"kind": target.serving.plural, "uid": metadata.get("uid", "")}
+    return encode(
+        {
+            "kind": "Status",
+            "apiVersion": "v1",
+            "metadata": {},
+            "status": "Success",
+            "details": details,
+        }
+    )
+
+
+async def delete_collection(
+    context: Context, target: Target, select: ListOptions, options: DeleteOptions
+) -> Listing:
+    """Delete what a list with the same options shows; answers that list as it was before."""
+    check_delete_options(options)
+    listing = await list_objects(context.backend, target, select)
+    for start in range(0, len(listing.views), _AT_ONCE):
+        chunk = listing.views[start : start + _AT_ONCE]
+        await asyncio.gather(*(_delete_listed(context, target, view, options) for view in chunk))
+    return listing
+
+
+async def _delete_listed(
+    context: Context, target: Target, view: bytes, options: DeleteOptions
+) -> None:
+    metadata = orjson.loads(view)["metadata"]
+    one = Target(
+        target.resource,
+        target.serving,
+        target.codec,
+        target.version,
+        metadata.get("namespace", ""),
+        metadata["name"],
+    )
+    try:
+        await delete(context, one, options)
+    except errors.NotFound:
+        return
+
+
+async def purge(backend: Backend, context: Context, target: Target) -> None:
+    """Delete the objects a resource has now in the target's namespace (all when empty).
+
+    For clean-up after a CRD or a namespace: goes by keys, so objects that cannot be read any more
+    go too; finalizers are respected. Another replica may be at the same work and done sooner:
+    what was created since, under the same name, has another uid and stays.
+    """
+    objects, below = target.resource.objects, f"{target.namespace}/" if target.namespace else ""
+    doomed = [objects.entries[suffix] for suffix in objects.suffixes(below)]
+    for start in range(0, len(doomed), _AT_ONCE):
+        chunk = doomed[start : start + _AT_ONCE]
+        await asyncio.gather(*(_purge_one(backend, context, target, entry) for entry in chunk))
+
+
+async def _purge_one(backend: Backend, context: Context, target: Target, entry: Entry) -> None:
+    namespace, _, name = entry.suffix.rpartition("/")
+    one = Target(target.resource, target.serving, target.codec, target.version, namespace, name)
+    try:
+        uid = entry.decode()["metadata"].get("uid", "")
+        await delete(context, one, DeleteOptions(uid=uid, answered=False))
+    except Unreadable:
+        with contextlib.suppress(Stale):
+            await backend.remove(target.resource.objects, entry.suffix, entry.revision)
+    except (errors.NotFound, errors.Conflict):
+        return

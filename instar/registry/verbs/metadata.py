@@ -1,0 +1,106 @@
+"""Metadata the server owns: what a client may not set, and what a write always keeps."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from instar.errors import BadRequest
+from instar.registry.resources.resource import Target
+
+Object = dict[str, Any]
+
+_MOST_DIGITS = 20
+_DUPLICATE_OWNERS = (
+    ".metadata.ownerReferences contains duplicate entries{when}; API server dedups owner "
+    "references in 1.20+, and may reject such requests as early as 1.24; please fix your "
+    "requests; duplicate UID(s) observed: {uids}"
+)
+
+
+def parse_revision(text: str) -> int:
+    """A resourceVersion as Go reads it. Raises ``ValueError`` with Go's complaint."""
+    digits = text.lstrip("0")
+    if not text.isascii() or not text.isdigit():
+        raise ValueError(f'strconv.ParseUint: parsing "{text}": invalid syntax')
+    if len(digits) > _MOST_DIGITS or int(digits or "0") >= 1 << 64:
+        raise ValueError(f'strconv.ParseUint: parsing "{text}": value out of range')
+    return int(digits or "0")
+
+
+def wipe_for_create(metadata: Object, *, uid: str, created: str) -> None:
+    for name in (
+        "deletionTimestamp",
+        "deletionGracePeriodSeconds",
+        "selfLink",
+        "resourceVersion",
+        "generation",
+    ):
+        metadata.pop(name, None)
+    metadata["uid"] = uid
+    metadata["creationTimestamp"] = created
+
+
+def keep_server_fields(new: Object, old: Object) -> None:
+    """Creation, deletion and generation are never a client's to change on update."""
+    for name in ("creationTimestamp", "generation"):
+        _restore(new, old, name)
+    if "deletionTimestamp" in old:
+        _restore(new, old, "deletionTimestamp")
+        if "deletionGracePeriodSeconds" not in new:
+            _restore(new, old, "deletionGracePeriodSeconds")
+    new.pop("selfLink", None)
+
+
+def _restore(new: Object, old: Object, name: str) -> None:
+    if name in old:
+        new[name] = old[name]
+    else:
+        new.pop(name, None)
+
+
+def dedupe_owners(metadata: Object, warn: Callable[[str], None], *, patched: bool) -> None:
+    owners = metadata.get("ownerReferences")
+    if not owners or len(owners) < 2:
+        return
+    unique: list[Object] = []
+    repeated: list[str] = []
+    for owner in owners:
+        if owner in unique:
+            repeated.append(owner.get("uid", ""))
+        else:
+            unique.append(owner)
+    if repeated:
+        metadata["ownerReferences"] = unique
+        when = " after mutating admission happens" if patched else ""
+        uids = ", ".join(sorted(set(repeated)))
+        warn(_DUPLICATE_OWNERS.format(when=when, uids=uids))
+
+
+def check_names(obj: Object, target: Target) -> None:
+    """The body's identity must be the URL's."""
+    metadata = obj["metadata"]
+    check_namespace(metadata, target)
+    name = metadata.get("name") or ""
+    if not name:
+        raise BadRequest(
+            f"the name of the object ({target.name} based on URL) was undeterminable: "
+            "name must be provided"
+        )
+    if name != target.name:
+        raise BadRequest(
+            f"the name of the object ({name}) does not match the name on the URL ({target.name})"
+        )
+
+
+def check_namespace(metadata: Object, target: Target) -> None:
+    """Fill the namespace from the URL, or refuse another one."""
+    if not target.serving.namespaced:
+        metadata.pop("namespace", None)
+        return
+    given = metadata.get("namespace") or target.namespace
+    if given != target.namespace:
+        raise BadRequest(
+            "the namespace of the provided object does not match the namespace sent on the request"
+        )
+    metadata["namespace"] = given

@@ -1,0 +1,327 @@
+"""Watch: where a stream starts, what each change looks like in it, and how it ends."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Awaitable, Callable, Hashable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+
+from instar.api.jsontext import encode
+from instar.errors import ApiError, Expired, Internal, invalid_options
+from instar.fields import FieldError, forbidden, not_supported
+from instar.registry.resources.resource import Target
+from instar.registry.stored.backend import Backend
+from instar.registry.stored.entry import Entry
+from instar.registry.stored.watchers import Watcher, is_error
+from instar.registry.verbs.read import ListOptions
+from instar.registry.verbs.selecting import Selection
+from instar.storage.cache import Change
+from instar.storage.store import Compacted
+
+Render = Callable[[str, bytes], bytes]
+"""(event type, object JSON) → one line of the stream, in the representation asked for."""
+
+INITIAL_END = "k8s.io/initial-events-end"
+
+
+@dataclass(frozen=True, slots=True)
+class WatchOptions:
+    select: ListOptions
+    bookmarks: bool = False
+
+
+def plain_event(type_: str, view: bytes) -> bytes:
+    return b'{"type":"' + type_.encode() + b'","object":' + view + b"}\n"
+
+
+def error_event(error: ApiError) -> bytes:
+    return plain_event("ERROR", encode(error.to_status()))
+
+
+def check_watch_options(options: WatchOptions) -> None:
+    select, field = options.select, "resourceVersionMatch"
+    errors: list[FieldError] = []
+    initial = select.send_initial_events
+    if initial is None and select.match:
+        errors.append(
+            forbidden(field, f"{field} is forbidden for watch unless sendInitialEvents is provided")
+        )
+    if initial is not None and select.match != "NotOlderThan":
+        errors.append(
+            forbidden(field, f"sendInitialEvents requires setting {field} to NotOlderThan")
+        )
+        if select.match:
+            errors.append(not_supported(field, select.match, ("NotOlderThan",)))
+    if errors:
+        raise invalid_options("ListOptions", errors)
+
+
+@dataclass(slots=True)
+class Stream:
+    """A running watch: first what is already known, then whatever the watcher receives."""
+
+    opening: list[bytes]
+    watcher: Watcher
+    close: Callable[[], None]
+    bookmark: Callable[[int], bytes]
+    complete: Callable[[], bool]
+    """Whether every change there was has reached the watcher: some wait for a conversion."""
+    finished: bool = False
+    """The opening already holds everything (an error): nothing follows."""
+
+
+async def open_watch(
+    backend: Backend, target: Target, options: WatchOptions, kind: Hashable, render: Render
+) -> Stream:
+    """``kind`` names the representation; watches equal in all else share their bytes."""
+    check_watch_options(options)
+    select = options.select
+    initial = _wants_initial(select)
+    if select.revision is None:
+        await backend.consistent()
+    refusal = None
+    if initial and select.revision is not None:
+        refusal = await _refusal(backend, select.revision)
+    target = target.renewed()
+    resource, below = target.resource, f"{target.namespace}/" if target.namespace else ""
+    frames = _Frames(target, select, below, render)
+    # A watch from a revision yet to come is silent until then, so it shares with its like alone.
+    ahead = select.revision or 0
+    ahead = ahead if ahead > backend.revision else 0
+    frames.after = ahead
+    channel: Hashable = (
+        ahead,
+        target.codec,
+        target.version.name,
+        below,
+        target.name,
+        select.labels,
+        select.fields,
+        kind,
+    )
+    watcher = resource.hub.join(channel, frames, backend.revision)
+
+    def close() -> None:
+        resource.hub.leave(channel, watcher)
+
+    def bookmark(revision: int) -> bytes:
+        return render("BOOKMARK", _bookmark(target, revision))
+
+    def complete() -> bool:
+        return not resource.hub.busy(channel)
+
+    stream = Stream([], watcher, close, bookmark, complete)
+    try:
+        if refusal is not None:
+            raise refusal
+        if initial:
+            await _open_with_state(target, options, stream, frames, render)
+        else:
+            await _open_after(backend, target, select, stream, frames)
+    except ApiError as error:
+        stream.opening.append(error_event(as_internal(error)))
+        stream.finished = True
+    except BaseException:
+        close()
+        raise
+    return stream
+
+
+async def _refusal(backend: Backend, revision: int) -> ApiError | None:
+    """Why a state at least that new cannot be shown, which the stream itself then tells."""
+    try:
+        await backend.at_least(revision)
+    except ApiError as error:
+        return error
+    return None
+
+
+def _wants_initial(select: ListOptions) -> bool:
+    if select.send_initial_events is not None:
+        return select.send_initial_events
+    return not select.revision
+
+
+async def _open_with_state(
+    target: Target,
+    options: WatchOptions,
+    stream: Stream,
+    frames: _Frames,
+    render: Render,
+) -> None:
+    revision = stream.watcher.last_revision
+    selection = frames.selection
+    entries = frames.current()
+    views = await target.codec.views(entries, target.version)
+    for entry, view in zip(entries, views, strict=True):
+        if selection.by_entry(entry) or selection.matches(view):
+            stream.opening.append(render("ADDED", view))
+    if options.bookmarks:
+        stream.opening.append(
+            render("BOOKMARK", _bookmark(target, revision, {INITIAL_END: "true"}))
+        )
+
+
+async def _open_after(
+    backend: Backend, target: Target, select: ListOptions, stream: Stream, frames: _Frames
+) -> None:
+    asked = select.revision or backend.revision
+    frames_from = max(asked, 0)
+    if asked >= stream.watcher.last_revision:
+        return
+    try:
+        changes = target.resource.objects.changes_after(frames_from)
+    except Compacted as error:
+        raise Expired(f"too old resource version: {asked} ({error.oldest})") from error
+    known = stream.watcher.last_revision
+    missed = [change for change in changes if change.revision <= known]
+    if len(missed) > 1:
+        await frames.prefetch(missed)
+    for change in missed:
+        made = frames(change)
+        frame = made if isinstance(made, bytes) else await made
+        if frame:
+            stream.opening.append(frame)
+        if is_error(frame):
+            stream.finished = True
+            return
+
+
+def _bookmark(target: Target, revision: int, annotations: dict[str, str] | None = None) -> bytes:
+    metadata: dict[str, Any] = {"resourceVersion": str(revision)}
+    if annotations:
+        metadata = {"annotations": annotations, **metadata}
+    return encode(
+        {
+            "apiVersion": target.version.api_version,
+            "kind": target.version.kind,
+            "metadata": metadata,
+        }
+    )
+
+
+class _Frames:
+    """Turns changes of the collection into lines for one kind of watch."""
+
+    def __init__(self, target: Target, select: ListOptions, below: str, render: Render) -> None:
+        self._target = target
+        self._below = below
+        self._name = target.name
+        self._render = render
+        self.selection = Selection(target, select.labels, select.fields)
+        self.after = 0
+        """Changes up to this revision are not told."""
+
+    def current(self) -> list[Entry]:
+        """What may belong into the opening; entries the selection can judge do."""
+        objects, selection = self._target.resource.objects, self.selection
+        if self._name:
+            entry = self._target.entry()
+            found = [entry] if entry is not None else []
+        else:
+            found = [objects.entries[suffix] for suffix in objects.suffixes(self._below)]
+        if selection.everything:
+            return found
+        return [
+            entry
+            for entry in found
+            if selection.names(entry.suffix)
+            and (not selection.by_entry(entry) or selection.keeps(entry))
+        ]
+
+    def __call__(self, change: Change[Entry]) -> bytes | Awaitable[bytes]:
+        if not self._concerns(change):
+            return b""
+        try:
+            if all(self.selection.by_entry(entry) for entry in _entries(change)):
+                return self._framed(change)
+        except ApiError as error:
+            return error_event(as_internal(error))
+        return self._converted(change)
+
+    async def prefetch(self, changes: Sequence[Change[Entry]]) -> None:
+        """Convert what these changes need in one go; what fails, fails again on its own."""
+        codec, version = self._target.codec, self._target.version
+        concerned = [change for change in changes if self._concerns(change)]
+        entries = [entry for change in concerned for entry in _entries(change)]
+        if codec.remembers:
+            with contextlib.suppress(ApiError):
+                await codec.views(entries, version)
+
+    def _concerns(self, change: Change[Entry]) -> bool:
+        if change.revision <= self.after:
+            return False
+        if self._name and change.suffix != self._target.suffix:
+            return False
+        return change.suffix.startswith(self._below) and self.selection.names(change.suffix)
+
+    def _framed(self, change: Change[Entry]) -> bytes | Awaitable[bytes]:
+        type_, entry = self._seen(change)
+        if entry is None:
+            return b""
+        view = self._target.codec.view_now(entry, self._target.version)
+        if view is None:
+            return self._later(type_, entry, change.revision)
+        return self._line(type_, entry, view, change.revision)
+
+    def _seen(self, change: Change[Entry]) -> tuple[str, Entry | None]:
+        new, old = change.new, change.old
+        if not self.selection.everything:
+            new = new if new is not None and self.selection.keeps(new) else None
+            old = old if old is not None and self.selection.keeps(old) else None
+        if new is None:
+            return "DELETED", old
+        return ("ADDED" if old is None else "MODIFIED"), new
+
+    async def _later(self, type_: str, entry: Entry, revision: int) -> bytes:
+        try:
+            views = await self._target.codec.views([entry], self._target.version)
+        except ApiError as error:
+            return error_event(as_internal(error))
+        return self._line(type_, entry, views[0], revision)
+
+    async def _converted(self, change: Change[Entry]) -> bytes:
+        try:
+            views = await self._target.codec.views(_entries(change), self._target.version)
+        except ApiError as error:
+            return error_event(as_internal(error))
+        matched = [view if self.selection.matches(view) else None for view in views]
+        new = matched[0] if change.new is not None else None
+        old = matched[-1] if change.old is not None else None
+        if new is not None:
+            return self._render("MODIFIED" if old is not None else "ADDED", new)
+        if old is None or change.old is None:
+            return b""
+        return self._line("DELETED", change.old, old, change.revision)
+
+    def _line(self, type_: str, entry: Entry, view: bytes, revision: int) -> bytes:
+        if type_ == "DELETED" and entry.revision != revision:
+            view = _at_revision(view, entry.revision, revision)
+        return self._render(type_, view)
+
+
+def _at_revision(view: bytes, old: int, new: int) -> bytes:
+    """A deletion shows the last state with the revision of the deletion."""
+    member = b'"resourceVersion":"%d","uid"' % old
+    if view.count(member) == 1:
+        return view.replace(member, b'"resourceVersion":"%d","uid"' % new)
+    obj = orjson.loads(view)
+    obj["metadata"]["resourceVersion"] = str(new)
+    return encode(obj)
+
+
+def _entries(change: Change[Entry]) -> list[Entry]:
+    return [entry for entry in (change.new, change.old) if entry is not None]
+
+
+def as_internal(error: ApiError) -> ApiError:
+    """A stream's last word: upstream wraps a bare error; what ours tells beside it is kept."""
+    if error.reason:
+        return error
+    wrapped, told = Internal(error.message), error.details or {}
+    causes = [{"message": error.message}, *told.get("causes", ())]
+    wrapped.details = {**told, "causes": causes}
+    return wrapped

@@ -1,0 +1,363 @@
+"""Create, update, delete: the order of steps on the way to the store, for every resource.
+
+A step either changes the object or refuses it; nothing is committed before all have passed, and
+an error after the commit is impossible by construction: whatever can fail (a webhook's answer to
+the way back) is asked before. ``update`` is the one loop behind PUT, PATCH, status and scale.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, NamedTuple
+
+import orjson
+
+from instar import errors
+from instar.api.jsontext import encode_sorted
+from instar.fields import FieldError, invalid
+from instar.registry.resources.context import Context, WriteOptions
+from instar.registry.resources.resource import Target
+from instar.registry.stored.codec import Prepared, revised
+from instar.registry.stored.entry import Entry
+from instar.registry.verbs.conversions import Conversions
+from instar.registry.verbs.metadata import (
+    check_names,
+    dedupe_owners,
+    keep_server_fields,
+    parse_revision,
+    wipe_for_create,
+)
+from instar.registry.verbs.ownership import Ownership
+from instar.storage.store import Stale
+
+Object = dict[str, Any]
+_GENERATE_ATTEMPTS = 8
+_LARGE = 4096
+_UPDATE_ATTEMPTS = 100
+MODIFIED = (
+    "the object has been modified; please apply your changes to the latest version and try again"
+)
+
+
+class Written(NamedTuple):
+    view: bytes
+    """The object's JSON at the request's version."""
+    created: bool = False
+
+
+class Proposal(NamedTuple):
+    """What a writer wants an object to become."""
+
+    obj: Object
+    managed: list[Object] | None = None
+    """managedFields already decided (by apply); None lets the write work them out."""
+    conversions: Conversions | None = None
+    """What was converted on the way to the proposal."""
+
+
+Propose = Callable[[Object, Entry], Awaitable[Proposal]]
+"""(the object at the request's version, its entry) → the new one; may raise an ``ApiError``."""
+
+
+@dataclass(frozen=True, slots=True)
+class UpdateRules:
+    """How strictly an update treats the revision it is based on."""
+
+    subresource: str = ""
+    unconditional: bool = False
+    """Last write wins when no resourceVersion is given."""
+    uid_is_precondition: bool = True
+    """PUT treats a foreign uid as a conflict; a patch as an illegal change."""
+
+
+async def create(
+    context: Context,
+    target: Target,
+    obj: Object,
+    options: WriteOptions,
+    managed: list[Object] | None = None,
+) -> Written:
+    """``obj`` is decoded, pruned and defaulted already; it is changed in place."""
+    serving = target.serving
+    metadata = obj["metadata"]
+    if serving.namespaced:
+        metadata["namespace"] = target.namespace
+    else:
+        metadata.pop("namespace", None)
+    if metadata.get("resourceVersion", "0") not in ("", "0") and not options.dry_run:
+        raise errors.Unclassified("resourceVersion should not be set on objects to be created")
+    await _check_place(context, target, metadata.get("name", ""))
+    wipe_for_create(metadata, uid=context.new_uid(), created=context.timestamp())
+    dedupe_owners(metadata, options.warn, patched=False)
+    generated = not metadata.get("name") and bool(metadata.get("generateName"))
+    for attempt in range(_GENERATE_ATTEMPTS if generated else 1):
+        if generated:
+            metadata["name"] = context.generated_name(metadata["generateName"])
+        if attempt == 0:
+            serving.strategy.prepare_create(obj, target.version)
+            await Ownership(context, target, options).on_create(obj, managed)
+            check = partial(serving.strategy.check_create, obj, target.version, options.warn)
+            await _judge(target, obj, check)
+        try:
+            return await _store_new(context, target.named(metadata["name"]), obj, options)
+        except Stale:
+            continue
+    await context.backend.consistent()
+    raise _exists(target.named(metadata["name"]), generated)
+
+
+async def _check_place(context: Context, target: Target, name: str) -> None:
+    """Neither the namespace nor the CRD may be on its way out: it would leave the object behind."""
+    serving = target.serving
+    if serving.namespaced:
+        await _check_namespace(context, target, name)
+    if target.resource.crd.is_true("Terminating"):
+        text = "create not allowed while custom resource definition is terminating"
+        raise errors.forbidden(serving.group, serving.plural, name, text)
+
+
+async def _check_namespace(context: Context, target: Target, name: str) -> None:
+    serving, namespace = target.serving, target.namespace
+    try:
+        context.check_namespace(namespace)
+    except errors.ApiError:
+        # It may have been made, or made anew, through another replica a moment ago.
+        await context.backend.consistent()
+        try:
+            context.check_namespace(namespace)
+        except errors.Forbidden as refusal:
+            error = errors.forbidden(serving.group, serving.plural, name, refusal.message)
+            error.details = {**(error.details or {}), **(refusal.details or {})}
+            raise error from refusal
+
+
+async def _store_new(
+    context: Context, target: Target, obj: Object, options: WriteOptions
+) -> Written:
+    if target.serving.converts_remotely and target.entry() is not None:
+        await context.backend.consistent()
+        if target.entry() is not None:
+            raise Stale(target.suffix, 0, 1)
+    prepared = await target.codec.prepare(obj, target.version)
+    if options.dry_run:
+        await context.backend.consistent()
+        if target.entry() is not None:
+            raise Stale(target.suffix, 0, 1)
+        seen = await target.codec.preview(prepared, target.version)
+        return Written(encode_sorted(seen), created=True)
+    if target.serving.converts_remotely:
+        await _check_place(context, target, target.name)  # much may happen while a webhook works
+    view = await _commit(context, target, prepared, expected=0)
+    return Written(view, created=True)
+
+
+async def update(
+    context: Context,
+    target: Target,
+    propose: Propose,
+    options: WriteOptions,
+    rules: UpdateRules,
+) -> Written:
+    """Read, let ``propose`` change it, check, commit; again when someone else was faster."""
+    for attempt in range(_UPDATE_ATTEMPTS):
+        if attempt:
+            await context.backend.consistent()
+        entry = await _current(context, target)
+        try:
+            old = (await target.codec.objects([entry], target.version))[0]
+            proposal = await propose(old, entry)
+            return await _replace(context, target, entry, old, proposal, options, rules)
+        except Stale:
+            continue
+        except errors.ServiceUnavailable:
+            raise  # it may have been written: nobody but the client may try again
+        except errors.ApiError:
+            # Judged by what the cache shows; another replica's write may be on its way to it.
+            if attempt or await context.backend.is_current(target.resource.objects, entry):
+                raise
+    raise _modified(target)
+
+
+async def _replace(
+    context: Context,
+    target: Target,
+    entry: Entry,
+    old: Object,
+    proposal: Proposal,
+    options: WriteOptions,
+    rules: UpdateRules,
+) -> Written:
+    new, strategy = proposal.obj, target.serving.strategy
+    check_names(new, target)
+    _check_revision(target, new, entry, rules)
+    _check_uid(target, new, old, rules)
+    dedupe_owners(new["metadata"], options.warn, patched=not rules.uid_is_precondition)
+    keep_server_fields(new["metadata"], old["metadata"])
+    strategy.prepare_subresource(rules.subresource, new, old, target.version)
+    released = new["metadata"].get("deletionTimestamp") and not new["metadata"].get("finalizers")
+    goes = released and strategy.gone_when_released(new)
+    conversions = proposal.conversions or Conversions(target.codec)
+    conversions.starts_from(old, entry)
+    if not (goes and target.serving.converts_remotely):
+        ownership = Ownership(context, target, options, rules.subresource, conversions)
+        await ownership.on_update(new, old, proposal.managed)
+    await _judge(
+        target,
+        new,
+        partial(strategy.check_update, new, old, target.version, rules.subresource, options.warn),
+    )
+    if goes:
+        return await _finish_deletion(context, target, entry, new, options)
+    if _is_as_stored(target, entry, new, old):
+        await _confirm(context, target, entry)
+        return Written(revised(old, entry.revision))
+    prepared = await target.codec.prepare(new, target.version, conversions.convert)
+    if prepared.raw == entry.stored():
+        await _confirm(context, target, entry)
+        unchanged = target.codec.view_now(entry, target.version)
+        return Written(unchanged if unchanged is not None else revised(old, entry.revision))
+    if options.dry_run:
+        await _confirm(context, target, entry)
+        seen = await target.codec.preview(prepared, target.version)
+        return Written(revised(seen, entry.revision))
+    return Written(await _commit(context, target, prepared, expected=entry.revision))
+
+
+async def _commit(context: Context, target: Target, prepared: Prepared, expected: int) -> bytes:
+    _check_timely(target)
+    draft = Entry(prepared.raw, 0, target.suffix, prepared.at)
+    stored = target.serving.storage
+    draft.know(api_version=stored.api_version, labels=prepared.obj["metadata"].get("labels"))
+    if target.version is stored:
+        draft.token = stored
+    back = prepared.back
+    if back is None:
+        entry = await context.backend.put(target.resource.objects, draft, expected)
+    else:
+        learnt = partial(target.codec.remember, version=target.version, back=back)
+        entry = await context.backend.put(target.resource.objects, draft, expected, learnt)
+    if target.serving.strategy.settle is not None:
+        await target.serving.strategy.settle(target.name)
+    return await _view(target, entry) if back is None else revised(back, entry.revision)
+
+
+def _check_timely(target: Target) -> None:
+    """An object prepared under a former CRD must not be stored any more where that is gone, nor
+    in a version that a migration may believe it has seen the last of."""
+    if target.resource.closed:
+        raise errors.NotFound("the server could not find the requested resource")
+    if target.resource.serving.storage.api_version != target.serving.storage.api_version:
+        raise errors.ServiceUnavailable(
+            "the storage version changed while the request was worked on; nothing was written",
+            retry_after=1,
+        )
+
+
+def _is_as_stored(target: Target, entry: Entry, new: Object, old: Object) -> bool:
+    """Whether storing would only ask a webhook to undo what it has just done.
+
+    Not for an object in an older version or short of defaults: there a write changes the bytes.
+    """
+    serving = target.serving
+    if not serving.converts_remotely or target.version is serving.storage:
+        return False
+    settled = entry.normal is None and entry.api_version == serving.storage.api_version
+    return settled and revised(new, 0) == revised(old, 0)
+
+
+async def _view(target: Target, entry: Entry) -> bytes:
+    view = target.codec.view_now(entry, target.version)
+    return view if view is not None else (await target.codec.views([entry], target.version))[0]
+
+
+async def _confirm(context: Context, target: Target, entry: Entry) -> None:
+    """Nothing is committed, so no revision is compared: see that the entry is not outdated."""
+    if not await context.backend.is_current(target.resource.objects, entry):
+        raise Stale(target.suffix, entry.revision, 0)
+
+
+async def _current(context: Context, target: Target) -> Entry:
+    entry = target.entry()
+    if entry is None:
+        await context.backend.consistent()
+        entry = target.entry()
+    if entry is None:
+        raise errors.not_found(target.serving.group, target.serving.plural, target.name)
+    return entry
+
+
+async def _finish_deletion(
+    context: Context, target: Target, entry: Entry, new: Object, options: WriteOptions
+) -> Written:
+    """The last finalizer went: the update turns into the deletion it was waiting for."""
+    new["metadata"]["resourceVersion"] = str(entry.revision)
+    if not options.dry_run:
+        await context.backend.remove(target.resource.objects, target.suffix, entry.revision)
+    return Written(encode_sorted(new))
+
+
+def _check_revision(target: Target, new: Object, entry: Entry, rules: UpdateRules) -> None:
+    text = new["metadata"].get("resourceVersion") or ""
+    if text in ("", "0"):
+        if rules.unconditional:
+            new["metadata"]["resourceVersion"] = str(entry.revision)
+            return
+        raise errors.invalid(
+            target.serving.group,
+            target.serving.plural,
+            target.name,
+            [invalid("metadata.resourceVersion", 0, "must be specified for an update")],
+        )
+    try:
+        revision = parse_revision(text)
+    except ValueError as error:
+        raise errors.Unclassified(str(error)) from error
+    if revision != entry.revision:
+        raise _modified(target)
+
+
+def _check_uid(target: Target, new: Object, old: Object, rules: UpdateRules) -> None:
+    wanted, actual = new["metadata"].get("uid") or "", old["metadata"].get("uid", "")
+    if not wanted:
+        new["metadata"]["uid"] = actual
+    elif wanted != actual and rules.uid_is_precondition:
+        raise errors.conflict(
+            target.serving.group,
+            target.serving.plural,
+            target.name,
+            f"StorageError: invalid object, Code: 4, Key: /registry/{target.serving.prefix}"
+            f"{target.suffix}, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: "
+            f"UID in precondition: {wanted}, UID in object meta: {actual}",
+        )
+
+
+async def _judge(target: Target, obj: Object, check: Callable[[], list[FieldError]]) -> None:
+    """Refuse what is wrong. Rules over a large object may take long (their budget is generous):
+    in a thread of their own they share the processor instead of holding everyone up."""
+    apart = target.version.rules is not None and len(orjson.dumps(obj)) > _LARGE
+    found = await asyncio.to_thread(check) if apart else check()
+    if found:
+        name = obj["metadata"].get("name", "")
+        raise errors.invalid(target.serving.group, obj.get("kind", ""), name, found)
+
+
+def _modified(target: Target) -> errors.Conflict:
+    return errors.conflict(target.serving.group, target.serving.plural, target.name, MODIFIED)
+
+
+def _exists(target: Target, generated: bool) -> errors.AlreadyExists:
+    entry = target.entry()
+    serving = target.serving
+    if generated:
+        error = errors.already_exists(serving.group, serving.plural, target.name)
+        text = "the server was not able to generate a unique name for the object"
+        return errors.AlreadyExists(
+            f"{error.message}, {text}", details=error.details, retry_after=1
+        )
+    terminating = entry is not None and "deletionTimestamp" in entry.decode().get("metadata", {})
+    return errors.already_exists(
+        serving.group, serving.plural, target.name, terminating=terminating
+    )

@@ -1,0 +1,383 @@
+"""Find an object that shows a finding to be true, and check it by running both sides.
+
+The value at the changed place comes from ``pools.py``; a node made of one side with only the
+changed keywords of the other decides whether it is about *this* finding; the whole object is
+then judged by both CRDs. No witness leaves here that the two judges did not confirm.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from itertools import islice
+from typing import Any
+
+from instar.api.crd_codec import copy_json
+from instar.reviewer.judge import Judge
+from instar.reviewer.report import NO_CANDIDATE, Effect, Json, Verdict, Witness
+from instar.reviewer.rulekit import Probe
+from instar.reviewer.rules.validations import uses_old
+from instar.reviewer.subject import Subject
+from instar.reviewer.witnesses.placing import concrete_path, node_at, tokens, whole_object
+from instar.reviewer.witnesses.pools import UNKNOWN, candidates
+from instar.reviewer.witnesses.repair import repaired
+from instar.reviewer.witnesses.samples import Samples
+from instar.reviewer.witnesses.transitions import update_witness
+from instar.schema.compiled import compile_schema
+from instar.schema.metatypes import MetaError
+from instar.schema.parse import structural
+from instar.schema.rules import Program, RuleCompiler
+from instar.schema.values import ABSENT, same_json
+
+_CEL = "x-kubernetes-validations"
+_MOST_CANDIDATES = 400
+_MOST_OBJECTS = 25
+_FEWEST_OBJECTS = 6
+"""Tried however long it takes, so that a slow machine finds what a quick one does."""
+_PATIENCE = 0.12
+"""Seconds for one finding; a schema on which that is too short is worth no more."""
+_NO_OBJECT = "a value was found, but no whole object around it that one side takes"
+_NO_TIME = "not searched: the time for witnesses of this CRD was used up"
+_NOT_WRITABLE = "nobody can write an object of a version that is not served"
+_NO_RULES = "CEL rules were not run"
+
+
+@dataclass(frozen=True)
+class _Sides:
+    """``base`` shall take the object, ``other`` shall show the effect."""
+
+    base: Judge
+    other: Judge
+    swapped: bool
+    """The base is the new CRD: something was loosened."""
+
+
+class Search:
+    """The evidence of one review; a callable for the engine. Keeps compiled judges."""
+
+    def __init__(
+        self,
+        old: Subject | None,
+        new: Subject,
+        compile_rules: RuleCompiler | None = None,
+        *,
+        seconds: float = 1.2,
+    ) -> None:
+        self._old, self._new = old, new
+        self._compile_rules = compile_rules
+        self._samples, self._nodes = Samples(), _Nodes(compile_rules)
+        self._found: dict[tuple[object, ...], Json] = {}
+        self._judges: dict[tuple[int, str], Judge] = {}
+        self._deadline = time.thread_time() + seconds
+
+    def __call__(self, probe: Probe) -> Witness | str:
+        if time.thread_time() > self._deadline:
+            return _NO_TIME
+        if _CEL in probe.keywords and self._compile_rules is None:
+            return _NO_RULES
+        sides = self._sides(probe)
+        if sides is None:
+            return "there is no old CRD to compare with"
+        if not probe.keywords and not probe.steps and probe.effect is Effect.REFUSED:
+            return self._unserved(sides)
+        if "subresources" in probe.keywords:
+            return self._status_ignored(sides)
+        served = sides.base.served and (sides.other.served or probe.target)
+        if not served and probe.effect is not Effect.PRUNED:
+            return _NOT_WRITABLE
+        return self._search(probe, sides)
+
+    def judge(self, subject: Subject, version: str) -> Judge:
+        key = (id(subject), version)
+        if key not in self._judges:
+            self._judges[key] = Judge(subject, version, self._compile_rules)
+        return self._judges[key]
+
+    def _sides(self, probe: Probe) -> _Sides | None:
+        if probe.target:
+            base, other = (self.judge(self._new, name) for name in (probe.version, probe.target))
+            return _Sides(base, other, swapped=False)
+        if self._old is None:
+            return None
+        old, new = (self.judge(side, probe.version) for side in (self._old, self._new))
+        swapped = probe.effect is Effect.ACCEPTED
+        return _Sides(new, old, True) if swapped else _Sides(old, new, False)
+
+    def _unserved(self, sides: _Sides) -> Witness | str:
+        """A version that went: the smallest object of it."""
+        for obj in self._objects(sides, (), ABSENT):
+            verdict = sides.base.create(obj)
+            if verdict.accepted:
+                new = sides.other.create(obj, must_be_served=True)
+                return Witness(Effect.REFUSED, sides.base.version, obj, verdict, new)
+        return _NO_OBJECT
+
+    def _status_ignored(self, sides: _Sides) -> Witness | str:
+        """Where ``/status`` is new, a status sent along with the object is dropped."""
+        steps = ("properties", "status")
+        schema = sides.base.subject.schemas.get(sides.base.version) or {}
+        status = node_at(schema, steps)
+        if status is None:
+            return "the schema has no status"
+        for value in islice(candidates(self._samples, status, {}), 30):
+            for obj in self._objects(sides, steps, value) if value else ():
+                verdict = sides.base.create(obj)
+                without = sides.other.create({key: obj[key] for key in obj if key != "status"})
+                if verdict.accepted and verdict.pruned == () and without.accepted:
+                    dropped = replace(without, pruned=("status",))
+                    return Witness(Effect.PRUNED, sides.base.version, obj, verdict, dropped)
+        return _NO_OBJECT
+
+    def _search(self, probe: Probe, sides: _Sides) -> Witness | str:
+        again = self._seen_before(probe, sides)
+        if again is not None:
+            return again
+        if _CEL in probe.keywords and uses_old({"rule": probe.rule_text}):
+            return self._update(probe, sides)
+        tried, patience = 0, min(self._deadline, time.thread_time() + _PATIENCE)
+        for value in _values(self._samples, self._nodes, probe, sides):
+            tried += 1
+            if tried > _MOST_OBJECTS:
+                break
+            if tried > _FEWEST_OBJECTS and time.thread_time() > patience:
+                break
+            for obj in self._objects(sides, probe.steps, value):
+                found = _confirmed(probe, sides, obj)
+                if found is not None:
+                    self._found[_question(probe)] = obj
+                    return found
+        return _NO_OBJECT if tried else NO_CANDIDATE
+
+    def _update(self, probe: Probe, sides: _Sides) -> Witness | str:
+        schema = sides.base.subject.schemas.get(sides.base.version) or {}
+        partner = sides.other.subject.schemas.get(sides.other.version) or {}
+        node, other = node_at(schema, probe.steps), node_at(partner, probe.steps)
+        if node is None or other is None:
+            return NO_CANDIDATE
+        rule = self._nodes.compile(one_rule(other, probe.rule_text))
+        if rule is None:
+            return NO_CANDIDATE
+
+        def place(value: Any) -> Iterator[Json]:
+            return self._objects(sides, probe.steps, value)
+
+        text, base = probe.rule_text, sides.base
+        found = update_witness(node, rule, text, base, sides.other, place, self._samples)
+        return NO_CANDIDATE if found is None else found
+
+    def _seen_before(self, probe: Probe, sides: _Sides) -> Witness | None:
+        """Versions mostly change alike: what showed it at one is tried first at the next."""
+        known = self._found.get(_question(probe))
+        if known is None:
+            return None
+        version = f"{sides.base.subject.crd.group}/{sides.base.version}"
+        return _confirmed(probe, sides, {**known, "apiVersion": version})
+
+    def _objects(self, sides: _Sides, steps: tuple[str, ...], value: Any) -> Iterator[Json]:
+        base = sides.base
+        schema = base.subject.schemas.get(base.version) or {}
+        body = self._samples.small_object(schema) if value is ABSENT and not steps else value
+        obj = whole_object(self._samples, base.subject, base.version, schema, steps, body)
+        if not isinstance(obj, dict):
+            return
+        point = tokens(concrete_path(steps))
+
+        def errors(candidate: Any) -> list[tuple[str, str]]:
+            prepared = base.create(candidate)
+            return [_split(text) for text in prepared.errors]
+
+        found = repaired(self._samples, obj, schema, point, errors)
+        if found is not None:
+            yield found
+
+
+def _question(probe: Probe) -> tuple[object, ...]:
+    return probe.effect, probe.steps, probe.keywords, probe.rule_text
+
+
+def _split(text: str) -> tuple[str, str]:
+    field, _, rest = text.partition(": ")
+    return field, rest
+
+
+def _values(samples: Samples, nodes: _Nodes, probe: Probe, sides: _Sides) -> Iterator[Any]:
+    """Values for the place that, by the two nodes alone, should show the effect."""
+    schema = sides.base.subject.schemas.get(sides.base.version) or {}
+    partner = sides.other.subject.schemas.get(sides.other.version) or {}
+    node, other = node_at(schema, probe.steps), node_at(partner, probe.steps)
+    if "default" in probe.keywords:
+        yield ABSENT
+        return
+    if node is None:
+        # Something the base side does not know in its schema but keeps.
+        yield from ("a", 0, False, [], {}) if other is None else _contrary(other)
+        return
+    if probe.effect in (Effect.PRUNED, Effect.ACCEPTED) and other is None:
+        yield from islice(candidates(samples, node, {}), 12)
+        return
+    if "preserveUnknownFields" in probe.keywords:
+        yield {UNKNOWN: "a"}
+        return
+    hybrid = _hybrid(node, other or {}, probe)
+    differs = _Difference(nodes, node, hybrid, cel=_CEL in probe.keywords)
+    for value in islice(candidates(samples, node, hybrid, probe.rule_text), _MOST_CANDIDATES):
+        if differs(value):
+            yield value
+
+
+def _contrary(node: Mapping[str, Any]) -> Iterator[Any]:
+    """Values of types the node does not want."""
+    samples: tuple[Any, ...] = ("a", 0, True, [], {})
+    yield from (value for value in samples if not _takes(node, value))
+
+
+def _takes(node: Mapping[str, Any], value: Any) -> bool:
+    return not compile_schema(node).validate(value)
+
+
+def _hybrid(node: Mapping[str, Any], other: Mapping[str, Any], probe: Probe) -> dict[str, Any]:
+    """``node`` with only the changed keywords of ``other``; for CEL, ``other`` with one rule."""
+    if _CEL in probe.keywords:
+        return one_rule(other, probe.rule_text)
+    out = {name: value for name, value in node.items() if name not in probe.keywords}
+    out |= {name: other[name] for name in probe.keywords if name in other}
+    if "properties" in other and "required" in probe.keywords:
+        out["required"] = sorted({*(node.get("required") or ()), probe.rule_text} - {""})
+    return out
+
+
+class _Nodes:
+    """Compiled nodes, each made once: several findings ask about the same place."""
+
+    def __init__(self, compile_rules: RuleCompiler | None) -> None:
+        self._compile_rules = compile_rules
+        # Nodes are kept beside what was made of them, so that no other can take their id.
+        self._members: dict[int, tuple[Mapping[str, Any], _Member]] = {}
+        self._programs: dict[int, tuple[Mapping[str, Any], Program | None]] = {}
+
+    def member(self, node: Mapping[str, Any]) -> _Member:
+        if id(node) not in self._members:
+            self._members[id(node)] = (node, _Member(node))
+        return self._members[id(node)][1]
+
+    def own_rules(self, node: Mapping[str, Any]) -> Program | None:
+        """The rules of the node itself, without those further down."""
+        if id(node) not in self._programs:
+            alone = {**_without_rules(node), _CEL: node.get(_CEL) or []}
+            self._programs[id(node)] = (node, self.compile(alone))
+        return self._programs[id(node)][1]
+
+    def compile(self, node: Mapping[str, Any]) -> Program | None:
+        return None if self._compile_rules is None else self._compile_rules(structural(node))
+
+
+class _Difference:
+    """Whether two nodes treat a value differently: refuse, prune, default or fail a rule."""
+
+    def __init__(
+        self, nodes: _Nodes, node: Mapping[str, Any], hybrid: Mapping[str, Any], *, cel: bool
+    ) -> None:
+        self._node = nodes.member(node)
+        self._hybrid = None if cel else _Member(hybrid)
+        self._rule = nodes.compile(hybrid) if cel else None
+        self._own = nodes.own_rules(node) if cel else None
+
+    def __call__(self, value: Any) -> bool:
+        before = self._node.treat(value)
+        if before is None:
+            return False
+        if self._hybrid is not None:
+            after = self._hybrid.treat(value)
+            return after is None or not same_json(before, after)
+        if self._rule is None or not self._rule.evaluate(before["value"], None).errors:
+            return False
+        return self._own is None or not self._own.evaluate(before["value"], None).errors
+
+
+class _Member:
+    """A node as the only member of an object, so that nulls and defaults act as in real life."""
+
+    def __init__(self, node: Mapping[str, Any]) -> None:
+        self._schema = compile_schema({"type": "object", "properties": {"value": node}})
+
+    def treat(self, value: Any) -> Json | None:
+        """The object as it would be served, or None when it is refused."""
+        schema, holder = self._schema, {"value": copy_json(value)}
+        schema.prune(holder)
+        schema.drop_nulls(holder)
+        try:
+            schema.coerce_embedded(holder, lenient=False)
+        except MetaError:
+            return None
+        schema.default(holder)
+        refused = (
+            schema.validate(holder)
+            or schema.embedded_errors(holder)
+            or schema.list_type_errors(holder)
+        )
+        return None if refused else holder
+
+
+def one_rule(node: Mapping[str, Any], text: str) -> dict[str, Any]:
+    """The node without any rule but the one of this text: its types decide what it means."""
+    rules = [
+        rule for rule in node.get(_CEL) or () if " ".join(str(rule.get("rule", "")).split()) == text
+    ]
+    return {**_without_rules(node), _CEL: rules[:1]}
+
+
+def _without_rules(node: Any) -> Any:
+    if isinstance(node, Mapping):
+        return {name: _without_rules(item) for name, item in node.items() if name != _CEL}
+    return [_without_rules(item) for item in node] if isinstance(node, list) else node
+
+
+def _confirmed(probe: Probe, sides: _Sides, obj: Json) -> Witness | None:
+    base = sides.base.create(obj)
+    if not base.accepted:
+        return None
+    sent = obj
+    if probe.target:
+        assert base.result is not None
+        sent = {**base.result, "apiVersion": f"{sides.other.subject.crd.group}/{probe.target}"}
+    other = sides.other.create(sent)
+    effect = _effect(probe.effect, base, other, concrete_path(probe.steps))
+    if not _shows(probe.effect, effect):
+        return None
+    found = Witness(
+        Effect.ACCEPTED if sides.swapped else effect or probe.effect,
+        probe.version,
+        obj,
+        base,
+        other,
+        new_version=probe.target,
+        through_status="status" in obj and (sides.base.has_status or sides.other.has_status),
+    )
+    return replace(found, old=other, new=base) if sides.swapped else found
+
+
+def _effect(wanted: Effect, base: Verdict, other: Verdict, path: str) -> Effect | None:
+    """What the second side does that the first did not.
+
+    Reading prunes and never validates, so a loss counts even where a write would be refused.
+    """
+    lost = any(item.startswith(path) for item in set(other.pruned) - set(base.pruned))
+    if lost and wanted is Effect.PRUNED:
+        return Effect.PRUNED
+    if not other.accepted:
+        return Effect.REFUSED
+    if lost:
+        return Effect.PRUNED
+    left, right = ({**(side.result or {}), "apiVersion": ""} for side in (base, other))
+    return None if same_json(left, right) else Effect.CHANGED
+
+
+def _shows(wanted: Effect, seen: Effect | None) -> bool:
+    if seen is None:
+        return False
+    if wanted is Effect.ACCEPTED:
+        return seen in (Effect.REFUSED, Effect.PRUNED)
+    if wanted is Effect.CHANGED:
+        return seen in (Effect.CHANGED, Effect.REFUSED)
+    return seen is wanted

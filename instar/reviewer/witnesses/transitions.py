@@ -1,0 +1,71 @@
+"""Witnesses of transition rules: two states of one object, of which the second is refused now.
+
+A rule that names ``oldSelf`` says nothing about an object alone, so the evidence is an update.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from itertools import islice
+from typing import Any
+
+from instar.api.crd_codec import copy_json
+from instar.reviewer.judge import Judge
+from instar.reviewer.report import Effect, Json, Verdict, Witness
+from instar.reviewer.witnesses.pools import candidates
+from instar.reviewer.witnesses.samples import Samples
+from instar.schema.rules import Program
+from instar.schema.values import same_json
+
+_MOST_VALUES = 40
+
+Place = Callable[[Any], Iterator[Json]]
+"""Whole objects around one value that the base side takes."""
+
+
+def update_witness(
+    node: Mapping[str, Any],
+    rule: Program,
+    text: str,
+    base: Judge,
+    other: Judge,
+    place: Place,
+    samples: Samples,
+) -> Witness | None:
+    """An update the base side takes and the other refuses; both states can be created there."""
+    for before, after in _pairs(node, rule, text, samples):
+        for first in place(before):
+            for second in place(after):
+                found = _confirmed(first, second, base, other)
+                if found is not None:
+                    return found
+    return None
+
+
+def _pairs(
+    node: Mapping[str, Any], rule: Program, text: str, samples: Samples
+) -> Iterator[tuple[Any, Any]]:
+    values: list[Any] = []
+    for value in islice(candidates(samples, node, node, text), 4 * _MOST_VALUES):
+        fresh = value is not None and not any(same_json(value, known) for known in values)
+        if fresh and len(values) < _MOST_VALUES and samples.fits(node, value):
+            values.append(value)
+    for before in values[:12]:
+        for after in values:
+            if not same_json(before, after) and rule.evaluate(after, before).errors:
+                yield before, after
+
+
+def _confirmed(first: Json, second: Json, base: Judge, other: Judge) -> Witness | None:
+    taken, refused = _update(base, first, second), _update(other, first, second)
+    if not taken.accepted or refused.accepted:
+        return None
+    return Witness(Effect.REFUSED, base.version, second, taken, refused, before=first)
+
+
+def _update(judge: Judge, first: Json, second: Json) -> Verdict:
+    before, after = copy_json(first), copy_json(second)
+    judge.prepare(before)
+    pruned = judge.prepare(after)
+    errors = tuple(str(error) for error in judge.errors(after, before))
+    return Verdict(not errors, errors, tuple(pruned), None if errors else after)

@@ -1,1 +1,0 @@
-"""The CEL language itself: text, types, values, evaluation. Knows no Kubernetes and no schema."""

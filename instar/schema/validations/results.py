@@ -1,0 +1,75 @@
+"""What a client reads about a rule: field, value, wording, reason."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from instar.fields import (
+    NO_FIELD,
+    OMITTED,
+    FieldError,
+    child,
+    duplicate,
+    forbidden,
+    invalid,
+    key,
+    required,
+)
+from instar.schema.structural import Rule, Structural
+from instar.schema.validations.compile import RuleNode
+
+MAX_MESSAGE = 5 * 1024
+_PATH_PART = re.compile(r"\.([^.\[\]]+)|\['((?:[^'\\]|\\.)*)'\]")
+
+
+def label(rule: Rule) -> str:
+    """How a rule is named in an error about the rule itself."""
+    return rule.message.strip() or rule.rule.strip()
+
+
+def message_of(rule: Rule) -> str:
+    return rule.message.strip() or f"failed rule: {rule.rule.strip()}"
+
+
+def usable_message(text: Any) -> str | None:
+    """The result of a messageExpression, unless upstream would ignore it."""
+    if type(text) is not str:
+        return None
+    trimmed = text.strip()
+    if not trimmed or "\n" in trimmed or len(text.encode()) > MAX_MESSAGE:
+        return None
+    return trimmed
+
+
+def failure(node: RuleNode, rule: Rule, path: str, raw: Any, text: str) -> FieldError:
+    """A rule said no."""
+    field = _below(path, rule.field_path) or NO_FIELD
+    shown = OMITTED if isinstance(raw, (dict, list)) else raw
+    match rule.reason:
+        case "FieldValueForbidden":
+            return forbidden(field, text)
+        case "FieldValueRequired":
+            return required(field, text)
+        case "FieldValueDuplicate":
+            return duplicate(field, shown)
+    return invalid(field, shown, text)
+
+
+def broken(node: RuleNode, path: str, text: str) -> FieldError:
+    """A rule could not be evaluated; the value shown is the type of the node."""
+    return invalid(path or NO_FIELD, shown_type(node.schema), text)
+
+
+def shown_type(schema: Structural) -> str:
+    return "" if schema.int_or_string else schema.type
+
+
+def _below(path: str, field_path: str) -> str:
+    for match in _PATH_PART.finditer(field_path):
+        name, quoted = match.groups()
+        if name is not None:
+            path = child(path, name)
+        else:
+            path = key(path, quoted.replace("\\'", "'").replace("\\\\", "\\"))
+    return path
