@@ -11,6 +11,7 @@ from typing import Any
 
 from instar.api.crd import GROUP, KIND
 from instar.api.crd_decode import CrdDecodeError, Decoded, decode
+from instar.plain import Object, copy_json
 
 __all__ = [
     "CrdDecodeError",
@@ -22,7 +23,6 @@ __all__ = [
     "v1_versions",
 ]
 
-Json = dict[str, Any]
 
 _HOISTED = {
     "subresources": "subresources",
@@ -33,7 +33,7 @@ _HOISTED = {
 """Per-version field -> its top-level name."""
 
 
-def to_internal(obj: Json) -> Json:
+def to_internal(obj: Object) -> Object:
     """The internal shape of a v1 or v1beta1 object, told apart by its ``apiVersion``."""
     spec = obj.get("spec") or {}
     beta = str(obj.get("apiVersion", "")).endswith("/v1beta1")
@@ -44,7 +44,7 @@ def to_internal(obj: Json) -> Json:
     }
 
 
-def from_internal(internal: Json, version: str) -> Json:
+def from_internal(internal: Object, version: str) -> Object:
     """The object as a client of ``v1`` or ``v1beta1`` sees it."""
     spec = internal.get("spec") or {}
     return {
@@ -56,7 +56,7 @@ def from_internal(internal: Json, version: str) -> Json:
     }
 
 
-def v1_versions(spec: Json) -> list[Json]:
+def v1_versions(spec: Object) -> list[Object]:
     """The versions of an internal spec with every top-level field copied into each."""
     versions = spec.get("versions") or []
     if not versions and spec.get("version"):
@@ -83,21 +83,13 @@ def _same_types(left: Any, right: Any) -> bool:
     return type(left) is type(right)
 
 
-def copy_json(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {name: copy_json(item) for name, item in value.items()}
-    if isinstance(value, list):
-        return [copy_json(item) for item in value]
-    return value
-
-
-def _plain(spec: Json) -> Json:
+def _plain(spec: Object) -> Object:
     """v1beta1 and internal differ in no field: only absent members are left out."""
     return {name: value for name, value in spec.items() if value is not None}
 
 
-def _hoist(spec: Json) -> Json:
-    out: Json = {
+def _hoist(spec: Object) -> Object:
+    out: Object = {
         "group": spec.get("group", ""),
         "names": spec.get("names") or {"plural": "", "kind": ""},
         "scope": spec.get("scope", ""),
@@ -114,7 +106,7 @@ def _hoist(spec: Json) -> Json:
     return out
 
 
-def _hoist_one(versions: list[Json], name: str, spec: Json, top: str) -> None:
+def _hoist_one(versions: list[Object], name: str, spec: Object, top: str) -> None:
     """Moves ``name`` to the top when all versions agree; changes both arguments."""
     first = versions[0].get(name)
     if not all(same(first, version.get(name)) for version in versions[1:]):
@@ -125,8 +117,8 @@ def _hoist_one(versions: list[Json], name: str, spec: Json, top: str) -> None:
         spec[top] = first
 
 
-def _spread(spec: Json) -> Json:
-    out: Json = {
+def _spread(spec: Object) -> Object:
+    out: Object = {
         "group": spec.get("group", ""),
         "names": spec.get("names") or {"plural": "", "kind": ""},
         "scope": spec.get("scope", ""),
@@ -140,7 +132,7 @@ def _spread(spec: Json) -> Json:
     return out
 
 
-def _with_columns(version: Json, old: str, new: str) -> Json:
+def _with_columns(version: Object, old: str, new: str) -> Object:
     """A copy of the version without empty members, its columns' path under the other key."""
     lists = ("additionalPrinterColumns", "selectableFields")
     out = {
@@ -156,9 +148,9 @@ def _with_columns(version: Json, old: str, new: str) -> Json:
     return out
 
 
-def _flatten_webhook(conversion: Json) -> Json:
+def _flatten_webhook(conversion: Object) -> Object:
     webhook = conversion.get("webhook") or {}
-    out: Json = {"strategy": conversion.get("strategy", "")}
+    out: Object = {"strategy": conversion.get("strategy", "")}
     if webhook.get("clientConfig") is not None:
         out["webhookClientConfig"] = webhook["clientConfig"]
     if webhook.get("conversionReviewVersions"):
@@ -166,12 +158,12 @@ def _flatten_webhook(conversion: Json) -> Json:
     return out
 
 
-def _nest_webhook(conversion: Json) -> Json:
+def _nest_webhook(conversion: Object) -> Object:
     client, reviews = (
         conversion.get("webhookClientConfig"),
         conversion.get("conversionReviewVersions"),
     )
-    out: Json = {"strategy": conversion.get("strategy", "")}
+    out: Object = {"strategy": conversion.get("strategy", "")}
     if client is not None or reviews:
         out["webhook"] = {"conversionReviewVersions": reviews or None}
         if client is not None:
@@ -179,7 +171,7 @@ def _nest_webhook(conversion: Json) -> Json:
     return out
 
 
-def _status(status: Json | None) -> Json:
+def _status(status: Object | None) -> Object:
     given = status or {}
     return {
         **given,

@@ -26,8 +26,7 @@ from instar.api.go_types import (
     Union,
     UnionKind,
 )
-
-Json = dict[str, Any]
+from instar.plain import Object
 
 _INTEGER_LIMITS = {"int32": 2**31, "int64": 2**63}
 _EXACT_FLOAT = 2**53
@@ -39,7 +38,7 @@ class CrdDecodeError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Decoded:
-    obj: Json
+    obj: Object
     unknown: list[str]
     """Paths of dropped fields, in document order."""
 
@@ -99,8 +98,8 @@ def _value(value: Any, type: Type, place: _Place) -> Any:
             return _union(value, type, replace(place, unknown=None))
 
 
-def _struct(value: Mapping[str, Any], type: Struct, place: _Place) -> Json:
-    out: Json = {}
+def _struct(value: Mapping[str, Any], type: Struct, place: _Place) -> Object:
+    out: Object = {}
     for name, raw in value.items():
         spec = type.fields.get(name)
         if spec is None:
@@ -145,7 +144,7 @@ def _list(value: Any, type: ListOf, place: _Place) -> list[Any]:
     ]
 
 
-def _map(value: Any, type: MapOf, place: _Place) -> Json:
+def _map(value: Any, type: MapOf, place: _Place) -> Object:
     if not isinstance(value, dict):
         raise place.mismatch(_json_kind(value), type.go)
     return {name: _element(item, type.item, place.into_key(name)) for name, item in value.items()}

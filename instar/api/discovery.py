@@ -9,12 +9,11 @@ from __future__ import annotations
 import base64
 import hashlib
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from instar.api.crd import Crd, CrdVersion, Names
 from instar.api.names import GroupVersion, by_priority
-
-JsonDict = dict[str, Any]
+from instar.plain import Object
 
 CUSTOM_VERBS = ("delete", "deletecollection", "get", "list", "patch", "create", "update", "watch")
 TERMINATING_VERBS = ("delete", "deletecollection", "get", "list", "watch")
@@ -76,7 +75,7 @@ class Resource(NamedTuple):
         return TERMINATING_VERBS if self.crd.is_true("Terminating") else CUSTOM_VERBS
 
 
-def legacy_versions(server_address: str) -> JsonDict:
+def legacy_versions(server_address: str) -> Object:
     """The document at ``/api``."""
     return {
         "kind": "APIVersions",
@@ -87,7 +86,7 @@ def legacy_versions(server_address: str) -> JsonDict:
     }
 
 
-def group_list(resources: Iterable[Resource]) -> JsonDict:
+def group_list(resources: Iterable[Resource]) -> Object:
     """The document at ``/apis``. A CRD's group shows up here before it is established."""
     groups = _by_group(resources)
     groups.pop("", None)
@@ -99,7 +98,7 @@ def group_list(resources: Iterable[Resource]) -> JsonDict:
     }
 
 
-def group(resources: Iterable[Resource], name: str) -> JsonDict | None:
+def group(resources: Iterable[Resource], name: str) -> Object | None:
     """The document at ``/apis/<name>``, or ``None`` where there is no such group."""
     members = [item for item in resources if item.crd.group == name and item.crd.served()]
     if not members or not name:
@@ -107,9 +106,9 @@ def group(resources: Iterable[Resource], name: str) -> JsonDict | None:
     return {"kind": "APIGroup", "apiVersion": "v1", **_group_body(name, members)}
 
 
-def resource_list(resources: Iterable[Resource], group: str, version: str) -> JsonDict | None:
+def resource_list(resources: Iterable[Resource], group: str, version: str) -> Object | None:
     """The document at ``/apis/<group>/<version>`` (``/api/v1`` for the core group)."""
-    entries: list[JsonDict] = []
+    entries: list[Object] = []
     found = False
     for resource, served in _serving(resources, group, version):
         found = True
@@ -124,7 +123,7 @@ def resource_list(resources: Iterable[Resource], group: str, version: str) -> Js
     }
 
 
-def aggregated(resources: Iterable[Resource], *, legacy: bool) -> JsonDict:
+def aggregated(resources: Iterable[Resource], *, legacy: bool) -> Object:
     """``apidiscovery.k8s.io/v2`` for ``/api`` (``legacy``) or ``/apis``: everything at once."""
     groups = _by_group(item for item in resources if item.established)
     chosen = [name for name in groups if (name == "") is legacy]
@@ -175,7 +174,7 @@ def _group_rank(name: str, members: Sequence[Resource]) -> tuple[int, str]:
     return -_priority(members), min(f"{version}.{name}" for version in _versions(members))
 
 
-def _group_body(name: str, members: Sequence[Resource]) -> JsonDict:
+def _group_body(name: str, members: Sequence[Resource]) -> Object:
     versions = [
         {"groupVersion": f"{name}/{version}", "version": version} for version in _versions(members)
     ]
@@ -192,7 +191,7 @@ def _serving(
             yield resource, found
 
 
-def _entries(resource: Resource, version: CrdVersion) -> Iterator[JsonDict]:
+def _entries(resource: Resource, version: CrdVersion) -> Iterator[Object]:
     names, namespaced = resource.names, resource.crd.namespaced
     yield {
         "name": names.plural,
@@ -221,8 +220,8 @@ def _subresources(version: CrdVersion) -> Iterator[tuple[str, bool]]:
         yield "scale", True
 
 
-def _nicknames(names: Names) -> JsonDict:
-    found: JsonDict = {}
+def _nicknames(names: Names) -> Object:
+    found: Object = {}
     if names.short_names:
         found["shortNames"] = list(names.short_names)
     if names.categories:
@@ -230,7 +229,7 @@ def _nicknames(names: Names) -> JsonDict:
     return found
 
 
-def _hash_field(resource: Resource) -> JsonDict:
+def _hash_field(resource: Resource) -> Object:
     """Only for what is stored; a CRD must also serve the version it stores."""
     crd = resource.crd
     storage = crd.version(crd.storage_version())
@@ -241,7 +240,7 @@ def _hash_field(resource: Resource) -> JsonDict:
     return {"storageVersionHash": storage_version_hash(crd.group, storage.name, crd.names.kind)}
 
 
-def _aggregated_group(name: str, members: Sequence[Resource]) -> JsonDict:
+def _aggregated_group(name: str, members: Sequence[Resource]) -> Object:
     versions = [
         {
             "version": version,
@@ -256,7 +255,7 @@ def _aggregated_group(name: str, members: Sequence[Resource]) -> JsonDict:
     return {"metadata": {"name": name} if name else {}, "versions": versions}
 
 
-def _aggregated_resource(resource: Resource, version: CrdVersion) -> JsonDict:
+def _aggregated_resource(resource: Resource, version: CrdVersion) -> Object:
     names = resource.names
     response_kind = {"group": resource.crd.group, "version": version.name, "kind": names.kind}
     scale_kind = {"group": "autoscaling", "version": "v1", "kind": "Scale"}

@@ -28,11 +28,12 @@ from instar.apply.entries import (
 )
 from instar.apply.fieldset import LEAF, FieldSet, difference, intersection, union, without_subtrees
 from instar.apply.managers import Schemas, Writer, foreign_versions, reconcile, updated
-from instar.apply.merge import copied, merge
+from instar.apply.merge import merge
 from instar.apply.paths import NEVER_OWNED, owned_in_object
 from instar.apply.pruning import Pruned, must_prune, prune
-from instar.apply.steps import Object, Step, convert_all
+from instar.apply.steps import Step, convert_all
 from instar.apply.validate import problems_text, type_problems
+from instar.plain import Object, copy_json
 
 BEFORE_FIRST_APPLY = "before-first-apply"
 
@@ -228,7 +229,7 @@ def _finished(request: Application, live: Object, new: Object, managers: Manager
     if fields:
         time = request.writer.now if changed else own.time
         managers[request.identity] = Entry(fields, request.version, time)
-    obj: Object = copied(new)
+    obj: Object = copy_json(new)
     if request.writer.manager == last_applied.MANAGER:
         last_applied.keep_in_step(obj, request.config)
         changed = changed or not same(live, obj)

@@ -12,10 +12,10 @@ import orjson
 
 from instar.apply.compare import compare
 from instar.apply.fieldset import FieldSet, difference, union, value_text
-from instar.apply.merge import copied
 from instar.apply.paths import owned_in_object
 from instar.apply.typed import TypedSchema
 from instar.apply.validate import type_problems
+from instar.plain import copy_json
 
 MANAGER = "kubectl"
 ANNOTATION = "kubectl.kubernetes.io/last-applied-configuration"
@@ -44,7 +44,7 @@ def keep_in_step(obj: dict[str, Any], config: dict[str, Any]) -> None:
     annotations = _annotations(obj)
     if not annotations.get(ANNOTATION):
         return
-    described = copied(config)
+    described = copy_json(config)
     _annotations(described).pop(ANNOTATION, None)
     annotations[ANNOTATION] = value_text(described) + "\n"
     if sum(len(k.encode()) + len(v.encode()) for k, v in annotations.items()) > (

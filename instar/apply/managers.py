@@ -29,8 +29,8 @@ from instar.apply.fieldset import FieldSet, difference, union
 from instar.apply.paths import NEVER_OWNED, present_in_object
 from instar.apply.remove import reconciled
 from instar.apply.typed import TypedSchema
+from instar.plain import Object
 
-Object = dict[str, Any]
 _REMEMBERED = 256
 ByVersion = Mapping[str, Object]
 """apiVersion to the object in it; a version that could not be had is missing."""

@@ -87,12 +87,3 @@ def _element(kind: ListType, item: Any) -> str:
         return item_element(kind, item)
     except BadItem:
         return ""
-
-
-def copied(value: Any) -> Any:
-    """A deep copy of plain JSON."""
-    if isinstance(value, dict):
-        return {name: copied(item) for name, item in value.items()}
-    if isinstance(value, list):
-        return [copied(item) for item in value]
-    return value

@@ -15,8 +15,9 @@ from instar.apply.entries import Entry, Managers
 from instar.apply.fieldset import FieldSet, difference, intersection, union
 from instar.apply.paths import NEVER_OWNED, owned_in_object
 from instar.apply.remove import remove_paths, with_named_parents
-from instar.apply.steps import Object, Step, convert
+from instar.apply.steps import Step, convert
 from instar.apply.typed import TypedSchema
+from instar.plain import Object
 
 
 class Pruned(NamedTuple):

@@ -8,9 +8,10 @@ in the order of the batch; None stands for an object that could not be converted
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable
-from typing import Any, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
 
-Object = dict[str, Any]
+from instar.plain import Object
+
 Result = TypeVar("Result")
 
 

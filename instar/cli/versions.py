@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 from instar.cli.cluster import add_cluster_arguments, read_crds, with_client
 from instar.cli.failure import CliFailure
+from instar.plain import Object
 
 if TYPE_CHECKING:
     from instar.client.client import Client
     from instar.migrator.lifecycle import Situation
 
-Json = dict[str, Any]
 ACTIONS = ("add", "serve", "deprecate", "storage", "unserve", "remove")
 DONE = {
     "add": "added",
@@ -70,7 +70,7 @@ async def _with_cluster(args: argparse.Namespace, client: Client) -> int:
     return await edit_cluster(args, client, situation, raw)
 
 
-async def _situation(args: argparse.Namespace, client: Client, raw: Json) -> Situation:
+async def _situation(args: argparse.Namespace, client: Client, raw: Object) -> Situation:
     from instar.migrator.census import estimate, exact_census
     from instar.migrator.lifecycle import Situation
     from instar.migrator.subject import read_subject

@@ -13,11 +13,11 @@ from instar.cli.failure import CliFailure
 from instar.migrator.edits import EDITS, Wish
 from instar.migrator.lifecycle import STEPS, Situation, blocks_schema
 from instar.migrator.subject import read_subject
+from instar.plain import Object
 
 if TYPE_CHECKING:
     from instar.client.client import Client
 
-Json = dict[str, Any]
 _AFTER = {
     "add": "clients may use {version} now; when they do: instar versions {crd} storage {version}",
     "serve": "clients may use {version} again",
@@ -29,7 +29,7 @@ _AFTER = {
 
 
 async def edit_cluster(
-    args: argparse.Namespace, client: Client, situation: Situation, raw: Json
+    args: argparse.Namespace, client: Client, situation: Situation, raw: Object
 ) -> int:
     """Guarded by the resourceVersion that the checks looked at."""
     from instar.client.paths import crd_path
@@ -44,7 +44,7 @@ async def edit_cluster(
 
 
 def edit_file(
-    args: argparse.Namespace, situation: Situation | None, cluster: Json | None = None
+    args: argparse.Namespace, situation: Situation | None, cluster: Object | None = None
 ) -> int:
     """``situation`` is the cluster's; without one only the file is judged, and that is said."""
     if not args.action:
@@ -66,7 +66,7 @@ def edit_file(
     return 0
 
 
-def _as_in_file(situation: Situation | None, target: Json, cluster: Json | None) -> Situation:
+def _as_in_file(situation: Situation | None, target: Object, cluster: Object | None) -> Situation:
     """The file's spec with what the cluster knows about objects and clients."""
     from instar.migrator.usage import Usage
 
@@ -92,7 +92,7 @@ def _as_in_file(situation: Situation | None, target: Json, cluster: Json | None)
 
 
 def _wish(args: argparse.Namespace) -> Wish:
-    schema: Json | None = None
+    schema: Object | None = None
     if args.schema is not None:
         import yaml
 

@@ -14,11 +14,11 @@ import orjson
 from instar.client.kubeconfig import Access
 from instar.client.pace import Pace
 from instar.errors import ApiError, ServiceUnavailable, Timeout, Unclassified, from_status
+from instar.plain import Object
 
 if TYPE_CHECKING:
     import aiohttp
 
-Json = dict[str, Any]
 Query = Mapping[str, str | int | bool | None]
 PatchType = Literal["merge", "json", "apply", "strategic"]
 
@@ -65,18 +65,18 @@ class Client:
             await self._session.close()
             self._session = None
 
-    async def get(self, path: str, **query: str | int | bool | None) -> Json:
+    async def get(self, path: str, **query: str | int | bool | None) -> Object:
         return await self.request("GET", path, query=query)
 
     async def list(
         self, path: str, *, limit: int = 0, continue_: str = "", **query: str | int | bool | None
-    ) -> Json:
+    ) -> Object:
         """One page, as the server sent it; ``metadata.continue`` leads to the next."""
         return await self.get(path, limit=limit or None, **{"continue": continue_ or None}, **query)
 
     async def pages(
         self, path: str, *, limit: int = 500, **query: str | int | bool | None
-    ) -> AsyncIterator[Json]:
+    ) -> AsyncIterator[Object]:
         """Every page; an expired token ends it with ``Expired``, which the caller may resume."""
         token = ""
         while True:
@@ -86,10 +86,10 @@ class Client:
             if not token:
                 return
 
-    async def post(self, path: str, body: Json, **query: str | int | bool | None) -> Json:
+    async def post(self, path: str, body: Object, **query: str | int | bool | None) -> Object:
         return await self.request("POST", path, body=body, query=query)
 
-    async def put(self, path: str, body: Json, **query: str | int | bool | None) -> Json:
+    async def put(self, path: str, body: Object, **query: str | int | bool | None) -> Object:
         return await self.request("PUT", path, body=body, query=query)
 
     async def patch(
@@ -99,14 +99,14 @@ class Client:
         *,
         type: PatchType = "merge",
         **query: str | int | bool | None,
-    ) -> Json:
+    ) -> Object:
         return await self.request(
             "PATCH", path, body=body, query=query, content_type=_PATCH_TYPES[type]
         )
 
     async def delete(
-        self, path: str, body: Json | None = None, **query: str | int | bool | None
-    ) -> Json:
+        self, path: str, body: Object | None = None, **query: str | int | bool | None
+    ) -> Object:
         return await self.request("DELETE", path, body=body, query=query)
 
     async def request(
@@ -117,7 +117,7 @@ class Client:
         body: Any = None,
         query: Query | None = None,
         content_type: str = "application/json",
-    ) -> Json:
+    ) -> Object:
         """The JSON answer, or an ``ApiError``; a lost connection is ``ServiceUnavailable``."""
         import aiohttp
 
@@ -177,7 +177,7 @@ def _params(query: Query | None) -> dict[str, str]:
     }
 
 
-def _decode(data: bytes) -> Json:
+def _decode(data: bytes) -> Object:
     try:
         document = orjson.loads(data)
     except orjson.JSONDecodeError as error:

@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from instar.api.crd import Crd
-from instar.conversion.converter import Converter, Object
+from instar.conversion.converter import Converter
 from instar.conversion.failure import Attempt, ConversionFailed, FailureType
+from instar.plain import Object
 
 
 class CheckedConverter:

@@ -18,9 +18,9 @@ from instar.api import review
 from instar.api.gojson import go_type
 from instar.api.names import GroupVersionKind, parse_group_version
 from instar.api.strings import label_value, qualified_name
-from instar.conversion.converter import Object
 from instar.conversion.failure import FailureType
 from instar.fields import FieldError
+from instar.plain import Object
 
 MOST_ANNOTATION_BYTES = 256 * 1024
 

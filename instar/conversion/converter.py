@@ -7,9 +7,9 @@ Batches only; one object is a list of one. A converter knows neither schemas nor
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Protocol
 
-Object = dict[str, Any]
+from instar.plain import Object
 
 
 class Known(Object):

@@ -29,20 +29,6 @@ class FailureType(StrEnum):
     INVALID_OBJECT = "conversion_webhook_invalid_converted_object_failure"
 
 
-class CallFailed(Exception):
-    """A webhook gave no usable HTTP answer; ``text`` is what a Go client says about it."""
-
-    def __init__(
-        self, text: str, *, advice: str = "", timed_out: bool = False, unreachable: bool = False
-    ) -> None:
-        super().__init__(text)
-        self.text = text
-        self.advice = advice
-        self.timed_out = timed_out
-        self.unreachable = unreachable
-        """Whether it took no request at all, so that this one is not to blame."""
-
-
 class ConversionFailed(ApiError):
     """500 with a bare message, as upstream answers every conversion error."""
 

@@ -16,9 +16,9 @@ import orjson
 
 from instar.api.crd import Crd
 from instar.conversion import contract
-from instar.conversion.converter import Object
 from instar.conversion.failure import Attempt, ConversionFailed, FailureType
 from instar.errors import TooManyRequests
+from instar.plain import Object
 from instar.webhooks.gate import Gate
 from instar.webhooks.transport import DEFAULT_TIMEOUT, go_duration
 

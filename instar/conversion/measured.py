@@ -13,9 +13,10 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Protocol
 
-from instar.conversion.converter import Converter, Object
+from instar.conversion.converter import Converter
 from instar.conversion.failure import ConversionFailed, FailureType
 from instar.errors import TooManyRequests
+from instar.plain import Object
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,10 +11,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 
-from instar.conversion.converter import Converter, Object
+from instar.conversion.converter import Converter
 from instar.conversion.failure import ConversionFailed, FailureType
 from instar.conversion.measured import ConversionMetrics, NoMetrics, waiting
 from instar.conversion.memo import Memo
+from instar.plain import Object
 
 Load = Callable[[Sequence[int]], Sequence[Object]]
 """The objects at these positions; called for those that must be converted and no others."""

@@ -10,9 +10,10 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 
-from instar.conversion.converter import Converter, Object
+from instar.conversion.converter import Converter
 from instar.conversion.failure import ConversionFailed
 from instar.errors import ApiError
+from instar.plain import Object
 from instar.webhooks.gate import Crowd
 
 _PATIENCE = 0.01

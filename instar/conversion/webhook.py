@@ -17,8 +17,10 @@ from instar.api import review
 from instar.api.crd import Crd
 from instar.api.jsontext import encode_sorted
 from instar.conversion import contract
-from instar.conversion.converter import Known, Object
-from instar.conversion.failure import Attempt, CallFailed, ConversionFailed, FailureType
+from instar.conversion.converter import Known
+from instar.conversion.failure import Attempt, ConversionFailed, FailureType
+from instar.plain import Object
+from instar.webhooks.failure import CallFailed
 from instar.webhooks.transport import DEFAULT_TIMEOUT, Transport
 
 

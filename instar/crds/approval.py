@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from enum import Enum
-from typing import Any
 from urllib.parse import urlsplit
 
 from instar.fields import FieldError, invalid, key, required
-
-Json = dict[str, Any]
+from instar.plain import Object
 
 ANNOTATION = "api-approved.kubernetes.io"
 _WHY = "see https://github.com/kubernetes/enhancements/pull/1111"
@@ -44,7 +42,7 @@ def approval_of(annotation: str) -> tuple[Approval, str]:
     return Approval.INVALID, _INVALID
 
 
-def approval_errors(new: Json, old: Json | None) -> list[FieldError]:
+def approval_errors(new: Object, old: Object | None) -> list[FieldError]:
     """Silent when the state did not change: a legacy object may stay as it is."""
     if not is_protected(new["spec"].get("group", "")):
         return []
@@ -60,7 +58,7 @@ def approval_errors(new: Json, old: Json | None) -> list[FieldError]:
     return []
 
 
-def _annotation(crd: Json) -> str:
+def _annotation(crd: Object) -> str:
     return str((crd["metadata"].get("annotations") or {}).get(ANNOTATION, ""))
 
 

@@ -8,15 +8,13 @@ passed in, and nobody here knows who writes the result.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from instar.api.crd_codec import same
 from instar.crds.approval import ANNOTATION, Approval, approval_of, is_protected
 from instar.crds.ca_bundle import ca_bundle_problem
 from instar.crds.naming import Naming, decide_names
 from instar.crds.nonstructural import schema_violations
-
-Json = dict[str, Any]
+from instar.plain import Object
 
 ESTABLISHED = "Established"
 NAMES_ACCEPTED = "NamesAccepted"
@@ -30,18 +28,18 @@ _BUILT_IN = (
 )
 
 
-def find_condition(status: Json, type: str) -> Json | None:
+def find_condition(status: Object, type: str) -> Object | None:
     return next((item for item in status.get("conditions") or () if item["type"] == type), None)
 
 
-def is_true(status: Json, type: str) -> bool:
+def is_true(status: Object, type: str) -> bool:
     condition = find_condition(status, type)
     return condition is not None and condition.get("status") == "True"
 
 
 def with_condition(
-    status: Json, type: str, value: str, reason: str, message: str, now: str
-) -> Json:
+    status: Object, type: str, value: str, reason: str, message: str, now: str
+) -> Object:
     """The status with one condition written: in place if it exists, else at the end."""
     conditions = list(status.get("conditions") or ())
     written = {
@@ -60,23 +58,23 @@ def with_condition(
     return {**status, "conditions": conditions}
 
 
-def _overwrite(existing: Json, written: Json) -> Json:
+def _overwrite(existing: Object, written: Object) -> Object:
     since = existing.get("lastTransitionTime")
     if existing.get("status") == written["status"] and since:
         written = {**written, "lastTransitionTime": since}
     return {**existing, **written}
 
 
-def without_condition(status: Json, type: str) -> Json:
+def without_condition(status: Object, type: str) -> Object:
     if find_condition(status, type) is None:
         return status
     kept = [item for item in status["conditions"] if item["type"] != type]
     return {**status, "conditions": kept or None}
 
 
-def name_status(crd: Json, others: Sequence[Json], now: str) -> Json:
+def name_status(crd: Object, others: Sequence[Object], now: str) -> Object:
     """Accepted names, ``NamesAccepted``, and the first word on ``Established``."""
-    status: Json = crd["status"]
+    status: Object = crd["status"]
     naming = decide_names(crd, others)
     if naming is None:
         return status
@@ -90,7 +88,7 @@ def name_status(crd: Json, others: Sequence[Json], now: str) -> Json:
     return _first_established(out, naming.ok, now)
 
 
-def _says(condition: Json, naming: Naming) -> bool:
+def _says(condition: Object, naming: Naming) -> bool:
     return (condition.get("status"), condition.get("reason"), condition.get("message")) == (
         "True" if naming.ok else "False",
         naming.reason,
@@ -98,7 +96,7 @@ def _says(condition: Json, naming: Naming) -> bool:
     )
 
 
-def _first_established(status: Json, accepted: bool, now: str) -> Json:
+def _first_established(status: Object, accepted: bool, now: str) -> Object:
     if is_true(status, ESTABLISHED):
         return status
     if accepted:
@@ -110,9 +108,9 @@ def _first_established(status: Json, accepted: bool, now: str) -> Json:
     return status
 
 
-def established_status(crd: Json, now: str) -> Json:
+def established_status(crd: Object, now: str) -> Object:
     """Established once names are accepted; a broken CA bundle holds it back."""
-    status: Json = crd["status"]
+    status: Object = crd["status"]
     if not is_true(status, NAMES_ACCEPTED) or is_true(status, ESTABLISHED):
         return status
     if ca_bundle_problem(_ca_bundle(crd)) is None:
@@ -124,14 +122,14 @@ def established_status(crd: Json, now: str) -> Json:
     return status if same(out, status) else out
 
 
-def _ca_bundle(crd: Json) -> str:
+def _ca_bundle(crd: Object) -> str:
     webhook = (crd["spec"].get("conversion") or {}).get("webhook") or {}
     return (webhook.get("clientConfig") or {}).get("caBundle") or ""
 
 
-def structural_status(crd: Json, now: str) -> Json:
+def structural_status(crd: Object, now: str) -> Object:
     """``NonStructuralSchema``: only legacy objects ever carry it."""
-    status: Json = crd["status"]
+    status: Object = crd["status"]
     value, reason, message = schema_violations(crd["spec"])
     if not reason:
         return without_condition(status, NON_STRUCTURAL)
@@ -139,9 +137,9 @@ def structural_status(crd: Json, now: str) -> Json:
     return status if same(out, status) else out
 
 
-def approval_status(crd: Json, now: str) -> Json:
+def approval_status(crd: Object, now: str) -> Object:
     """Whether a protected group shows its approval."""
-    status: Json = crd["status"]
+    status: Object = crd["status"]
     if not is_protected(crd["spec"].get("group", "")):
         return status
     annotation = (crd["metadata"].get("annotations") or {}).get(ANNOTATION, "")
@@ -151,21 +149,21 @@ def approval_status(crd: Json, now: str) -> Json:
     return status if same(out, status) else out
 
 
-def pending_deletion(status: Json, now: str) -> Json:
+def pending_deletion(status: Object, now: str) -> Object:
     message = (
         "CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon"
     )
     return with_condition(status, TERMINATING, "True", "InstanceDeletionPending", message, now)
 
 
-def deletion_in_progress(status: Json, now: str) -> Json:
+def deletion_in_progress(status: Object, now: str) -> Object:
     message = "CustomResource deletion is in progress"
     return with_condition(status, TERMINATING, "True", "InstanceDeletionInProgress", message, now)
 
 
-def deletion_skipped(crd: Json, now: str) -> Json | None:
+def deletion_skipped(crd: Object, now: str) -> Object | None:
     """The final status of a CRD whose instances must not be touched; None for all others."""
-    status: Json = crd["status"]
+    status: Object = crd["status"]
     if crd["metadata"].get("name") in _BUILT_IN:
         message = "instances overlap with built-in resources in storage"
         reason = "OverlappingBuiltInResource"
@@ -176,16 +174,16 @@ def deletion_skipped(crd: Json, now: str) -> Json | None:
     return None
 
 
-def deletion_failed(status: Json, message: str, now: str) -> Json:
+def deletion_failed(status: Object, message: str, now: str) -> Object:
     """``message``: ``could not list instances: …`` or ``could not issue all deletes: …``."""
     return with_condition(status, TERMINATING, "True", "InstanceDeletionFailed", message, now)
 
 
-def deletion_unconfirmed(status: Json, problem: str, now: str) -> Json:
+def deletion_unconfirmed(status: Object, problem: str, now: str) -> Object:
     message = f"could not confirm zero CustomResources remaining: {problem}"
     return with_condition(status, TERMINATING, "True", "InstanceDeletionCheck", message, now)
 
 
-def deletion_completed(status: Json, now: str) -> Json:
+def deletion_completed(status: Object, now: str) -> Object:
     message = "removed all instances"
     return with_condition(status, TERMINATING, "False", "InstanceDeletionCompleted", message, now)

@@ -6,14 +6,12 @@ Pure; knows the v1 and v1beta1 shapes, not the internal one.
 
 from __future__ import annotations
 
-from typing import Any
-
-Json = dict[str, Any]
+from instar.plain import Object
 
 _SERVICE_PORT = 443
 
 
-def with_defaults(obj: Json) -> Json:
+def with_defaults(obj: Object) -> Object:
     """A copy of a v1 or v1beta1 object (told apart by ``apiVersion``) with defaults filled in."""
     spec = dict(obj.get("spec") or {})
     spec["names"] = _names(spec.get("names") or {})
@@ -24,7 +22,7 @@ def with_defaults(obj: Json) -> Json:
     return {**obj, "spec": spec, "status": _status(obj.get("status") or {}, spec)}
 
 
-def _names(names: Json) -> Json:
+def _names(names: Object) -> Object:
     out = dict(names)
     kind = out.get("kind") or ""
     if not out.get("singular"):
@@ -34,7 +32,7 @@ def _names(names: Json) -> Json:
     return {name: value for name, value in out.items() if value or name in ("plural", "kind")}
 
 
-def _v1(spec: Json) -> None:
+def _v1(spec: Object) -> None:
     conversion = spec.get("conversion")
     if conversion is None:
         spec["conversion"] = {"strategy": "None"}
@@ -46,7 +44,7 @@ def _v1(spec: Json) -> None:
         spec["conversion"] = {**conversion, "webhook": webhook}
 
 
-def _v1beta1(spec: Json) -> None:
+def _v1beta1(spec: Object) -> None:
     spec["scope"] = spec.get("scope") or "Namespaced"
     if not spec.get("versions") and spec.get("version"):
         spec["versions"] = [{"name": spec["version"], "served": True, "storage": True}]
@@ -64,21 +62,21 @@ def _v1beta1(spec: Json) -> None:
         spec["preserveUnknownFields"] = True
 
 
-def _with_port(client: Json) -> Json:
+def _with_port(client: Object) -> Object:
     service = client.get("service")
     if service is None or service.get("port") is not None:
         return client
     return {**client, "service": {**service, "port": _SERVICE_PORT}}
 
 
-def _status(status: Json, spec: Json) -> Json:
+def _status(status: Object, spec: Object) -> Object:
     if status.get("storedVersions"):
         return status
     storage = storage_version(spec)
     return {**status, "storedVersions": None if storage is None else [storage]}
 
 
-def storage_version(spec: Json) -> str | None:
+def storage_version(spec: Object) -> str | None:
     """The first version flagged as storage, if any."""
     names = (item.get("name", "") for item in spec.get("versions") or () if item.get("storage"))
     return next(names, None)

@@ -20,10 +20,10 @@ from instar.crds.validate_lists import key_errors, set_item_errors
 from instar.crds.validate_node import EMBEDDED, TYPES
 from instar.crds.validate_rules import VALIDATIONS
 from instar.crds.validate_selectable import MOST
+from instar.plain import Object
 from instar.schema.defaults_check import default_errors
 from instar.schema.parse import structural_errors
 
-Json = dict[str, Any]
 Schema = Mapping[str, Any]
 
 UNPRUNED = "must not have unknown fields"
@@ -41,10 +41,10 @@ _STRUCTURAL_ONLY = (
 class Demands:
     """``new`` and ``old`` are internal; ``old`` is None on create."""
 
-    def __init__(self, new: Json, old: Json | None, version: str) -> None:
-        self._spec: Json = new["spec"]
+    def __init__(self, new: Object, old: Object | None, version: str) -> None:
+        self._spec: Object = new["spec"]
         self._old = old
-        self._old_spec: Json | None = None if old is None else old["spec"]
+        self._old_spec: Object | None = None if old is None else old["spec"]
         self._beta = version == "v1beta1"
 
     @cached_property
@@ -140,7 +140,7 @@ class Demands:
         return self._old_spec is not None and any(map(flaw, schemas(self._old_spec)))
 
 
-def effective(spec: Json, version: str, field: str) -> Any:
+def effective(spec: Object, version: str, field: str) -> Any:
     """What a version gets for a field that may stand at the top or in the version."""
     top = spec.get("validation" if field == "schema" else field)
     if top is not None:
@@ -151,7 +151,7 @@ def effective(spec: Json, version: str, field: str) -> Any:
     return None
 
 
-def schemas(spec: Json) -> Iterator[Schema]:
+def schemas(spec: Object) -> Iterator[Schema]:
     """Every ``openAPIV3Schema`` of an internal spec, the shared one first."""
     for holder in (
         spec.get("validation"),
@@ -162,7 +162,7 @@ def schemas(spec: Json) -> Iterator[Schema]:
             yield schema
 
 
-def all_have_schema(spec: Json) -> bool:
+def all_have_schema(spec: Object) -> bool:
     if (spec.get("validation") or {}).get("openAPIV3Schema") is not None:
         return True
     return all(
@@ -171,7 +171,7 @@ def all_have_schema(spec: Json) -> bool:
     )
 
 
-def has_defaults(spec: Json) -> bool:
+def has_defaults(spec: Object) -> bool:
     return any(map(_has_default, schemas(spec)))
 
 

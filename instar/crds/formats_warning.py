@@ -3,25 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 from instar.crds.convertible import nodes
 from instar.crds.demands import schemas
+from instar.plain import Object
 from instar.schema.formats import string_format
-
-Json = dict[str, Any]
 
 _NUMERIC = {"integer": ("int32", "int64"), "number": ("float", "double")}
 
 
-def format_warnings(new: Json, old: Json | None) -> list[str]:
+def format_warnings(new: Object, old: Object | None) -> list[str]:
     """One text per format not recognised; on update only those the old object did not have."""
     known_before = set() if old is None else set(_unrecognised(old["spec"]))
     found = dict.fromkeys(_unrecognised(new["spec"]))
     return [f'unrecognized format "{name}"' for name in found if name not in known_before]
 
 
-def _unrecognised(spec: Json) -> Iterator[str]:
+def _unrecognised(spec: Object) -> Iterator[str]:
     for schema in schemas(spec):
         for node in nodes(schema):
             format = node.get("format")

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-Json = dict[str, Any]
+from instar.plain import Object
+
 Schema = Mapping[str, Any]
 
 SCHEMA_FIELDS: dict[str, str] = {
@@ -73,17 +74,17 @@ _FLAGS = frozenset(
 )
 
 
-def versions_value(versions: list[Json] | None) -> list[Json] | None:
+def versions_value(versions: list[Object] | None) -> list[Object] | None:
     """``spec.versions`` of the internal shape."""
     return [_version(item) for item in versions] if versions else None
 
 
-def schema_value(schema: Schema) -> Json:
+def schema_value(schema: Schema) -> Object:
     """A JSONSchemaProps."""
     return {shown: _keyword(name, schema.get(name)) for name, shown in SCHEMA_FIELDS.items()}
 
 
-def items_value(items: Any) -> Json | None:
+def items_value(items: Any) -> Object | None:
     if items is None:
         return None
     if isinstance(items, Mapping):
@@ -91,7 +92,7 @@ def items_value(items: Any) -> Json | None:
     return {"Schema": None, "JSONSchemas": [schema_value(item) for item in items] or None}
 
 
-def rule_value(rule: Schema) -> Json:
+def rule_value(rule: Schema) -> Object:
     """An entry of ``x-kubernetes-validations``."""
     return {
         "Rule": rule.get("rule", ""),
@@ -127,19 +128,19 @@ def _keyword(name: str, value: Any) -> Any:
             return value
 
 
-def _schema_or_bool(value: Any) -> Json:
+def _schema_or_bool(value: Any) -> Object:
     if isinstance(value, bool):
         return {"Allows": value, "Schema": None}
     return {"Allows": True, "Schema": schema_value(value)}
 
 
-def _dependency(value: Any) -> Json:
+def _dependency(value: Any) -> Object:
     if isinstance(value, Mapping):
         return {"Schema": schema_value(value), "Property": None}
     return {"Schema": None, "Property": value}
 
 
-def _version(version: Json) -> Json:
+def _version(version: Object) -> Object:
     schema = version.get("schema")
     if schema is not None:
         root = schema.get("openAPIV3Schema")
@@ -160,7 +161,7 @@ def _version(version: Json) -> Json:
     }
 
 
-def _subresources(value: Json | None) -> Json | None:
+def _subresources(value: Object | None) -> Object | None:
     if value is None:
         return None
     scale = value.get("scale")
@@ -176,7 +177,7 @@ def _subresources(value: Json | None) -> Json | None:
     }
 
 
-def _column(column: Json) -> Json:
+def _column(column: Object) -> Object:
     return {
         "Name": column.get("name", ""),
         "Type": column.get("type", ""),

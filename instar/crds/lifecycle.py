@@ -7,7 +7,6 @@ state is meant to become a revision of its own. Pure: nothing is written here.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
 
 from instar.crds.conditions import (
     approval_status,
@@ -15,11 +14,10 @@ from instar.crds.conditions import (
     name_status,
     structural_status,
 )
+from instar.plain import Object
 
-Json = dict[str, Any]
 
-
-def settle(crd: Json, others: Sequence[Json], now: str) -> list[Json]:
+def settle(crd: Object, others: Sequence[Object], now: str) -> list[Object]:
     """The successive ``status`` values of a v1-shaped CRD; empty when it is at rest.
 
     ``others`` are the other CRDs (any group). Whoever frees or takes a name must settle
@@ -28,8 +26,8 @@ def settle(crd: Json, others: Sequence[Json], now: str) -> list[Json]:
     return list(_states(crd, others, now))
 
 
-def _states(crd: Json, others: Sequence[Json], now: str) -> Iterator[Json]:
-    steps: tuple[Callable[[Json], Json], ...] = (
+def _states(crd: Object, others: Sequence[Object], now: str) -> Iterator[Object]:
+    steps: tuple[Callable[[Object], Object], ...] = (
         lambda current: name_status(current, others, now),
         lambda current: established_status(current, now),
         lambda current: structural_status(current, now),

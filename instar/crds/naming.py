@@ -7,11 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from instar.api.crd_codec import same
-
-Json = dict[str, Any]
+from instar.plain import Object
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,15 +17,15 @@ class Naming:
     ok: bool
     reason: str
     message: str
-    accepted: Json
+    accepted: Object
 
 
-def names_settled(crd: Json) -> bool:
+def names_settled(crd: Object) -> bool:
     """Whether the wanted names are the accepted ones, so that no other CRD matters."""
     return same(_tidy(crd["spec"]["names"]), _tidy(crd["status"].get("acceptedNames") or {}))
 
 
-def decide_names(crd: Json, others: Sequence[Json]) -> Naming | None:
+def decide_names(crd: Object, others: Sequence[Object]) -> Naming | None:
     """None when the wanted names are the accepted ones: then nothing is looked at.
 
     The CRD's own accepted names count as used, as upstream's do. Of several conflicts the
@@ -56,7 +54,7 @@ def decide_names(crd: Json, others: Sequence[Json]) -> Naming | None:
     return Naming(not conflict[0], reason, message, _tidy(accepted))
 
 
-def _problem(field: str, wanted: Json, held: Json, used: set[str]) -> str:
+def _problem(field: str, wanted: Object, held: Object, used: set[str]) -> str:
     if field == "shortNames":
         own = held.get("shortNames") or []
         taken = [name for name in wanted.get("shortNames") or [] if name not in own]
@@ -68,7 +66,7 @@ def _problem(field: str, wanted: Json, held: Json, used: set[str]) -> str:
     return texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]" if texts else ""
 
 
-def _used(crds: Iterable[Json], group: str) -> tuple[set[str], set[str]]:
+def _used(crds: Iterable[Object], group: str) -> tuple[set[str], set[str]]:
     resources: set[str] = set()
     kinds: set[str] = set()
     for crd in crds:
@@ -81,7 +79,7 @@ def _used(crds: Iterable[Json], group: str) -> tuple[set[str], set[str]]:
     return resources - {""}, kinds - {""}
 
 
-def _tidy(names: Json) -> Json:
+def _tidy(names: Object) -> Object:
     """Names as Go prints them: plural and kind always, the rest when set."""
     out = {name: value for name, value in names.items() if value}
     return {"plural": "", "kind": "", **out}

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from instar.crds.convertible import conversion_problem
 from instar.fields import FieldError, invalid, messages
+from instar.plain import Object
 from instar.schema.parse import structural_errors
 
-Json = dict[str, Any]
 
-
-def schema_violations(spec: Json) -> tuple[str, str, str]:
+def schema_violations(spec: Object) -> tuple[str, str, str]:
     """Status, reason and message of the condition for a v1 spec; empty texts when all is well."""
     errors: list[FieldError] = []
     if spec.get("preserveUnknownFields"):

@@ -6,17 +6,14 @@ unless said otherwise; returns new objects. Judges nothing.
 
 from __future__ import annotations
 
-from typing import Any
-
 from instar.api.crd import CLEANUP_FINALIZER
 from instar.api.crd_codec import same
 from instar.crds.conditions import pending_deletion
 from instar.crds.defaults import storage_version
+from instar.plain import Object
 
-Json = dict[str, Any]
 
-
-def empty_status() -> Json:
+def empty_status() -> Object:
     return {
         "conditions": None,
         "acceptedNames": {"plural": "", "kind": ""},
@@ -24,7 +21,7 @@ def empty_status() -> Json:
     }
 
 
-def prepare_for_create(internal: Json) -> Json:
+def prepare_for_create(internal: Object) -> Object:
     """Whatever status the client sent is lost; generation starts at 1."""
     status = empty_status()
     storage = storage_version(internal["spec"])
@@ -37,7 +34,7 @@ def prepare_for_create(internal: Json) -> Json:
     }
 
 
-def prepare_for_update(new: Json, old: Json) -> Json:
+def prepare_for_update(new: Object, old: Object) -> Object:
     """Old status kept, generation bumped with the spec, a new storage version recorded."""
     generation = old["metadata"].get("generation", 0)
     if not same(new["spec"], old["spec"]):
@@ -54,7 +51,7 @@ def prepare_for_update(new: Json, old: Json) -> Json:
     }
 
 
-def prepare_status_update(new: Json, old: Json) -> Json:
+def prepare_status_update(new: Object, old: Object) -> Object:
     """Only the spec and the generation come from the old object; metadata may change."""
     generation = old["metadata"].get("generation", 0)
     return {
@@ -64,7 +61,7 @@ def prepare_status_update(new: Json, old: Json) -> Json:
     }
 
 
-def mark_deleting(obj: Json, now: str) -> Json:
+def mark_deleting(obj: Object, now: str) -> Object:
     """The first DELETE of a live CRD, in any of the three shapes: date, finalizer, condition."""
     metadata = {**obj["metadata"], "deletionTimestamp": now}
     finalizers = list(metadata.get("finalizers") or ())
@@ -74,7 +71,7 @@ def mark_deleting(obj: Json, now: str) -> Json:
     return {**obj, "metadata": metadata, "status": pending_deletion(obj.get("status") or {}, now)}
 
 
-def _with_generation(metadata: Json, generation: int) -> Json:
+def _with_generation(metadata: Object, generation: int) -> Object:
     out = {**metadata, "generation": generation}
     if not generation:
         del out["generation"]

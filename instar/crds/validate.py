@@ -6,8 +6,6 @@ Metadata is the registry's business, but for the rule that ties the name to the 
 
 from __future__ import annotations
 
-from typing import Any
-
 from instar.api.strings import dns1123_subdomain
 from instar.crds.approval import approval_errors
 from instar.crds.convertible import conversion_problem
@@ -25,14 +23,13 @@ from instar.crds.validate_versions import (
     warning_errors,
 )
 from instar.fields import FieldError, child, index, invalid, not_supported, required
-
-Json = dict[str, Any]
+from instar.plain import Object
 
 _SCOPES = ("Cluster", "Namespaced")
 
 
 def validate_create(
-    internal: Json, *, version: str = "v1", check_rules: RuleChecker | None = None
+    internal: Object, *, version: str = "v1", check_rules: RuleChecker | None = None
 ) -> list[FieldError]:
     """All that is wrong with a new CRD; ``version`` is the one the client wrote it in."""
     demands = Demands(internal, None, version)
@@ -43,7 +40,7 @@ def validate_create(
     ]
 
 
-def common_errors(crd: Json, old: Json | None, demands: Demands) -> list[FieldError]:
+def common_errors(crd: Object, old: Object | None, demands: Demands) -> list[FieldError]:
     """What is checked after the spec, on create and update alike."""
     return [
         *name_format_errors(crd["status"].get("acceptedNames") or {}, "status.acceptedNames"),
@@ -53,7 +50,7 @@ def common_errors(crd: Json, old: Json | None, demands: Demands) -> list[FieldEr
     ]
 
 
-def _name_errors(crd: Json) -> list[FieldError]:
+def _name_errors(crd: Object) -> list[FieldError]:
     name, spec = crd["metadata"].get("name", ""), crd["spec"]
     wanted = f"{(spec.get('names') or {}).get('plural', '')}.{spec.get('group', '')}"
     if not name or name == wanted:
@@ -61,7 +58,7 @@ def _name_errors(crd: Json) -> list[FieldError]:
     return [invalid("metadata.name", name, 'must be spec.names.plural+"."+spec.group')]
 
 
-def _preserve_errors(spec: Json, demands: Demands) -> list[FieldError]:
+def _preserve_errors(spec: Object, demands: Demands) -> list[FieldError]:
     if not spec.get("preserveUnknownFields") or not demands.no_preserve:
         return []
     text = (
@@ -72,7 +69,7 @@ def _preserve_errors(spec: Json, demands: Demands) -> list[FieldError]:
 
 
 def spec_errors(
-    spec: Json, demands: Demands, check_rules: RuleChecker | None, path: str = "spec"
+    spec: Object, demands: Demands, check_rules: RuleChecker | None, path: str = "spec"
 ) -> list[FieldError]:
     names = spec.get("names") or {}
     return [
@@ -107,7 +104,7 @@ def _scope_errors(scope: str, path: str) -> list[FieldError]:
     return [] if scope in _SCOPES else [not_supported(path, scope, _SCOPES)]
 
 
-def _presence_errors(spec: Json, path: str, demands: Demands) -> list[FieldError]:
+def _presence_errors(spec: Object, path: str, demands: Demands) -> list[FieldError]:
     """Every version needs a schema; where the past excuses it, every served one that prunes."""
     if (spec.get("validation") or {}).get("openAPIV3Schema") is not None:
         return []
@@ -122,7 +119,7 @@ def _presence_errors(spec: Json, path: str, demands: Demands) -> list[FieldError
     ]
 
 
-def _default_errors(spec: Json, path: str, demands: Demands) -> list[FieldError]:
+def _default_errors(spec: Object, path: str, demands: Demands) -> list[FieldError]:
     if not (demands.allow_defaults and spec.get("preserveUnknownFields") and has_defaults(spec)):
         return []
     text = "must be false in order to use defaults in the schema"
@@ -130,7 +127,7 @@ def _default_errors(spec: Json, path: str, demands: Demands) -> list[FieldError]
 
 
 def _each_version(
-    spec: Json, path: str, demands: Demands, check_rules: RuleChecker | None
+    spec: Object, path: str, demands: Demands, check_rules: RuleChecker | None
 ) -> list[FieldError]:
     errors: list[FieldError] = []
     for position, item in enumerate(spec.get("versions") or ()):
@@ -152,7 +149,7 @@ def _each_version(
     return errors
 
 
-def _version_selectable(item: Json, at: str, demands: Demands) -> list[FieldError]:
+def _version_selectable(item: Object, at: str, demands: Demands) -> list[FieldError]:
     """Upstream looks for the schema in the same place only: a shared one does not count."""
     fields, name = item.get("selectableFields"), item.get("name", "")
     if not fields:
@@ -169,12 +166,12 @@ def _version_selectable(item: Json, at: str, demands: Demands) -> list[FieldErro
     return selectable_errors(fields, schema, path, limited=limited)
 
 
-def _has_status(subresources: Json | None) -> bool:
+def _has_status(subresources: Object | None) -> bool:
     return (subresources or {}).get("status") is not None
 
 
 def _top_level(
-    spec: Json, path: str, demands: Demands, check_rules: RuleChecker | None
+    spec: Object, path: str, demands: Demands, check_rules: RuleChecker | None
 ) -> list[FieldError]:
     versions = spec.get("versions") or [{}]
     anywhere = [spec.get("subresources"), *(item.get("subresources") for item in versions)]
@@ -194,7 +191,7 @@ def _top_level(
     ]
 
 
-def _top_selectable(spec: Json, path: str, demands: Demands) -> list[FieldError]:
+def _top_selectable(spec: Object, path: str, demands: Demands) -> list[FieldError]:
     fields = spec.get("selectableFields")
     if not fields:
         return []
@@ -209,7 +206,7 @@ def _top_selectable(spec: Json, path: str, demands: Demands) -> list[FieldError]
     return selectable_errors(fields, schema, at, limited=limited)
 
 
-def _conversion(spec: Json, path: str, demands: Demands) -> list[FieldError]:
+def _conversion(spec: Object, path: str, demands: Demands) -> list[FieldError]:
     conversion, at = spec.get("conversion"), child(path, "conversion")
     errors: list[FieldError] = []
     strategy = (conversion or {}).get("strategy", "None")

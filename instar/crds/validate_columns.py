@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from instar.fields import FieldError, child, index, invalid, required
-
-Json = dict[str, Any]
+from instar.plain import Object
 
 _COLUMN_TYPES = ("boolean", "date", "integer", "number", "string")
 _COLUMN_FORMATS = ("byte", "date", "date-time", "double", "float", "int32", "int64", "password")
 
 
-def subresource_errors(subresources: Json | None, path: str) -> list[FieldError]:
+def subresource_errors(subresources: Object | None, path: str) -> list[FieldError]:
     scale = (subresources or {}).get("scale")
     if scale is None:
         return []
@@ -50,14 +47,14 @@ def _simple_path(json_path: str, path: str) -> list[FieldError]:
     return [invalid(path, json_path, "must be a simple json path starting with .")]
 
 
-def column_errors(columns: list[Json] | None, path: str) -> list[FieldError]:
+def column_errors(columns: list[Object] | None, path: str) -> list[FieldError]:
     errors: list[FieldError] = []
     for position, column in enumerate(columns or ()):
         errors += _column(column, index(path, position))
     return errors
 
 
-def _column(column: Json, path: str) -> list[FieldError]:
+def _column(column: Object, path: str) -> list[FieldError]:
     errors: list[FieldError] = []
     type, format = column.get("type", ""), column.get("format", "")
     json_path = column.get("JSONPath", "")

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from instar.api.strings import dns1035_label, dns1123_subdomain
 from instar.crds.ca_bundle import ca_bundle_problem
 from instar.crds.go_url import parse_url
 from instar.fields import FieldError, child, forbidden, index, invalid, not_supported, required
-
-Json = dict[str, Any]
+from instar.plain import Object
 
 KNOWN_REVIEWS = ("v1", "v1beta1")
 _STRATEGIES = ("None", "Webhook")
@@ -18,7 +15,7 @@ _NOT_FOR_NONE = "should not be set when strategy is not set to Webhook"
 
 
 def conversion_errors(
-    conversion: Json | None, path: str, *, known_review: bool, valid_bundle: bool
+    conversion: Object | None, path: str, *, known_review: bool, valid_bundle: bool
 ) -> list[FieldError]:
     """``known_review`` and ``valid_bundle``: whether those two rules apply to this write."""
     if conversion is None:
@@ -46,7 +43,7 @@ def _strategy(strategy: str, path: str) -> list[FieldError]:
     return [] if strategy in _STRATEGIES else [not_supported(path, strategy, _STRATEGIES)]
 
 
-def _client(client: Json | None, path: str, valid_bundle: bool) -> list[FieldError]:
+def _client(client: Object | None, path: str, valid_bundle: bool) -> list[FieldError]:
     if client is None:
         return [required(path, "required when strategy is set to Webhook")]
     url, service = client.get("url"), client.get("service")
@@ -101,7 +98,7 @@ def _url(text: str, path: str) -> list[FieldError]:
     return errors
 
 
-def _service(service: Json, path: str) -> list[FieldError]:
+def _service(service: Object, path: str) -> list[FieldError]:
     errors: list[FieldError] = []
     # Upstream passes name and namespace in the wrong order; its paths are the contract.
     if not service.get("namespace"):

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from instar.api.strings import dns1035_label
 from instar.fields import FieldError, child, index, invalid, required
+from instar.plain import Object
 
-Json = dict[str, Any]
 
-
-def required_name_errors(names: Json, path: str) -> list[FieldError]:
+def required_name_errors(names: Object, path: str) -> list[FieldError]:
     return [
         required(child(path, field))
         for field in ("plural", "singular", "kind", "listKind")
@@ -18,7 +15,7 @@ def required_name_errors(names: Json, path: str) -> list[FieldError]:
     ]
 
 
-def name_format_errors(names: Json, path: str) -> list[FieldError]:
+def name_format_errors(names: Object, path: str) -> list[FieldError]:
     """The rules that hold for accepted names too; empty names are no matter of format."""
     errors: list[FieldError] = []
     for field in ("plural", "singular"):

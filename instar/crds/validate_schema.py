@@ -15,11 +15,11 @@ from instar.crds.go_values import SCHEMA_FIELDS, schema_value
 from instar.crds.validate_node import NodeRules, node_errors
 from instar.crds.validate_rules import VALIDATIONS
 from instar.fields import FieldError, child, forbidden, invalid
+from instar.plain import Object
 from instar.schema.defaults_check import default_errors
 from instar.schema.parse import structural, structural_errors
 from instar.schema.structural import Structural
 
-Json = dict[str, Any]
 Schema = Mapping[str, Any]
 
 _ROOT_WITH_STATUS = (
@@ -47,7 +47,7 @@ class RuleChecker(Protocol):
 
 
 def schema_errors(
-    validation: Json | None,
+    validation: Object | None,
     path: str,
     demands: Demands,
     *,

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from instar.crds.demands import Demands
 from instar.crds.validate import common_errors, spec_errors
 from instar.crds.validate_names import name_format_errors
 from instar.crds.validate_schema import RuleChecker
 from instar.fields import FieldError, invalid
-
-Json = dict[str, Any]
+from instar.plain import Object
 
 
 def validate_update(
-    new: Json, old: Json, *, version: str = "v1", check_rules: RuleChecker | None = None
+    new: Object, old: Object, *, version: str = "v1", check_rules: RuleChecker | None = None
 ) -> list[FieldError]:
     """All that is wrong with ``new`` after ``prepare_for_update``; both internal."""
     demands = Demands(new, old, version)
@@ -25,12 +22,12 @@ def validate_update(
     ]
 
 
-def validate_status_update(new: Json, old: Json) -> list[FieldError]:
+def validate_status_update(new: Object, old: Object) -> list[FieldError]:
     """Only the form of accepted names; stored versions and conditions are taken on trust."""
     return name_format_errors(new["status"].get("acceptedNames") or {}, "status.acceptedNames")
 
 
-def _immutable_errors(new: Json, old: Json, established: bool) -> list[FieldError]:
+def _immutable_errors(new: Object, old: Object, established: bool) -> list[FieldError]:
     names, old_names = new.get("names") or {}, old.get("names") or {}
     pairs = [
         ("spec.group", new.get("group", ""), old.get("group", "")),

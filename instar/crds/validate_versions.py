@@ -10,8 +10,7 @@ from instar.api.crd_codec import same
 from instar.api.strings import dns1035_label
 from instar.crds.go_values import versions_value
 from instar.fields import FieldError, child, forbidden, index, invalid
-
-Json = dict[str, Any]
+from instar.plain import Object
 
 _WARNING_MAX = 256
 _PRINTABLE = "must only contain printable UTF-8 characters"
@@ -32,7 +31,7 @@ def version_name_errors(name: str, path: str) -> list[FieldError]:
     return [invalid(path, name, ",".join(found))] if found else []
 
 
-def warning_errors(version: Json, path: str) -> list[FieldError]:
+def warning_errors(version: Object, path: str) -> list[FieldError]:
     warning = version.get("deprecationWarning")
     if warning is None:
         return []
@@ -56,7 +55,7 @@ def _warning_problems(warning: str) -> Iterator[str]:
         offset += len(char.encode("utf-8", "surrogatepass"))
 
 
-def exclusion_errors(spec: Json, path: str) -> list[FieldError]:
+def exclusion_errors(spec: Object, path: str) -> list[FieldError]:
     """A value stands at the top or in the versions, never both, never the same everywhere."""
     versions = spec.get("versions") or []
     errors: list[FieldError] = []
@@ -78,7 +77,7 @@ def _all_identical(values: list[Any]) -> bool:
     return bool(values) and values[0] is not None and all(same(values[0], v) for v in values)
 
 
-def version_list_errors(spec: Json, path: str) -> list[FieldError]:
+def version_list_errors(spec: Object, path: str) -> list[FieldError]:
     """Unique names, one storage version, and the legacy ``version`` that names the first."""
     versions = spec.get("versions") or []
     names = [item.get("name", "") for item in versions]
@@ -98,7 +97,7 @@ def version_list_errors(spec: Json, path: str) -> list[FieldError]:
     return errors
 
 
-def stored_version_errors(crd: Json) -> list[FieldError]:
+def stored_version_errors(crd: Object) -> list[FieldError]:
     """What has been stored must stay readable."""
     path = "status.storedVersions"
     stored = crd["status"].get("storedVersions") or []

@@ -11,15 +11,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 
 from instar.client.client import Client
 from instar.errors import ApiError, Forbidden, NotFound
 from instar.migrator.pages import list_page
 from instar.migrator.retrying import Patience
 from instar.migrator.subject import Subject, latest
+from instar.plain import Object
 
-Json = dict[str, Any]
 ENDPOINT = "/instar/census"
 
 
@@ -52,7 +51,7 @@ class Census:
             str(known) if known == self.at_most(version) else f"{known} to {self.at_most(version)}"
         )
 
-    def to_json(self) -> Json:
+    def to_json(self) -> Object:
         return {
             "exact": self.exact,
             "how": self.how,
@@ -110,7 +109,7 @@ async def estimate(client: Client, subject: Subject, *, limit: int = 500) -> Cen
     )
 
 
-def _is_newer(obj: Json, crd_revision: str, changed: datetime | None) -> bool:
+def _is_newer(obj: Object, crd_revision: str, changed: datetime | None) -> bool:
     revision = obj["metadata"].get("resourceVersion", "")
     if revision.isdigit() and crd_revision.isdigit() and int(revision) > int(crd_revision):
         return True
@@ -118,7 +117,7 @@ def _is_newer(obj: Json, crd_revision: str, changed: datetime | None) -> bool:
     return changed is not None and written is not None and written > changed
 
 
-def _last_write(obj: Json) -> datetime | None:
+def _last_write(obj: Object) -> datetime | None:
     metadata = obj["metadata"]
     entries = metadata.get("managedFields") or ()
     return latest([metadata.get("creationTimestamp"), *(entry.get("time") for entry in entries)])

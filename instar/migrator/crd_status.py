@@ -14,8 +14,8 @@ from instar.client.paths import crd_path
 from instar.errors import ApiError, Conflict
 from instar.migrator.retrying import Patience, persistently
 from instar.migrator.subject import Subject, read_subject
+from instar.plain import Object
 
-Json = dict[str, Any]
 CONDITION = "StorageMigrating"
 _ATTEMPTS = 20
 
@@ -58,7 +58,7 @@ class CrdStatus:
             text = (
                 refusal or "The migration has succeeded and the stored versions have been updated"
             )
-            status: Json = {
+            status: Object = {
                 "conditions": _replaced(crd, _written(_condition(crd), "False", reason, text))
             }
             if not refusal:
@@ -87,10 +87,10 @@ class CrdStatus:
                     return
                 raise
 
-    async def _read(self) -> Json:
+    async def _read(self) -> Object:
         return await persistently(lambda: self._client.get(crd_path(self._name)), self._patience)
 
-    async def _patch(self, crd: Json, status: Json) -> None:
+    async def _patch(self, crd: Object, status: Object) -> None:
         body = {
             "metadata": {"resourceVersion": crd["metadata"]["resourceVersion"]},
             "status": status,
@@ -99,12 +99,12 @@ class CrdStatus:
         await persistently(lambda: self._client.patch(path, body), self._patience)
 
 
-def _condition(crd: Json) -> Json:
+def _condition(crd: Object) -> Object:
     conditions = (crd.get("status") or {}).get("conditions") or ()
     return next((item for item in conditions if item.get("type") == CONDITION), {})
 
 
-def _written(before: Json, value: str, reason: str, message: str) -> Json:
+def _written(before: Object, value: str, reason: str, message: str) -> Object:
     since = before.get("lastTransitionTime")
     if before.get("status") != value or not since:
         since = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
@@ -118,7 +118,7 @@ def _written(before: Json, value: str, reason: str, message: str) -> Json:
     }
 
 
-def _replaced(crd: Json, condition: Json) -> list[Json]:
+def _replaced(crd: Object, condition: Object) -> list[Object]:
     conditions = (crd.get("status") or {}).get("conditions") or ()
     kept = [item for item in conditions if item.get("type") != CONDITION]
     return [*kept, condition]

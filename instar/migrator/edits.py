@@ -8,9 +8,8 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
-Json = dict[str, Any]
+from instar.plain import Object
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,13 +19,13 @@ class Wish:
     version: str
     source: str = ""
     """Add: the version whose schema, columns and subresources are copied."""
-    schema: Json | None = None
+    schema: Object | None = None
     """Add: another schema."""
     warning: str = ""
     """Deprecate: what clients are told."""
 
 
-def add(crd: Json, wish: Wish) -> None:
+def add(crd: Object, wish: Wish) -> None:
     versions = crd["spec"]["versions"]
     source = wish.source or next(item["name"] for item in versions if item.get("storage"))
     fresh = copy.deepcopy(_version(crd, source))
@@ -40,32 +39,32 @@ def add(crd: Json, wish: Wish) -> None:
     versions.append(fresh)
 
 
-def serve(crd: Json, wish: Wish) -> None:
+def serve(crd: Object, wish: Wish) -> None:
     _version(crd, wish.version)["served"] = True
 
 
-def deprecate(crd: Json, wish: Wish) -> None:
+def deprecate(crd: Object, wish: Wish) -> None:
     version = _version(crd, wish.version)
     version["deprecated"] = True
     if wish.warning:
         version["deprecationWarning"] = wish.warning
 
 
-def storage(crd: Json, wish: Wish) -> None:
+def storage(crd: Object, wish: Wish) -> None:
     for version in crd["spec"]["versions"]:
         version["storage"] = version["name"] == wish.version
 
 
-def unserve(crd: Json, wish: Wish) -> None:
+def unserve(crd: Object, wish: Wish) -> None:
     _version(crd, wish.version)["served"] = False
 
 
-def remove(crd: Json, wish: Wish) -> None:
+def remove(crd: Object, wish: Wish) -> None:
     versions = crd["spec"]["versions"]
     versions.remove(_version(crd, wish.version))
 
 
-EDITS: dict[str, Callable[[Json, Wish], None]] = {
+EDITS: dict[str, Callable[[Object, Wish], None]] = {
     "add": add,
     "serve": serve,
     "deprecate": deprecate,
@@ -75,6 +74,6 @@ EDITS: dict[str, Callable[[Json, Wish], None]] = {
 }
 
 
-def _version(crd: Json, name: str) -> Json:
-    found: Json = next(item for item in crd["spec"]["versions"] if item["name"] == name)
+def _version(crd: Object, name: str) -> Object:
+    found: Object = next(item for item in crd["spec"]["versions"] if item["name"] == name)
     return found

@@ -11,15 +11,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any
 
 from instar.client.client import Client
 from instar.errors import ApiError, Expired, NotFound
 from instar.migrator.content import cleaned_managed_fields, digest
 from instar.migrator.retrying import Patience, persistently
 from instar.migrator.subject import Subject, key_of
+from instar.plain import Object
 
-Json = dict[str, Any]
 _SHRINK = 8
 _BRIEF = Patience(attempts=2)
 
@@ -33,7 +32,7 @@ class Found:
     revision: str
     digests: Mapping[str, str] = field(default_factory=dict)
     """By version; one that could not be read is missing."""
-    managed_fields: list[Json] | None = None
+    managed_fields: list[Object] | None = None
     """What managedFields should become, where cleaning was asked for."""
 
 
@@ -58,7 +57,7 @@ class Unlistable(Exception):
 
 async def list_page(
     client: Client, path: str, token: str, limit: int, patience: Patience
-) -> tuple[Json, str]:
+) -> tuple[Object, str]:
     """A page and the token that really led to it: an expired one is replaced where possible."""
     try:
         listing = partial(client.list, path, limit=limit, continue_=token)
@@ -118,7 +117,7 @@ class Lister:
             await self._add_one_by_one(version, found, {})
         return found[key]
 
-    async def _first(self, token: str, limit: int) -> tuple[str, Json, str]:
+    async def _first(self, token: str, limit: int) -> tuple[str, Object, str]:
         """The page at the first version that can be listed, in the largest size that can."""
         patience = self._patience
         while True:
@@ -140,7 +139,7 @@ class Lister:
     async def _add(
         self,
         version: str,
-        first: Json,
+        first: Object,
         token: str,
         found: dict[str, Found],
         unreadable: dict[str, ApiError],
@@ -154,7 +153,7 @@ class Lister:
         for obj in page.get("items") or ():
             self._note(found, obj, version)
 
-    async def _same_page(self, version: str, first: Json, token: str, count: int) -> Json:
+    async def _same_page(self, version: str, first: Object, token: str, count: int) -> Object:
         query: dict[str, str | int | bool | None] = {}
         if not token:
             revision = (first.get("metadata") or {}).get("resourceVersion")
@@ -177,7 +176,7 @@ class Lister:
                 continue
             self._note(found, obj, version)
 
-    def _note(self, found: dict[str, Found], obj: Json, version: str) -> None:
+    def _note(self, found: dict[str, Found], obj: Object, version: str) -> None:
         known = found.get(key_of(obj))
         if known is None or known.revision != obj["metadata"].get("resourceVersion"):
             return
@@ -188,7 +187,7 @@ class Lister:
             known, digests=digests, managed_fields=cleaned or known.managed_fields
         )
 
-    def _found(self, obj: Json, version: str) -> Found:
+    def _found(self, obj: Object, version: str) -> Found:
         metadata = obj["metadata"]
         cleaned = None
         if self._clean:

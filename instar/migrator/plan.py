@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from instar.migrator.census import Census
 from instar.migrator.subject import Subject
-
-Json = dict[str, Any]
+from instar.plain import Object
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +62,7 @@ class Plan:
             return None
         return max(count * each, count / self.qps if self.qps else 0.0)
 
-    def to_json(self) -> Json:
+    def to_json(self) -> Object:
         crd = self.subject.crd
         return {
             "crd": crd.name,

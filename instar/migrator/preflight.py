@@ -8,7 +8,7 @@ import time
 from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from instar.client.client import Client
 from instar.client.paths import crd_path
@@ -20,8 +20,8 @@ from instar.migrator.plan import Facts
 from instar.migrator.retrying import Patience, persistently
 from instar.migrator.rewriting import Rewriter
 from instar.migrator.subject import Subject, key_of, read_subject
+from instar.plain import Object
 
-Json = dict[str, Any]
 _SAMPLES = 40
 _BRIEF = Patience(attempts=3)
 _REVIEWS = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
@@ -40,7 +40,7 @@ async def find_out(
     census = await exact_census(client)
     trouble: dict[str, str] = {}
     total: int | None = None
-    sample: list[Json] = []
+    sample: list[Object] = []
     for name in subject.read_versions:
         try:
             listing = partial(client.list, subject.path(name), limit=_SAMPLES)
@@ -70,7 +70,7 @@ async def find_out(
     )
 
 
-def _count(page: Json) -> int | None:
+def _count(page: Object) -> int | None:
     meta = page.get("metadata") or {}
     rest = meta.get("remainingItemCount", 0 if not meta.get("continue") else None)
     return None if rest is None else len(page.get("items") or ()) + int(rest)
@@ -142,7 +142,7 @@ class _Trial(NamedTuple):
     trouble: str
 
 
-async def _try_writes(rewriter: Rewriter, sample: list[Json], concurrency: int) -> _Trial:
+async def _try_writes(rewriter: Rewriter, sample: list[Object], concurrency: int) -> _Trial:
     """Server-side dry runs, as many at a time as later: is the webhook well, how fast is this?"""
     began = time.monotonic()
     outcomes: list[Outcome] = []

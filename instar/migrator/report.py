@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
 
 from instar.migrator.outcomes import Fate, Quarantined
 from instar.migrator.plan import Plan, human, objects
 from instar.migrator.verify import Verification
+from instar.plain import Object
 
-Json = dict[str, Any]
 _SHOWN = 20
 
 
@@ -43,7 +42,7 @@ class Report:
     def troubled(self) -> int:
         return self.counts.get(Fate.FAILED, 0) + self.counts.get(Fate.DIFFERS, 0)
 
-    def to_json(self) -> Json:
+    def to_json(self) -> Object:
         verification = self.verification
         return {
             "plan": self.plan.to_json(),

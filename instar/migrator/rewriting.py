@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from instar.client.client import Client
 from instar.errors import ApiError, Conflict, NotFound
 from instar.migrator.content import digest
@@ -11,8 +9,7 @@ from instar.migrator.outcomes import Fate, Outcome, differs, failed
 from instar.migrator.pages import Found
 from instar.migrator.retrying import Patience, persistently
 from instar.migrator.subject import USER_AGENT, Subject
-
-Json = dict[str, Any]
+from instar.plain import Object
 
 
 class Rewriter:
@@ -43,8 +40,8 @@ class Rewriter:
             return failed(found.key, error)
         return self._judge(found, after)
 
-    async def _patch(self, found: Found) -> Json:
-        metadata: Json = {"resourceVersion": found.revision}
+    async def _patch(self, found: Found) -> Object:
+        metadata: Object = {"resourceVersion": found.revision}
         if found.managed_fields is not None:
             metadata["managedFields"] = found.managed_fields
         path = self._subject.path(self._subject.write_version, found.key, self._subresource)
@@ -55,7 +52,7 @@ class Rewriter:
             dryRun="All" if self._dry_run else None,
         )
 
-    def _judge(self, found: Found, after: Json) -> Outcome:
+    def _judge(self, found: Found, after: Object) -> Outcome:
         version = self._subject.write_version
         revision = after["metadata"].get("resourceVersion", "")
         before = found.digests.get(version)

@@ -6,12 +6,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
-from typing import Any
 
 from instar.api.crd import Crd, read_crd
 from instar.client.paths import resource_path
+from instar.plain import Object
 
-Json = dict[str, Any]
 USER_AGENT = "instar-migrate"
 """Also the field manager; ``instar versions`` does not count its reads as somebody's use."""
 
@@ -62,7 +61,7 @@ class Subject:
         )
 
 
-def read_subject(obj: Json) -> Subject:
+def read_subject(obj: Object) -> Subject:
     metadata = obj.get("metadata") or {}
     times = [
         entry.get("time")
@@ -77,7 +76,7 @@ def latest(times: Iterable[str | None]) -> datetime | None:
     return max((datetime.fromisoformat(text) for text in times if text), default=None)
 
 
-def key_of(obj: Json) -> str:
+def key_of(obj: Object) -> str:
     """``namespace/name``, or the name alone: an object's identity in journal and report."""
     metadata = obj["metadata"]
     namespace, name = metadata.get("namespace"), metadata["name"]

@@ -7,15 +7,14 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 import orjson
 
 from instar.client.client import Client
 from instar.errors import ApiError
 from instar.migrator.subject import USER_AGENT, Subject
+from instar.plain import Object
 
-Json = dict[str, Any]
 ENDPOINT = "/instar/usage"
 _FINAL_STAGES = {"ResponseComplete", "ResponseStarted", "Panic"}
 
@@ -107,7 +106,7 @@ def from_audit_logs(paths: Iterable[Path], subject: Subject) -> Usage:
     return Usage(since, uses, f"from {len(files)} audit log file{'s' if len(files) > 1 else ''}")
 
 
-def _events(paths: Iterable[Path]) -> Iterator[Json]:
+def _events(paths: Iterable[Path]) -> Iterator[Object]:
     for path in paths:
         with path.open("rb") as raw:
             packed = raw.peek(2)[:2] == b"\x1f\x8b"
@@ -121,7 +120,7 @@ def _events(paths: Iterable[Path]) -> Iterator[Json]:
                     yield event
 
 
-def _moment(event: Json) -> datetime | None:
+def _moment(event: Object) -> datetime | None:
     text = event.get("requestReceivedTimestamp") or event.get("stageTimestamp")
     try:
         moment = datetime.fromisoformat(str(text))

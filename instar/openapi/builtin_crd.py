@@ -6,17 +6,14 @@ and published documents refer to the model in ``builtin_models`` instead.
 
 from __future__ import annotations
 
-from typing import Any
-
 from instar.openapi.builtin_fields import ATOMIC_LIST, data, kind_of_object, loose_condition
 from instar.openapi.builtin_models import JSON_SCHEMA_MODEL
 from instar.openapi.published import MODEL_KEY
 from instar.openapi.shapes import anything, array, boolean, integer, list_by, obj, text, texts
+from instar.plain import Object
 
-JsonDict = dict[str, Any]
 
-
-def _names(description: str) -> JsonDict:
+def _names(description: str) -> Object:
     return obj(
         description,
         {
@@ -32,7 +29,7 @@ def _names(description: str) -> JsonDict:
     )
 
 
-def _column(path_key: str) -> JsonDict:
+def _column(path_key: str) -> Object:
     return obj(
         "A column of tables.",
         {
@@ -49,14 +46,14 @@ def _column(path_key: str) -> JsonDict:
     )
 
 
-def _validation() -> JsonDict:
+def _validation() -> Object:
     return obj(
         "What the objects look like.",
         {"openAPIV3Schema": anything("The schema.", **{MODEL_KEY: JSON_SCHEMA_MODEL})},
     )
 
 
-def _subresources() -> JsonDict:
+def _subresources() -> Object:
     return obj(
         "Which subresources there are.",
         {
@@ -75,12 +72,12 @@ def _subresources() -> JsonDict:
     )
 
 
-def _selectable() -> JsonDict:
+def _selectable() -> Object:
     field = obj("A field.", {"jsonPath": text("Where the field is.")}, "jsonPath")
     return array(field, "Fields usable in field selectors.", **ATOMIC_LIST)
 
 
-def _client() -> JsonDict:
+def _client() -> Object:
     return obj(
         "How to reach the webhook: url or service.",
         {
@@ -101,11 +98,11 @@ def _client() -> JsonDict:
     )
 
 
-def _review_versions() -> JsonDict:
+def _review_versions() -> Object:
     return texts("Versions of ConversionReview the webhook knows.", **ATOMIC_LIST)
 
 
-def _version_fields() -> JsonDict:
+def _version_fields() -> Object:
     return {
         "deprecated": boolean("Warn whoever uses the version."),
         "deprecationWarning": text("The words of the warning."),
@@ -118,18 +115,18 @@ def _version_fields() -> JsonDict:
     }
 
 
-def _columns(path_key: str) -> JsonDict:
+def _columns(path_key: str) -> Object:
     return array(_column(path_key), "Columns of tables.", **ATOMIC_LIST)
 
 
-def _version(path_key: str) -> JsonDict:
+def _version(path_key: str) -> Object:
     columns = {"additionalPrinterColumns": _columns(path_key)}
     return obj(
         "A version of the resource.", {**columns, **_version_fields()}, "name", "served", "storage"
     )
 
 
-def _status() -> JsonDict:
+def _status() -> Object:
     return obj(
         "What became of the definition.",
         {
@@ -145,7 +142,7 @@ def _status() -> JsonDict:
     )
 
 
-def _spec_fields(path_key: str) -> JsonDict:
+def _spec_fields(path_key: str) -> Object:
     return {
         "group": text("The group of the resource."),
         "names": _names("The names of the resource."),

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from instar.openapi.builtin_fields import kind_of_object, moment, object_reference, precise_moment
 from instar.openapi.shapes import integer, obj, text
+from instar.plain import Object
 
-JsonDict = dict[str, Any]
 
-
-def _source() -> JsonDict:
+def _source() -> Object:
     return obj(
         "Who reported the event.",
         {"component": text("Name of the reporter."), "host": text("Where the reporter runs.")},
     )
 
 
-def _series(*required: str) -> JsonDict:
+def _series(*required: str) -> Object:
     return obj(
         "How often the event happened again.",
         {
@@ -28,7 +25,7 @@ def _series(*required: str) -> JsonDict:
     )
 
 
-def _common() -> JsonDict:
+def _common() -> Object:
     return {
         "action": text("What was done or failed."),
         "eventTime": precise_moment("When it first happened."),

@@ -8,15 +8,14 @@ from instar.openapi.models import API_VERSION, KIND
 from instar.openapi.naming import META_PREFIX
 from instar.openapi.published import MODEL_KEY
 from instar.openapi.shapes import integer, obj, text
+from instar.plain import Object
 
-JsonDict = dict[str, Any]
-
-ATOMIC_LIST: JsonDict = {"x-kubernetes-list-type": "atomic"}
-SET_LIST: JsonDict = {"x-kubernetes-list-type": "set"}
-ATOMIC_MAP: JsonDict = {"x-kubernetes-map-type": "atomic"}
+ATOMIC_LIST: Object = {"x-kubernetes-list-type": "atomic"}
+SET_LIST: Object = {"x-kubernetes-list-type": "set"}
+ATOMIC_MAP: Object = {"x-kubernetes-map-type": "atomic"}
 
 
-def kind_of_object(description: str, properties: JsonDict, *required: str) -> JsonDict:
+def kind_of_object(description: str, properties: Object, *required: str) -> Object:
     """The root of a schema: its own fields and those every object has."""
     common = {
         "apiVersion": text(API_VERSION),
@@ -26,21 +25,21 @@ def kind_of_object(description: str, properties: JsonDict, *required: str) -> Js
     return obj(description, {**common, **properties}, *required)
 
 
-def moment(description: str, model: str = "Time") -> JsonDict:
+def moment(description: str, model: str = "Time") -> Object:
     return text(
         description, format="date-time", nullable=True, **{MODEL_KEY: f"{META_PREFIX}{model}"}
     )
 
 
-def precise_moment(description: str) -> JsonDict:
+def precise_moment(description: str) -> Object:
     return moment(description, "MicroTime")
 
 
-def data(description: str = "", **more: Any) -> JsonDict:
+def data(description: str = "", **more: Any) -> Object:
     return text(description, format="byte", **more)
 
 
-def object_reference(description: str) -> JsonDict:
+def object_reference(description: str) -> Object:
     return obj(
         description,
         {
@@ -56,11 +55,11 @@ def object_reference(description: str) -> JsonDict:
     )
 
 
-def local_reference(description: str) -> JsonDict:
+def local_reference(description: str) -> Object:
     return obj(description, {"name": text("Name of the object.")}, **ATOMIC_MAP)
 
 
-def condition(description: str) -> JsonDict:
+def condition(description: str) -> Object:
     """A condition as newer APIs write it: every field but the generation is required."""
     return obj(
         description,
@@ -80,7 +79,7 @@ def condition(description: str) -> JsonDict:
     )
 
 
-def loose_condition(description: str, *, generation: bool = False) -> JsonDict:
+def loose_condition(description: str, *, generation: bool = False) -> Object:
     """A condition as older APIs write it: only type and status are required."""
     seen = {"observedGeneration": integer("The generation this was seen at.", 64)}
     return obj(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from instar.openapi.naming import META_PREFIX, model_name
 from instar.openapi.shapes import (
@@ -17,8 +16,7 @@ from instar.openapi.shapes import (
     text,
     texts,
 )
-
-JsonDict = dict[str, Any]
+from instar.plain import Object
 
 
 def _name(kind: str) -> str:
@@ -28,19 +26,19 @@ def _name(kind: str) -> str:
 JSON_SCHEMA_MODEL = _name("JSONSchemaProps")
 
 
-def _schema(description: str) -> JsonDict:
+def _schema(description: str) -> Object:
     return {"$ref": JSON_SCHEMA_MODEL, "description": description}
 
 
-def _schemas(description: str) -> JsonDict:
+def _schemas(description: str) -> Object:
     return array({"$ref": JSON_SCHEMA_MODEL}, description, **{"x-kubernetes-list-type": "atomic"})
 
 
-def _schema_map(description: str) -> JsonDict:
+def _schema_map(description: str) -> Object:
     return mapping({"$ref": JSON_SCHEMA_MODEL}, description)
 
 
-def _free(description: str) -> JsonDict:
+def _free(description: str) -> Object:
     """No type: any JSON value."""
     return {"description": description}
 
@@ -113,11 +111,11 @@ _JSON_SCHEMA = obj(
 )
 
 _EXTERNAL_DOCS = obj("Where to read more.", {"description": text(), "url": text()})
-_MICRO_TIME: JsonDict = {
+_MICRO_TIME: Object = {
     f"{META_PREFIX}MicroTime": text("A moment with microseconds.", format="date-time")
 }
 
-EXTRA_MODELS: Mapping[str, Mapping[str, JsonDict]] = {
+EXTRA_MODELS: Mapping[str, Mapping[str, Object]] = {
     "CustomResourceDefinition": {
         JSON_SCHEMA_MODEL: _JSON_SCHEMA,
         _name("ExternalDocumentation"): _EXTERNAL_DOCS,

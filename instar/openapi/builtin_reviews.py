@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from instar.openapi.builtin_fields import ATOMIC_LIST, kind_of_object
 from instar.openapi.shapes import array, boolean, mapping, obj, text, texts
+from instar.plain import Object
 
-JsonDict = dict[str, Any]
 
-
-def _selector(description: str) -> JsonDict:
+def _selector(description: str) -> Object:
     requirement = obj(
         "One condition.",
         {
@@ -93,7 +90,7 @@ SELF_SUBJECT_REVIEW = kind_of_object(
 )
 
 
-def _rule(description: str, *names: str) -> JsonDict:
+def _rule(description: str, *names: str) -> Object:
     return obj(description, {name: texts(**ATOMIC_LIST) for name in names}, "verbs")
 
 

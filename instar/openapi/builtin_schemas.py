@@ -40,8 +40,6 @@ from instar.openapi.shapes import (
     texts,
 )
 
-JsonDict = dict[str, Any]
-
 _CONFIG_MAP = kind_of_object(
     "Configuration for others to read, as texts or bytes.",
     {

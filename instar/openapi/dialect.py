@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-JsonDict = dict[str, Any]
+from instar.plain import Object
 
 
 class Dialect(NamedTuple):
@@ -14,7 +14,7 @@ class Dialect(NamedTuple):
     prefix: str
     v2: bool
 
-    def ref(self, model: str, description: str = "") -> JsonDict:
+    def ref(self, model: str, description: str = "") -> Object:
         """OpenAPI 3 ignores what stands beside a ``$ref``, so there it is wrapped."""
         target = {"$ref": self.prefix + model}
         if not description:
@@ -23,7 +23,7 @@ class Dialect(NamedTuple):
             return {"description": description, **target}
         return {"description": description, "allOf": [target]}
 
-    def render(self, schema: Mapping[str, Any]) -> JsonDict:
+    def render(self, schema: Mapping[str, Any]) -> Object:
         """A model written with bare model names after ``$ref``, in this dialect."""
         if "$ref" in schema:
             extra = {k: v for k, v in schema.items() if k not in ("$ref", "description")}

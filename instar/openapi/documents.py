@@ -8,12 +8,13 @@ from instar.api.crd import CrdVersion
 from instar.api.discovery import Resource
 from instar.openapi import parameters
 from instar.openapi.builtin_models import EXTRA_MODELS
-from instar.openapi.dialect import Dialect, JsonDict
+from instar.openapi.dialect import Dialect
 from instar.openapi.models import SCALE, SHARED, list_model
 from instar.openapi.naming import model_name
 from instar.openapi.parameters import Parameter
 from instar.openapi.published import published_schema
 from instar.openapi.routes import Route, routes
+from instar.plain import Object
 
 Entry = tuple[Resource, CrdVersion]
 
@@ -29,11 +30,11 @@ def served(resources: Iterable[Resource]) -> Iterator[Entry]:
 
 def paths(
     entries: Iterable[Entry],
-    operation: Callable[[Route], JsonDict],
-    parameter: Callable[[Parameter], JsonDict],
-) -> JsonDict:
+    operation: Callable[[Route], Object],
+    parameter: Callable[[Parameter], Object],
+) -> Object:
     """Every path with its methods, each written by the document's own ``operation``."""
-    found: JsonDict = {}
+    found: Object = {}
     for resource, version in entries:
         for route in routes(resource, version):
             shared = parameters.of_path(route.path, route.gvk["kind"])
@@ -42,9 +43,9 @@ def paths(
     return found
 
 
-def models(entries: Iterable[Entry], dialect: Dialect) -> JsonDict:
+def models(entries: Iterable[Entry], dialect: Dialect) -> Object:
     """All models of a document by name, sorted as upstream's encoder does."""
-    found: JsonDict = {name: dialect.render(model) for name, model in SHARED.items()}
+    found: Object = {name: dialect.render(model) for name, model in SHARED.items()}
     scaled = False
     for resource, version in entries:
         crd, builtin = resource.crd, resource.builtin

@@ -6,12 +6,10 @@ References are bare model names; ``Dialect.render`` spells them for v2 or v3.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from instar.openapi.naming import META_PREFIX, SCALE_MODEL
 from instar.openapi.shapes import array, boolean, integer, list_by, obj, text, text_map, texts
-
-JsonDict = dict[str, Any]
+from instar.plain import Object
 
 API_VERSION = "The group and version this object is written in."
 KIND = "The kind of object this is, in CamelCase; it cannot change."
@@ -19,16 +17,16 @@ OBJECT_META = "Name, labels and the other metadata every object has."
 LIST_META = "Metadata of the list: its version and where to continue."
 
 
-def _meta(name: str, description: str = "") -> JsonDict:
-    ref: JsonDict = {"$ref": META_PREFIX + name}
+def _meta(name: str, description: str = "") -> Object:
+    ref: Object = {"$ref": META_PREFIX + name}
     return {"description": description, **ref} if description else ref
 
 
-def _type_meta() -> JsonDict:
+def _type_meta() -> Object:
     return {"apiVersion": text(API_VERSION), "kind": text(KIND)}
 
 
-def _gvk(group: str, version: str, kind: str) -> JsonDict:
+def _gvk(group: str, version: str, kind: str) -> Object:
     return {"x-kubernetes-group-version-kind": [{"group": group, "kind": kind, "version": version}]}
 
 
@@ -183,7 +181,7 @@ _SCALE_STATUS = obj(
     "replicas",
 )
 
-SHARED: Mapping[str, JsonDict] = {
+SHARED: Mapping[str, Object] = {
     f"{META_PREFIX}DeleteOptions": _DELETE_OPTIONS,
     f"{META_PREFIX}FieldsV1": {"description": "A set of fields as nested keys.", "type": "object"},
     f"{META_PREFIX}ListMeta": _LIST_META,
@@ -198,7 +196,7 @@ SHARED: Mapping[str, JsonDict] = {
     f"{META_PREFIX}Time": text("A moment, as RFC 3339 writes it.", format="date-time"),
 }
 
-SCALE: Mapping[str, JsonDict] = {
+SCALE: Mapping[str, Object] = {
     SCALE_MODEL: _SCALE,
     f"{SCALE_MODEL}Spec": obj(
         "What is asked for.", {"replicas": integer("The number of replicas wanted.")}
@@ -207,7 +205,7 @@ SCALE: Mapping[str, JsonDict] = {
 }
 
 
-def list_model(item_model: str, group: str, version: str, list_kind: str, kind: str) -> JsonDict:
+def list_model(item_model: str, group: str, version: str, list_kind: str, kind: str) -> Object:
     return obj(
         f"A list of {kind} objects.",
         {

@@ -11,9 +11,10 @@ from typing import Any
 
 from instar.api.crd import CrdVersion
 from instar.api.discovery import Resource
-from instar.openapi.dialect import Dialect, JsonDict
+from instar.openapi.dialect import Dialect
 from instar.openapi.models import API_VERSION, KIND, OBJECT_META
 from instar.openapi.naming import META_PREFIX
+from instar.plain import Object
 from instar.schema.parse import structural_errors
 
 MODEL_KEY = "x-instar-model"
@@ -50,12 +51,12 @@ _INT_OR_STRING = "x-kubernetes-int-or-string"
 _ONE_OF_BOTH = [{"type": "integer"}, {"type": "string"}]
 
 
-def published_schema(resource: Resource, version: CrdVersion, dialect: Dialect) -> JsonDict:
+def published_schema(resource: Resource, version: CrdVersion, dialect: Dialect) -> Object:
     crd, raw = resource.crd, version.schema
     opaque = dialect.v2 and (crd.preserve_unknown or (raw or {}).get(_PRESERVE))
     if raw is None or opaque or not _is_publishable(raw):
         # kubectl takes listed properties for all there are, so not even metadata is listed.
-        schema: JsonDict = {"type": "object"}
+        schema: Object = {"type": "object"}
     else:
         schema = _node(raw, dialect)
         _add_object_fields(schema, dialect)
@@ -81,10 +82,10 @@ def _has_known_types(raw: Mapping[str, Any]) -> bool:
     )
 
 
-def _node(raw: Mapping[str, Any], dialect: Dialect) -> JsonDict:
+def _node(raw: Mapping[str, Any], dialect: Dialect) -> Object:
     if MODEL_KEY in raw:
         return dialect.ref(raw[MODEL_KEY], raw.get("description", ""))
-    out: JsonDict = {
+    out: Object = {
         key: value
         for key, value in raw.items()
         if (key in _KEPT or key.startswith("x-kubernetes-")) and _is_said(key, value)
@@ -109,7 +110,7 @@ def _is_said(key: str, value: Any) -> bool:
     return not (value is False or value == "" or value == [])
 
 
-def _add_children(raw: Mapping[str, Any], out: JsonDict, dialect: Dialect) -> None:
+def _add_children(raw: Mapping[str, Any], out: Object, dialect: Dialect) -> None:
     bare = dialect.v2 and (raw.get("nullable") or raw.get(_PRESERVE))
     if raw.get("properties") and not bare:
         out["properties"] = {
@@ -124,7 +125,7 @@ def _add_children(raw: Mapping[str, Any], out: JsonDict, dialect: Dialect) -> No
         out["additionalProperties"] = additional
 
 
-def _degrade(raw: Mapping[str, Any], out: JsonDict) -> None:
+def _degrade(raw: Mapping[str, Any], out: Object) -> None:
     """Only the node itself: its children lose their own."""
     out.pop("default", None)
     nullable, preserve = out.pop("nullable", False), raw.get(_PRESERVE)
@@ -146,7 +147,7 @@ def _degrade(raw: Mapping[str, Any], out: JsonDict) -> None:
             del out["required"]
 
 
-def _unfold_int_or_string(out: JsonDict) -> None:
+def _unfold_int_or_string(out: Object) -> None:
     if not out.get(_INT_OR_STRING) or out.get("anyOf") == _ONE_OF_BOTH:
         return
     all_of = out.get("allOf") or []
@@ -158,7 +159,7 @@ def _unfold_int_or_string(out: JsonDict) -> None:
         out["anyOf"] = _ONE_OF_BOTH
 
 
-def _add_object_fields(schema: JsonDict, dialect: Dialect) -> None:
+def _add_object_fields(schema: Object, dialect: Dialect) -> None:
     schema["properties"] = {
         **schema.get("properties", {}),
         "apiVersion": {"description": API_VERSION, "type": "string"},

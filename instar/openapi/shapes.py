@@ -4,59 +4,59 @@ from __future__ import annotations
 
 from typing import Any
 
-JsonDict = dict[str, Any]
+from instar.plain import Object
 
 
-def text(description: str = "", **more: Any) -> JsonDict:
+def text(description: str = "", **more: Any) -> Object:
     return _node("string", description, more)
 
 
-def integer(description: str = "", bits: int = 32, **more: Any) -> JsonDict:
+def integer(description: str = "", bits: int = 32, **more: Any) -> Object:
     return _node("integer", description, {"format": f"int{bits}", **more})
 
 
-def number(description: str = "", **more: Any) -> JsonDict:
+def number(description: str = "", **more: Any) -> Object:
     return _node("number", description, {"format": "double", **more})
 
 
-def boolean(description: str = "", **more: Any) -> JsonDict:
+def boolean(description: str = "", **more: Any) -> Object:
     return _node("boolean", description, more)
 
 
-def array(items: JsonDict, description: str = "", **more: Any) -> JsonDict:
+def array(items: Object, description: str = "", **more: Any) -> Object:
     return _node("array", description, {"items": items, **more})
 
 
-def texts(description: str = "", **more: Any) -> JsonDict:
+def texts(description: str = "", **more: Any) -> Object:
     return array({"type": "string"}, description, **more)
 
 
-def mapping(values: JsonDict, description: str = "", **more: Any) -> JsonDict:
+def mapping(values: Object, description: str = "", **more: Any) -> Object:
     return _node("object", description, {"additionalProperties": values, **more})
 
 
-def text_map(description: str = "", **more: Any) -> JsonDict:
+def text_map(description: str = "", **more: Any) -> Object:
     return mapping({"type": "string"}, description, **more)
 
 
-def obj(description: str, properties: JsonDict, *required: str, **more: Any) -> JsonDict:
-    names: JsonDict = {"required": list(required)} if required else {}
+def obj(description: str, properties: Object, *required: str, **more: Any) -> Object:
+    names: Object = {"required": list(required)} if required else {}
     return _node("object", description, {"properties": properties, **names, **more})
 
 
-def anything(description: str = "", **more: Any) -> JsonDict:
+def anything(description: str = "", **more: Any) -> Object:
     """An object whose fields are not described, and kept."""
     return _node("object", description, {"x-kubernetes-preserve-unknown-fields": True, **more})
 
 
-def int_or_text(description: str = "") -> JsonDict:
-    node: JsonDict = {"x-kubernetes-int-or-string": True}
+def int_or_text(description: str = "") -> Object:
+    node: Object = {"x-kubernetes-int-or-string": True}
     return {"description": description, **node} if description else node
 
 
-def list_by(*keys: str, merge: str = "") -> JsonDict:
+def list_by(*keys: str, merge: str = "") -> Object:
     """How a list of objects is merged: by its keys, or by one key in a strategic merge patch."""
-    out: JsonDict = {}
+    out: Object = {}
     if keys:
         out = {"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": list(keys)}
     if merge:
@@ -64,6 +64,6 @@ def list_by(*keys: str, merge: str = "") -> JsonDict:
     return out
 
 
-def _node(kind: str, description: str, more: JsonDict) -> JsonDict:
-    head: JsonDict = {"description": description} if description else {}
+def _node(kind: str, description: str, more: Object) -> Object:
+    head: Object = {"description": description} if description else {}
     return {**head, "type": kind, **more}

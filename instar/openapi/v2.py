@@ -6,13 +6,14 @@ from collections.abc import Iterable
 
 from instar.api.discovery import Resource
 from instar.openapi import parameters
-from instar.openapi.dialect import V2, JsonDict
+from instar.openapi.dialect import V2
 from instar.openapi.documents import models, paths, served
 from instar.openapi.parameters import Parameter
 from instar.openapi.routes import Route
+from instar.plain import Object
 
 
-def document(resources: Iterable[Resource], *, server_version: str) -> JsonDict:
+def document(resources: Iterable[Resource], *, server_version: str) -> Object:
     """The document at ``/openapi/v2``: all served versions of all resources."""
     entries = list(served(resources))
     return {
@@ -23,13 +24,13 @@ def document(resources: Iterable[Resource], *, server_version: str) -> JsonDict:
     }
 
 
-def _operation(route: Route) -> JsonDict:
+def _operation(route: Route) -> Object:
     found = _BY_ACTION[route.action]
     if route.body:
         body = {"name": "body", "in": "body", "schema": V2.ref(route.body)}
         found = [body if route.action == "delete" else {**body, "required": True}, *found]
     schema = V2.ref(route.response)
-    responses: JsonDict = {
+    responses: Object = {
         code: {"description": words, "schema": schema} for code, words in route.statuses
     }
     return {
@@ -46,7 +47,7 @@ def _operation(route: Route) -> JsonDict:
     }
 
 
-def _parameter(parameter: Parameter) -> JsonDict:
+def _parameter(parameter: Parameter) -> Object:
     required = {"required": True} if parameter.location == "path" else {}
     return {
         "uniqueItems": True,

@@ -9,11 +9,12 @@ from typing import Any
 from instar.api.discovery import Resource
 from instar.api.names import GroupVersion
 from instar.openapi import parameters
-from instar.openapi.dialect import V3, JsonDict
+from instar.openapi.dialect import V3
 from instar.openapi.documents import models, paths, served
 from instar.openapi.naming import group_version_path
 from instar.openapi.parameters import Parameter
 from instar.openapi.routes import Route
+from instar.plain import Object
 
 
 def group_versions(resources: Iterable[Resource]) -> list[GroupVersion]:
@@ -21,7 +22,7 @@ def group_versions(resources: Iterable[Resource]) -> list[GroupVersion]:
     return sorted({GroupVersion(r.crd.group, version.name) for r, version in served(resources)})
 
 
-def index(hashes: Mapping[GroupVersion, str]) -> JsonDict:
+def index(hashes: Mapping[GroupVersion, str]) -> Object:
     """The document at ``/openapi/v3``; a hash lets clients cache a document for ever."""
     paths = {group_version_path(*gv): digest for gv, digest in hashes.items()}
     return {
@@ -36,7 +37,7 @@ def content_hash(document: bytes) -> str:
     return hashlib.sha512(document).hexdigest().upper()
 
 
-def document(resources: Iterable[Resource], group: str, version: str) -> JsonDict | None:
+def document(resources: Iterable[Resource], group: str, version: str) -> Object | None:
     """The document of one group version, or ``None`` where nothing is published under it."""
     entries = [
         entry
@@ -55,15 +56,15 @@ def document(resources: Iterable[Resource], group: str, version: str) -> JsonDic
     }
 
 
-def _operation(route: Route) -> JsonDict:
-    operation: JsonDict = {
+def _operation(route: Route) -> Object:
+    operation: Object = {
         "tags": [route.tag],
         "description": route.description,
         "operationId": route.operation_id,
         "parameters": _BY_ACTION[route.action],
     }
     if route.body:
-        body: JsonDict = {
+        body: Object = {
             "content": {media: {"schema": V3.ref(route.body)} for media in route.consumes}
         }
         operation["requestBody"] = body if route.action == "delete" else {**body, "required": True}
@@ -71,7 +72,7 @@ def _operation(route: Route) -> JsonDict:
         media: {"schema": V3.ref(route.response)}
         for media in ("application/json", "application/yaml")
     }
-    responses: JsonDict = {
+    responses: Object = {
         code: {"description": words, "content": content} for code, words in route.statuses
     }
     operation["responses"] = {**responses, "401": {"description": "Unauthorized"}}

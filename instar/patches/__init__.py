@@ -1,0 +1,1 @@
+"""Patch documents on plain values: JSON Patch, merge patch, strategic merge patch. Pure."""

@@ -9,6 +9,8 @@ from typing import Any
 
 import orjson
 
+from instar.plain import copy_json
+
 MAX_OPERATIONS = 10_000
 MAX_COPIED_BYTES = 3_145_728
 
@@ -150,7 +152,7 @@ def _move(document: Any, path: list[str], operation: dict[str, Any]) -> Any:
 
 def _copy(document: Any, path: list[str], operation: dict[str, Any]) -> Any:
     value = _find(document, operation["from"])
-    return _put(document, path, orjson.loads(orjson.dumps(value)))
+    return _put(document, path, copy_json(value))
 
 
 def _test(document: Any, path: list[str], operation: dict[str, Any]) -> Any:

@@ -10,10 +10,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from instar.api.crd_codec import copy_json
+from instar.plain import Object, copy_json
 from instar.reviewer.changes import Steps, children, value_path
 from instar.reviewer.judge import Judge
-from instar.reviewer.report import Effect, Finding, Json, Severity, Verdict, Witness
+from instar.reviewer.report import Effect, Finding, Severity, Verdict, Witness
 from instar.reviewer.rules import BY_ID
 from instar.reviewer.stored import ConversionFailed, Convert
 from instar.reviewer.subject import Subject
@@ -48,7 +48,7 @@ def converted_findings(
 
 def _probes(
     samples: Samples, judge: Judge, new: Subject, version: str
-) -> Iterator[tuple[Steps, Json]]:
+) -> Iterator[tuple[Steps, Object]]:
     schema = new.schemas[version]
     fields = [item for item in _fields((), schema) if item[0][1:2] not in (("metadata",),)]
     for steps, node in fields[:_MOST_FIELDS]:
@@ -72,7 +72,7 @@ def _fields(steps: Steps, node: Mapping[str, Any]) -> Iterator[tuple[Steps, Mapp
 
 
 def _pair(
-    source: Judge, target: Judge, probes: list[tuple[Steps, Json]], convert: Convert
+    source: Judge, target: Judge, probes: list[tuple[Steps, Object]], convert: Convert
 ) -> Iterator[Finding]:
     group = source.subject.crd.group
     for steps, obj in probes:
@@ -94,7 +94,7 @@ def _pair(
             yield _finding("conversion-loses", source, target, steps, obj, taken, said)
 
 
-def _value(obj: Json, steps: Steps) -> Any:
+def _value(obj: Object, steps: Steps) -> Any:
     value: Any = obj
     for token in tokens(concrete_path(steps)):
         try:
@@ -105,7 +105,7 @@ def _value(obj: Json, steps: Steps) -> Any:
 
 
 def _finding(
-    rule: str, source: Judge, target: Judge, steps: Steps, obj: Json, seen: Verdict, said: str
+    rule: str, source: Judge, target: Judge, steps: Steps, obj: Object, seen: Verdict, said: str
 ) -> Finding:
     effect = Effect.REFUSED if rule == "conversion-fails" else Effect.CHANGED
     witness = Witness(

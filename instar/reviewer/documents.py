@@ -11,9 +11,8 @@ from typing import Any
 
 import yaml
 
+from instar.plain import Object
 from instar.reviewer.report import Pointer, Problem
-
-Json = dict[str, Any]
 
 CRD_KIND = "CustomResourceDefinition"
 _CRD_GROUP = "apiextensions.k8s.io/"
@@ -100,7 +99,7 @@ def crd_problem(document: Document) -> Problem | None:
     return None
 
 
-def crd_name(value: Json) -> str:
+def crd_name(value: Object) -> str:
     return str((value.get("metadata") or {}).get("name") or "")
 
 

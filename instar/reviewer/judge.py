@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from instar.api.crd_codec import copy_json
 from instar.fields import FieldError, invalid
-from instar.reviewer.report import Json, Verdict
+from instar.plain import Object, copy_json
+from instar.reviewer.report import Verdict
 from instar.reviewer.subject import Subject
 from instar.schema.metatypes import MetaError
 from instar.schema.rules import Program, RuleCompiler
@@ -48,7 +48,7 @@ class Judge:
                     self._program = None
         return self._program
 
-    def create(self, obj: Json, *, must_be_served: bool = False) -> Verdict:
+    def create(self, obj: Object, *, must_be_served: bool = False) -> Verdict:
         """As if the object were created at this version; its argument is left alone.
 
         With a status subresource that takes two requests: creation ignores the status, which is
@@ -69,7 +69,7 @@ class Judge:
         said = tuple(dict.fromkeys(str(error) for error in errors))
         return Verdict(not errors, said, tuple(pruned), None if errors else prepared)
 
-    def prepare(self, obj: Json, *, lenient: bool = False) -> list[str]:
+    def prepare(self, obj: Object, *, lenient: bool = False) -> list[str]:
         """Prune and default in place; answers the pruned paths."""
         pruned = self.compiled.prune_reporting(obj)
         self.compiled.drop_nulls(obj)
@@ -77,7 +77,7 @@ class Judge:
         self.compiled.default(obj)
         return pruned
 
-    def errors(self, obj: Json, old: Any = ABSENT) -> list[FieldError]:
+    def errors(self, obj: Object, old: Any = ABSENT) -> list[FieldError]:
         """Every check of a write; ``old`` is the object before an update."""
         found = [
             *self.compiled.validate(obj, old),
@@ -89,7 +89,7 @@ class Judge:
             return found
         return self.program.evaluate(obj, None if old is ABSENT else old).errors
 
-    def _scale_errors(self, obj: Json) -> list[FieldError]:
+    def _scale_errors(self, obj: Object) -> list[FieldError]:
         """The counts behind ``/scale`` are judged on every write."""
         if self._scale is None:
             return []

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-Json = dict[str, Any]
+from instar.plain import Object
 
 _FALSE_BY_DEFAULT = frozenset(
     {
@@ -30,7 +30,7 @@ _ZERO_IS_NOTHING = frozenset({"minLength", "minItems", "minProperties"})
 _EITHER = ({"type": "integer"}, {"type": "string"})
 
 
-def normalise(schema: Mapping[str, Any]) -> Json:
+def normalise(schema: Mapping[str, Any]) -> Object:
     """The same schema, one spelling per meaning, at every depth of the skeleton."""
     node = {name: value for name, value in schema.items() if not _says_nothing(name, value)}
     if node.get("x-kubernetes-int-or-string"):
@@ -61,7 +61,7 @@ def _says_nothing(name: str, value: Any) -> bool:
     return _DEFAULT_WORD.get(name) == value if name in _DEFAULT_WORD else False
 
 
-def _drop_either(node: Json) -> None:
+def _drop_either(node: Object) -> None:
     """int-or-string fields often spell the two types out again; changes its argument."""
     if _is_either(node.get("anyOf")):
         del node["anyOf"]

@@ -11,9 +11,9 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
 
-Json = dict[str, Any]
+from instar.plain import Object
+
 Pointer = tuple[str | int, ...]
 """A place in a CRD written as v1: ``("spec", "versions", 0, "schema", …)``."""
 
@@ -63,7 +63,7 @@ class Verdict:
     accepted: bool
     errors: tuple[str, ...] = ()
     pruned: tuple[str, ...] = ()
-    result: Json | None = None
+    result: Object | None = None
     """The object as it would be served, when it was accepted."""
 
     def says(self) -> str:
@@ -79,14 +79,14 @@ class Witness:
 
     effect: Effect
     version: str
-    object: Json
+    object: Object
     old: Verdict
     new: Verdict
     new_version: str = ""
     """Set where the second verdict is about another version of the same CRD."""
     through_status: bool = False
     """The status of the object is written to ``/status``, after the rest of it."""
-    before: Json | None = None
+    before: Object | None = None
     """For rules about updates: the object as it was before the write."""
 
 

@@ -7,12 +7,13 @@ from dataclasses import replace
 from typing import Any
 
 from instar.api.crd_codec import CrdDecodeError
+from instar.plain import Object
 from instar.reviewer.checklist import checklist
 from instar.reviewer.conversions import converted_findings
 from instar.reviewer.documents import Document
 from instar.reviewer.engine import Options, find
 from instar.reviewer.plan import plan
-from instar.reviewer.report import CrdReview, Finding, Json, Problem, Report, Severity, in_order
+from instar.reviewer.report import CrdReview, Finding, Problem, Report, Severity, in_order
 from instar.reviewer.stored import Convert, Trial, stored_finding
 from instar.reviewer.subject import Subject, subject
 from instar.reviewer.witnesses.search import Search
@@ -54,7 +55,7 @@ def review_crd(
     options: Options,
     *,
     witnesses: bool = True,
-    objects: Sequence[Json] = (),
+    objects: Sequence[Object] = (),
     convert: Convert | None = None,
 ) -> CrdReview:
     """One CRD: findings with evidence, its stored objects, the plan and the checklist."""

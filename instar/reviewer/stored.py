@@ -12,17 +12,17 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from instar.api.crd_codec import copy_json
 from instar.api.names import parse_group_version
+from instar.plain import Object, copy_json
 from instar.reviewer.judge import Judge
-from instar.reviewer.report import Finding, Json, Severity, StoredObject
+from instar.reviewer.report import Finding, Severity, StoredObject
 from instar.reviewer.rules import BY_ID
 from instar.reviewer.subject import Subject
 from instar.schema.metatypes import MetaError
 from instar.schema.rules import RuleCompiler
 from instar.schema.values import ABSENT, same_json
 
-Convert = Callable[[list[Json], str], list[Json]]
+Convert = Callable[[list[Object], str], list[Object]]
 """Objects of one version to another ``group/version``; raises ``ConversionFailed``."""
 
 _WORST = ("unreadable", "pruned", "invalid", "frozen", "changed")
@@ -33,7 +33,7 @@ class ConversionFailed(Exception):
     """A converter refused or broke; ``str()`` says why."""
 
 
-def convert_none(objects: list[Json], api_version: str) -> list[Json]:
+def convert_none(objects: list[Object], api_version: str) -> list[Object]:
     return [{**copy_json(item), "apiVersion": api_version} for item in objects]
 
 
@@ -58,7 +58,7 @@ class Trial:
         group = obj["apiVersion"].rpartition("/")[0]
         return group == self._new.crd.group and obj.get("kind") == self._new.crd.names.kind
 
-    def run(self, objects: Iterable[Json]) -> list[StoredObject]:
+    def run(self, objects: Iterable[Object]) -> list[StoredObject]:
         """Only those something happens to, worst first."""
         found = [outcome for obj in objects if (outcome := self._one(obj)) is not None]
         return sorted(found, key=lambda item: (_WORST.index(item.outcome), item.name))
@@ -69,7 +69,7 @@ class Trial:
             self._judges[key] = Judge(subject, version, self._compile_rules)
         return self._judges[key]
 
-    def _one(self, obj: Json) -> StoredObject | None:
+    def _one(self, obj: Object) -> StoredObject | None:
         version = parse_group_version(obj["apiVersion"]).version
         seen: list[tuple[str, str]] = []
         if self._new.crd.version(version) is None:
@@ -81,9 +81,9 @@ class Trial:
             self._at_others(read, version, seen)
         return _outcome(obj, version, seen) if seen else None
 
-    def _read(self, obj: Json, version: str, seen: list[tuple[str, str]]) -> Json | None:
+    def _read(self, obj: Object, version: str, seen: list[tuple[str, str]]) -> Object | None:
         """The object as the new CRD reads it at its own version."""
-        read: Json = copy_json(obj)
+        read: Object = copy_json(obj)
         try:
             lost = self._judge(self._new, version).prepare(read, lenient=True)
         except MetaError as error:
@@ -95,7 +95,9 @@ class Trial:
         seen += [("pruned", f"{path} is dropped") for path in lost if path not in known]
         return read
 
-    def _defaults(self, obj: Json, read: Json, version: str, seen: list[tuple[str, str]]) -> None:
+    def _defaults(
+        self, obj: Object, read: Object, version: str, seen: list[tuple[str, str]]
+    ) -> None:
         if self._old is None or self._old.crd.version(version) is None:
             return
         before = copy_json(obj)
@@ -107,7 +109,7 @@ class Trial:
             if not path.startswith(tuple(lost))
         ]
 
-    def _at_others(self, read: Json, version: str, seen: list[tuple[str, str]]) -> None:
+    def _at_others(self, read: Object, version: str, seen: list[tuple[str, str]]) -> None:
         """At the storage version it is judged as a write; at served ones only losses count."""
         storage = self._new.crd.storage_version()
         for target in dict.fromkeys([storage, *self._new.crd.served()]):
@@ -123,19 +125,19 @@ class Trial:
             if target in (storage, version):
                 _judged(judge, converted, seen, self._known(converted, target))
 
-    def _known(self, obj: Json, version: str) -> set[str]:
+    def _known(self, obj: Object, version: str) -> set[str]:
         """What the old CRD would already have found wrong."""
         if self._old is None or self._old.crd.version(version) is None:
             return set()
         judge = self._judge(self._old, version)
-        before: Json = copy_json(obj)
+        before: Object = copy_json(obj)
         judge.prepare(before, lenient=True)
         return {str(error) for error in judge.errors(before, ABSENT)}
 
     def _converted(
-        self, read: Json, version: str, target: str, seen: list[tuple[str, str]]
-    ) -> Json | None:
-        mine: Json = copy_json(read)
+        self, read: Object, version: str, target: str, seen: list[tuple[str, str]]
+    ) -> Object | None:
+        mine: Object = copy_json(read)
         if target == version:
             return mine
         try:
@@ -145,14 +147,14 @@ class Trial:
             return None
 
 
-def _judged(judge: Judge, obj: Json, seen: list[tuple[str, str]], known: set[str]) -> None:
+def _judged(judge: Judge, obj: Object, seen: list[tuple[str, str]], known: set[str]) -> None:
     forgiven = [str(error) for error in judge.errors(obj, copy_json(obj))]
     others = [str(error) for error in judge.errors(obj, ABSENT)]
     seen += [("invalid", text) for text in forgiven if text not in known]
     seen += [("frozen", text) for text in others if text not in {*known, *forgiven}]
 
 
-def _outcome(obj: Json, version: str, seen: list[tuple[str, str]]) -> StoredObject:
+def _outcome(obj: Object, version: str, seen: list[tuple[str, str]]) -> StoredObject:
     worst = min((kind for kind, _ in seen), key=_WORST.index)
     ordered = sorted(seen, key=lambda item: _WORST.index(item[0]))
     reasons = tuple(dict.fromkeys(text for _, text in ordered))

@@ -15,26 +15,24 @@ from typing import Any
 from instar.api.crd import Crd, read_crd
 from instar.api.crd_codec import (
     CrdDecodeError,
-    copy_json,
     decode,
     from_internal,
     to_internal,
 )
 from instar.crds.defaults import with_defaults
+from instar.plain import Object, copy_json
 from instar.reviewer.normal import normalise
 from instar.reviewer.report import Pointer
 from instar.schema.compiled import Compiled, compile_schema
-
-Json = dict[str, Any]
 
 
 @dataclass(frozen=True)
 class Subject:
     """A CRD under review."""
 
-    given: Json
+    given: Object
     """As it was written and as a server decodes it: without what it does not know."""
-    raw: Json
+    raw: Object
     """The v1 form with defaults."""
     crd: Crd
     knows_status: bool
@@ -47,11 +45,11 @@ class Subject:
         return self.crd.name
 
     @cached_property
-    def internal(self) -> Json:
+    def internal(self) -> Object:
         return to_internal(with_defaults(copy_json(self.given)))
 
     @cached_property
-    def schemas(self) -> Mapping[str, Json]:
+    def schemas(self) -> Mapping[str, Object]:
         """Normalised openAPIV3Schema by version; an absent schema is the empty one."""
         return {item.name: normalise(item.schema or {}) for item in self.crd.versions}
 

@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from instar.plain import copy_json
 from instar.schema.embedded import Coercer, compile_coercer
 from instar.schema.prune import compile_node
 from instar.schema.structural import Structural
-from instar.schema.values import copy_json
 
 Step = Callable[[Any], None]
 """Changes a value in place."""

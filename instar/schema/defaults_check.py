@@ -11,12 +11,13 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from instar.fields import FieldError, child, invalid, key, messages
+from instar.plain import copy_json
 from instar.schema.embedded import EmbeddedError, as_resource, compile_coercer, compile_judge
 from instar.schema.parse import structural
 from instar.schema.prune import compile_node
 from instar.schema.structural import Structural
 from instar.schema.validate import compile_validator
-from instar.schema.values import copy_json, in_key_order, same_json
+from instar.schema.values import in_key_order, same_json
 
 _META = frozenset({"apiVersion", "kind", "metadata"})
 

@@ -11,18 +11,16 @@ import inspect
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-import orjson
-
 from instar.api.names import GroupVersionKind, by_priority
 from instar.conversion import contract
 from instar.conversion.failure import ConversionFailed, FailureType
+from instar.plain import Object, copy_json
 from instar.sdk.errors import ConversionError, ConverterDefinitionError, IncompleteConverter
 from instar.sdk.graph import Pair, find_routes, missing_pairs
 from instar.sdk.rules import Rule
 from instar.sdk.ruleset import Loss, RuleSet
 from instar.sdk.typed import model_of
 
-Object = dict[str, Any]
 Step = Callable[[Object], Object | None]
 
 
@@ -174,10 +172,7 @@ class BuiltConverter:
     def convert_all(self, objects: Sequence[Object], api_version: str) -> list[Object]:
         """Every object at ``api_version`` (``group/version``); the input is not changed."""
         return self.convert_owned(
-            [
-                obj if obj.get("apiVersion") == api_version else orjson.loads(orjson.dumps(obj))
-                for obj in objects
-            ],
+            [obj if obj.get("apiVersion") == api_version else copy_json(obj) for obj in objects],
             api_version,
         )
 
@@ -225,7 +220,7 @@ class BuiltConverter:
         return self._accept(original, obj, api_version)
 
     def _step(self, obj: Object, api_version: str, step: Step) -> Object:
-        original = {"kind": self.kind, "metadata": orjson.loads(orjson.dumps(_metadata(obj)))}
+        original = {"kind": self.kind, "metadata": copy_json(_metadata(obj))}
         returned = self._run(step, obj, original)
         result = obj if returned is None else returned
         if not isinstance(result, dict):

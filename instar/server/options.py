@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from instar.api.gojson import go_type
+from instar.api.selectors import parse_field_selector, parse_label_selector
 from instar.apply.entries import manager_from_user_agent
 from instar.errors import ApiError, BadRequest, Unclassified, invalid_options
 from instar.fields import FieldError, forbidden, invalid, not_supported, required, too_long
@@ -14,7 +15,6 @@ from instar.registry.resources.serving import Serving, VersionServing
 from instar.registry.verbs.delete import UNREADABLE, DeleteOptions
 from instar.registry.verbs.metadata import parse_revision
 from instar.registry.verbs.read import ListOptions
-from instar.registry.verbs.selectors import parse_field_selector, parse_label_selector
 from instar.server.bodies import Malformed, parse
 from instar.server.negotiate import body_media
 from instar.server.request import Request

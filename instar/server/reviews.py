@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
+from instar.plain import Object
 from instar.server.auth import Authenticator, Authorizer, User
 
-Object = dict[str, Any]
 Answer = Callable[[Object], Object]
 
 

@@ -9,6 +9,7 @@ import orjson
 
 from instar import errors
 from instar.api.crd import Column, ScalePaths
+from instar.plain import Object, copy_json
 from instar.registry.resources.columns import AGE_DESCRIPTION, TablePrinter, utc_now
 from instar.registry.resources.context import Context, WriteOptions
 from instar.registry.resources.resource import Target
@@ -35,7 +36,6 @@ from instar.server.options import exact_revision, write_options
 from instar.server.request import Request
 from instar.server.responses import Response, partial, typed_response
 
-Object = dict[str, Any]
 _HANDLED = 'Scale in version "v1" cannot be handled as a Scale: '
 
 
@@ -110,7 +110,7 @@ async def _write(
     async def propose(old: Object, entry: Entry) -> Proposal:
         wanted = change(to_scale(old, paths) if has_replicas(old, paths) else unset_scale(old))
         check_names(wanted, target)
-        new = orjson.loads(orjson.dumps(old))
+        new = copy_json(old)
         set_replicas(new, wanted, paths)
         given = wanted["metadata"]
         new["metadata"]["resourceVersion"] = given.get("resourceVersion") or str(entry.revision)

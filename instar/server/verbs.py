@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import orjson
 
 from instar import errors
+from instar.plain import Object, copy_json
 from instar.registry.resources.context import Context, WriteOptions
 from instar.registry.resources.resource import Target
 from instar.registry.resources.strategy import APPLY_PATCH
@@ -36,8 +37,6 @@ from instar.server.responses import (
     object_response,
 )
 from instar.server.stream import WatchFeed, watch_renderer
-
-Object = dict[str, Any]
 
 
 async def do_get(context: Context, request: Request, target: Target) -> Response:
@@ -109,7 +108,7 @@ async def do_update(
     check_names(wanted, target)
 
     async def propose(old: Object, entry: Entry) -> Proposal:
-        return Proposal(orjson.loads(orjson.dumps(wanted)))
+        return Proposal(copy_json(wanted))
 
     strategy = target.serving.strategy
     rules = UpdateRules(subresource, unconditional=strategy.unconditional_update)

@@ -12,10 +12,10 @@ import ssl
 from typing import NamedTuple
 from urllib.parse import quote, urlsplit
 
-from instar.conversion.failure import CallFailed
 from instar.webhooks import dialtext
 from instar.webhooks.connecting import Connector
 from instar.webhooks.dialer import Dialer, NotConnected
+from instar.webhooks.failure import CallFailed
 from instar.webhooks.http1_answer import Answer, AnswerFailed, AnswerReader, CutShort, TooLarge
 from instar.webhooks.http1_client import Connection, ConnectionDied
 from instar.webhooks.httpstatus import HttpReply

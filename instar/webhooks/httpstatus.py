@@ -10,8 +10,8 @@ from typing import Any
 
 import orjson
 
-from instar.conversion.failure import CallFailed
 from instar.fields import go_quote
+from instar.webhooks.failure import CallFailed
 
 MOST_TEXT = 2048
 

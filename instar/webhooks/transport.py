@@ -14,8 +14,8 @@ from typing import Protocol
 from urllib.parse import urlsplit
 
 from instar.api.crd import WebhookClient
-from instar.conversion.failure import CallFailed
 from instar.webhooks.dialer import Dialer
+from instar.webhooks.failure import CallFailed
 from instar.webhooks.gate import Crowd, Gate
 from instar.webhooks.https import ClientCertificate, HttpsClient, tls_context
 from instar.webhooks.httpstatus import HttpReply, answer_in, seconds_to_retry

@@ -10,11 +10,11 @@ from typing import Any, TypeVar
 from instar.api.crd import Crd, read_crd
 from instar.conversion.factory import ConversionServices, converter_for
 from instar.conversion.failure import ConversionFailed
+from instar.plain import Object
 from instar.webhooks.transport import TransportPool, TransportSettings
 from tests.support.webhook import Webhook
 
 V1, V2 = "example.com/v1", "example.com/v2"
-Object = dict[str, Any]
 T = TypeVar("T")
 
 

@@ -11,7 +11,8 @@ import pytest
 from instar.conversion.factory import ConversionServices, converter_for
 from instar.conversion.failure import ConversionFailed, FailureType
 from instar.conversion.metrics import PrometheusConversionMetrics
-from tests.conversion.helpers import V2, Object, causes, convert, crd_with, widget, widgets
+from instar.plain import Object
+from tests.conversion.helpers import V2, causes, convert, crd_with, widget, widgets
 
 CRD = "widgets.example.com"
 WEBHOOK: dict[str, Any] = {

@@ -7,9 +7,9 @@ from collections.abc import Callable
 
 import pytest
 
-from instar.conversion.failure import CallFailed
 from instar.server.eager import start
 from instar.webhooks import https
+from instar.webhooks.failure import CallFailed
 from instar.webhooks.httpstatus import HttpReply
 from tests.conversion.scripted import OK, Caller, Run, answer_all, client, served
 

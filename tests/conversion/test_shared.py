@@ -14,7 +14,8 @@ from instar.conversion.measured import request_clock
 from instar.conversion.memo import Memo
 from instar.conversion.metrics import PrometheusConversionMetrics
 from instar.conversion.shared import SharedConverter
-from tests.conversion.helpers import V1, V2, Object, crd_with, run, services, widget, widgets
+from instar.plain import Object
+from tests.conversion.helpers import V1, V2, crd_with, run, services, widget, widgets
 from tests.support.webhook import Webhook
 
 

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from instar.conversion.converter import Object
 from instar.conversion.failure import Attempt, ConversionFailed, FailureType
 from instar.conversion.together import TogetherConverter
 from instar.errors import TooManyRequests
+from instar.plain import Object
 from instar.webhooks.gate import Crowd
 from tests.conversion.helpers import V2, crd_with, widget
 

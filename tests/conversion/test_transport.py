@@ -9,9 +9,11 @@ import pytest
 
 from instar.api.crd import ServiceReference, WebhookClient
 from instar.conversion.factory import converter_for
-from instar.conversion.failure import CallFailed, ConversionFailed
+from instar.conversion.failure import ConversionFailed
 from instar.errors import TooManyRequests
+from instar.plain import Object
 from instar.webhooks import transport as transport_module
+from instar.webhooks.failure import CallFailed
 from instar.webhooks.resolver import ServiceKey, ServiceResolver, Target
 from instar.webhooks.transport import (
     TransportPool,
@@ -22,7 +24,6 @@ from instar.webhooks.transport import (
 )
 from tests.conversion.helpers import (
     V2,
-    Object,
     convert,
     crd_with,
     failure,

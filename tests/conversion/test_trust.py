@@ -10,7 +10,8 @@ import pytest
 import trustme
 
 from instar.api.crd import WebhookClient
-from instar.conversion.failure import CallFailed, FailureType
+from instar.conversion.failure import FailureType
+from instar.webhooks.failure import CallFailed
 from instar.webhooks.https import ClientCertificate
 from instar.webhooks.transport import TransportSettings, WebhookTransport
 from tests.conversion.helpers import causes, convert, failure, run, widget

@@ -9,10 +9,10 @@ import pytest
 
 from instar.conversion.factory import converter_for
 from instar.conversion.webhook import BatchLimits
+from instar.plain import Object
 from tests.conversion.helpers import (
     V1,
     V2,
-    Object,
     convert,
     crd_with,
     run,

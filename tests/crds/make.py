@@ -14,15 +14,14 @@ from instar.crds.defaults import with_defaults
 from instar.crds.strategy import prepare_for_create, prepare_for_update
 from instar.crds.validate import validate_create
 from instar.crds.validate_update import validate_update
-
-Json = dict[str, Any]
+from instar.plain import Object
 
 NOW = "2026-01-02T03:04:05Z"
 LATER = "2026-02-02T03:04:05Z"
 CORPUS = Path(__file__).resolve().parents[3] / "shared" / "corpus"
 
 
-def version(name: str = "v1", schema: Json | None = None, **fields: Any) -> Json:
+def version(name: str = "v1", schema: Object | None = None, **fields: Any) -> Object:
     return {
         "name": name,
         "served": True,
@@ -32,7 +31,7 @@ def version(name: str = "v1", schema: Json | None = None, **fields: Any) -> Json
     }
 
 
-def crd(*versions: Json, plural: str = "foos", **spec: Any) -> Json:
+def crd(*versions: Object, plural: str = "foos", **spec: Any) -> Object:
     """A v1 CRD; the first version is the storage version unless one says otherwise."""
     listed = [dict(item) for item in versions or (version(),)]
     if not any(item["storage"] for item in listed):
@@ -52,35 +51,35 @@ def crd(*versions: Json, plural: str = "foos", **spec: Any) -> Json:
     }
 
 
-def with_schema(**keywords: Any) -> Json:
+def with_schema(**keywords: Any) -> Object:
     return crd(version(schema={"type": "object", **keywords}))
 
 
-def with_field(**keywords: Any) -> Json:
+def with_field(**keywords: Any) -> Object:
     return with_schema(properties={"a": keywords})
 
 
-def internal(obj: Json) -> Json:
+def internal(obj: Object) -> Object:
     """A request as the strategies get it."""
     at = obj["apiVersion"].rpartition("/")[2]
     return to_internal(with_defaults(decode(obj, at).obj))
 
 
-def created(obj: Json) -> Json:
+def created(obj: Object) -> Object:
     return prepare_for_create(internal(obj))
 
 
-def written(obj: Json) -> Json:
+def written(obj: Object) -> Object:
     """The v1 form right after create."""
     return from_internal(created(obj), "v1")
 
 
-def problems(obj: Json) -> list[str]:
+def problems(obj: Object) -> list[str]:
     at = obj["apiVersion"].rpartition("/")[2]
     return [str(error) for error in validate_create(created(obj), version=at)]
 
 
-def update_problems(new: Json, old: Json, *, established: bool = False) -> list[str]:
+def update_problems(new: Object, old: Object, *, established: bool = False) -> list[str]:
     before = created(old)
     if established:
         condition = {"type": "Established", "status": "True", "lastTransitionTime": NOW}
@@ -89,7 +88,7 @@ def update_problems(new: Json, old: Json, *, established: bool = False) -> list[
     return [str(error) for error in validate_update(after, before)]
 
 
-def corpus() -> Iterator[tuple[Path, Json]]:
+def corpus() -> Iterator[tuple[Path, Object]]:
     if not CORPUS.is_dir():
         pytest.skip(f"no corpus of real CRDs at {CORPUS}")
     for path in sorted(CORPUS.glob("*/*/*.yaml")):

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from instar.api.crd_codec import CrdDecodeError, decode, from_internal, same, to_internal
 from instar.crds.defaults import with_defaults
-from tests.crds.make import Json, crd, internal, problems, version, with_field, with_schema, written
+from instar.plain import Object
+from tests.crds.make import crd, internal, problems, version, with_field, with_schema, written
 
 COLUMN = {"name": "A", "type": "string", "jsonPath": ".a"}
 
@@ -100,7 +101,7 @@ optional_fields = st.fixed_dictionaries(
 
 
 @st.composite
-def crds(draw: st.DrawFn) -> Json:
+def crds(draw: st.DrawFn) -> Object:
     count = draw(st.integers(1, 3))
     versions = [
         version(f"v{n}", draw(schemas), **draw(optional_fields)) for n in range(1, count + 1)
@@ -109,13 +110,13 @@ def crds(draw: st.DrawFn) -> Json:
 
 
 @given(crds())
-def test_internal_form_never_changes_what_a_v1_client_sees(obj: Json) -> None:
+def test_internal_form_never_changes_what_a_v1_client_sees(obj: Object) -> None:
     before = with_defaults(decode(obj, "v1").obj)
     assert same(from_internal(to_internal(before), "v1"), before)
 
 
 @given(crds())
-def test_detour_through_v1beta1_changes_nothing(obj: Json) -> None:
+def test_detour_through_v1beta1_changes_nothing(obj: Object) -> None:
     before = internal(obj)
     assert same(internal(from_internal(before, "v1beta1")), before)
 
@@ -178,7 +179,7 @@ def test_unknown_fields_inside_a_union_are_dropped_in_silence() -> None:
         ),
     ],
 )
-def test_wrong_json_type_is_refused_in_gos_words(spec: Json, expected: str) -> None:
+def test_wrong_json_type_is_refused_in_gos_words(spec: Object, expected: str) -> None:
     obj = crd()
     obj["spec"].update(spec)
     with pytest.raises(CrdDecodeError) as caught:
@@ -202,7 +203,7 @@ def test_wrong_json_type_is_refused_in_gos_words(spec: Json, expected: str) -> N
         ({"additionalProperties": "x"}, "boolean or JSON schema expected"),
     ],
 )
-def test_wrong_json_type_in_a_schema(keywords: Json, expected: str) -> None:
+def test_wrong_json_type_in_a_schema(keywords: Object, expected: str) -> None:
     with pytest.raises(CrdDecodeError) as caught:
         decode(with_field(**keywords), "v1")
     assert str(caught.value) == expected
@@ -249,7 +250,7 @@ def test_empty_body_prints_what_is_always_printed() -> None:
 
 
 def test_ca_bundle_is_base64_in_one_line_or_refused() -> None:
-    def bundled(text: str) -> Json:
+    def bundled(text: str) -> Object:
         hook = {"clientConfig": {"caBundle": text}}
         return crd(conversion={"strategy": "Webhook", "webhook": hook})
 
@@ -260,7 +261,7 @@ def test_ca_bundle_is_base64_in_one_line_or_refused() -> None:
 
 
 def test_schema_nested_beyond_reason_is_refused() -> None:
-    schema: Json = {"type": "object"}
+    schema: Object = {"type": "object"}
     for _ in range(5000):
         schema = {"type": "object", "properties": {"a": schema}}
     with pytest.raises(CrdDecodeError, match="exceeded max depth"):
@@ -268,7 +269,7 @@ def test_schema_nested_beyond_reason_is_refused() -> None:
 
 
 def test_schema_nested_as_deep_as_decoding_allows_can_be_validated() -> None:
-    schema: Json = {"type": "object"}
+    schema: Object = {"type": "object"}
     for _ in range(100):
         schema = {"type": "object", "properties": {"a": schema}}
     assert problems(crd(version(schema=schema))) == []

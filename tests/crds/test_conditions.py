@@ -19,39 +19,40 @@ from instar.crds.conditions import (
     with_condition,
 )
 from instar.crds.lifecycle import settle
-from tests.crds.make import LATER, NOW, Json, crd, version, written
+from instar.plain import Object
+from tests.crds.make import LATER, NOW, crd, version, written
 
 Summary = list[tuple[str, str, str]]
 
 
-def summary(status: Json) -> Summary:
+def summary(status: Object) -> Summary:
     return [(c["type"], c["status"], c["reason"]) for c in status["conditions"] or ()]
 
 
-def settled(obj: Json, *others: Json) -> Json:
+def settled(obj: Object, *others: Object) -> Object:
     states = settle(obj, others, NOW)
     return {**obj, "status": states[-1]} if states else obj
 
 
-def named(plural: str = "foos", kind: str = "Foo", **names: Any) -> Json:
+def named(plural: str = "foos", kind: str = "Foo", **names: Any) -> Object:
     listed = {"plural": plural, "kind": kind, "singular": plural[:-1], **names}
     return written(crd(plural=plural, names=listed))
 
 
-def renamed(obj: Json, **names: Any) -> Json:
+def renamed(obj: Object, **names: Any) -> Object:
     spec = {**obj["spec"], "names": {**obj["spec"]["names"], **names}}
     return {**obj, "spec": spec}
 
 
-def hooked(bundle: bytes) -> Json:
-    client: Json = {"url": "https://h"}
+def hooked(bundle: bytes) -> Object:
+    client: Object = {"url": "https://h"}
     if bundle:
         client["caBundle"] = base64.b64encode(bundle).decode()
     hook = {"clientConfig": client, "conversionReviewVersions": ["v1"]}
     return written(crd(conversion={"strategy": "Webhook", "webhook": hook}))
 
 
-def message(status: Json, type: str) -> str:
+def message(status: Object, type: str) -> str:
     return next(str(c["message"]) for c in status["conditions"] if c["type"] == type)
 
 
@@ -201,7 +202,7 @@ def test_schema_that_cannot_be_read_is_unknown() -> None:
 
 
 def test_condition_keeps_its_place_its_time_and_what_it_does_not_know() -> None:
-    status: Json = {"conditions": [{"type": "A", "status": "True", "observedGeneration": 3}]}
+    status: Object = {"conditions": [{"type": "A", "status": "True", "observedGeneration": 3}]}
     status = with_condition(status, "A", "True", "R", "m", NOW)
     status = with_condition(status, "B", "True", "R", "m", NOW)
     status = with_condition(status, "A", "True", "Other", "n", LATER)
@@ -218,7 +219,7 @@ def test_condition_keeps_its_place_its_time_and_what_it_does_not_know() -> None:
 
 
 def test_terminating_speaks_upstreams_words() -> None:
-    status: Json = {"conditions": None}
+    status: Object = {"conditions": None}
     told = [
         deletion_in_progress(status, NOW),
         deletion_failed(status, "could not list instances: x", NOW),

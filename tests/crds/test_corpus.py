@@ -12,24 +12,25 @@ import pytest
 from instar.api.crd_codec import decode, from_internal, same, to_internal
 from instar.crds.defaults import with_defaults
 from instar.crds.lifecycle import settle
-from tests.crds.make import NOW, Json, corpus, created, internal, problems, update_problems, written
+from instar.plain import Object
+from tests.crds.make import NOW, corpus, created, internal, problems, update_problems, written
 
 
 @pytest.fixture(scope="module")
-def releases() -> list[tuple[Path, Json]]:
+def releases() -> list[tuple[Path, Object]]:
     return list(corpus())
 
 
-def test_every_real_crd_is_accepted(releases: list[tuple[Path, Json]]) -> None:
+def test_every_real_crd_is_accepted(releases: list[tuple[Path, Object]]) -> None:
     assert {path: found for path, obj in releases if (found := problems(obj))} == {}
 
 
-def test_real_crds_hold_no_unknown_field(releases: list[tuple[Path, Json]]) -> None:
+def test_real_crds_hold_no_unknown_field(releases: list[tuple[Path, Object]]) -> None:
     for _, obj in releases:
         assert decode(obj, obj["apiVersion"].rpartition("/")[2]).unknown == []
 
 
-def test_real_crds_survive_the_round_trip(releases: list[tuple[Path, Json]]) -> None:
+def test_real_crds_survive_the_round_trip(releases: list[tuple[Path, Object]]) -> None:
     for path, obj in releases:
         form = internal(obj)
         assert same(internal(from_internal(form, "v1")), form), path
@@ -39,7 +40,7 @@ def test_real_crds_survive_the_round_trip(releases: list[tuple[Path, Json]]) -> 
             assert same(from_internal(to_internal(before), "v1"), before), path
 
 
-def test_real_crds_are_established_when_alone(releases: list[tuple[Path, Json]]) -> None:
+def test_real_crds_are_established_when_alone(releases: list[tuple[Path, Object]]) -> None:
     for path, obj in releases:
         last = settle(written(obj), [], NOW)[-1]
         states = {c["type"]: c["status"] for c in last["conditions"]}
@@ -51,9 +52,9 @@ def _age(path: Path) -> tuple[int, ...]:
 
 
 def test_neighbouring_releases_update_unless_a_stored_version_vanished(
-    releases: list[tuple[Path, Json]],
+    releases: list[tuple[Path, Object]],
 ) -> None:
-    history: dict[str, list[tuple[Path, Json]]] = defaultdict(list)
+    history: dict[str, list[tuple[Path, Object]]] = defaultdict(list)
     for path, obj in releases:
         if obj["apiVersion"].endswith("/v1"):
             history[obj["metadata"]["name"]].append((path, obj))

@@ -9,14 +9,15 @@ from instar.crds.strategy import (
     prepare_for_update,
     prepare_status_update,
 )
-from tests.crds.make import NOW, Json, crd, created, internal, update_problems, version, written
+from instar.plain import Object
+from tests.crds.make import NOW, crd, created, internal, update_problems, version, written
 
 
-def two(storage: str) -> Json:
+def two(storage: str) -> Object:
     return crd(*(version(name, storage=name == storage) for name in ("v1", "v2")))
 
 
-def stored(obj: Json, *versions: str) -> Json:
+def stored(obj: Object, *versions: str) -> Object:
     return {**obj, "status": {**obj["status"], "storedVersions": list(versions)}}
 
 
@@ -65,7 +66,7 @@ def test_empty_and_absent_collections_are_the_same_spec() -> None:
 
 
 def test_one_and_true_are_not_the_same_default() -> None:
-    def defaulting(value: object) -> Json:
+    def defaulting(value: object) -> Object:
         node = {"x-kubernetes-preserve-unknown-fields": True, "default": value}
         return crd(version(schema={"type": "object", "properties": {"a": node}}))
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.crds.make import Json, created, internal, problems
+from instar.plain import Object
+from tests.crds.make import created, internal, problems
 
 
-def beta(**spec: Any) -> Json:
+def beta(**spec: Any) -> Object:
     return {
         "apiVersion": "apiextensions.k8s.io/v1beta1",
         "kind": "CustomResourceDefinition",
@@ -16,7 +17,7 @@ def beta(**spec: Any) -> Json:
     }
 
 
-def one(name: str = "v1", **fields: Any) -> Json:
+def one(name: str = "v1", **fields: Any) -> Object:
     return {"name": name, "served": True, "storage": name == "v1", **fields}
 
 
@@ -105,7 +106,7 @@ def test_top_level_and_per_version_values_exclude_each_other() -> None:
 
 
 def test_per_version_values_may_not_all_be_the_same() -> None:
-    fields: Json = {"schema": SCHEMA, "subresources": {}, "additionalPrinterColumns": COLUMNS}
+    fields: Object = {"schema": SCHEMA, "subresources": {}, "additionalPrinterColumns": COLUMNS}
     found = problems(beta(versions=[one(**fields), one("v2", **fields)]))
     assert [text.rpartition("]: ")[2] for text in found] == [
         f"per-version {what} may not all be set to identical values "

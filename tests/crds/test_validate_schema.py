@@ -6,8 +6,9 @@ import pytest
 
 from instar.crds.validate import validate_create
 from instar.fields import FieldError, forbidden
+from instar.plain import Object
 from instar.schema.structural import Structural
-from tests.crds.make import Json, crd, created, problems, version, with_field, with_schema
+from tests.crds.make import crd, created, problems, version, with_field, with_schema
 
 ROOT = "spec.validation.openAPIV3Schema"
 A = f"{ROOT}.properties[a]"
@@ -16,18 +17,18 @@ IS_MAP = "if x-kubernetes-list-type is map"
 MAP_KEY = "this property is in x-kubernetes-list-map-keys, so it"
 
 
-def listed(items: Json, kind: str = "map", keys: list[str] | None = None) -> Json:
-    fields: Json = {"type": "array", "items": items, "x-kubernetes-list-type": kind}
+def listed(items: Object, kind: str = "map", keys: list[str] | None = None) -> Object:
+    fields: Object = {"type": "array", "items": items, "x-kubernetes-list-type": kind}
     if keys is not None:
         fields["x-kubernetes-list-map-keys"] = keys
     return with_field(**fields)
 
 
-def item(**fields: Json) -> Json:
+def item(**fields: Object) -> Object:
     return {"type": "object", "properties": fields, "required": list(fields)}
 
 
-def rule(**fields: object) -> Json:
+def rule(**fields: object) -> Object:
     return with_field(
         type="object",
         properties={"b": {"type": "string"}, "c.d": {"type": "string"}},
@@ -37,7 +38,7 @@ def rule(**fields: object) -> Json:
 
 V0 = f"{A}.x-kubernetes-validations[0]"
 
-CASES: list[tuple[str, Json, list[str]]] = [
+CASES: list[tuple[str, Object, list[str]]] = [
     (
         "type unknown",
         with_field(type="text"),
@@ -238,7 +239,7 @@ CASES: list[tuple[str, Json, list[str]]] = [
 @pytest.mark.parametrize(
     ("obj", "expected"), [case[1:] for case in CASES], ids=[c[0] for c in CASES]
 )
-def test_broken_schema_earns_exactly_these_errors(obj: Json, expected: list[str]) -> None:
+def test_broken_schema_earns_exactly_these_errors(obj: Object, expected: list[str]) -> None:
     assert problems(obj) == expected
 
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from tests.crds.make import Json, crd, problems, version
+from instar.plain import Object
+from tests.crds.make import crd, problems, version
 
 
-def selectable(*paths: str) -> Json:
+def selectable(*paths: str) -> Object:
     schema = {
         "type": "object",
         "properties": {

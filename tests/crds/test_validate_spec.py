@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from tests.crds.make import Json, crd, problems, version
+from instar.plain import Object
+from tests.crds.make import crd, problems, version
 
 LABEL = (
     "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an "
@@ -24,31 +25,31 @@ VERSION_STRUCT = (
 )
 
 
-def names(**fields: Any) -> Json:
+def names(**fields: Any) -> Object:
     return crd(names={"plural": "foos", "kind": "Foo", **fields})
 
 
-def webhook(client: Json | None, reviews: list[str] | None = None) -> Json:
-    hook: Json = {"conversionReviewVersions": ["v1"] if reviews is None else reviews}
+def webhook(client: Object | None, reviews: list[str] | None = None) -> Object:
+    hook: Object = {"conversionReviewVersions": ["v1"] if reviews is None else reviews}
     if client is not None:
         hook["clientConfig"] = client
     return crd(conversion={"strategy": "Webhook", "webhook": hook})
 
 
-def url(text: str) -> Json:
+def url(text: str) -> Object:
     return webhook({"url": text})
 
 
-def service(**fields: Any) -> Json:
+def service(**fields: Any) -> Object:
     return webhook({"service": {"namespace": "ns", "name": "svc", **fields}})
 
 
-def column(**fields: Any) -> Json:
+def column(**fields: Any) -> Object:
     whole = {"name": "A", "type": "string", "jsonPath": ".spec.a", **fields}
     return crd(version(additionalPrinterColumns=[whole]))
 
 
-def scale(**fields: Any) -> Json:
+def scale(**fields: Any) -> Object:
     paths = {"specReplicasPath": ".spec.r", "statusReplicasPath": ".status.r", **fields}
     return crd(version(subresources={"scale": paths}))
 
@@ -58,7 +59,7 @@ CLIENT = "spec.conversion.webhookClientConfig"
 NOT_WEBHOOK = "Forbidden: should not be set when strategy is not set to Webhook"
 SIMPLE = "must be a simple json path starting with ."
 
-CASES: list[tuple[str, Json, list[str]]] = [
+CASES: list[tuple[str, Object, list[str]]] = [
     ("sound", crd(), []),
     (
         "name does not follow the spec",
@@ -332,7 +333,7 @@ CASES: list[tuple[str, Json, list[str]]] = [
 @pytest.mark.parametrize(
     ("obj", "expected"), [case[1:] for case in CASES], ids=[c[0] for c in CASES]
 )
-def test_broken_crd_earns_exactly_these_errors(obj: Json, expected: list[str]) -> None:
+def test_broken_crd_earns_exactly_these_errors(obj: Object, expected: list[str]) -> None:
     assert problems(obj) == expected
 
 

@@ -9,10 +9,10 @@ import pytest
 from instar.crds.strategy import prepare_for_update
 from instar.crds.validate_update import validate_status_update, validate_update
 from instar.fields import FieldError
+from instar.plain import Object
 from instar.schema.structural import Structural
 from tests.crds.make import (
     NOW,
-    Json,
     crd,
     created,
     internal,
@@ -25,7 +25,7 @@ from tests.crds.make import (
 A = "spec.validation.openAPIV3Schema.properties[a]"
 
 
-def renamed(**names: str) -> Json:
+def renamed(**names: str) -> Object:
     return crd(names={"plural": "foos", "kind": "Foo", **names})
 
 
@@ -51,7 +51,7 @@ def test_the_other_names_may_change_for_ever() -> None:
     assert update_problems(new, crd(), established=True) == []
 
 
-def _legacy(**schema: Any) -> Json:
+def _legacy(**schema: Any) -> Object:
     return with_schema(properties={"a": schema})
 
 
@@ -94,7 +94,7 @@ def _legacy(**schema: Any) -> Json:
     ],
     ids=["type", "atomic set", "nullable item", "unpruned default"],
 )
-def test_one_old_violation_forgives_new_ones_anywhere(old: Json, new: Json) -> None:
+def test_one_old_violation_forgives_new_ones_anywhere(old: Object, new: Object) -> None:
     assert update_problems(new, crd()) != []
     assert update_problems(new, old) == []
 
@@ -128,7 +128,7 @@ def test_missing_schema_stays_forgiven_for_unserved_versions() -> None:
     ]
 
 
-def hooked(reviews: list[str], bundle: str = "") -> Json:
+def hooked(reviews: list[str], bundle: str = "") -> Object:
     client = {"url": "https://h", **({"caBundle": bundle} if bundle else {})}
     hook = {"clientConfig": client, "conversionReviewVersions": reviews}
     return crd(conversion={"strategy": "Webhook", "webhook": hook})
@@ -153,7 +153,7 @@ def test_too_many_selectable_fields_are_forgiven_while_unchanged() -> None:
     names = [f"f{n}" for n in range(10)]
     schema = {"type": "object", "properties": {name: {"type": "string"} for name in names}}
 
-    def selecting(*chosen: str) -> Json:
+    def selecting(*chosen: str) -> Object:
         fields = [{"jsonPath": f".{name}"} for name in chosen]
         return crd(version(schema=schema, selectableFields=fields))
 
@@ -162,7 +162,7 @@ def test_too_many_selectable_fields_are_forgiven_while_unchanged() -> None:
 
 
 def test_approval_is_checked_when_its_state_changes() -> None:
-    def approved(text: str | None) -> Json:
+    def approved(text: str | None) -> Object:
         obj = crd(group="x.k8s.io")
         if text is not None:
             obj["metadata"]["annotations"] = {"api-approved.kubernetes.io": text}
@@ -181,7 +181,7 @@ def test_preserve_unknown_fields_may_stay_but_not_come_back() -> None:
 
 
 def test_rule_checker_learns_old_rules_and_unchanged_schemas() -> None:
-    def ruled(text: str, **more: Any) -> Json:
+    def ruled(text: str, **more: Any) -> Object:
         return with_schema(**{"x-kubernetes-validations": [{"rule": text}]}, **more)
 
     calls: list[tuple[frozenset[str], bool]] = []

@@ -7,10 +7,11 @@ import pytest
 from instar.api.crd import read_crd
 from instar.crds.deprecation import deprecation_warning
 from instar.crds.formats_warning import format_warnings
-from tests.crds.make import Json, crd, created, version, with_schema
+from instar.plain import Object
+from tests.crds.make import crd, created, version, with_schema
 
 
-def formats(*pairs: tuple[str, str]) -> Json:
+def formats(*pairs: tuple[str, str]) -> Object:
     fields = {f"f{n}": {"type": t, "format": f} for n, (t, f) in enumerate(pairs)}
     return created(with_schema(properties=fields))
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-Json = dict[str, Any]
+from instar.plain import Object
 
-SPEC: Json = {
+SPEC: Object = {
     "type": "object",
     "description": "What is wanted.",
     "required": ["color"],
@@ -26,7 +26,7 @@ SPEC: Json = {
         },
     },
 }
-STATUS: Json = {
+STATUS: Object = {
     "type": "object",
     "properties": {
         "replicas": {"type": "integer"},
@@ -41,14 +41,14 @@ STATUS: Json = {
         },
     },
 }
-SCHEMA: Json = {
+SCHEMA: Object = {
     "type": "object",
     "description": "A widget for tests.",
     "properties": {"spec": SPEC, "status": STATUS},
 }
 
 
-def version(name: str, *, storage: bool = True, served: bool = True, **more: Any) -> Json:
+def version(name: str, *, storage: bool = True, served: bool = True, **more: Any) -> Object:
     return {
         "name": name,
         "served": served,
@@ -72,7 +72,7 @@ def version(name: str, *, storage: bool = True, served: bool = True, **more: Any
     }
 
 
-def widget_crd(group: str, *versions: Json, **spec: Any) -> Json:
+def widget_crd(group: str, *versions: Object, **spec: Any) -> Object:
     return {
         "apiVersion": "apiextensions.k8s.io/v1",
         "kind": "CustomResourceDefinition",
@@ -93,7 +93,7 @@ def widget_crd(group: str, *versions: Json, **spec: Any) -> Json:
     }
 
 
-def widget(group: str, name: str, at: str = "v1", **spec: Any) -> Json:
+def widget(group: str, name: str, at: str = "v1", **spec: Any) -> Object:
     return {
         "apiVersion": f"{group}/{at}",
         "kind": "Widget",

@@ -12,16 +12,16 @@ from typing import Any
 import pytest
 import yaml
 
+from instar.plain import Object
 from tests.support.minimal import generous, minimal
 from tests.support.server import Answer, LiveServer, live_server
 from tests.support.webhook import Webhook
 
-Json = dict[str, Any]
 CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 
 
 @pytest.fixture(scope="module")
-def released(corpus: Path) -> list[tuple[str, Json]]:
+def released(corpus: Path) -> list[tuple[str, Object]]:
     return [
         (str(path.relative_to(corpus)), document)
         for path in sorted(corpus.rglob("*.y*ml"))
@@ -30,9 +30,9 @@ def released(corpus: Path) -> list[tuple[str, Json]]:
     ]
 
 
-def releases(found: list[tuple[str, Json]]) -> list[list[tuple[str, Json]]]:
+def releases(found: list[tuple[str, Object]]) -> list[list[tuple[str, Object]]]:
     """CRDs that can be served side by side: no name twice in a batch."""
-    batches: dict[int, list[tuple[str, Json]]] = defaultdict(list)
+    batches: dict[int, list[tuple[str, Object]]] = defaultdict(list)
     seen: dict[str, int] = defaultdict(int)
     for where, crd in found:
         name = crd["metadata"]["name"]
@@ -67,7 +67,7 @@ class Session:
         self._connection.close()
 
 
-def with_hook(crd: Json, hook: Webhook) -> Json:
+def with_hook(crd: Object, hook: Webhook) -> Object:
     conversion = crd["spec"].get("conversion", {})
     if conversion.get("strategy") != "Webhook":
         return crd
@@ -82,13 +82,13 @@ def with_hook(crd: Json, hook: Webhook) -> Json:
     return {**crd, "spec": {**crd["spec"], "conversion": ours}}
 
 
-def schema_of(crd: Json, name: str) -> Json:
+def schema_of(crd: Object, name: str) -> Object:
     (found,) = [item for item in crd["spec"]["versions"] if item["name"] == name]
-    schema: Json = (found.get("schema") or {}).get("openAPIV3Schema") or {"type": "object"}
+    schema: Object = (found.get("schema") or {}).get("openAPIV3Schema") or {"type": "object"}
     return schema
 
 
-def sample(session: Session, crd: Json, at: str, collection: str) -> Json:
+def sample(session: Session, crd: Object, at: str, collection: str) -> Object:
     """As full an object as the server takes: rules across fields forbid some combinations."""
     schema, kind = schema_of(crd, at), crd["spec"]["names"]["kind"]
     for make in (generous, minimal):
@@ -103,7 +103,7 @@ def sample(session: Session, crd: Json, at: str, collection: str) -> Json:
     return obj
 
 
-def complete(obj: Json) -> None:
+def complete(obj: Object) -> None:
     """What rules in CEL demand beyond the schemas; changes its argument."""
     spec = obj.get("spec") or {}
     if "validation" in spec:
@@ -113,7 +113,7 @@ def complete(obj: Json) -> None:
             reference["port"] = 80
 
 
-def live_through(server: LiveServer, session: Session, crd: Json, at: str) -> None:
+def live_through(server: LiveServer, session: Session, crd: Object, at: str) -> None:
     """create → get → list → update → delete, all at one version."""
     spec = crd["spec"]
     space = "" if spec["scope"] == "Cluster" else "/namespaces/default"
@@ -140,15 +140,15 @@ def live_through(server: LiveServer, session: Session, crd: Json, at: str) -> No
     assert session.request("GET", path).status == 404
 
 
-def expect(status: int, answer: Answer) -> Json:
+def expect(status: int, answer: Answer) -> Object:
     assert answer.status == status, answer.text
-    body: Json = answer.json
+    body: Object = answer.json
     return body
 
 
 @pytest.mark.parametrize(("api", "count"), [("v1", 132), ("v1beta1", 12)])
 def test_every_real_crd_is_accepted_and_serves_an_object_at_each_version(
-    released: list[tuple[str, Json]], hook: Webhook, api: str, count: int
+    released: list[tuple[str, Object]], hook: Webhook, api: str, count: int
 ) -> None:
     wanted = f"apiextensions.k8s.io/{api}"
     found = [(where, crd) for where, crd in released if crd["apiVersion"] == wanted]

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterator
-from typing import Any
 
 import pytest
 
+from instar.plain import Object
 from tests.support.server import LiveServer, live_server
 
-Json = dict[str, Any]
 GROUP = "stable.example.com"
 CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 CRD = f"{CRDS}/crontabs.{GROUP}"
@@ -39,11 +38,11 @@ SCHEMA = {
 }
 
 
-def version(name: str, *, storage: bool, served: bool = True) -> Json:
+def version(name: str, *, storage: bool, served: bool = True) -> Object:
     return {"name": name, "served": served, "storage": storage, "schema": SCHEMA}
 
 
-def crontabs(*versions: Json, group: str = GROUP) -> Json:
+def crontabs(*versions: Object, group: str = GROUP) -> Object:
     return {
         "apiVersion": "apiextensions.k8s.io/v1",
         "kind": "CustomResourceDefinition",
@@ -72,7 +71,7 @@ def stored_at(server: LiveServer, name: str) -> str:
     return api_version.removeprefix(f"{GROUP}/")
 
 
-def create(server: LiveServer, at: str, name: str) -> Json:
+def create(server: LiveServer, at: str, name: str) -> Object:
     body = {
         "apiVersion": f"{GROUP}/{at}",
         "kind": "CronTab",
@@ -82,26 +81,26 @@ def create(server: LiveServer, at: str, name: str) -> Json:
     }
     answer = server.request("POST", path(at), body)
     assert answer.status == 201, answer.text
-    created: Json = answer.json
+    created: Object = answer.json
     return created
 
 
-def get(server: LiveServer, at: str, name: str) -> Json:
+def get(server: LiveServer, at: str, name: str) -> Object:
     answer = server.request("GET", path(at, name))
     assert answer.status == 200, answer.text
-    found: Json = answer.json
+    found: Object = answer.json
     return found
 
 
-def set_versions(server: LiveServer, *versions: Json) -> Json:
+def set_versions(server: LiveServer, *versions: Object) -> Object:
     patch = {"spec": {"versions": list(versions)}}
     answer = server.request("PATCH", CRD, patch, content_type=MERGE)
     assert answer.status == 200, answer.text
-    changed: Json = answer.json
+    changed: Object = answer.json
     return changed
 
 
-def move_storage_to_v1(server: LiveServer) -> Json:
+def move_storage_to_v1(server: LiveServer) -> Object:
     return set_versions(server, version("v1beta1", storage=False), version("v1", storage=True))
 
 
@@ -254,7 +253,7 @@ def test_the_v1beta1_document_creates_the_same_resource(server: LiveServer) -> N
     ],
 )
 def test_v1beta1_values_stand_at_the_top_or_per_version_never_both(
-    server: LiveServer, top: Json, each: Json, text: str
+    server: LiveServer, top: Object, each: Object, text: str
 ) -> None:
     crd = crontabs(group="refused.example.com")
     crd["apiVersion"] = "apiextensions.k8s.io/v1beta1"

@@ -24,10 +24,9 @@ from typing import Any
 from instar.client.client import Client
 from instar.client.kubeconfig import load_access
 from instar.client.paths import crd_path
+from instar.plain import Object
 from tests.migrator.support import crd, group_of, name_of, objects_path, widget
 from tests.storage.etcd_server import EtcdCluster, free_ports
-
-Object = dict[str, Any]
 
 
 @contextmanager

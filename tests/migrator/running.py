@@ -18,10 +18,10 @@ from instar.migrator.preflight import find_out, read_crd_subject
 from instar.migrator.report import Report
 from instar.migrator.retrying import Patience
 from instar.migrator.subject import USER_AGENT
+from instar.plain import Object
 from tests.migrator.support import client, name_of
 from tests.support.server import LiveServer
 
-Object = dict[str, Any]
 QUICK = Patience(attempts=4, first_delay=0.01, longest_delay=0.05)
 
 

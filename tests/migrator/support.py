@@ -11,9 +11,9 @@ from typing import Any
 from instar.client.client import Client
 from instar.client.kubeconfig import load_access
 from instar.client.paths import crd_path
+from instar.plain import Object
 from tests.support.server import LiveServer
 
-Object = dict[str, Any]
 _numbers = itertools.count()
 PATIENCE = 20.0
 

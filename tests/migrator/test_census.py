@@ -10,6 +10,7 @@ from typing import Any
 from instar.client.paths import crd_path
 from instar.migrator.census import Census, estimate
 from instar.migrator.subject import read_subject
+from instar.plain import Object
 from tests.migrator.running import instar, migrated
 from tests.migrator.support import (
     census,
@@ -23,8 +24,6 @@ from tests.migrator.support import (
 )
 from tests.storage.etcd_server import EtcdCluster
 from tests.support.server import LiveServer, live_server
-
-Object = dict[str, Any]
 
 
 def _mixed(server: LiveServer, old: int, new: int) -> Object:

@@ -20,7 +20,6 @@ from instar.migrator.usage import Usage, Use
 from tests.migrator.support import crd
 
 NOW = datetime(2026, 6, 1, tzinfo=UTC)
-Object = dict[str, Any]
 
 
 def _situation(

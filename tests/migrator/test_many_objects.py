@@ -15,12 +15,12 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from instar.errors import ApiError, Conflict
 from instar.migrator.content import digest
+from instar.plain import Object
 from tests.migrator.running import command
 from tests.migrator.support import (
     census,
@@ -37,7 +37,6 @@ from tests.storage.etcd_server import EtcdCluster
 from tests.support.server import LiveServer, live_server
 from tests.support.webhook import Webhook
 
-Object = dict[str, Any]
 OBJECTS = int(os.environ.get("INSTAR_MIGRATE_OBJECTS", "1200"))
 BUSY = 50
 """The first objects are written by others all the time."""

@@ -10,6 +10,7 @@ from typing import Any
 from instar.errors import ApiError
 from instar.migrator.outcomes import Fate
 from instar.migrator.report import Report
+from instar.plain import Object
 from tests.migrator.running import Silent, instar, migrate_now, migrated
 from tests.migrator.support import (
     census,
@@ -27,8 +28,6 @@ from tests.migrator.support import (
     stored_versions,
 )
 from tests.support.server import LiveServer, live_server
-
-Object = dict[str, Any]
 
 
 def test_every_stale_object_is_rewritten_and_stored_versions_pruned(server: LiveServer) -> None:

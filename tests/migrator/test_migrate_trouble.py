@@ -5,11 +5,11 @@ from __future__ import annotations
 import signal
 import subprocess
 from pathlib import Path
-from typing import Any
 
 from instar.client.paths import crd_path
 from instar.migrator.journal import Journal
 from instar.migrator.outcomes import Fate
+from instar.plain import Object
 from tests.migrator.running import Silent, command, instar, migrated
 from tests.migrator.support import (
     census,
@@ -27,8 +27,6 @@ from tests.migrator.support import (
 )
 from tests.support.server import LiveServer, live_server
 from tests.support.webhook import Webhook, relabel
-
-Object = dict[str, Any]
 
 
 def test_an_object_that_became_invalid_is_quarantined_and_the_rest_goes_on(

@@ -18,8 +18,8 @@ from instar.migrator.journal import Journal, JournalBusy
 from instar.migrator.outcomes import Fate, Outcome, suggestion
 from instar.migrator.pages import Found
 from instar.migrator.retrying import Patience, persistently
+from instar.plain import Object
 
-Object = dict[str, Any]
 values = st.recursive(
     st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.text(max_size=5),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner),

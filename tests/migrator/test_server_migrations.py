@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from instar.client.paths import crd_path
+from instar.plain import Object
 from tests.migrator.support import (
     census,
     crd,
@@ -22,7 +23,6 @@ from tests.migrator.support import (
 from tests.support.server import LiveServer, live_server
 from tests.support.webhook import Webhook, relabel
 
-Object = dict[str, Any]
 _PATH = "/apis/storagemigration.k8s.io/{}/storageversionmigrations"
 
 

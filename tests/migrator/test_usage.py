@@ -15,13 +15,12 @@ from hypothesis import strategies as st
 
 from instar.migrator.subject import read_subject
 from instar.migrator.usage import from_audit_logs
+from instar.plain import Object
 from instar.registry.insight.usage import OTHER, RECORD, Usage
 from instar.storage.memory import MemoryStore
 from instar.storage.store import Write
 from tests.migrator.support import crd, group_of, objects_path
 from tests.support.server import LiveServer, live_server
-
-Object = dict[str, Any]
 
 
 class Clock:

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
 import yaml
 
 from instar.client.paths import crd_path
+from instar.plain import Object
 from tests.migrator.running import instar, migrated
 from tests.migrator.support import crd, fill, name_of, objects_path, store_at
 from tests.support.server import LiveServer
-
-Object = dict[str, Any]
 
 
 def _stale(server: LiveServer, count: int) -> Object:

@@ -5,11 +5,12 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+from instar.plain import Object
 from tests.replicas.client import MERGE_PATCH
 from tests.replicas.processes import Replica
 from tests.replicas.resources import CRDS, crd, note, path, version
 from tests.support.server import Answer
-from tests.support.webhook import Object, Webhook
+from tests.support.webhook import Webhook
 
 
 def done(answer: Answer, status: int = 200) -> Any:

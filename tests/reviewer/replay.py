@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 from copy import deepcopy
-from typing import Any
 
 from instar.api.crd import read_crd
 from instar.api.crd_codec import from_internal, to_internal
 from instar.crds.defaults import with_defaults
+from instar.plain import Object
 from instar.reviewer.report import Effect, Finding, Witness
 from instar.schema.compiled import Compiled, compile_schema
 from instar.schema.validations.evaluate import compile_rules
-
-Json = dict[str, Any]
 
 
 class Side:
     """One CRD, compiled from its raw form."""
 
-    def __init__(self, crd: Json) -> None:
+    def __init__(self, crd: Object) -> None:
         self.crd = read_crd(from_internal(to_internal(with_defaults(deepcopy(crd))), "v1"))
 
     def served(self, version: str) -> bool:
@@ -32,8 +30,13 @@ class Side:
         )
 
     def write(
-        self, obj: Json, version: str, before: Json | None = None, *, through_status: bool = True
-    ) -> tuple[list[str], Json]:
+        self,
+        obj: Object,
+        version: str,
+        before: Object | None = None,
+        *,
+        through_status: bool = True,
+    ) -> tuple[list[str], Object]:
         """Errors of a write, and the object as it would be kept."""
         schema = self.compiled(version)
         kept, past = deepcopy(obj), deepcopy(before)
@@ -57,7 +60,7 @@ class Side:
         return [str(error) for error in errors], kept
 
 
-def assert_real(finding: Finding, old: Json, new: Json) -> None:
+def assert_real(finding: Finding, old: Object, new: Object) -> None:
     """The witness does under both CRDs what the finding says it does."""
     witness = finding.witness
     assert witness is not None

@@ -12,9 +12,10 @@ import yaml
 
 from instar.cli.main import main
 from instar.cli.review import OUTPUTS
+from instar.plain import Object
 from instar.reviewer.rules import RULES
 from tests.reviewer.golden import FOLDER
-from tests.reviewer.widget import Json, add, changed, drop, put, widget
+from tests.reviewer.widget import add, changed, drop, put, widget
 from tests.support.server import live_server
 from tests.support.webhook import Webhook
 
@@ -28,7 +29,7 @@ def _alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "instar.toml").write_text("[review]\n")
 
 
-def write(path: Path, *crds: Json) -> str:
+def write(path: Path, *crds: Object) -> str:
     path.write_text(yaml.safe_dump_all(crds, sort_keys=False))
     return str(path)
 
@@ -274,7 +275,7 @@ def test_crd_a_server_could_not_read_exits_2_with_its_line(tmp_path: Path, capsy
     assert f"{file}:1: not a usable CRD: json: cannot unmarshal" in capsys.readouterr().out
 
 
-def _object(name: str, **spec: Any) -> Json:
+def _object(name: str, **spec: Any) -> Object:
     return {
         "apiVersion": "example.com/v1",
         "kind": "Widget",

@@ -5,9 +5,10 @@ from __future__ import annotations
 import argparse
 import importlib
 
+from instar.plain import Object
 from instar.review import review
 from instar.reviewer.report import Answer, Step
-from tests.reviewer.widget import Change, Json, add, changed, drop, put, version, widget
+from tests.reviewer.widget import Change, add, changed, drop, put, version, widget
 
 
 def _of(change: Change) -> tuple[tuple[Step, ...], dict[str, Answer]]:
@@ -15,7 +16,7 @@ def _of(change: Change) -> tuple[tuple[Step, ...], dict[str, Answer]]:
     return crd.plan, {item.question: item for item in crd.checklist}
 
 
-def _replace_version(crd: Json) -> None:
+def _replace_version(crd: Object) -> None:
     first, second = crd["spec"]["versions"]
     crd["spec"]["versions"] = [{**first, "name": "v2"}]
     del second

@@ -6,10 +6,10 @@ from copy import deepcopy
 
 import pytest
 
+from instar.plain import Object
 from instar.review import Report, Severity, review
 from tests.reviewer.widget import (
     Change,
-    Json,
     add,
     changed,
     drop,
@@ -35,27 +35,27 @@ HOOK = {
 SCALE = {"specReplicasPath": ".spec.replicas", "statusReplicasPath": ".status.ready"}
 
 
-def _drop_version(crd: Json) -> None:
+def _drop_version(crd: Object) -> None:
     del crd["spec"]["versions"][1]
 
 
-def _flip_storage(crd: Json) -> None:
+def _flip_storage(crd: Object) -> None:
     first, second = crd["spec"]["versions"]
     first["storage"], second["storage"] = False, True
 
 
-def _require(crd: Json) -> None:
+def _require(crd: Object) -> None:
     for node in fields(crd, "spec"):
         node["required"].append("size")
 
 
-def _move(crd: Json) -> None:
+def _move(crd: Object) -> None:
     for node in fields(crd, "spec"):
         moved = node["properties"].pop("range")
         node["properties"]["limits"] = {"type": "object", "properties": {"range": moved}}
 
 
-def _lose(crd: Json) -> None:
+def _lose(crd: Object) -> None:
     del crd["spec"]["versions"][1]["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"][
         "share"
     ]
@@ -171,24 +171,24 @@ def test_planted_set_is_large_enough() -> None:
     assert len(PLANTED) >= 40
 
 
-def _reorder(crd: Json) -> None:
+def _reorder(crd: Object) -> None:
     crd["spec"]["versions"].reverse()
     for node in fields(crd, "spec"):
         node["properties"] = dict(reversed(node["properties"].items()))
 
 
-def _describe(crd: Json) -> None:
+def _describe(crd: Object) -> None:
     for node in fields(crd, "spec"):
         for child in node["properties"].values():
             child["description"] = "Said better."
 
 
-def _add_version(crd: Json) -> None:
+def _add_version(crd: Object) -> None:
     new = deepcopy(crd["spec"]["versions"][0])
     crd["spec"]["versions"].append({**new, "name": "v2", "storage": False})
 
 
-def _require_with_default(crd: Json) -> None:
+def _require_with_default(crd: Object) -> None:
     for node in fields(crd, "spec"):
         node["required"].append("replicas")
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator
 from copy import deepcopy
-from typing import Any
 
 import pytest
 import yaml
 
+from instar.plain import Object
 from instar.review import review
 from instar.reviewer.report import Effect, Finding, Witness
 from tests.reviewer.corpus import CORPUS, Neighbours, crds, neighbours
@@ -18,15 +18,13 @@ from tests.reviewer.replay import assert_real
 from tests.reviewer.widget import changed, put, widget
 from tests.support.server import Answer, LiveServer, live_server
 
-Json = dict[str, Any]
-
 _NOT_ESTABLISHABLE = {"crd-refused", "unique-items-added", "unique-items-removed"}
 """Their CRDs are refused by the server to begin with."""
 _WITH_CONVERTER = {"conversion-loses", "conversion-fails"}
 
 
-def _side(name: str, side: str) -> Json:
-    found: Json = yaml.safe_load((FOLDER / name / f"{side}.yaml").read_text())
+def _side(name: str, side: str) -> Object:
+    found: Object = yaml.safe_load((FOLDER / name / f"{side}.yaml").read_text())
     return found
 
 
@@ -113,8 +111,8 @@ def test_servers_agree_with_every_witness_of_real_releases(
 
 def _replay(
     servers: tuple[LiveServer, LiveServer],
-    old: Json,
-    new: Json,
+    old: Object,
+    new: Object,
     findings: Iterable[Finding],
     group: str,
 ) -> None:
@@ -135,7 +133,7 @@ def _replay(
             assert second.status in (404, 422) or _content(second) != _content(first)
 
 
-def _in_group(crd: Json, group: str) -> Json:
+def _in_group(crd: Object, group: str) -> Object:
     out = deepcopy(crd)
     out["metadata"]["name"] = f"{crd['spec']['names']['plural']}.{group}"
     out["metadata"].pop("creationTimestamp", None)
@@ -161,23 +159,23 @@ def _write(server: LiveServer, witness: Witness, group: str, plural: str, number
     return server.request("PUT", path, sent)
 
 
-def _named(obj: Json, name: str) -> Json:
+def _named(obj: Object, name: str) -> Object:
     return {**deepcopy(obj), "metadata": {**obj["metadata"], "name": name}}
 
 
 def _post(
-    server: LiveServer, obj: Json, group: str, version: str, plural: str = "widgets"
+    server: LiveServer, obj: Object, group: str, version: str, plural: str = "widgets"
 ) -> Answer:
     sent = {**obj, "apiVersion": f"{group}/{version}"}
     return server.request("POST", _path(group, version, plural, obj), sent)
 
 
-def _path(group: str, version: str, plural: str, obj: Json) -> str:
+def _path(group: str, version: str, plural: str, obj: Object) -> str:
     namespace = obj["metadata"].get("namespace")
     inside = f"namespaces/{namespace}/" if namespace else ""
     return f"/apis/{group}/{version}/{inside}{plural}"
 
 
-def _content(answer: Answer) -> Json:
+def _content(answer: Answer) -> Object:
     body = answer.json
     return {name: body[name] for name in body if name not in ("metadata", "apiVersion", "kind")}

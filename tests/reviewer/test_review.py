@@ -7,11 +7,12 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from instar.plain import Object
 from instar.review import breaking, review
-from tests.reviewer.widget import Json, changed, drop, put, version, widget
+from tests.reviewer.widget import changed, drop, put, version, widget
 
 
-def _beta(**spec: Any) -> Json:
+def _beta(**spec: Any) -> Object:
     return {
         "apiVersion": "apiextensions.k8s.io/v1beta1",
         "kind": "CustomResourceDefinition",
@@ -34,7 +35,7 @@ def _beta(**spec: Any) -> Json:
     }
 
 
-def _v1() -> Json:
+def _v1() -> Object:
     beta = _beta()
     schema = beta["spec"]["validation"]
     return {
@@ -111,7 +112,7 @@ def test_breaking_speaks_one_line_per_error() -> None:
 
 
 def test_version_that_is_not_served_is_judged_by_what_storage_loses() -> None:
-    def change(crd: Json) -> None:
+    def change(crd: Object) -> None:
         put("spec", "image", maxLength=3)(crd)
         drop("spec", "note")(crd)
 

@@ -7,23 +7,21 @@ import io
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 import yaml
 
+from instar.plain import Object
 from instar.reviewer.sources import Cluster, Loaded, history, load_crds
 from tests.reviewer.widget import widget
 from tests.support.server import LiveServer, live_server
-
-Json = dict[str, Any]
 
 
 def load(source: object, cluster: Cluster | None = None) -> Loaded:
     return asyncio.run(load_crds(str(source), cluster))
 
 
-def named(name: str) -> Json:
+def named(name: str) -> Object:
     crd = widget()
     crd["metadata"]["name"] = f"{name}.example.com"
     crd["spec"]["names"] = {"plural": name, "kind": name.capitalize()}
@@ -45,7 +43,7 @@ def git(*words: str) -> None:
     subprocess.run(["git", *words], check=True, capture_output=True)
 
 
-def commit(file: Path, crd: Json, title: str) -> None:
+def commit(file: Path, crd: Object, title: str) -> None:
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text(yaml.safe_dump(crd))
     git("add", str(file))

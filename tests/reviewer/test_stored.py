@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
+from instar.plain import Object
 from instar.reviewer.report import StoredObject
 from instar.reviewer.stored import ConversionFailed, Trial
 from instar.reviewer.subject import subject
 from instar.schema.validations.evaluate import compile_rules
-from tests.reviewer.widget import Json, changed, drop, put, widget
+from tests.reviewer.widget import changed, drop, put, widget
 
 
-def _object(version: str = "v1", **spec: Any) -> Json:
+def _object(version: str = "v1", **spec: Any) -> Object:
     return {
         "apiVersion": f"example.com/{version}",
         "kind": "Widget",
@@ -20,7 +21,7 @@ def _object(version: str = "v1", **spec: Any) -> Json:
     }
 
 
-def _try(new: Json, *objects: Json, old: Json | None = None) -> list[StoredObject]:
+def _try(new: Object, *objects: Object, old: Object | None = None) -> list[StoredObject]:
     return Trial(subject(old or widget()), subject(new), compile_rules).run(objects)
 
 
@@ -74,7 +75,7 @@ def test_changed_default_reads_differently() -> None:
 
 
 def test_field_that_another_version_does_not_know_is_lost_there() -> None:
-    def lose(crd: Json) -> None:
+    def lose(crd: Object) -> None:
         schema = crd["spec"]["versions"][1]["schema"]["openAPIV3Schema"]
         del schema["properties"]["spec"]["properties"]["size"]
 
@@ -84,7 +85,7 @@ def test_field_that_another_version_does_not_know_is_lost_there() -> None:
 
 
 def test_failing_conversion_makes_objects_unreadable() -> None:
-    def refuse(objects: list[Json], api_version: str) -> list[Json]:
+    def refuse(objects: list[Object], api_version: str) -> list[Object]:
         raise ConversionFailed("no way")
 
     trial = Trial(subject(widget()), subject(widget()), compile_rules, refuse)

@@ -6,10 +6,11 @@ from collections.abc import Callable
 from copy import deepcopy
 from typing import Any
 
-Json = dict[str, Any]
-Change = Callable[[Json], None]
+from instar.plain import Object
 
-WIDGET: Json = {
+Change = Callable[[Object], None]
+
+WIDGET: Object = {
     "apiVersion": "apiextensions.k8s.io/v1",
     "kind": "CustomResourceDefinition",
     "metadata": {"name": "widgets.example.com"},
@@ -142,21 +143,21 @@ WIDGET["spec"]["versions"][1] = {
 }
 
 
-def widget() -> Json:
+def widget() -> Object:
     return deepcopy(WIDGET)
 
 
-def changed(change: Change) -> Json:
+def changed(change: Change) -> Object:
     """The widget after one change."""
     crd = widget()
     change(crd)
     return crd
 
 
-def at(*tokens: str | int) -> Callable[[Json], Any]:
+def at(*tokens: str | int) -> Callable[[Object], Any]:
     """The place below ``spec``."""
 
-    def find(crd: Json) -> Any:
+    def find(crd: Object) -> Any:
         place: Any = crd["spec"]
         for token in tokens:
             place = place[token]
@@ -165,7 +166,7 @@ def at(*tokens: str | int) -> Callable[[Json], Any]:
     return find
 
 
-def fields(crd: Json, *path: str) -> list[Json]:
+def fields(crd: Object, *path: str) -> list[Object]:
     """The node of a field in every version: schemas of the two versions stay equal."""
     found = []
     for version in crd["spec"]["versions"]:
@@ -179,7 +180,7 @@ def fields(crd: Json, *path: str) -> list[Json]:
 def put(*path: str, **keywords: Any) -> Change:
     """Set keywords of a field in every version; ``None`` removes one, ``_`` stands for ``-``."""
 
-    def change(crd: Json) -> None:
+    def change(crd: Object) -> None:
         for node in fields(crd, *path):
             for name, value in keywords.items():
                 written = name if not name.startswith("x_") else name.replace("_", "-")
@@ -192,7 +193,7 @@ def put(*path: str, **keywords: Any) -> Change:
 
 
 def drop(*path: str) -> Change:
-    def change(crd: Json) -> None:
+    def change(crd: Object) -> None:
         for node in fields(crd, *path[:-1]):
             del node["properties"][path[-1]]
 
@@ -200,15 +201,15 @@ def drop(*path: str) -> Change:
 
 
 def rename(old: tuple[str, ...], new: str) -> Change:
-    def change(crd: Json) -> None:
+    def change(crd: Object) -> None:
         for node in fields(crd, *old[:-1]):
             node["properties"][new] = node["properties"].pop(old[-1])
 
     return change
 
 
-def add(path: tuple[str, ...], schema: Json) -> Change:
-    def change(crd: Json) -> None:
+def add(path: tuple[str, ...], schema: Object) -> Change:
+    def change(crd: Object) -> None:
         for node in fields(crd, *path[:-1]):
             node["properties"][path[-1]] = deepcopy(schema)
 
@@ -216,7 +217,7 @@ def add(path: tuple[str, ...], schema: Json) -> Change:
 
 
 def each_version(**keywords: Any) -> Change:
-    def change(crd: Json) -> None:
+    def change(crd: Object) -> None:
         for version in crd["spec"]["versions"]:
             for name, value in keywords.items():
                 if value is None:
@@ -228,21 +229,21 @@ def each_version(**keywords: Any) -> Change:
 
 
 def spec(**keywords: Any) -> Change:
-    def change(crd: Json) -> None:
+    def change(crd: Object) -> None:
         crd["spec"].update(deepcopy(keywords))
 
     return change
 
 
 def names(**keywords: Any) -> Change:
-    def change(crd: Json) -> None:
+    def change(crd: Object) -> None:
         crd["spec"]["names"].update(deepcopy(keywords))
 
     return change
 
 
 def version(position: int, **keywords: Any) -> Change:
-    def change(crd: Json) -> None:
+    def change(crd: Object) -> None:
         crd["spec"]["versions"][position].update(deepcopy(keywords))
 
     return change

@@ -7,9 +7,9 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
+from instar.plain import copy_json
 from instar.schema.compiled import Compiled, compile_schema
 from instar.schema.parse import structural, structural_errors
-from instar.schema.values import copy_json
 
 NAMES = st.sampled_from(["a", "b", "c", "metadata", "kind"])
 SCALARS = (

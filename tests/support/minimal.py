@@ -10,7 +10,8 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-Json = dict[str, Any]
+from instar.plain import Object
+
 _CANDIDATES = (
     "a",
     "example.com",
@@ -39,7 +40,7 @@ _CANDIDATES = (
 _FORMATS = {"date-time": "2024-01-01T00:00:00Z", "duration": "1h", "ipv4": "10.0.0.1"}
 
 
-def minimal(schema: Json) -> Any:
+def minimal(schema: Object) -> Any:
     """A value for the schema; raises ``ValueError`` naming what could not be met."""
     schema = _merged(schema)
     if "default" in schema:
@@ -54,18 +55,18 @@ def minimal(schema: Json) -> Any:
     return make(schema)
 
 
-def generous(schema: Json) -> Json:
+def generous(schema: Object) -> Object:
     """Like ``minimal``, with every optional field of the object and of its ``spec`` set too.
 
     Rules across fields may forbid some of that, so callers ask the server first.
     """
-    made: Json = minimal(schema)
+    made: Object = minimal(schema)
     spec = schema.get("properties", {}).get("spec", {})
     full = {name: minimal(inner) for name, inner in spec.get("properties", {}).items()}
     return {**made, "spec": full} if full else made
 
 
-def _merged(schema: Json) -> Json:
+def _merged(schema: Object) -> Object:
     """The schema with the demands of allOf and of one branch of anyOf and oneOf taken in."""
     branches = [*schema.get("allOf", ())]
     for word in ("anyOf", "oneOf"):
@@ -85,7 +86,7 @@ def _merged(schema: Json) -> Json:
     return merged
 
 
-def _object(schema: Json) -> Json:
+def _object(schema: Object) -> Object:
     properties = schema.get("properties", {})
     made = {name: minimal(properties.get(name, {})) for name in schema.get("required", ())}
     extra = schema.get("additionalProperties")
@@ -98,11 +99,11 @@ def _object(schema: Json) -> Json:
     return made
 
 
-def _array(schema: Json) -> list[Any]:
+def _array(schema: Object) -> list[Any]:
     return [minimal(schema.get("items", {})) for _ in range(schema.get("minItems", 0))]
 
 
-def _string(schema: Json) -> str:
+def _string(schema: Object) -> str:
     if schema.get("format") in _FORMATS:
         return _FORMATS[schema["format"]]
     if schema.get("format") == "byte":
@@ -115,12 +116,12 @@ def _string(schema: Json) -> str:
     raise ValueError(f"no text is known for {pattern}")
 
 
-def _number(schema: Json) -> int:
+def _number(schema: Object) -> int:
     least = schema.get("minimum", 0)
     return int(least) + (1 if schema.get("exclusiveMinimum") else 0)
 
 
-_BY_TYPE: dict[str, Callable[[Json], Any]] = {
+_BY_TYPE: dict[str, Callable[[Object], Any]] = {
     "object": _object,
     "array": _array,
     "string": _string,

@@ -23,9 +23,9 @@ from typing import Any
 
 import trustme
 
+from instar.plain import Object
 from tests.support.faults import ANSWER_FAULTS, HTTP_FAULTS, reply
 
-Object = dict[str, Any]
 Convert = Callable[[Object, str], Any]
 """(object, desired apiVersion) -> the converted object."""
 

@@ -9,7 +9,8 @@ import copy
 from collections.abc import Callable, Mapping
 from typing import Any
 
-Object = dict[str, Any]
+from instar.plain import Object
+
 Schema = Mapping[str, Any]
 Convert = Callable[[Object, str], Object]
 _PRESERVE = "x-kubernetes-preserve-unknown-fields"

@@ -10,9 +10,9 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
+from instar.plain import Object
 from tests.support.server import Answer, LiveServer
 
-Object = dict[str, Any]
 _numbers = itertools.count(1)
 MERGE = "application/merge-patch+json"
 JSON_PATCH = "application/json-patch+json"

@@ -6,9 +6,10 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
+from instar.plain import Object
 from tests.support.server import LiveServer
 from tests.support.webhook import Convert, Webhook
-from tests.webhooks.support import Object, Watching, Widgets, convert
+from tests.webhooks.support import Watching, Widgets, convert
 
 
 def _only_towards(version: str) -> Convert:

@@ -12,10 +12,11 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
+from instar.plain import Object
 from tests.support.server import Answer, LiveServer
 from tests.support.webhook import Webhook
 from tests.webhooks import reference
-from tests.webhooks.support import Object, Watching
+from tests.webhooks.support import Watching
 
 VERSIONS = ("v1", "v2", "v3")
 _groups = itertools.count(1)

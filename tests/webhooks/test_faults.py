@@ -13,10 +13,11 @@ from typing import NamedTuple
 import pytest
 import trustme
 
+from instar.plain import Object
 from tests.support.server import Answer, LiveServer
 from tests.support.webhook import Webhook
 from tests.webhooks.conftest import IMPATIENT_GROUPS
-from tests.webhooks.support import MERGE, Object, Watching, Widgets, convert
+from tests.webhooks.support import MERGE, Watching, Widgets, convert
 
 HOLD = ["example.com/hold"]
 

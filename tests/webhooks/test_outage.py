@@ -7,9 +7,10 @@ from collections.abc import Callable
 
 import pytest
 
+from instar.plain import Object
 from tests.support.server import Answer, LiveServer
 from tests.support.webhook import Webhook
-from tests.webhooks.support import APPLY, MERGE, Object, Widgets, convert
+from tests.webhooks.support import APPLY, MERGE, Widgets, convert
 
 HOLD = ["example.com/hold"]
 UNSAFE = "ignoreStoreReadErrorWithClusterBreakingPotential"

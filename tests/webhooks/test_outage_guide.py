@@ -11,9 +11,10 @@ from pathlib import Path
 
 import pytest
 
+from instar.plain import Object
 from tests.support.server import LiveServer
 from tests.support.webhook import Webhook
-from tests.webhooks.support import Object, Widgets, convert
+from tests.webhooks.support import Widgets, convert
 
 GUIDE = Path(__file__).resolve().parents[2] / "docs" / "guides" / "webhook-outage.md"
 HOLD = ["example.com/hold"]

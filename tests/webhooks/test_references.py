@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 import trustme
 
+from instar.plain import Object
 from tests.support.server import LiveServer, live_server
 from tests.support.webhook import Webhook
-from tests.webhooks.support import Object, Widgets, convert
+from tests.webhooks.support import Widgets, convert
 
 
 def _service(hook: Webhook, name: str, **more: object) -> Object:

@@ -19,8 +19,9 @@ from urllib.parse import urlsplit
 import pytest
 import yaml
 
+from instar.plain import Object
 from tests.support.server import Answer, LiveServer
-from tests.webhooks.support import APPLY, Object, Watching, Widgets
+from tests.webhooks.support import APPLY, Watching, Widgets
 
 ROOT = Path(__file__).resolve().parents[2]
 

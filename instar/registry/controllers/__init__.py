@@ -1,0 +1,1 @@
+"""What happens after a write, by itself: CRDs come to rest, namespaces empty, migrations run."""

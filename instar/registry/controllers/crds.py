@@ -10,7 +10,6 @@ import asyncio
 import logging
 from collections.abc import Callable
 from datetime import datetime, timedelta
-from typing import Any
 
 from instar.api.crd import CLEANUP_FINALIZER
 from instar.crds.conditions import (
@@ -26,6 +25,7 @@ from instar.crds.conditions import (
 from instar.crds.lifecycle import settle
 from instar.crds.naming import names_settled
 from instar.errors import ApiError
+from instar.plain import Object
 from instar.registry.resources.catalog import Catalog
 from instar.registry.resources.context import Context
 from instar.registry.resources.resource import Resource, Target
@@ -35,7 +35,6 @@ from instar.storage.cache import Change
 from instar.storage.store import Stale
 
 log = logging.getLogger(__name__)
-Object = dict[str, Any]
 _RETRY_SECONDS = 1.0
 _ATTEMPTS = 10
 _ARRIVING, _LEAVING = 10.0, 1.0

@@ -6,15 +6,13 @@ the one the migration began with, and only when the census shows no object at an
 
 from __future__ import annotations
 
-from typing import Any
-
 from instar.errors import Conflict, NotFound
+from instar.plain import Object
 from instar.registry.insight.census import Census
 from instar.registry.resources.context import Context, WriteOptions
 from instar.registry.resources.resource import Resource, Target
 from instar.registry.verbs.apply import apply_configuration
 
-Object = dict[str, Any]
 _CONDITION = "StorageMigrating"
 _MANAGER = "migration-runner-controller"
 _ATTEMPTS = 20

@@ -12,11 +12,11 @@ import contextlib
 import logging
 from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime
-from typing import Any
 
 from instar.api.names import GroupResource
 from instar.crds.conditions import with_condition
 from instar.errors import ApiError, NotFound
+from instar.plain import Object
 from instar.registry.controllers.migration_crd import MigratingCrd
 from instar.registry.controllers.rewriting import Rewriting
 from instar.registry.insight.census import Census
@@ -36,7 +36,6 @@ from instar.storage.cache import Change
 from instar.storage.store import Stale
 
 log = logging.getLogger(__name__)
-Object = dict[str, Any]
 _NEEDED = ("update", "patch", "list")
 _DISCOVERY_SECONDS = 60.0
 _PROGRESS_SECONDS = 5.0

@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable
-from typing import Any
 
 from instar import errors
 from instar.errors import ApiError
+from instar.plain import Object
 from instar.registry.resources.catalog import Catalog
 from instar.registry.resources.context import Context
 from instar.registry.resources.resource import Resource, Target
@@ -20,7 +20,6 @@ from instar.storage.keys import collection_prefix
 from instar.storage.store import Stale
 
 log = logging.getLogger(__name__)
-Object = dict[str, Any]
 INITIAL = ("default", "kube-system", "kube-public", "kube-node-lease")
 _RETRY_SECONDS = 0.5
 

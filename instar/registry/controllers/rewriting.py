@@ -8,15 +8,14 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from instar.errors import ApiError, Conflict, NotFound
+from instar.plain import Object
 from instar.registry.resources.context import Context, WriteOptions
 from instar.registry.resources.resource import Resource, Target
 from instar.registry.stored.entry import Entry
 from instar.registry.verbs.write import Proposal, UpdateRules, update
 
-Object = dict[str, Any]
 _BATCH = 100
 _OPTIONS = WriteOptions(manager="storage-version-migrator-controller", field_validation="Ignore")
 _RULES = UpdateRules(unconditional=True, uid_is_precondition=False)

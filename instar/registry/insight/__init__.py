@@ -1,0 +1,1 @@
+"""What the server knows about its objects and callers beyond the Kubernetes API."""

@@ -6,9 +6,9 @@ from datetime import datetime
 from typing import Any
 
 from instar.api.crd import Column
+from instar.plain import Object
 from instar.registry.resources.columns import AGE_DESCRIPTION, ComputedColumn, age
 
-Object = dict[str, Any]
 _NONE = "<none>"
 
 

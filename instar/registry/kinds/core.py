@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 from instar.api.gojson import go_type
 from instar.api.strings import dns1035_label, dns1123_label
 from instar.fields import FieldError, forbidden, invalid
+from instar.plain import Object
 from instar.registry.resources.strategy import STRATEGIC_PATCH, Strategy, Warn
 from instar.schema.objectmeta import NameRule, name_is_path_segment
 
 if TYPE_CHECKING:
     from instar.registry.resources.serving import VersionServing
 
-Object = dict[str, Any]
 _IMMUTABLE = "field is immutable when `immutable` is set"
 
 

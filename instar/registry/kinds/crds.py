@@ -5,7 +5,7 @@ into the verbs everyone shares. Stored as v1; v1beta1 is a view of the same obje
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from instar.api.crd import GROUP, KIND, PLURAL
 from instar.api.crd_codec import from_internal, to_internal
@@ -23,13 +23,13 @@ from instar.crds.validate_schema import RuleChecker
 from instar.crds.validate_update import validate_status_update, validate_update
 from instar.errors import BadRequest, forbidden
 from instar.fields import FieldError
+from instar.plain import Object
 from instar.registry.resources.strategy import STRATEGIC_PATCH, Strategy, Warn
 from instar.schema.objectmeta import MetaError, coerce_metadata_lenient
 
 if TYPE_CHECKING:
     from instar.registry.resources.serving import VersionServing
 
-Object = dict[str, Any]
 ReviewChange = Callable[[Object, Object], list[str]]
 """(old CRD, new CRD), both v1 → a text for each breaking change."""
 _TOLD = 20

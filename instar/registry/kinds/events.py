@@ -4,9 +4,8 @@ read as the other. They lie there in the core form, as upstream's do."""
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
-Object = dict[str, Any]
+from instar.plain import Object
 
 CORE = "v1"
 _TO_CORE = {

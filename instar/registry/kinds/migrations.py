@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 from instar.api.strings import dns1035_label, dns1123_subdomain
 from instar.fields import FieldError, invalid, required
+from instar.plain import Object
 from instar.registry.resources.columns import TablePrinter
 from instar.registry.resources.strategy import STRATEGIC_PATCH, Strategy, Warn
 
 if TYPE_CHECKING:
     from instar.registry.resources.serving import VersionServing
 
-Object = dict[str, Any]
 GROUP = "storagemigration.k8s.io"
 PLURAL = "storageversionmigrations"
 RUNNING, SUCCEEDED, FAILED = "Running", "Succeeded", "Failed"

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from instar.errors import BadRequest
 from instar.fields import NO_FIELD, FieldError, Kind, invalid
+from instar.plain import Object
 from instar.registry.verbs.scale import scale_errors
 from instar.schema.objectmeta import (
     MetaError,
@@ -25,7 +26,6 @@ from instar.schema.objectmeta import (
 if TYPE_CHECKING:
     from instar.registry.resources.serving import VersionServing
 
-Object = dict[str, Any]
 Warn = Callable[[str], None]
 
 JSON_PATCH = "application/json-patch+json"

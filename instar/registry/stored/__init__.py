@@ -1,0 +1,1 @@
+"""Stored objects: their bytes, how they are cached, followed and shown at a version."""

@@ -12,7 +12,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from operator import attrgetter, methodcaller
-from typing import Any, NamedTuple, cast
+from typing import NamedTuple, cast
 
 import orjson
 
@@ -20,11 +20,10 @@ from instar.api.jsontext import encode_sorted
 from instar.conversion.converter import Known
 from instar.conversion.failure import Attempt, ConversionFailed, FailureType
 from instar.conversion.shared import SharedConverter
+from instar.plain import Object, copy_json
 from instar.registry.resources.serving import Serving, VersionServing
 from instar.registry.stored.entry import Entry, offset_by_uid
 from instar.registry.stored.views import Views
-
-Object = dict[str, Any]
 
 _CHUNK = 200
 """Objects worked on before other requests get their turn."""
@@ -192,7 +191,7 @@ class Codec:
     async def _as_read(
         self, stored: Object, source: VersionServing, version: VersionServing
     ) -> Object:
-        readable: Object = orjson.loads(orjson.dumps(stored))
+        readable: Object = copy_json(stored)
         self.serving.strategy.from_storage(readable, source)
         return (await self._to_version([readable], source, version))[0]
 
@@ -266,7 +265,7 @@ class Codec:
         converted = await (asyncio.create_task(converting) if remote else converting)
         if self.serving.splices(source, target):
             return converted
-        fresh = [orjson.loads(orjson.dumps(obj)) for obj in converted]
+        fresh = [copy_json(obj) for obj in converted]
         for obj in fresh:
             self.serving.strategy.after_conversion(obj, target)
         return fresh

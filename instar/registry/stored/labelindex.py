@@ -6,9 +6,9 @@ labels as stored: a resource whose webhook may change labels does not use it.
 
 from __future__ import annotations
 
+from instar.api.selectors import LabelSelector
 from instar.registry.stored.backend import Objects
 from instar.registry.stored.entry import Entry
-from instar.registry.verbs.selectors import LabelSelector
 from instar.storage.cache import Change
 
 

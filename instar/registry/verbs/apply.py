@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
-
-import orjson
 
 from instar import errors
 from instar.api.crd import ScalePaths
@@ -17,6 +14,7 @@ from instar.apply.scale import to_parent as entries_of_parent
 from instar.apply.scale import to_scale as entries_of_scale
 from instar.apply.steps import Conversion, Step
 from instar.apply.typed import SCALE as SCALE_SCHEMA
+from instar.plain import Object, copy_json
 from instar.registry.resources.context import Context, WriteOptions
 from instar.registry.resources.resource import Target
 from instar.registry.stored.entry import Entry
@@ -26,8 +24,6 @@ from instar.registry.verbs.ownership import Ownership
 from instar.registry.verbs.scale import API_VERSION as SCALE_API_VERSION
 from instar.registry.verbs.scale import has_replicas, set_replicas, to_scale, unset_scale
 from instar.registry.verbs.write import Proposal, UpdateRules, Written, create, update
-
-Object = dict[str, Any]
 
 
 async def apply_configuration(
@@ -45,7 +41,7 @@ async def apply_configuration(
         ownership = Ownership(context, target, options, subresource, conversions)
         request = Application(
             writer=ownership.writer(),
-            config=orjson.loads(orjson.dumps(config)),
+            config=copy_json(config),
             live=live,
             schemas={v.api_version: v.typed for v in target.serving.versions.values()},
             force=options.force,
@@ -170,13 +166,13 @@ async def apply_scale(
         writer = replace(ownership.writer(), api_version=SCALE_API_VERSION, ignored={})
         request = Application(
             writer=writer,
-            config=orjson.loads(orjson.dumps(config)),
+            config=copy_json(config),
             live=live,
             schemas={SCALE_API_VERSION: SCALE_SCHEMA},
             force=options.force,
         )
         applied = await _drive(ownership, target, apply_patch(request))
-        new = orjson.loads(orjson.dumps(old))
+        new = copy_json(old)
         set_replicas(new, applied.obj, paths)
         entries = entries_of_parent(
             managed, applied.managed_fields, replicas, target.version.api_version

@@ -9,16 +9,15 @@ every conversion, by contract.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import orjson
 
 from instar.api.jsontext import encode_sorted
+from instar.plain import Object, copy_json
 from instar.registry.resources.serving import VersionServing
 from instar.registry.stored.codec import Codec
 from instar.registry.stored.entry import Entry
 
-Object = dict[str, Any]
 _Key = tuple[bytes, str]
 _OF_THE_SERVER = ("managedFields", "resourceVersion", "generation")
 _OF_THE_WEBHOOK = ("labels", "annotations")
@@ -89,7 +88,7 @@ def _content(obj: Object) -> bytes:
 
 def _with_metadata_of(original: Object, converted: Object) -> Object:
     """A fresh copy in the state the contract leaves it: only labels and annotations converted."""
-    obj: Object = orjson.loads(orjson.dumps(converted))
+    obj: Object = copy_json(converted)
     metadata = {k: v for k, v in original["metadata"].items() if k not in _OF_THE_WEBHOOK}
     for name in _OF_THE_WEBHOOK:
         if name in obj["metadata"]:

@@ -10,13 +10,14 @@ import asyncio
 import contextlib
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import orjson
 
 from instar import errors
 from instar.api.jsontext import encode
 from instar.fields import FieldError, invalid, not_supported
+from instar.plain import Object
 from instar.registry.resources.context import Context
 from instar.registry.resources.resource import Target
 from instar.registry.stored.backend import Backend
@@ -25,7 +26,6 @@ from instar.registry.stored.entry import Entry, Unreadable
 from instar.registry.verbs.read import Listing, ListOptions, list_objects
 from instar.storage.store import Stale
 
-Object = dict[str, Any]
 _ORPHAN, _FOREGROUND = "orphan", "foregroundDeletion"
 _POLICIES = ("Foreground", "Background", "Orphan", "nil")
 _ATTEMPTS = 100

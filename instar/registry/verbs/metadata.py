@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from instar.errors import BadRequest
+from instar.plain import Object
 from instar.registry.resources.resource import Target
-
-Object = dict[str, Any]
 
 _MOST_DIGITS = 20
 _DUPLICATE_OWNERS = (

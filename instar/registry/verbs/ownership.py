@@ -7,8 +7,6 @@ there a failed conversion is a failure.
 
 from __future__ import annotations
 
-from typing import Any
-
 from instar.api.names import parse_group_version
 from instar.apply.compare import compare
 from instar.apply.entries import is_reset, only_times_differ
@@ -21,12 +19,11 @@ from instar.apply.managers import (
 from instar.apply.typed import TypedSchema
 from instar.conversion.failure import ConversionFailed, FailureType
 from instar.errors import ApiError
+from instar.plain import Object
 from instar.registry.resources.context import Context, WriteOptions
 from instar.registry.resources.resource import Target
 from instar.registry.resources.serving import VersionServing
 from instar.registry.verbs.conversions import Conversions
-
-Object = dict[str, Any]
 
 
 class Ownership:

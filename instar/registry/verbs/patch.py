@@ -13,9 +13,9 @@ from instar.errors import BadRequest, Invalid, RequestTooLarge
 from instar.fields import invalid
 from instar.patches.jsonpatch import MAX_OPERATIONS, PatchFailed, json_patch, merge_patch
 from instar.patches.strategicpatch import strategic_merge
+from instar.plain import Object, copy_json
 from instar.registry.resources.strategy import JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH
 
-Object = dict[str, Any]
 _OPERATION_FIELDS = {"op", "path", "from", "value"}
 
 
@@ -111,7 +111,7 @@ def _operation_problems(body: bytes, operations: list[Object]) -> list[str]:
 
 def _apply_json(obj: Object, operations: list[Object]) -> Any:
     try:
-        return json_patch(orjson.loads(orjson.dumps(obj)), operations)
+        return json_patch(copy_json(obj), operations)
     except (PatchFailed, TypeError) as error:
         raise Invalid(
             "the server rejected our request due to an error in our request", details={}

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import orjson
 
+from instar.api.selectors import FieldSelector, LabelSelector
 from instar.errors import BadRequest, Expired, invalid_options, not_found
 from instar.fields import FieldError, forbidden, not_supported
 from instar.registry.resources.resource import Target
@@ -17,7 +18,6 @@ from instar.registry.stored.backend import Backend, Objects, as_api_error
 from instar.registry.stored.entry import Entry, ingest
 from instar.registry.stored.views import Views
 from instar.registry.verbs.selecting import Selection
-from instar.registry.verbs.selectors import FieldSelector, LabelSelector
 from instar.storage.store import Compacted, StoreError
 
 TOKEN_VERSION = "meta.k8s.io/v1"

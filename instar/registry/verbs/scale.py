@@ -8,8 +8,8 @@ from typing import Any
 from instar.api.crd import ScalePaths
 from instar.errors import BadRequest, Internal
 from instar.fields import FieldError, invalid
+from instar.plain import Object
 
-Object = dict[str, Any]
 API_VERSION, KIND = "autoscaling/v1", "Scale"
 _MAX = 2_147_483_647
 _UNSET = -2_147_483_648

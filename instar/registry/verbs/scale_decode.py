@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from instar.plain import Object
 from instar.schema.metatypes import Decoder, MetaError, struct, text, wrong
 from instar.schema.objectmeta import coerce_metadata
 
-Object = dict[str, Any]
 _MAX, _MIN = 2**31 - 1, -(2**31)
 
 

@@ -12,9 +12,9 @@ from typing import Any
 
 import orjson
 
+from instar.api.selectors import FieldSelector, LabelSelector
 from instar.registry.resources.resource import Target
 from instar.registry.stored.entry import Entry
-from instar.registry.verbs.selectors import FieldSelector, LabelSelector
 
 _IN_THE_KEY = ("metadata.name", "metadata.namespace")
 

@@ -11,13 +11,14 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import orjson
 
 from instar import errors
 from instar.api.jsontext import encode_sorted
 from instar.fields import FieldError, invalid
+from instar.plain import Object
 from instar.registry.resources.context import Context, WriteOptions
 from instar.registry.resources.resource import Target
 from instar.registry.stored.codec import Prepared, revised
@@ -33,7 +34,6 @@ from instar.registry.verbs.metadata import (
 from instar.registry.verbs.ownership import Ownership
 from instar.storage.store import Stale
 
-Object = dict[str, Any]
 _GENERATE_ATTEMPTS = 8
 _LARGE = 4096
 _UPDATE_ATTEMPTS = 100

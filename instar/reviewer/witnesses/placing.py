@@ -9,7 +9,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from instar.api.crd_codec import copy_json
+from instar.plain import copy_json
 from instar.reviewer.changes import Steps
 from instar.reviewer.subject import Subject
 from instar.reviewer.witnesses.samples import Samples

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from itertools import islice
 from typing import Any
 
-from instar.api.crd_codec import copy_json
+from instar.plain import copy_json
 from instar.reviewer.types import admitted
 from instar.reviewer.witnesses.texts import FORMAT_TEXTS, matching, plain
 from instar.schema.formats import canonical

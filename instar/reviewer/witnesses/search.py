@@ -13,9 +13,9 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any
 
-from instar.api.crd_codec import copy_json
+from instar.plain import Object, copy_json
 from instar.reviewer.judge import Judge
-from instar.reviewer.report import NO_CANDIDATE, Effect, Json, Verdict, Witness
+from instar.reviewer.report import NO_CANDIDATE, Effect, Verdict, Witness
 from instar.reviewer.rulekit import Probe
 from instar.reviewer.rules.validations import uses_old
 from instar.reviewer.subject import Subject
@@ -67,7 +67,7 @@ class Search:
         self._old, self._new = old, new
         self._compile_rules = compile_rules
         self._samples, self._nodes = Samples(), _Nodes(compile_rules)
-        self._found: dict[tuple[object, ...], Json] = {}
+        self._found: dict[tuple[object, ...], Object] = {}
         self._judges: dict[tuple[int, str], Judge] = {}
         self._deadline = time.thread_time() + seconds
 
@@ -159,7 +159,7 @@ class Search:
         if rule is None:
             return NO_CANDIDATE
 
-        def place(value: Any) -> Iterator[Json]:
+        def place(value: Any) -> Iterator[Object]:
             return self._objects(sides, probe.steps, value)
 
         text, base = probe.rule_text, sides.base
@@ -174,7 +174,7 @@ class Search:
         version = f"{sides.base.subject.crd.group}/{sides.base.version}"
         return _confirmed(probe, sides, {**known, "apiVersion": version})
 
-    def _objects(self, sides: _Sides, steps: tuple[str, ...], value: Any) -> Iterator[Json]:
+    def _objects(self, sides: _Sides, steps: tuple[str, ...], value: Any) -> Iterator[Object]:
         base = sides.base
         schema = base.subject.schemas.get(base.version) or {}
         body = self._samples.small_object(schema) if value is ABSENT and not steps else value
@@ -301,7 +301,7 @@ class _Member:
     def __init__(self, node: Mapping[str, Any]) -> None:
         self._schema = compile_schema({"type": "object", "properties": {"value": node}})
 
-    def treat(self, value: Any) -> Json | None:
+    def treat(self, value: Any) -> Object | None:
         """The object as it would be served, or None when it is refused."""
         schema, holder = self._schema, {"value": copy_json(value)}
         schema.prune(holder)
@@ -333,7 +333,7 @@ def _without_rules(node: Any) -> Any:
     return [_without_rules(item) for item in node] if isinstance(node, list) else node
 
 
-def _confirmed(probe: Probe, sides: _Sides, obj: Json) -> Witness | None:
+def _confirmed(probe: Probe, sides: _Sides, obj: Object) -> Witness | None:
     base = sides.base.create(obj)
     if not base.accepted:
         return None

@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterator, Mapping
 from itertools import islice
 from typing import Any
 
-from instar.api.crd_codec import copy_json
+from instar.plain import Object, copy_json
 from instar.reviewer.judge import Judge
-from instar.reviewer.report import Effect, Json, Verdict, Witness
+from instar.reviewer.report import Effect, Verdict, Witness
 from instar.reviewer.witnesses.pools import candidates
 from instar.reviewer.witnesses.samples import Samples
 from instar.schema.rules import Program
@@ -19,7 +19,7 @@ from instar.schema.values import same_json
 
 _MOST_VALUES = 40
 
-Place = Callable[[Any], Iterator[Json]]
+Place = Callable[[Any], Iterator[Object]]
 """Whole objects around one value that the base side takes."""
 
 
@@ -56,14 +56,14 @@ def _pairs(
                 yield before, after
 
 
-def _confirmed(first: Json, second: Json, base: Judge, other: Judge) -> Witness | None:
+def _confirmed(first: Object, second: Object, base: Judge, other: Judge) -> Witness | None:
     taken, refused = _update(base, first, second), _update(other, first, second)
     if not taken.accepted or refused.accepted:
         return None
     return Witness(Effect.REFUSED, base.version, second, taken, refused, before=first)
 
 
-def _update(judge: Judge, first: Json, second: Json) -> Verdict:
+def _update(judge: Judge, first: Object, second: Object) -> Verdict:
     before, after = copy_json(first), copy_json(second)
     judge.prepare(before)
     pruned = judge.prepare(after)

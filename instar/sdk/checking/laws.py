@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from instar.plain import Object, copy_json
 from instar.sdk.checking.differences import (
     Difference,
     content,
@@ -20,11 +21,9 @@ from instar.sdk.checking.differences import (
 )
 from instar.sdk.checking.subject import (
     ContractBroken,
-    Object,
     Refused,
     Subject,
     VersionSchema,
-    copy_json,
 )
 
 Input = Literal["source", "target", "part"]

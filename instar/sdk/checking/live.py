@@ -8,12 +8,13 @@ from collections.abc import Iterator, Sequence
 from instar.api.crd import Crd
 from instar.client.client import Client
 from instar.client.paths import resource_path
+from instar.plain import Object
 from instar.sdk.checking.laws import LAWS, Inapplicable, Law, LawBroken, Pair
 from instar.sdk.checking.minimise import minimise
 from instar.sdk.checking.parts import removable, without
 from instar.sdk.checking.report import Counterexample, Outcome, Report
 from instar.sdk.checking.search import Progress
-from instar.sdk.checking.subject import ContractBroken, Object, Refused, Subject
+from instar.sdk.checking.subject import ContractBroken, Refused, Subject
 from instar.sdk.ruleset import Loss
 
 MOST_PARTS = 30

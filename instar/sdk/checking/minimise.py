@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from instar.plain import Object
 from instar.sdk.checking.differences import PathSteps
 from instar.sdk.checking.laws import Inapplicable, Law, LawBroken, Pair
 from instar.sdk.checking.parts import removable, without
-from instar.sdk.checking.subject import Object
 
 MOST_TRIES = 2000
 _DECORATIONS = ("labels", "annotations", "generation", "finalizers", "managedFields")

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from instar.plain import Object, copy_json
 from instar.schema.structural import Structural
 from instar.sdk.checking.differences import PathSteps
-from instar.sdk.checking.subject import Object, copy_json
 
 _FRAME = ("apiVersion", "kind", "metadata")
 

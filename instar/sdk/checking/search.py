@@ -8,11 +8,12 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from instar.api.crd import Crd
+from instar.plain import Object
 from instar.sdk.checking.laws import LAWS, Inapplicable, Law, LawBroken, Pair
 from instar.sdk.checking.minimise import minimise
 from instar.sdk.checking.parts import removable, without
 from instar.sdk.checking.report import Counterexample, Outcome, Report
-from instar.sdk.checking.subject import Object, Subject, VersionSchema
+from instar.sdk.checking.subject import Subject, VersionSchema
 from instar.sdk.ruleset import Loss
 
 DEFAULT_EXAMPLES = 200

@@ -6,18 +6,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-import orjson
-
 from instar.api.crd import Crd, CrdVersion, read_crd
 from instar.api.crd_codec import from_internal, to_internal
 from instar.conversion import contract
+from instar.plain import Object, copy_json
 from instar.schema.compiled import Compiled, compile_schema
 from instar.schema.rules import Program
 from instar.schema.walk import walk
 from instar.sdk.errors import ConversionError
 from instar.sdk.ruleset import Loss
-
-Object = dict[str, Any]
 
 
 class Refused(Exception):
@@ -116,10 +113,6 @@ class Subject:
         seen: Object = copy_json(self.convert(obj, to))
         to.settle(seen)
         return seen
-
-
-def copy_json(value: Any) -> Any:
-    return orjson.loads(orjson.dumps(value))
 
 
 def parse_crd(document: Mapping[str, Any]) -> Crd:

@@ -13,7 +13,8 @@ import orjson
 
 from instar.api import review
 from instar.conversion import contract
-from instar.sdk.checking.subject import Object, UnusableTarget
+from instar.plain import Object
+from instar.sdk.checking.subject import UnusableTarget
 from instar.sdk.converter import BuiltConverter
 from instar.sdk.errors import ConversionError
 

@@ -7,7 +7,7 @@ import pytest
 from instar.cel.engine import BadExpression, analyse
 from instar.cel.types import BOOL, DYN, INT, STRING, list_of, map_of, optional_of
 from instar.cel.values import CostExceeded
-from tests.schema_cel.support import evaluate
+from tests.cel.support import evaluate
 
 VARIABLES = {
     "s": STRING,

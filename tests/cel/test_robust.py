@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from instar.schema.validations.evaluate import CelProgram
-from tests.schema_cel.support import program, spec
+from tests.cel.support import program, spec
 
 ITEM = {
     "type": "object",

@@ -15,7 +15,7 @@ from instar.cel.engine import analyse, prepare
 from instar.schema.parse import structural
 from instar.schema.validations.declare import declare
 from instar.schema.validations.evaluate import TIME_LIMIT
-from tests.schema_cel.support import program, spec
+from tests.cel.support import program, spec
 
 TEXT = {"type": "string", "maxLength": 125}
 

@@ -9,7 +9,7 @@ import pytest
 from instar.cel.engine import BadExpression, analyse
 from instar.cel.library import KUBERNETES
 from instar.cel.values import CelError
-from tests.schema_cel.support import evaluate
+from tests.cel.support import evaluate
 
 TRUE = {
     "operators": [

@@ -8,10 +8,10 @@ import pytest
 
 from instar.schema.default import compile_defaulter
 from instar.schema.validate import compile_validator
-from tests.schema_cel.gateway.case import Case
-from tests.schema_cel.gateway.gateways import CASES as OTHERS
-from tests.schema_cel.gateway.httproutes import CASES as ROUTES
-from tests.schema_cel.support import gateway_schema, program
+from tests.cel.gateway.case import Case
+from tests.cel.gateway.gateways import CASES as OTHERS
+from tests.cel.gateway.httproutes import CASES as ROUTES
+from tests.cel.support import gateway_schema, program
 
 RELEASE = "v1.6.0"
 CASES = [*ROUTES, *OTHERS]

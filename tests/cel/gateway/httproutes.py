@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from tests.schema_cel.gateway import case
+from tests.cel.gateway import case
 
 _valid = partial(case.valid, plural="httproutes")
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from instar.cel.engine import BadExpression
 from instar.cel.values import CelError
-from tests.schema_cel.support import evaluate
+from tests.cel.support import evaluate
 
 cel = pytest.importorskip("cel_expr_python.cel")
 ENV = cel.NewEnv(variables={})

@@ -9,7 +9,7 @@ from instar.schema.structural import Rule, Structural
 from instar.schema.validations import compile as rules
 from instar.schema.validations.check import check_rules
 from instar.schema.validations.evaluate import compile_rules, default_rule_errors
-from tests.schema_cel.support import corpus_crds, gateway_schema
+from tests.cel.support import corpus_crds, gateway_schema
 
 
 def schemas() -> list[tuple[str, Structural]]:

@@ -11,7 +11,7 @@ from instar.schema.rules import RuleCompiler
 from instar.schema.structural import Structural
 from instar.schema.validations import evaluate as module
 from instar.schema.validations.evaluate import compile_rules, default_rule_errors
-from tests.schema_cel.support import errors, program, spec, warnings
+from tests.cel.support import errors, program, spec, warnings
 
 
 def ruled(schema: dict[str, Any], rule: str, **more: Any) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.schema_cel.gateway.case import Case, refused, valid
+from tests.cel.gateway.case import Case, refused, valid
 
 _HOSTNAME = r"^(\*\.)?[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"
 _PROTOCOLS = "['HTTP', 'TCP', 'UDP']"

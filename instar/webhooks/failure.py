@@ -1,0 +1,17 @@
+"""What a webhook that gave no usable answer leaves behind, whatever it was asked for."""
+
+from __future__ import annotations
+
+
+class CallFailed(Exception):
+    """A webhook gave no usable HTTP answer; ``text`` is what a Go client says about it."""
+
+    def __init__(
+        self, text: str, *, advice: str = "", timed_out: bool = False, unreachable: bool = False
+    ) -> None:
+        super().__init__(text)
+        self.text = text
+        self.advice = advice
+        self.timed_out = timed_out
+        self.unreachable = unreachable
+        """Whether it took no request at all, so that this one is not to blame."""
