@@ -1,4 +1,4 @@
-"""The caller of webhooks: addresses, TLS, connections, HTTP, deadlines, and Go's words for failures.
+"""The caller of webhooks: addresses, TLS, connections, HTTP, deadlines, Go's words for failures.
 
 Knows neither what is asked nor whether the answer is any good: conversion asks today.
 """

@@ -1,1 +1,1 @@
-"""What is served: resources, how each version of one is served now, what its kind does differently."""
+"""What is served: resources, how each version is served now, what a kind does differently."""

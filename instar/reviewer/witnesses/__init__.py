@@ -1,1 +1,1 @@
-"""The search for witnesses: objects that prove a finding, made from the schemas and checked by running."""
+"""The search for witnesses: objects made from schemas that prove a finding, checked by running."""
