@@ -6,14 +6,17 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from instar.access.attributes import User
+from instar.access.authorizers import Authorizer
 from instar.api.crd import Crd
 from instar.api.crd_codec import from_internal, to_internal
 from instar.conversion.factory import ConversionServices, shared_converter_for
 from instar.conversion.metrics import PrometheusConversionMetrics
 from instar.fields import FieldError
+from instar.registry.admission.namespaces import NamespaceLifecycle
 from instar.registry.controllers.crds import CrdController
 from instar.registry.controllers.migrations import MigrationController
-from instar.registry.controllers.namespaces import NamespaceController, namespace_check
+from instar.registry.controllers.namespaces import NamespaceController
 from instar.registry.insight.census import Census, StoredPrinter
 from instar.registry.insight.usage import Usage, UsageKeeper
 from instar.registry.kinds.crds import CrdStrategy, ReviewChange
@@ -21,6 +24,7 @@ from instar.registry.kinds.migrations import GROUP as MIGRATION_GROUP
 from instar.registry.kinds.migrations import PLURAL as MIGRATIONS
 from instar.registry.kinds.migrations import MigrationPrinter
 from instar.registry.kinds.table import builtin_servings
+from instar.registry.resources.admission import Chain
 from instar.registry.resources.catalog import Catalog
 from instar.registry.resources.context import Context
 from instar.registry.resources.serving import Serving, build_serving
@@ -30,7 +34,7 @@ from instar.registry.stored.entry import Entry
 from instar.schema.rules import Program, RuleCompiler
 from instar.schema.structural import Structural
 from instar.server.app import App
-from instar.server.auth import Authenticator, Authorizer, User
+from instar.server.auth import Authenticator
 from instar.server.health import Health
 from instar.server.insight import Insight
 from instar.server.metrics import Metrics
@@ -86,8 +90,8 @@ def build(
     backend = Backend(store)
     conversion_metrics = PrometheusConversionMetrics()
     conversion = make_conversion(backend, conversion_metrics)
-    check = namespace_check(backend, strict=strict_namespaces)
-    context = Context(backend=backend, check_namespace=check)
+    plugins = [NamespaceLifecycle(backend)] if strict_namespaces else []
+    context = Context(backend=backend, authorizer=authorizer, admission=Chain(plugins))
     crd_strategy = CrdStrategy(check_rules_lazily, review=review, deny=deny_breaking)
     catalog = Catalog(
         backend,
@@ -114,7 +118,6 @@ def build(
         context=context,
         catalog=catalog,
         authenticator=authenticator,
-        authorizer=authorizer,
         health=Health({"storage": lambda: backend.trouble}),
         metrics=metrics,
         conversion_metrics=conversion_metrics,

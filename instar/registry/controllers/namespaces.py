@@ -1,55 +1,26 @@
-"""Namespaces: who may put an object where, and how a namespace goes with all it holds."""
+"""Namespaces: which there are from the start, and how one goes with all it holds."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
 
 from instar import errors
 from instar.errors import ApiError
 from instar.plain import Object
+from instar.registry.admission.namespaces import is_terminating
 from instar.registry.resources.catalog import Catalog
 from instar.registry.resources.context import Context
 from instar.registry.resources.resource import Resource, Target
-from instar.registry.stored.backend import Backend, Objects
-from instar.registry.stored.entry import Entry, Unreadable
+from instar.registry.stored.backend import Objects
+from instar.registry.stored.entry import Entry
 from instar.registry.verbs.delete import purge
 from instar.storage.cache import Change
-from instar.storage.keys import collection_prefix
 from instar.storage.store import Stale
 
 log = logging.getLogger(__name__)
 INITIAL = ("default", "kube-system", "kube-public", "kube-node-lease")
 _RETRY_SECONDS = 0.5
-
-
-def namespace_check(backend: Backend, *, strict: bool) -> Callable[[str], None]:
-    """What creating an object asks first: is there such a namespace, and is it staying?"""
-    if not strict:
-        return lambda namespace: None
-    prefix = collection_prefix("", "namespaces")
-
-    def check(namespace: str) -> None:
-        entry = backend.collection(prefix).entries.get(namespace)
-        if entry is None:
-            raise errors.not_found("", "namespaces", namespace)
-        if _terminating(entry):
-            raise errors.Forbidden(
-                f"unable to create new content in namespace {namespace} because it is being "
-                "terminated",
-                details={
-                    "causes": [
-                        {
-                            "reason": "NamespaceTerminating",
-                            "message": f"namespace {namespace} is being terminated",
-                            "field": "metadata.namespace",
-                        }
-                    ]
-                },
-            )
-
-    return check
 
 
 class NamespaceController:
@@ -88,7 +59,7 @@ class NamespaceController:
 
     def _look(self, entry: Entry) -> None:
         name = entry.suffix
-        if name not in self._tasks and _terminating(entry):
+        if name not in self._tasks and is_terminating(entry):
             task = asyncio.get_running_loop().create_task(self._empty(name))
             self._tasks[name] = task
             task.add_done_callback(lambda _: self._tasks.pop(name, None))
@@ -135,7 +106,7 @@ class NamespaceController:
     def _leaving(self, name: str) -> bool:
         """Another replica may have finished, and somebody made the namespace anew."""
         entry = self._objects.entries.get(name)
-        return entry is not None and _terminating(entry)
+        return entry is not None and is_terminating(entry)
 
     async def _purge(self, name: str) -> None:
         """Delete everything in the namespace."""
@@ -156,7 +127,7 @@ class NamespaceController:
     async def _finalize(self, name: str) -> bool:
         """Take our own finalizer off; the namespace goes when no other is left."""
         entry = self._objects.entries.get(name)
-        if entry is None or not _terminating(entry):
+        if entry is None or not is_terminating(entry):
             return True
         obj = entry.decode()
         spec = obj.setdefault("spec", {})
@@ -169,15 +140,4 @@ class NamespaceController:
             prepared = await self._namespaces.codec.prepare(obj, self._namespaces.serving.storage)
             draft = Entry(prepared.raw, 0, name, prepared.at)
             await self._context.backend.put(self._objects, draft, entry.revision)
-        return False
-
-
-def _terminating(entry: Entry) -> bool:
-    """Whether somebody deleted it. The bytes only tell whether it is worth a look: a label or an
-    annotation may say the same."""
-    try:
-        if b'"deletionTimestamp":"' not in entry.view:
-            return False
-        return "deletionTimestamp" in entry.decode()["metadata"]
-    except Unreadable:
         return False
