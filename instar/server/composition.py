@@ -101,7 +101,7 @@ def build(
     )
     crds = catalog.builtin("apiextensions.k8s.io", "customresourcedefinitions")
     controller = CrdController(context, catalog, crds)
-    crd_strategy.settle = controller.settled
+    crd_strategy.after_write = controller.at_rest
     namespaces = NamespaceController(context, catalog, catalog.builtin("", "namespaces"))
     census, usage = Census(catalog), Usage()
     for version in crds.serving.versions.values():

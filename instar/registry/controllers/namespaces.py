@@ -6,9 +6,9 @@ import asyncio
 import logging
 
 from instar import errors
-from instar.errors import ApiError
 from instar.plain import Object
 from instar.registry.admission.namespaces import is_terminating
+from instar.registry.controllers.queue import Delays, Queue
 from instar.registry.resources.catalog import Catalog
 from instar.registry.resources.context import Context
 from instar.registry.resources.resource import Resource, Target
@@ -21,6 +21,7 @@ from instar.storage.store import Stale
 log = logging.getLogger(__name__)
 INITIAL = ("default", "kube-system", "kube-public", "kube-node-lease")
 _RETRY_SECONDS = 0.5
+_DELAYS = Delays(_RETRY_SECONDS, _RETRY_SECONDS)
 
 
 class NamespaceController:
@@ -30,7 +31,7 @@ class NamespaceController:
         self._context = context
         self._catalog = catalog
         self._namespaces = namespaces
-        self._tasks: dict[str, asyncio.Task[None]] = {}
+        self._leaving: Queue[str] = Queue("terminating namespace", self._empty, _DELAYS)
 
     @property
     def _objects(self) -> Objects:
@@ -44,10 +45,7 @@ class NamespaceController:
         self._look_at_all()
 
     async def stop(self) -> None:
-        tasks = list(self._tasks.values())
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await self._leaving.stop()
 
     def _changed(self, change: Change[Entry]) -> None:
         if change.new is not None:
@@ -58,11 +56,8 @@ class NamespaceController:
             self._look(entry)
 
     def _look(self, entry: Entry) -> None:
-        name = entry.suffix
-        if name not in self._tasks and is_terminating(entry):
-            task = asyncio.get_running_loop().create_task(self._empty(name))
-            self._tasks[name] = task
-            task.add_done_callback(lambda _: self._tasks.pop(name, None))
+        if is_terminating(entry):
+            self._leaving.add(entry.suffix)
 
     async def _make_sure_of(self, name: str) -> None:
         while name not in self._objects.entries:
@@ -90,20 +85,15 @@ class NamespaceController:
         draft = Entry(prepared.raw, 0, name, prepared.at)
         await self._context.backend.put(self._objects, draft, 0)
 
-    async def _empty(self, name: str) -> None:
-        while self._leaving(name):
-            try:
-                await self._purge(name)
-                await self._context.backend.consistent()
-                if not self._lingers(name) and await self._finalize(name):
-                    return
-            except (ApiError, Stale) as error:
-                log.info("namespace %s is not empty yet: %s", name, error)
-            except Exception:
-                log.exception("namespace %s could not be emptied", name)
-            await asyncio.sleep(_RETRY_SECONDS)
+    async def _empty(self, name: str) -> float | None:
+        if not self._is_leaving(name):
+            return None
+        await self._purge(name)
+        await self._context.backend.consistent()
+        gone = not self._lingers(name) and await self._finalize(name)
+        return None if gone else _RETRY_SECONDS
 
-    def _leaving(self, name: str) -> bool:
+    def _is_leaving(self, name: str) -> bool:
         """Another replica may have finished, and somebody made the namespace anew."""
         entry = self._objects.entries.get(name)
         return entry is not None and is_terminating(entry)
@@ -112,7 +102,7 @@ class NamespaceController:
         """Delete everything in the namespace."""
         for resource in self._catalog.resources():
             serving = resource.serving
-            if not serving.namespaced or not self._leaving(name):
+            if not serving.namespaced or not self._is_leaving(name):
                 continue
             target = Target(resource, serving, resource.codec, serving.storage, name)
             await purge(self._context.backend, self._context, target)

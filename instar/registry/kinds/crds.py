@@ -61,7 +61,7 @@ class CrdStrategy(Strategy):
         self._check_rules = check_rules
         self._review = review
         self._deny = deny
-        self.settle: Callable[[str], Awaitable[None]] | None = None
+        self.after_write: Callable[[str], Awaitable[None]] | None = None
 
     def decode(self, obj: Object, version: VersionServing) -> list[str]:
         self.refuse_other_kinds(obj, version)

@@ -57,8 +57,8 @@ class Strategy:
     """Whether each member of an object can be decoded without looking at the others."""
     patch_types: tuple[PatchType, ...] = OF_CUSTOM
     name_rule: NameRule = staticmethod(name_is_subdomain)
-    settle: Callable[[str], Awaitable[None]] | None = None
-    """Awaited after a write, before it is answered."""
+    after_write: Callable[[str], Awaitable[None]] | None = None
+    """Awaited with the object's name after a write, before it is answered."""
 
     def decode(self, obj: Object, version: VersionServing) -> list[str]:
         """Make a request's body an object of ``version``, in place; unknown fields' paths."""

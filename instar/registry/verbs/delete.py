@@ -169,8 +169,8 @@ async def _linger(
     if back is not None:
         learnt = partial(codec.remember, version=target.version, back=back)
     written = await context.backend.put(target.resource.objects, draft, entry.revision, learnt)
-    if serving.strategy.settle is not None:
-        await serving.strategy.settle(target.name)
+    if serving.strategy.after_write is not None:
+        await serving.strategy.after_write(target.name)
     return b"" if back is None else revised(back, written.revision)
 
 

@@ -242,8 +242,8 @@ async def _commit(context: Context, target: Target, prepared: Prepared, expected
     else:
         learnt = partial(target.codec.remember, version=target.version, back=back)
         entry = await context.backend.put(target.resource.objects, draft, expected, learnt)
-    if target.serving.strategy.settle is not None:
-        await target.serving.strategy.settle(target.name)
+    if target.serving.strategy.after_write is not None:
+        await target.serving.strategy.after_write(target.name)
     return await _view(target, entry) if back is None else revised(back, entry.revision)
 
 
