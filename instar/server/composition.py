@@ -15,6 +15,8 @@ from instar.conversion.metrics import PrometheusConversionMetrics
 from instar.fields import FieldError
 from instar.registry.admission.namespaces import NamespaceLifecycle
 from instar.registry.controllers.crds import CrdController
+from instar.registry.controllers.garbage.collector import GarbageCollector
+from instar.registry.controllers.leadership import Company, Leadership
 from instar.registry.controllers.migrations import MigrationController
 from instar.registry.controllers.namespaces import NamespaceController
 from instar.registry.insight.census import Census, StoredPrinter
@@ -38,7 +40,7 @@ from instar.server.auth import Authenticator
 from instar.server.health import Health
 from instar.server.insight import Insight
 from instar.server.metrics import Metrics
-from instar.storage.store import Store
+from instar.storage.store import Near, Replayable, Store
 
 
 @dataclass(frozen=True)
@@ -51,6 +53,8 @@ class Machinery:
     crds: CrdController
     namespaces: NamespaceController
     migrations: MigrationController
+    leadership: Leadership
+    garbage: GarbageCollector | None
     usage: UsageKeeper
     conversion: ConversionServices
 
@@ -63,9 +67,15 @@ class Machinery:
         self.crds.start()
         await self.usage.start()
         self.migrations.start()
+        if self.garbage is not None:
+            self.garbage.start()
+        await self.leadership.start()
         self.app.ready = True
 
     async def stop(self) -> None:
+        await self.leadership.stop()
+        if self.garbage is not None:
+            await self.garbage.stop()
         await self.usage.stop()
         await self.migrations.stop()
         await self.crds.stop()
@@ -83,6 +93,7 @@ def build(
     authorizer: Authorizer,
     strict_namespaces: bool,
     request_timeout: float,
+    collect_garbage: bool,
     review: ReviewChange | None = None,
     deny_breaking: bool = False,
     make_conversion: Callable[[Backend, PrometheusConversionMetrics], ConversionServices],
@@ -109,6 +120,13 @@ def build(
     migrations = catalog.builtin(MIGRATION_GROUP, MIGRATIONS)
     for version in migrations.serving.versions.values():
         version.printer = MigrationPrinter()
+    leadership = Leadership(
+        context,
+        catalog.builtin("coordination.k8s.io", "leases"),
+        f"instar-{context.new_uid()}",
+        company=_company(store),
+    )
+    garbage = GarbageCollector(context, catalog, leadership) if collect_garbage else None
     authenticator = Authenticator(tokens)
     metrics = Metrics()
     metrics.add_source(census.metric_lines)
@@ -131,9 +149,17 @@ def build(
         crds=controller,
         namespaces=namespaces,
         migrations=MigrationController(context, catalog, census, migrations),
+        leadership=leadership,
+        garbage=garbage,
         usage=UsageKeeper(usage, store),
         conversion=conversion,
     )
+
+
+def _company(store: Store) -> Company:
+    if isinstance(store, Near):
+        return Company.LENDER
+    return Company.ALONE if isinstance(store, Replayable) else Company.EQUALS
 
 
 def serving_for(crd: Crd, conversion: ConversionServices, compile_rules: RuleCompiler) -> Serving:

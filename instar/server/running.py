@@ -83,6 +83,7 @@ async def _served(settings: Settings, folder: Path) -> AsyncIterator[RunningServ
         authorizer=authorizer,
         strict_namespaces=settings.strict_namespaces,
         request_timeout=settings.request_timeout,
+        collect_garbage=settings.collect_garbage,
         review=settings.review,
         deny_breaking=settings.deny_breaking,
         make_conversion=lambda backend, metrics: _conversion(settings, backend, metrics),

@@ -40,9 +40,7 @@ def test_a_key_added_twice_before_its_turn_is_attended_once() -> None:
     run(scenario)
 
 
-def test_a_key_added_while_it_is_worked_on_is_looked_at_again_never_twice_at_a_time() -> (
-    None
-):
+def test_a_key_added_while_it_is_worked_on_is_looked_at_again_never_twice_at_a_time() -> None:
     async def scenario() -> None:
         entered, leave = asyncio.Event(), asyncio.Event()
         finished: asyncio.Queue[int] = asyncio.Queue()
