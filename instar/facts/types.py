@@ -68,23 +68,18 @@ def _resolve(name: str, above: tuple[str, ...]) -> Schema:
 
 def _node(raw: Schema, home: str, above: tuple[str, ...]) -> Schema:
     out: dict[str, Any] = {}
-    if "$ref" in raw:
-        block, name = located(raw["$ref"].removeprefix("&"), home)
-        target = _resolve(f"{block}#{name}", above)
-        if len(raw) == 1:
-            return target
-        out.update(target)
     for key, value in raw.items():
         if key == "properties":
             out[key] = {name: _node(item, home, above) for name, item in value.items()}
         elif key in ("items", "additionalProperties"):
             out[key] = _node(value, home, above)
-        elif key == "default":
-            if value not in _ZEROS:
-                out[key] = value
-        elif key not in _PUBLISHED_ONLY:
+        elif key not in _PUBLISHED_ONLY and (key != "default" or value not in _ZEROS):
             out[key] = value
-    return out
+    if "$ref" not in raw:
+        return out
+    block, name = located(raw["$ref"].removeprefix("&"), home)
+    target = _resolve(f"{block}#{name}", above)
+    return {**target, **out} if out else target
 
 
 def definition_name(api_version: str, type: str) -> str | None:
