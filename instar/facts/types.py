@@ -21,6 +21,7 @@ _PUBLISHED_ONLY = frozenset(
 """Built-in kinds are not judged by these: their validation is code, with words of its own."""
 _ANYTHING = {"x-kubernetes-preserve-unknown-fields": True}
 _OPAQUE = {
+    "title": "RawExtension",
     "type": "object",
     "x-kubernetes-preserve-unknown-fields": True,
     "x-kubernetes-map-type": "atomic",
@@ -48,7 +49,8 @@ def schema_of(api_version: str, kind: str) -> Schema | None:
     """A kind's structural schema; None for a type that is not known.
 
     Parts that several kinds share are the same values: nothing of it may be changed. Defaults are
-    those that are more than Go's zero value. A type within itself is left open.
+    those that are more than Go's zero value. A type within itself is left open. Titles are the
+    names of Go's types.
     """
     if kind not in _SHELF.block(api_version):
         return None
@@ -62,7 +64,8 @@ def _resolve(name: str, above: tuple[str, ...]) -> Schema:
     if name in above:
         return _OPAQUE
     block, _, short = name.partition("#")
-    found = _resolved[name] = _node(_SHELF.block(block)[short], block, (*above, name))
+    own = _node(_SHELF.block(block)[short], block, (*above, name))
+    found = _resolved[name] = {"title": short, **own}
     return found
 
 
