@@ -5,7 +5,6 @@ Knows no schema: a list has a key that tells its items apart, or it is one of sc
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
 from math import inf
 from typing import Any
 
@@ -14,7 +13,8 @@ from instar.fields import go_plain
 
 PATCH = "$patch"
 
-Identity = Callable[[Any], Any]
+Pair = tuple[Any, Any]
+"""What tells an item apart, and the item."""
 
 
 def identity(value: Any) -> Any:
@@ -35,12 +35,11 @@ def element_kind(*lists: list[Any]) -> type:
 
 
 def merge_scalars(old: list[Any], new: list[Any], *, deleting: bool) -> list[Any]:
-    """Both, each value once; or the old ones without the new."""
-    named = {identity(item) for item in new}
+    """Both, each value once; or the old ones without the new. All are of one type."""
     if deleting:
-        return [item for item in old if identity(item) not in named]
-    both = {identity(item): item for item in (*old, *new)}
-    return in_order(list(both.values()), new, old, None)
+        gone = set(new)
+        return [item for item in old if item not in gone]
+    return in_order(list(dict.fromkeys([*old, *new])), new, old, None)
 
 
 def split_directed(old: list[Any], new: list[Any], key: str) -> tuple[list[Any], list[Any]]:
@@ -74,62 +73,60 @@ def in_order(items: list[Any], order: list[Any], server: list[Any], key: str | N
     """Items that ``order`` names come in its order, others as on the server.
 
     Where the two meet, one only the server has goes first if it stood before the other there.
+    Without a key the items are scalars of one type, and what else is in ``order`` names none.
     """
-    name = _by_key(key) if key is not None else identity
-    wanted, known = _ranks(order, name), _ranks(server, name)
-    named: list[tuple[Any, Any]] = []
-    others: list[tuple[Any, Any]] = []
-    for item in items:
-        own = name(item)
-        (named if own in wanted else others).append((own, item))
+    if key is None:
+        order = [name for name in order if not isinstance(name, dict | list)]
+    wanted, known = _ranks(_names(order, key)), _ranks(_names(server, key))
+    named: list[Pair] = []
+    others: list[Pair] = []
+    for pair in zip(_names(items, key), items, strict=True):
+        (named if pair[0] in wanted else others).append(pair)
     named.sort(key=lambda pair: wanted[pair[0]])
     others.sort(key=lambda pair: known.get(pair[0], inf))
     return _woven(others, named, known)
 
 
-def _woven(
-    others: list[tuple[Any, Any]], named: list[tuple[Any, Any]], known: dict[Any, int]
-) -> list[Any]:
+def _woven(others: list[Pair], named: list[Pair], known: dict[Any, int]) -> list[Any]:
     result: list[Any] = []
-    at = 0
+    at, ranks = 0, [known.get(own, inf) for own, _ in others]
     for own, item in named:
         limit = known.get(own, -1)
-        while at < len(others) and known.get(others[at][0], inf) < limit:
+        while at < len(others) and ranks[at] < limit:
             result.append(others[at][1])
             at += 1
         result.append(item)
     return [*result, *(item for _, item in others[at:])]
 
 
-def _by_key(key: str) -> Identity:
-    def name(item: Any) -> Any:
-        if not isinstance(item, dict):
-            raise bad_type({}, item)
-        if key not in item:
-            raise without_key(item, key)
-        return identity(item[key])
-
-    return name
+def _names(items: list[Any], key: str | None) -> list[Any]:
+    """What tells the items apart."""
+    return items if key is None else [_name(item, key) for item in items]
 
 
-def _ranks(items: Iterable[Any], name: Identity) -> dict[Any, int]:
-    ranks: dict[Any, int] = {}
-    for position, item in enumerate(items):
-        ranks.setdefault(name(item), position)
-    return ranks
+def _name(item: Any, key: str) -> Any:
+    if not isinstance(item, dict):
+        raise bad_type({}, item)
+    if key not in item:
+        raise without_key(item, key)
+    return identity(item[key])
+
+
+def _ranks(names: list[Any]) -> dict[Any, int]:
+    """Name → where it stands first."""
+    return dict(zip(reversed(names), range(len(names) - 1, -1, -1), strict=True))
 
 
 def check_order(new: list[Any], order: list[Any], key: str) -> None:
     """Items of a patch must stand in the order that goes with it, which names them all."""
     if not new or not order:
         return
-    name = _by_key(key) if key else identity
     left = [item for item in new if not (isinstance(item, dict) and PATCH in item)]
     at = 0
     for wanted in order:
         if at == len(left):
             return
-        if name(left[at]) == name(wanted):
+        if _name(left[at], key) == _name(wanted, key) if key else left[at] == wanted:
             at += 1
     if at < len(left):
         raise Unclassified(

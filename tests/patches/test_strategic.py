@@ -158,6 +158,11 @@ def test_the_order_can_be_set_with_and_without_a_patch_of_the_list() -> None:
     assert merged({}, only_order) == {}
 
 
+def test_an_order_of_scalars_that_names_other_things_names_nobody() -> None:
+    patch = {"$setElementOrder/words": [["b"], {"a": 1}, None, 1, "b"]}
+    assert merged({"words": ["a", "b"]}, patch) == {"words": ["a", "b"]}
+
+
 @pytest.mark.parametrize(
     ("patch", "error", "text"),
     [
