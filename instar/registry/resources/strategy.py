@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 from instar.errors import BadRequest
 from instar.fields import NO_FIELD, FieldError, Kind, invalid
 from instar.plain import Object
-from instar.registry.verbs.scale import scale_errors
 from instar.schema.objectmeta import (
     MetaError,
     NameRule,
@@ -22,6 +21,7 @@ from instar.schema.objectmeta import (
     validate_metadata,
     validate_metadata_update,
 )
+from instar.schema.scale import scale_errors
 
 if TYPE_CHECKING:
     from instar.registry.resources.serving import VersionServing
