@@ -1,6 +1,7 @@
 """The seam for ``x-kubernetes-validations``: compile once per CRD change, run per write.
 
-The engine behind it (CEL) can change; nobody else names it. Pure: values in, findings out.
+The engine behind it (CEL) can change, and is loaded for the first schema that has a rule. Pure:
+values in, findings out.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from typing import Any, NamedTuple, Protocol
 
 from instar.fields import FieldError
 from instar.schema.structural import Structural
+from instar.schema.walk import walk
 
 
 class Outcome(NamedTuple):
@@ -29,3 +31,16 @@ class Program(Protocol):
 
 RuleCompiler = Callable[[Structural], Program | None]
 """None when the schema holds no rule, so the write path can skip the step."""
+
+
+def no_rules(root: Structural) -> None:
+    """For schemas whose rules shall not be run."""
+
+
+def compile_if_any(root: Structural) -> Program | None:
+    """The rules of a schema; most schemas have none, and then CEL is not even imported."""
+    if not any(node.rules for _, node in walk(root)):
+        return None
+    from instar.schema.validations.evaluate import compile_rules
+
+    return compile_rules(root)

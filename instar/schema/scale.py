@@ -24,10 +24,8 @@ class WrongType(Exception):
         )
 
 
-def scale_errors(obj: Object, paths: ScalePaths | None, *, status_only: bool) -> list[FieldError]:
-    """What an ordinary write must respect when the version declares scale."""
-    if paths is None:
-        return []
+def scale_errors(obj: Object, paths: ScalePaths, *, status_only: bool) -> list[FieldError]:
+    """What is wrong behind the declared paths; a write of the status has not touched the spec."""
     found: list[FieldError] = []
     replica_paths = [paths.status_replicas]
     if not status_only:

@@ -10,8 +10,9 @@ from instar.api.gojson import go_type
 from instar.api.strings import dns1035_label, dns1123_label
 from instar.fields import FieldError, forbidden, invalid
 from instar.plain import Object
-from instar.registry.resources.strategy import STRATEGIC_PATCH, Strategy, Warn
+from instar.registry.resources.strategy import STRATEGIC_PATCH, Strategy
 from instar.schema.objectmeta import NameRule, name_is_path_segment
+from instar.schema.pipeline import Warn
 
 if TYPE_CHECKING:
     from instar.registry.resources.serving import VersionServing

@@ -24,8 +24,9 @@ from instar.crds.validate_update import validate_status_update, validate_update
 from instar.errors import BadRequest, forbidden
 from instar.fields import FieldError
 from instar.plain import Object
-from instar.registry.resources.strategy import STRATEGIC_PATCH, Strategy, Warn
+from instar.registry.resources.strategy import STRATEGIC_PATCH, Strategy
 from instar.schema.objectmeta import MetaError, coerce_metadata_lenient
+from instar.schema.pipeline import Warn
 
 if TYPE_CHECKING:
     from instar.registry.resources.serving import VersionServing
