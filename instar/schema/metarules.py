@@ -23,6 +23,8 @@ NameRule = Callable[[str, bool], list[str]]
 """(name, whether it is only the front part of a generated one) -> messages"""
 
 ANNOTATIONS_MAX = 256 * 1024
+MAX_GENERATED_BASE = 58
+"""How much of ``generateName`` stays in front of the five characters a server adds."""
 _ORPHAN, _FOREGROUND = "orphan", "foregroundDeletion"
 _WELL_KNOWN_FINALIZERS = (_ORPHAN, _FOREGROUND, "kubernetes")
 _IMMUTABLE = (

@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from instar.registry.stored.backend import Backend
+from instar.schema.metarules import MAX_GENERATED_BASE
 
 _SUFFIX_ALPHABET = "bcdfghjklmnpqrstvwxz2456789"
-_MAX_GENERATED_BASE = 58
 _UIDS_AT_ONCE = 256
 
 
@@ -58,7 +58,7 @@ class Context:
         return timestamp(self.now())
 
     def generated_name(self, base: str) -> str:
-        return base[:_MAX_GENERATED_BASE] + "".join(self.choose(_SUFFIX_ALPHABET, 5))
+        return base[:MAX_GENERATED_BASE] + "".join(self.choose(_SUFFIX_ALPHABET, 5))
 
 
 @dataclass(frozen=True)
