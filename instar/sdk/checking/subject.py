@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from instar.api.crd import Crd, CrdVersion, read_crd
-from instar.api.crd_codec import from_internal, to_internal
+from instar.api.crd_codec import CrdDecodeError, decode, from_internal, to_internal
 from instar.conversion import contract
 from instar.plain import Object, copy_json
 from instar.schema.answers import create
@@ -112,9 +112,12 @@ def parse_crd(document: Mapping[str, Any]) -> Crd:
     """A ``Crd`` from a v1 or v1beta1 document."""
     if document.get("kind") != "CustomResourceDefinition":
         raise UnusableTarget(f"expected a CustomResourceDefinition, got {document.get('kind')!r}")
-    if str(document.get("apiVersion", "")).endswith("/v1beta1"):
-        return read_crd(from_internal(to_internal(dict(document)), "v1"))
-    return read_crd(document)
+    beta = str(document.get("apiVersion", "")).endswith("/v1beta1")
+    try:
+        decoded = decode(dict(document), "v1beta1" if beta else "v1")
+    except CrdDecodeError as error:
+        raise UnusableTarget(f"not a usable CRD: {error}") from None
+    return read_crd(from_internal(to_internal(decoded.obj), "v1"))
 
 
 def subject_of(
