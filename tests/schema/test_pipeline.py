@@ -11,7 +11,7 @@ from instar.fields import FieldError, Kind, invalid
 from instar.schema.compiled import compile_schema
 from instar.schema.metatypes import MetaError
 from instar.schema.pipeline import RULES_SKIPPED, STOPS_RULES, Pipeline, pipeline_of
-from instar.schema.rules import Outcome, Program, no_rules
+from instar.schema.rules import Outcome, Program
 from instar.schema.structural import Structural
 
 TEXT = {"type": "string"}
@@ -343,7 +343,3 @@ def test_a_version_of_a_crd_is_all_it_takes() -> None:
 
     assert made.has_status
     assert fields(found) == [".spec.loose.replicas", "spec"]
-
-
-def test_rules_can_be_left_out() -> None:
-    assert no_rules(Structural()) is None
