@@ -162,6 +162,16 @@ class Pipeline:
         else:
             new.pop("status", None)
 
+    def reads_alike(self, obj: Object) -> bool:
+        """Whether reading a decoded object back from storage would leave it as it is: a status
+        that was left out comes back with its default."""
+        return not self._fills_status or "status" in obj
+
+    @cached_property
+    def _fills_status(self) -> bool:
+        status = self.compiled.structural.properties.get("status")
+        return self.has_status and status is not None and status.default is not None
+
     def check_create(
         self, obj: Object, warn: Warn = unheard, name_rule: NameRule = name_is_subdomain
     ) -> list[FieldError]:

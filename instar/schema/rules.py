@@ -11,7 +11,6 @@ from typing import Any, NamedTuple, Protocol
 
 from instar.fields import FieldError
 from instar.schema.structural import Structural
-from instar.schema.walk import walk
 
 
 class Outcome(NamedTuple):
@@ -39,8 +38,19 @@ def no_rules(root: Structural) -> None:
 
 def compile_if_any(root: Structural) -> Program | None:
     """The rules of a schema; most schemas have none, and then CEL is not even imported."""
-    if not any(node.rules for _, node in walk(root)):
+    if not has_rules(root):
         return None
     from instar.schema.validations.evaluate import compile_rules
 
     return compile_rules(root)
+
+
+def has_rules(node: Structural) -> bool:
+    if node.rules:
+        return True
+    children: list[Structural] = [*node.properties.values()]
+    if node.items is not None:
+        children.append(node.items)
+    if isinstance(node.additional, Structural):
+        children.append(node.additional)
+    return any(has_rules(child) for child in children)

@@ -308,6 +308,18 @@ def test_a_status_with_an_endpoint_is_neither_created_nor_updated() -> None:
     assert "status" not in bare
 
 
+def test_only_a_status_left_out_reads_back_with_its_default() -> None:
+    status = {**STATUS, "default": {"phase": "new"}}
+    schema = compile_schema({"type": "object", "properties": {"spec": SPEC, "status": status}})
+    apart = Pipeline(schema, api_version="ex.io/v1", kind="Foo", has_status=True)
+    together = Pipeline(schema, api_version="ex.io/v1", kind="Foo")
+
+    assert not apart.reads_alike(obj())
+    assert apart.reads_alike(obj(status={}))
+    assert together.reads_alike(obj())
+    assert pipeline(has_status=True).reads_alike(obj())
+
+
 # --- of a CRD ----------------------------------------------------------------------------------
 
 
