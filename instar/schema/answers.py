@@ -14,7 +14,7 @@ from instar.plain import Object, copy_json
 from instar.schema.metarules import MAX_GENERATED_BASE
 from instar.schema.metatypes import MetaError
 from instar.schema.pipeline import Pipeline, Warn
-from instar.schema.values import ABSENT
+from instar.schema.values import ABSENT, same_json
 
 _OF_THE_SERVER = (
     "uid",
@@ -107,7 +107,7 @@ def _update_errors(pipeline: Pipeline, sent: Object, old: Object, warn: Warn) ->
 
 
 def _same_status(new: Object, old: Object) -> bool:
-    return bool(new.get("status", ABSENT) == old.get("status", ABSENT))
+    return same_json(new.get("status", ABSENT), old.get("status", ABSENT))
 
 
 def _status_write(pipeline: Pipeline, sent: Object, old: Object, warn: Warn) -> list[FieldError]:

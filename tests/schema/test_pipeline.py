@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import ast
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+import instar
 from instar.api.crd import ScalePaths, read_crd
 from instar.fields import FieldError, Kind, invalid
 from instar.schema.compiled import compile_schema
@@ -76,6 +79,27 @@ def obj(spec: Any = None, /, **members: Any) -> dict[str, Any]:
 
 def fields(errors: list[FieldError]) -> list[str]:
     return [error.field for error in errors]
+
+
+def test_nobody_else_puts_the_steps_in_order() -> None:
+    steps = {
+        "prune_reporting",
+        "drop_nulls",
+        "coerce_embedded",
+        "embedded_errors",
+        "list_type_errors",
+        "validate_status",
+    }
+    root = Path(instar.__file__).parent
+
+    callers = {
+        str(path.relative_to(root))
+        for path in root.rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Attribute) and node.attr in steps
+    }
+
+    assert callers == {"schema/pipeline.py"}
 
 
 # --- in ----------------------------------------------------------------------------------------
