@@ -125,7 +125,7 @@ class Strategy:
 
     def prepare_update(self, new: Object, old: Object, version: VersionServing) -> None:
         if version.has_status:
-            _keep(new, old, "status")
+            keep_member(new, old, "status")
         if _differs(new, old):
             new["metadata"]["generation"] = old["metadata"].get("generation", 0) + 1
 
@@ -266,7 +266,8 @@ def _status_errors(compiled: Any, new: Object, old: Object) -> list[FieldError]:
     return found
 
 
-def _keep(new: Object, old: Object, name: str) -> None:
+def keep_member(new: Object, old: Object, name: str) -> None:
+    """Whatever the client sent for a member it may not change, it stays."""
     if name in old:
         new[name] = old[name]
     else:
