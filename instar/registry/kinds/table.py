@@ -40,6 +40,15 @@ _RULES: Mapping[tuple[str, str], str] = {
     ("", "secrets"): "configdata:SecretStrategy",
     ("", "services"): "services:ServiceStrategy",
     ("", "events"): "events:EventStrategy",
+    ("", "pods"): "workloads.pods:PodStrategy",
+    ("", "podtemplates"): "workloads.sets:PodTemplateStrategy",
+    ("", "replicationcontrollers"): "workloads.sets:ReplicationControllerStrategy",
+    ("apps", "deployments"): "workloads.sets:DeploymentStrategy",
+    ("apps", "statefulsets"): "workloads.sets:StatefulSetStrategy",
+    ("apps", "daemonsets"): "workloads.sets:DaemonSetStrategy",
+    ("apps", "replicasets"): "workloads.sets:ReplicaSetStrategy",
+    ("batch", "jobs"): "workloads.jobs:JobStrategy",
+    ("batch", "cronjobs"): "workloads.jobs:CronJobStrategy",
 }
 """Module and class below ``registry/kinds`` of the kinds that are more than their types."""
 
