@@ -82,6 +82,14 @@ def value_errors(
     return found
 
 
+def keep_member(new: Object, old: Object, name: str) -> None:
+    """Whatever the client sent for a member it may not change, it stays; in place."""
+    if name in old:
+        new[name] = old[name]
+    else:
+        new.pop(name, None)
+
+
 def metadata_errors(metadata: Object, name_rule: NameRule) -> list[FieldError]:
     return validate_metadata(metadata, name_rule=name_rule, namespaced="namespace" in metadata)
 
@@ -155,12 +163,8 @@ class Pipeline:
 
     def keep_status(self, new: Object, old: Object) -> None:
         """What an update does to it, in place."""
-        if not self.has_status:
-            return
-        if "status" in old:
-            new["status"] = old["status"]
-        else:
-            new.pop("status", None)
+        if self.has_status:
+            keep_member(new, old, "status")
 
     def reads_alike(self, obj: Object) -> bool:
         """Whether reading a decoded object back from storage would leave it as it is: a status
@@ -176,7 +180,7 @@ class Pipeline:
         self, obj: Object, warn: Warn = unheard, name_rule: NameRule = name_is_subdomain
     ) -> list[FieldError]:
         """Everything that is wrong with a decoded object that is to be created."""
-        wrong_type = self._type_errors(obj)
+        wrong_type = self.type_errors(obj)
         if wrong_type:
             return wrong_type
         found = metadata_errors(obj["metadata"], name_rule)
@@ -195,7 +199,7 @@ class Pipeline:
         name_rule: NameRule = name_is_subdomain,
     ) -> list[FieldError]:
         """The same for an update; ``status_only`` is one through ``/status``."""
-        wrong_type = self._type_errors(new)
+        wrong_type = self.type_errors(new)
         if wrong_type:
             return wrong_type
         found = metadata_update_errors(new["metadata"], old["metadata"], name_rule)
@@ -207,7 +211,8 @@ class Pipeline:
             found += value_errors(self.compiled, new, old, self.scale)
         return self._with_rules(found, new, old, warn)
 
-    def _type_errors(self, obj: Object) -> list[FieldError]:
+    def type_errors(self, obj: Object) -> list[FieldError]:
+        """Of another kind or version nothing else is worth checking."""
         found: list[FieldError] = []
         if obj.get("kind") != self.kind:
             found.append(invalid("kind", obj.get("kind", ""), f"must be {self.kind}"))

@@ -166,7 +166,7 @@ def serving_for(crd: Crd, conversion: ConversionServices, compile_rules: RuleCom
     return build_serving(
         crd,
         converter=shared_converter_for(crd, conversion),
-        strategy=Strategy(),
+        strategy=Strategy,
         compile_rules=compile_rules,
     )
 
