@@ -33,7 +33,7 @@ from instar.registry.resources.serving import Serving, build_serving
 from instar.registry.resources.strategy import Strategy
 from instar.registry.stored.backend import Backend
 from instar.registry.stored.entry import Entry
-from instar.schema.rules import Program, RuleCompiler
+from instar.schema.rules import RuleCompiler, compile_if_any, has_rules
 from instar.schema.structural import Structural
 from instar.server.app import App
 from instar.server.auth import Authenticator
@@ -108,7 +108,7 @@ def build(
         backend,
         builtin_servings(crd_strategy),
         read_stored_crd,
-        lambda crd: serving_for(crd, conversion, compile_rules_lazily),
+        lambda crd: serving_for(crd, conversion, compile_if_any),
     )
     crds = catalog.builtin("apiextensions.k8s.io", "customresourcedefinitions")
     controller = CrdController(context, catalog, crds)
@@ -166,7 +166,7 @@ def serving_for(crd: Crd, conversion: ConversionServices, compile_rules: RuleCom
     return build_serving(
         crd,
         converter=shared_converter_for(crd, conversion),
-        strategy=Strategy(),
+        strategy=Strategy,
         compile_rules=compile_rules,
     )
 
@@ -177,26 +177,6 @@ def read_stored_crd(entry: Entry) -> dict[str, Any]:
     if obj.get("apiVersion", "").endswith("/v1"):
         return obj
     return from_internal(to_internal(obj), "v1")
-
-
-def compile_rules_lazily(root: Structural) -> Program | None:
-    """CEL is imported when the first schema with a rule is: most servers start without one."""
-    if not has_rules(root):
-        return None
-    from instar.schema.validations.evaluate import compile_rules
-
-    return compile_rules(root)
-
-
-def has_rules(node: Structural) -> bool:
-    if node.rules:
-        return True
-    children: list[Structural] = [*node.properties.values()]
-    if node.items is not None:
-        children.append(node.items)
-    if isinstance(node.additional, Structural):
-        children.append(node.additional)
-    return any(has_rules(child) for child in children)
 
 
 def check_rules_lazily(

@@ -10,17 +10,18 @@ from instar.plain import Object
 from instar.registry.admission.namespaces import is_terminating
 from instar.registry.controllers.queue import Delays, Queue
 from instar.registry.resources.catalog import Catalog
-from instar.registry.resources.context import Context
+from instar.registry.resources.context import Context, WriteOptions
 from instar.registry.resources.resource import Resource, Target
 from instar.registry.stored.backend import Objects
 from instar.registry.stored.entry import Entry
 from instar.registry.verbs.delete import purge
+from instar.registry.verbs.write import create
 from instar.storage.cache import Change
-from instar.storage.store import Stale
 
 log = logging.getLogger(__name__)
 INITIAL = ("default", "kube-system", "kube-public", "kube-node-lease")
 _RETRY_SECONDS = 0.5
+_OPTIONS = WriteOptions(manager="kube-apiserver")
 _DELAYS = Delays(_RETRY_SECONDS, _RETRY_SECONDS)
 
 
@@ -63,27 +64,18 @@ class NamespaceController:
         while name not in self._objects.entries:
             try:
                 await self._make(name)
-            except Stale:
+            except errors.AlreadyExists:
                 return  # another replica, starting with us, was first
             except errors.ServiceUnavailable as error:
                 log.warning("namespace %s is not there yet: %s", name, error)
                 await asyncio.sleep(_RETRY_SECONDS)
 
     async def _make(self, name: str) -> None:
-        serving = self._namespaces.serving
-        obj: Object = {
-            "apiVersion": "v1",
-            "kind": "Namespace",
-            "metadata": {
-                "name": name,
-                "uid": self._context.new_uid(),
-                "creationTimestamp": self._context.timestamp(),
-            },
-        }
-        serving.strategy.prepare_create(obj, serving.storage)
-        prepared = await self._namespaces.codec.prepare(obj, serving.storage)
-        draft = Entry(prepared.raw, 0, name, prepared.at)
-        await self._context.backend.put(self._objects, draft, 0)
+        serving, codec = self._namespaces.serving, self._namespaces.codec
+        obj: Object = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
+        serving.strategy.decode(obj, serving.storage)
+        target = Target(self._namespaces, serving, codec, serving.storage)
+        await create(self._context, target, obj, _OPTIONS)
 
     async def _empty(self, name: str) -> float | None:
         if not self._is_leaving(name):

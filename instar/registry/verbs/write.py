@@ -234,7 +234,7 @@ async def _commit(context: Context, target: Target, prepared: Prepared, expected
     draft = Entry(prepared.raw, 0, target.suffix, prepared.at)
     stored = target.serving.storage
     draft.know(api_version=stored.api_version, labels=prepared.obj["metadata"].get("labels"))
-    if target.version is stored:
+    if target.version is stored and stored.pipeline.reads_alike(prepared.obj):
         draft.token = stored
     back = prepared.back
     if back is None:
