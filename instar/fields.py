@@ -175,6 +175,19 @@ def go_number(value: float) -> str:
     return f"{digits}e{'-' if exponent < 0 else '+'}{abs(exponent):02d}"
 
 
+def go_plain(value: Any) -> str:
+    """Go's ``%v`` of a JSON value."""
+    if isinstance(value, dict):
+        return "map[" + " ".join(f"{k}:{go_plain(v)}" for k, v in sorted(value.items())) + "]"
+    if isinstance(value, list):
+        return "[" + " ".join(go_plain(item) for item in value) + "]"
+    if value is None:
+        return "<nil>"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return value if isinstance(value, str) else go_number(value)
+
+
 _ESCAPES = {
     '"': '\\"',
     "\\": "\\\\",

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 
 from instar.api.crd import ScalePaths
 from instar.apply.applying import Application, apply_patch
@@ -47,12 +48,13 @@ async def patch_scale(
 ) -> Written:
     def patched(current: Object) -> Object:
         document = change.apply(current)
+        quote = partial(change.quote, document)
         try:
-            scale, unknown = decode_scale(read_patched(document, document))
+            scale, unknown = decode_scale(read_patched(document, quote))
         except MetaError as error:
-            raise undecodable(document, str(error)) from error
+            raise undecodable(quote, str(error)) from error
         listed = [*change.problems, *(f'unknown field "{path}"' for path in unknown)]
-        report_strictly(document, listed, options)
+        report_strictly(quote, listed, options)
         return scale
 
     return await _write(context, target, paths, patched, options, is_patch=True)
