@@ -130,7 +130,20 @@ def render_value(value: Any) -> str:
         return str(value)
     if isinstance(value, float):
         return go_number(value)
-    return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
+    text = json.dumps(value, separators=(",", ":"), ensure_ascii=False)
+    for char, escape in JSON_ESCAPED:
+        text = text.replace(char, escape)
+    return text
+
+
+JSON_ESCAPED = (
+    ("<", "\\u003c"),
+    (">", "\\u003e"),
+    ("&", "\\u0026"),
+    ("\u2028", "\\u2028"),
+    ("\u2029", "\\u2029"),
+)
+"""What Go's JSON encoder escapes inside strings, where ours does not."""
 
 
 def go_quote(text: str) -> str:

@@ -75,6 +75,12 @@ class Compiled:
         return self._defaulter is not None
 
     @property
+    def defaults_status(self) -> bool:
+        """Whether an object without a status gets one."""
+        status = self.structural.properties.get("status")
+        return status is not None and status.default is not None
+
+    @property
     def has_embedded(self) -> bool:
         return self._coercer is not None
 

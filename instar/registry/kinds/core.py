@@ -24,6 +24,7 @@ class CoreStrategy(Strategy):
 
     unconditional_update = True
     scheme = "pkg/api/legacyscheme/scheme.go:30"
+    keeps_nulls = False
     piecewise = False
     patch_types = (*Strategy.patch_types[:2], STRATEGIC_PATCH, *Strategy.patch_types[2:])
 

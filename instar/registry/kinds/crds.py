@@ -47,6 +47,7 @@ class CrdStrategy(Strategy):
     reshapes = True
     storage_preconditions = True
     scheme = "k8s.io/apiextensions-apiserver/pkg/apiserver/apiserver.go:55"
+    keeps_nulls = False
     piecewise = False
     patch_types = (*Strategy.patch_types[:2], STRATEGIC_PATCH, *Strategy.patch_types[2:])
 

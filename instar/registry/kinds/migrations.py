@@ -37,6 +37,7 @@ def is_terminal(obj: Object) -> bool:
 
 class MigrationStrategy(Strategy):
     unconditional_update = True
+    keeps_nulls = False
     patch_types = (*Strategy.patch_types[:2], STRATEGIC_PATCH, *Strategy.patch_types[2:])
 
     def prepare_create(self, obj: Object, version: VersionServing) -> None:

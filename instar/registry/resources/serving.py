@@ -16,6 +16,7 @@ from instar.apply.typed import TypedSchema
 from instar.apply.typed import compile_schema as compile_typed
 from instar.conversion.shared import SharedConverter
 from instar.crds.deprecation import deprecation_warning
+from instar.plain import Object
 from instar.registry.resources.columns import TablePrinter
 from instar.registry.resources.strategy import Strategy
 from instar.schema.compiled import Compiled, compile_schema
@@ -60,6 +61,10 @@ class VersionServing:
     @cached_property
     def typed(self) -> TypedSchema:
         return compile_typed(self.compiled.structural)
+
+    def shows_more_than(self, obj: Object) -> bool:
+        """Whether a reader gets a default its writer did not store: the status a create drops."""
+        return "status" not in obj and self.compiled.defaults_status
 
     @cached_property
     def selectable(self) -> Mapping[str, tuple[str, ...]]:

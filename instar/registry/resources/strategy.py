@@ -57,6 +57,9 @@ class Strategy:
     """Whether a delete tells a failed precondition in the storage's words."""
     scheme = ""
     """Where upstream registers a built-in kind, as its refusals say it."""
+    keeps_nulls = True
+    """Whether a null that may not be null survives an apply, for validation to refuse. Built-in
+    kinds have typed fields, where it is the same as nothing."""
     piecewise = True
     """Whether each member of an object can be decoded without looking at the others."""
     patch_types: tuple[str, ...] = (JSON_PATCH, MERGE_PATCH, APPLY_PATCH)
@@ -78,6 +81,20 @@ class Strategy:
         except MetaError as error:
             raise self.undecodable(obj, version, str(error)) from error
         return unknown
+
+    def adopt(self, obj: Object, version: VersionServing) -> None:
+        """Make what an apply merged an object of ``version``, in place."""
+        if not self.keeps_nulls:
+            self.decode(obj, version)
+            return
+        try:
+            self.clean_metadata(obj)
+            compiled = version.compiled
+            compiled.prune(obj)
+            compiled.coerce_embedded(obj, lenient=False)
+            compiled.default(obj)
+        except MetaError as error:
+            raise self.undecodable(obj, version, str(error)) from error
 
     def clean_metadata(self, obj: Object) -> list[str]:
         metadata = obj.get("metadata")

@@ -56,7 +56,7 @@ async def apply_configuration(
         applied = await merged(old, conversions)
         obj = applied.obj
         obj["metadata"].setdefault("resourceVersion", str(entry.revision))
-        target.serving.strategy.decode(obj, target.version)
+        target.serving.strategy.adopt(obj, target.version)
         return Proposal(obj, applied.managed_fields or [], conversions)
 
     async def created() -> Applied:
@@ -92,7 +92,7 @@ async def _create(
             "found",
         )
     obj = applied.obj
-    target.serving.strategy.decode(obj, target.version)
+    target.serving.strategy.adopt(obj, target.version)
     obj["metadata"].setdefault("name", target.name)
     check_names(obj, target)
     return await create(context, target, obj, options, applied.managed_fields or [])

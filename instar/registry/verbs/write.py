@@ -231,7 +231,7 @@ async def _commit(context: Context, target: Target, prepared: Prepared, expected
     draft = Entry(prepared.raw, 0, target.suffix, prepared.at)
     stored = target.serving.storage
     draft.know(api_version=stored.api_version, labels=prepared.obj["metadata"].get("labels"))
-    if target.version is stored:
+    if target.version is stored and not stored.shows_more_than(prepared.obj):
         draft.token = stored
     back = prepared.back
     if back is None:
