@@ -17,7 +17,7 @@ def judge(case: Case) -> Outcome:
     now = datetime.fromisoformat(case.ask.get("now", SOME_TIME))
     _, cell = printer.cells({"v": case.ask["value"]}, now)
     # On the wire a float without a fraction is written as an integer.
-    equal = encode(cell) == encode(case.answer["cell"])
+    equal = encode([cell]) == encode([case.answer["cell"]])
     return Outcome(equal, equal, cell)
 
 

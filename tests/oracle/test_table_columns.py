@@ -19,7 +19,7 @@ def judge(case: Case) -> Outcome:
     refused = "pathError" in case.answer
     if refused or not cells:
         return Outcome(refused == (not cells), refused == (not cells), cells)
-    equal = encode(cells[0]) == encode(case.answer["cell"])
+    equal = encode(cells) == encode([case.answer["cell"]])
     return Outcome(equal, equal, cells[0])
 
 
