@@ -187,8 +187,8 @@ class World:
 
 
 def ordered(atom: Atom, value: Any) -> Any:
-    """The value with items of sets and keyed lists in one order."""
-    if isinstance(value, dict) and atom.map is not None:
+    """The value with items of sets and keyed lists in one order; one value keeps its own."""
+    if isinstance(value, dict) and atom.map is not None and not atom.map.atomic:
         fields, other = atom.map.fields, atom.map.element or DEDUCED
         return {
             name: ordered(fields[name][1] if name in fields else other, item)

@@ -24,4 +24,4 @@ def judge(case: Case) -> Outcome:
 
 
 def test_pruning_as_upstream() -> None:
-    assert_agreement("pruning", judge, unaskable=UNASKABLE)
+    assert_agreement("pruning", judge, left_out=UNASKABLE)
