@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from instar.migrator.migration import Options
     from instar.migrator.plan import Plan
     from instar.migrator.progress import Progress
-    from instar.migrator.report import Report
+    from instar.migrator.report import MigrationReport
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -58,7 +58,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from instar.migrator.subject import USER_AGENT
+    from instar.migrator.live_crd import USER_AGENT
 
     if bool(args.crd) == args.all:
         raise CliFailure("name the CRDs, or say --all", code=2)
@@ -77,13 +77,13 @@ def run(args: argparse.Namespace) -> int:
 
 
 async def _migrate_all(args: argparse.Namespace, client: Client) -> list[dict[str, Any]]:
-    from instar.migrator.subject import read_subject
+    from instar.migrator.live_crd import read_live_crd
 
     documents = []
     for raw in await read_crds(client, args.crd):
-        subject = read_subject(raw)
+        live = read_live_crd(raw)
         forced = args.rewrite_current or args.clean_managed_fields
-        if args.all and not subject.old_versions and not forced:
+        if args.all and not live.old_versions and not forced:
             continue
         documents.append(await _migrate_one(args, client, raw))
     if args.all and not documents and args.output == "text":
@@ -94,18 +94,16 @@ async def _migrate_all(args: argparse.Namespace, client: Client) -> list[dict[st
 async def _migrate_one(
     args: argparse.Namespace, client: Client, raw: dict[str, Any]
 ) -> dict[str, Any]:
+    from instar.migrator.live_crd import read_live_crd
     from instar.migrator.plan import Plan
     from instar.migrator.preflight import find_out
-    from instar.migrator.subject import read_subject
 
-    subject = read_subject(raw)
-    if not subject.crd.served():
-        raise CliFailure(f"{subject.name}: no version is served, so no object can be read")
-    facts = await find_out(
-        client, subject, via_status=args.via_status, concurrency=args.concurrency
-    )
+    live = read_live_crd(raw)
+    if not live.crd.served():
+        raise CliFailure(f"{live.name}: no version is served, so no object can be read")
+    facts = await find_out(client, live, via_status=args.via_status, concurrency=args.concurrency)
     forced = args.rewrite_current or args.clean_managed_fields
-    plan = Plan(subject, facts, args.concurrency, args.qps, forced)
+    plan = Plan(live, facts, args.concurrency, args.qps, forced)
     _say(args, plan.lines())
     if args.plan or not plan.needed or plan.obstacles:
         done = not plan.needed and not plan.obstacles
@@ -116,7 +114,7 @@ async def _migrate_one(
     return report.to_json()
 
 
-async def _run(args: argparse.Namespace, client: Client, plan: Plan) -> Report:
+async def _run(args: argparse.Namespace, client: Client, plan: Plan) -> MigrationReport:
     from instar.migrator.journal import Journal, JournalBusy
     from instar.migrator.migration import migrate
 
@@ -156,7 +154,7 @@ def _options(args: argparse.Namespace) -> Options:
 def _default_progress(plan: Plan) -> Path:
     home = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
     server = hashlib.sha256(plan.facts.server.encode()).hexdigest()[:8]
-    return Path(home) / "instar" / "migrate" / f"{plan.subject.name}-{server}.progress"
+    return Path(home) / "instar" / "migrate" / f"{plan.live.name}-{server}.progress"
 
 
 def _say(args: argparse.Namespace, lines: list[str]) -> None:

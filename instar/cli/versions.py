@@ -73,24 +73,24 @@ async def _with_cluster(args: argparse.Namespace, client: Client) -> int:
 async def _situation(args: argparse.Namespace, client: Client, raw: Object) -> Situation:
     from instar.migrator.census import estimate, exact_census
     from instar.migrator.lifecycle import Situation
-    from instar.migrator.subject import read_subject
+    from instar.migrator.live_crd import read_live_crd
     from instar.migrator.usage import from_audit_logs, from_server
 
-    subject = read_subject(raw)
+    live = read_live_crd(raw)
     exact = await exact_census(client)
-    census = None if exact is None else exact.get(subject.name)
-    if census is None and subject.crd.served():
-        census = await estimate(client, subject)
+    census = None if exact is None else exact.get(live.name)
+    if census is None and live.crd.served():
+        census = await estimate(client, live)
     try:
         usage = (
-            from_audit_logs(args.audit_log, subject)
+            from_audit_logs(args.audit_log, live)
             if args.audit_log
-            else await from_server(client, subject)
+            else await from_server(client, live)
         )
     except OSError as error:
         raise CliFailure(f"--audit-log: {error}") from error
     return Situation(
-        crd=subject.crd,
+        crd=live.crd,
         census=census,
         usage=usage,
         now=datetime.now(UTC),

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from instar.cli.failure import CliFailure
 from instar.migrator.edits import EDITS, Wish
 from instar.migrator.lifecycle import STEPS, Situation, blocks_schema
-from instar.migrator.subject import read_subject
+from instar.migrator.live_crd import read_live_crd
 from instar.plain import Object
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ def _as_in_file(situation: Situation | None, target: Object, cluster: Object | N
     from instar.migrator.usage import Usage
 
     merged = {**target, "status": (cluster or {}).get("status") or {}}
-    crd = read_subject(merged).crd
+    crd = read_live_crd(merged).crd
     if situation is None:
         return Situation(
             crd=crd,

@@ -14,9 +14,9 @@ from datetime import datetime
 
 from instar.client.client import Client
 from instar.errors import ApiError, Forbidden, NotFound
+from instar.migrator.live_crd import LiveCrd, latest
 from instar.migrator.pages import list_page
 from instar.migrator.retrying import Patience
-from instar.migrator.subject import Subject, latest
 from instar.plain import Object
 
 ENDPOINT = "/instar/census"
@@ -78,16 +78,16 @@ async def exact_census(client: Client) -> dict[str, Census] | None:
     return {name: Census(dict(item["objects"]), how=how) for name, item in crds.items()}
 
 
-async def estimate(client: Client, subject: Subject, *, limit: int = 500) -> Census:
+async def estimate(client: Client, live: LiveCrd, *, limit: int = 500) -> Census:
     """Lists every object's metadata once; never more than a page in memory."""
-    storage = subject.storage
-    certain = not subject.old_versions
+    storage = live.storage
+    certain = not live.old_versions
     current = unknown = 0
-    path, token = subject.path(subject.write_version), ""
+    path, token = live.path(live.write_version), ""
     while True:
         page, _ = await list_page(client, path, token, limit, Patience())
         for obj in page.get("items") or ():
-            if certain or _is_newer(obj, subject.revision, subject.changed):
+            if certain or _is_newer(obj, live.revision, live.changed):
                 current += 1
             else:
                 unknown += 1
@@ -103,7 +103,7 @@ async def estimate(client: Client, subject: Subject, *, limit: int = 500) -> Cen
     return Census(
         counts={storage: current},
         unknown=unknown,
-        candidates=subject.crd.stored_versions if unknown else (),
+        candidates=live.crd.stored_versions if unknown else (),
         exact=False,
         how=how,
     )

@@ -18,11 +18,11 @@ from instar.migrator.outcomes import Fate, Quarantined, suggestion
 from instar.migrator.pages import Lister
 from instar.migrator.plan import Plan, objects
 from instar.migrator.progress import Progress
-from instar.migrator.report import Report
+from instar.migrator.report import MigrationReport
 from instar.migrator.retrying import Patience
-from instar.migrator.rewriting import Rewriter
-from instar.migrator.run import Rewriting, Stopped
+from instar.migrator.run import RewritePass, Stopped
 from instar.migrator.verify import verify
+from instar.migrator.writer import NoopWriter
 
 MOST_QUARANTINED = 1000
 """A report names so many objects; the progress file knows the others."""
@@ -45,33 +45,33 @@ class Options:
 
 async def migrate(
     client: Client, plan: Plan, options: Options, journal: Journal, progress: Progress
-) -> Report:
+) -> MigrationReport:
     """The plan has no obstacles. Never raises for what happens to objects."""
     began = time.monotonic()
-    report = Report(plan, dry_run=options.dry_run)
-    subject = plan.subject
+    report = MigrationReport(plan, dry_run=options.dry_run)
+    live = plan.live
     report.resumed = journal.begin(_identity(plan, options))
     if report.resumed and options.dry_run:
         journal.forget_position()
-    status = CrdStatus(client, subject, options.patience, options.who)
+    status = CrdStatus(client, live, options.patience, options.who)
     lister = Lister(
         client,
-        subject,
+        live,
         options.patience,
         limit=options.page,
         verify=options.verify and not options.dry_run,
         clean_managed_fields=options.clean_managed_fields,
     )
-    rewriter = Rewriter(
+    writer = NoopWriter(
         client,
-        subject,
+        live,
         options.patience,
         dry_run=options.dry_run,
         via_status=options.via_status,
     )
-    rewriting = Rewriting(
+    rewriting = RewritePass(
         lister,
-        rewriter,
+        writer,
         journal,
         progress,
         concurrency=options.concurrency,
@@ -87,7 +87,7 @@ async def migrate(
         passed = await rewriting.run()
         report.unreadable = {key: error.message for key, error in passed.unreadable.items()}
         if options.verify and not options.dry_run:
-            checker = Lister(client, subject, options.patience, limit=options.page)
+            checker = Lister(client, live, options.patience, limit=options.page)
             report.verification = await verify(checker, journal, progress)
     except Stopped as stopped:
         report.stopped = str(stopped)
@@ -106,7 +106,7 @@ async def migrate(
 
 
 async def _settled(plan: Plan, options: Options) -> None:
-    changed = plan.subject.changed
+    changed = plan.live.changed
     if plan.facts.is_instar or changed is None:
         return
     left = options.settle - (datetime.now(UTC) - changed).total_seconds()
@@ -114,7 +114,7 @@ async def _settled(plan: Plan, options: Options) -> None:
         await asyncio.sleep(left)
 
 
-async def _finish(client: Client, plan: Plan, status: CrdStatus, report: Report) -> None:
+async def _finish(client: Client, plan: Plan, status: CrdStatus, report: MigrationReport) -> None:
     try:
         refusal = _refusal(report) or await _left_behind(client, plan)
         report.not_pruned = await status.end(prune=not refusal, message=refusal)
@@ -123,7 +123,7 @@ async def _finish(client: Client, plan: Plan, status: CrdStatus, report: Report)
     report.pruned = not report.not_pruned
 
 
-def _refusal(report: Report) -> str:
+def _refusal(report: MigrationReport) -> str:
     """Why nothing may be trimmed, going by the run itself."""
     if report.stopped:
         return "the run was stopped"
@@ -145,15 +145,15 @@ async def _left_behind(client: Client, plan: Plan) -> str:
     if not plan.facts.is_instar:
         return ""
     census = await exact_census(client)
-    storage = plan.subject.storage
-    found = None if census is None else census.get(plan.subject.name)
+    storage = plan.live.storage
+    found = None if census is None else census.get(plan.live.name)
     left = 0 if found is None else found.stale(storage)
     return f"not at {storage} but elsewhere: {objects(left)}" if left else ""
 
 
 def _quarantine(plan: Plan, journal: Journal) -> list[Quarantined]:
     found = []
-    resource = f"{plan.subject.crd.names.plural}.{plan.subject.crd.group}"
+    resource = f"{plan.live.crd.names.plural}.{plan.live.crd.group}"
     for line in islice(journal.troubled(), MOST_QUARANTINED):
         namespace, _, name = line.key.rpartition("/")
         command = f"kubectl edit {resource} {name}" + (f" -n {namespace}" if namespace else "")
@@ -164,6 +164,6 @@ def _quarantine(plan: Plan, journal: Journal) -> list[Quarantined]:
 
 def _identity(plan: Plan, options: Options) -> str:
     """A progress file belongs to one CRD in one state on one server."""
-    crd = plan.subject.crd
+    crd = plan.live.crd
     mode = ("dry" if options.dry_run else "") + ("clean" if options.clean_managed_fields else "")
     return f"{plan.facts.server} {crd.name} {crd.uid} {crd.generation} {mode}"

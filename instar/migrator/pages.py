@@ -15,8 +15,8 @@ from functools import partial
 from instar.client.client import Client
 from instar.errors import ApiError, Expired, NotFound
 from instar.migrator.content import cleaned_managed_fields, digest
+from instar.migrator.live_crd import LiveCrd, key_of
 from instar.migrator.retrying import Patience, persistently
-from instar.migrator.subject import Subject, key_of
 from instar.plain import Object
 
 _SHRINK = 8
@@ -75,7 +75,7 @@ class Lister:
     def __init__(
         self,
         client: Client,
-        subject: Subject,
+        live: LiveCrd,
         patience: Patience,
         *,
         limit: int = 500,
@@ -83,7 +83,7 @@ class Lister:
         clean_managed_fields: bool = False,
     ) -> None:
         self._client = client
-        self._subject = subject
+        self._live = live
         self._patience = patience
         self._limit = limit
         self._verify = verify
@@ -94,8 +94,8 @@ class Lister:
         version, listed, token = await self._first(token, min(limit or self._limit, self._limit))
         found = {key_of(obj): self._found(obj, version) for obj in listed.get("items") or ()}
         unreadable: dict[str, ApiError] = {}
-        others = [other for other in self._subject.read_versions if other != version]
-        if self._verify or version != self._subject.write_version:
+        others = [other for other in self._live.read_versions if other != version]
+        if self._verify or version != self._live.write_version:
             for other in others:
                 await self._add(other, listed, token, found, unreadable)
         meta = listed.get("metadata") or {}
@@ -107,9 +107,9 @@ class Lister:
 
     async def again(self, key: str) -> Found | None:
         """One object by itself, at every served version; None when it is gone or changes."""
-        first, *others = self._subject.read_versions
+        first, *others = self._live.read_versions
         try:
-            call = partial(self._client.get, self._subject.path(first, key))
+            call = partial(self._client.get, self._live.path(first, key))
             found = {key: self._found(await persistently(call, self._patience), first)}
         except ApiError:
             return None
@@ -122,9 +122,9 @@ class Lister:
         patience = self._patience
         while True:
             error: ApiError | None = None
-            for version in self._subject.read_versions:
+            for version in self._live.read_versions:
                 try:
-                    path = self._subject.path(version)
+                    path = self._live.path(version)
                     listed, used = await list_page(self._client, path, token, limit, patience)
                     return version, listed, used
                 except (Expired, NotFound):
@@ -158,7 +158,7 @@ class Lister:
         if not token:
             revision = (first.get("metadata") or {}).get("resourceVersion")
             query = {"resourceVersion": revision, "resourceVersionMatch": "Exact"}
-        path = self._subject.path(version)
+        path = self._live.path(version)
         listing = partial(self._client.list, path, limit=max(count, 1), continue_=token, **query)
         return await persistently(listing, _BRIEF)
 
@@ -166,7 +166,7 @@ class Lister:
         self, version: str, found: dict[str, Found], unreadable: dict[str, ApiError]
     ) -> None:
         for key in list(found):
-            path = self._subject.path(version, key)
+            path = self._live.path(version, key)
             try:
                 obj = await persistently(partial(self._client.get, path), _BRIEF)
             except NotFound:
@@ -182,7 +182,7 @@ class Lister:
             return
         seen = self._found(obj, version)
         digests = {**known.digests, **seen.digests}
-        cleaned = seen.managed_fields if version == self._subject.write_version else None
+        cleaned = seen.managed_fields if version == self._live.write_version else None
         found[known.key] = replace(
             known, digests=digests, managed_fields=cleaned or known.managed_fields
         )
@@ -191,7 +191,7 @@ class Lister:
         metadata = obj["metadata"]
         cleaned = None
         if self._clean:
-            crd = self._subject.crd
+            crd = self._live.crd
             cleaned = cleaned_managed_fields(obj, crd.group, crd.served())
         return Found(
             key=key_of(obj),

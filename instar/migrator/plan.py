@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from instar.migrator.census import Census
-from instar.migrator.subject import Subject
+from instar.migrator.live_crd import LiveCrd
 from instar.plain import Object
 
 
@@ -27,7 +27,7 @@ class Facts:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    subject: Subject
+    live: LiveCrd
     facts: Facts
     concurrency: int
     qps: float
@@ -36,13 +36,13 @@ class Plan:
 
     @property
     def needed(self) -> bool:
-        return bool(self.subject.old_versions) or self.forced
+        return bool(self.live.old_versions) or self.forced
 
     @property
     def obstacles(self) -> list[str]:
         """Why a run must not start."""
         found = []
-        crd = self.subject.crd
+        crd = self.live.crd
         if not crd.is_true("Established"):
             found.append("the CRD is not established")
         if crd.deleting:
@@ -63,13 +63,13 @@ class Plan:
         return max(count * each, count / self.qps if self.qps else 0.0)
 
     def to_json(self) -> Object:
-        crd = self.subject.crd
+        crd = self.live.crd
         return {
             "crd": crd.name,
             "server": self.facts.server,
             "generation": crd.generation,
             "servedVersions": crd.served(),
-            "storageVersion": self.subject.storage,
+            "storageVersion": self.live.storage,
             "storedVersions": list(crd.stored_versions),
             "conversion": crd.conversion.strategy,
             "objects": self.facts.objects,
@@ -81,10 +81,10 @@ class Plan:
         }
 
     def lines(self) -> list[str]:
-        crd, facts = self.subject.crd, self.facts
+        crd, facts = self.live.crd, self.facts
         lines = [
             f"{crd.name} on {facts.server}",
-            f"  served {', '.join(crd.served())}; storage version {self.subject.storage}; "
+            f"  served {', '.join(crd.served())}; storage version {self.live.storage}; "
             f"storedVersions {', '.join(crd.stored_versions)}; "
             f"conversion {crd.conversion.strategy}",
             f"  objects: {'unknown' if facts.objects is None else facts.objects}",

@@ -13,7 +13,7 @@ _SHOWN = 20
 
 
 @dataclass
-class Report:
+class MigrationReport:
     plan: Plan
     dry_run: bool = False
     resumed: bool = False
@@ -73,7 +73,7 @@ class Report:
         }
 
     def lines(self) -> list[str]:
-        name = self.plan.subject.name
+        name = self.plan.live.name
         if not self.plan.needed and not self.total:
             return [f"{name}: nothing to do"]
         rate = self.total / self.seconds if self.seconds else 0.0
@@ -93,7 +93,7 @@ class Report:
         if self.stopped:
             lines.append(f"  stopped: {self.stopped}; run the same command again to go on")
         if self.pruned:
-            lines.append(f"  storedVersions is now {self.plan.subject.storage}")
+            lines.append(f"  storedVersions is now {self.plan.live.storage}")
         elif self.not_pruned:
             lines.append(f"  storedVersions was not changed: {self.not_pruned}")
         return lines
@@ -105,7 +105,7 @@ class Report:
         found = self.verification
         if found is None:
             return []
-        versions = ", ".join(self.plan.subject.read_versions)
+        versions = ", ".join(self.plan.live.read_versions)
         lines = [f"  verified at {versions}: {found.same} the same, {found.differing} different"]
         if found.changed_since or found.new:
             lines[0] += f"; {found.changed_since} changed by others since, {found.new} new"

@@ -15,8 +15,8 @@ from instar.migrator.journal import Journal
 from instar.migrator.outcomes import Fate, Outcome
 from instar.migrator.pages import Found, Lister, Page, Unlistable
 from instar.migrator.progress import Progress
-from instar.migrator.rewriting import Rewriter
 from instar.migrator.verify import difference
+from instar.migrator.writer import NoopWriter
 
 _TRIAL = 20
 """Objects that are rewritten and looked at again at every version before the rest follows."""
@@ -36,11 +36,11 @@ class Pass:
     """Objects that cannot be read at some served version (at most a hundred are kept)."""
 
 
-class Rewriting:
+class RewritePass:
     def __init__(
         self,
         lister: Lister,
-        rewriter: Rewriter,
+        writer: NoopWriter,
         journal: Journal,
         progress: Progress,
         *,
@@ -49,7 +49,7 @@ class Rewriting:
         try_first: bool,
     ) -> None:
         self._lister = lister
-        self._rewriter = rewriter
+        self._writer = writer
         self._journal = journal
         self._progress = progress
         self._concurrency = concurrency
@@ -136,7 +136,7 @@ class Rewriting:
 
     async def _work(self, queue: Iterator[Found], outcomes: list[Outcome]) -> None:
         for found in queue:
-            outcome = await self._rewriter.rewrite(found)
+            outcome = await self._writer.rewrite(found)
             outcomes.append(outcome)
             self._progress.advance(1)
             self._judge(outcome)

@@ -9,7 +9,7 @@ from typing import Any
 
 from instar.client.paths import crd_path
 from instar.migrator.census import Census, estimate
-from instar.migrator.subject import read_subject
+from instar.migrator.live_crd import read_live_crd
 from instar.plain import Object
 from tests.migrator.running import instar, migrated
 from tests.migrator.support import (
@@ -83,8 +83,8 @@ def test_the_command_counts_exactly_on_instar(server: LiveServer) -> None:
 def _estimated(server: LiveServer, definition: Object) -> Census:
     async def work() -> Census:
         async with client(server) as api:
-            subject = read_subject(await api.get(crd_path(name_of(definition))))
-            return await estimate(api, subject, limit=3)
+            live = read_live_crd(await api.get(crd_path(name_of(definition))))
+            return await estimate(api, live, limit=3)
 
     return asyncio.run(work())
 

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from instar.migrator.subject import read_subject
+from instar.migrator.live_crd import read_live_crd
 from instar.migrator.usage import from_audit_logs
 from instar.plain import Object
 from instar.registry.insight.usage import OTHER, RECORD, Usage
@@ -189,7 +189,7 @@ def test_audit_logs_tell_the_same_story(tmp_path: Path) -> None:
         gzip.compress(_event(definition, "v1beta1", requestReceivedTimestamp=late).encode())
     )
 
-    usage = from_audit_logs([plain, packed], read_subject(definition))
+    usage = from_audit_logs([plain, packed], read_live_crd(definition))
 
     (use,) = usage.uses
     assert (use.version, use.verb, use.user, use.count) == ("v1beta1", "list", "jane", 2)

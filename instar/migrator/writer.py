@@ -5,25 +5,25 @@ from __future__ import annotations
 from instar.client.client import Client
 from instar.errors import ApiError, Conflict, NotFound
 from instar.migrator.content import digest
+from instar.migrator.live_crd import USER_AGENT, LiveCrd
 from instar.migrator.outcomes import Fate, Outcome, differs, failed
 from instar.migrator.pages import Found
 from instar.migrator.retrying import Patience, persistently
-from instar.migrator.subject import USER_AGENT, Subject
 from instar.plain import Object
 
 
-class Rewriter:
+class NoopWriter:
     def __init__(
         self,
         client: Client,
-        subject: Subject,
+        live: LiveCrd,
         patience: Patience,
         *,
         dry_run: bool = False,
         via_status: bool = False,
     ) -> None:
         self._client = client
-        self._subject = subject
+        self._live = live
         self._patience = patience
         self._dry_run = dry_run
         self._subresource = "status" if via_status else ""
@@ -44,7 +44,7 @@ class Rewriter:
         metadata: Object = {"resourceVersion": found.revision}
         if found.managed_fields is not None:
             metadata["managedFields"] = found.managed_fields
-        path = self._subject.path(self._subject.write_version, found.key, self._subresource)
+        path = self._live.path(self._live.write_version, found.key, self._subresource)
         return await self._client.patch(
             path,
             {"metadata": metadata},
@@ -53,7 +53,7 @@ class Rewriter:
         )
 
     def _judge(self, found: Found, after: Object) -> Outcome:
-        version = self._subject.write_version
+        version = self._live.write_version
         revision = after["metadata"].get("resourceVersion", "")
         before = found.digests.get(version)
         if before is not None and digest(after) != before:
@@ -65,7 +65,7 @@ class Rewriter:
 
     async def _after_conflict(self, found: Found, error: Conflict) -> Outcome:
         """Usually somebody was faster. If nobody was, the conflict is the object's own."""
-        path = self._subject.path(self._subject.write_version, found.key)
+        path = self._live.path(self._live.write_version, found.key)
         try:
             now = await persistently(lambda: self._client.get(path), self._patience)
         except NotFound:

@@ -16,7 +16,7 @@ USER_AGENT = "instar-migrate"
 
 
 @dataclass(frozen=True)
-class Subject:
+class LiveCrd:
     crd: Crd
     revision: str
     """The CRD's resourceVersion when it was read."""
@@ -61,7 +61,7 @@ class Subject:
         )
 
 
-def read_subject(obj: Object) -> Subject:
+def read_live_crd(obj: Object) -> LiveCrd:
     metadata = obj.get("metadata") or {}
     times = [
         entry.get("time")
@@ -69,7 +69,7 @@ def read_subject(obj: Object) -> Subject:
         if not entry.get("subresource")
     ]
     changed = latest(times) if all(times) else None
-    return Subject(read_crd(obj), metadata.get("resourceVersion", ""), changed)
+    return LiveCrd(read_crd(obj), metadata.get("resourceVersion", ""), changed)
 
 
 def latest(times: Iterable[str | None]) -> datetime | None:
