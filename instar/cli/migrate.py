@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import asyncio
 import getpass
 import hashlib
 import json
@@ -11,6 +12,7 @@ import socket
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +21,7 @@ from instar.cli.failure import CliFailure
 
 if TYPE_CHECKING:
     from instar.client.client import Client
+    from instar.migrator.journal import Journal
     from instar.migrator.migration import Options
     from instar.migrator.plan import Plan
     from instar.migrator.progress import Progress
@@ -39,7 +42,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add(
         "--clean-managed-fields",
         action="store_true",
-        help="drop ownership entries of versions that are not served any more",
+        help="carry ownership entries of versions that are deprecated or not served over to the "
+        "storage version",
     )
     add("--rewrite-current", action="store_true", help="even if storedVersions is clean already")
     add("--no-verify", action="store_true", help="do not compare contents before and after")
@@ -51,6 +55,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=10.0,
         metavar="SECONDS",
         help="wait so long after the CRD's last change, for all API servers (not on instar)",
+    )
+    add(
+        "--accept",
+        action="append",
+        default=[],
+        metavar="[NAMESPACE/]NAME",
+        help="take the changed content of this object for the right one",
+    )
+    add(
+        "--forget",
+        action="append",
+        default=[],
+        metavar="[NAMESPACE/]NAME",
+        help="forget what earlier runs know of this object",
     )
     add("--progress", type=Path, metavar="FILE", help="where to note how far it got")
     add("--report", type=Path, metavar="FILE", help="write a JSON report")
@@ -66,6 +84,8 @@ def run(args: argparse.Namespace) -> int:
         raise CliFailure("--concurrency and --page must be at least 1", code=2)
     if args.progress and (args.all or len(args.crd) > 1):
         raise CliFailure("--progress is for one CRD; several get a file each", code=2)
+    if (args.accept or args.forget) and (args.all or len(args.crd) > 1):
+        raise CliFailure("--accept and --forget are for the objects of one CRD", code=2)
     documents = with_client(
         args, lambda client: _migrate_all(args, client), qps=args.qps, user_agent=USER_AGENT
     )
@@ -97,13 +117,28 @@ async def _migrate_one(
     from instar.migrator.live_crd import read_live_crd
     from instar.migrator.plan import Plan
     from instar.migrator.preflight import find_out
+    from instar.migrator.settling import seconds_to_settle
 
     live = read_live_crd(raw)
     if not live.crd.served():
         raise CliFailure(f"{live.name}: no version is served, so no object can be read")
-    facts = await find_out(client, live, via_status=args.via_status, concurrency=args.concurrency)
-    forced = args.rewrite_current or args.clean_managed_fields
-    plan = Plan(live, facts, args.concurrency, args.qps, forced)
+    facts = await find_out(
+        client,
+        live,
+        via_status=args.via_status,
+        dry_run=args.dry_run,
+        concurrency=args.concurrency,
+    )
+    settle = 0.0 if facts.is_instar or args.dry_run else args.settle
+    plan = Plan(
+        live,
+        facts,
+        args.concurrency,
+        args.qps,
+        forced=args.rewrite_current or args.clean_managed_fields,
+        settle=seconds_to_settle(live, settle, datetime.now(UTC)),
+        verify=not (args.no_verify or args.dry_run),
+    )
     _say(args, plan.lines())
     if args.plan or not plan.needed or plan.obstacles:
         done = not plan.needed and not plan.obstacles
@@ -125,12 +160,39 @@ async def _run(args: argparse.Namespace, client: Client, plan: Plan) -> Migratio
         raise CliFailure(f"{error}; wait for it, or give --progress another file") from None
     finished = False
     try:
+        _decide(args, journal)
         with _watching(args) as progress:
             report = await migrate(client, plan, _options(args), journal, progress)
         finished = report.ok
+    except asyncio.CancelledError:
+        print(f"instar migrate: {_interrupted(journal)}", file=sys.stderr, flush=True)
+        raise
     finally:
         journal.close(remove=finished)
     return report
+
+
+def _decide(args: argparse.Namespace, journal: Journal) -> None:
+    """What somebody decided about single objects since the last run."""
+    for key in args.accept:
+        if not journal.accept(key):
+            known = journal.line(key)
+            why = "is not known" if known is None else f"is {known.fate}, so there is nothing new"
+            raise CliFailure(f"--accept: {key} {why} to accept in {journal.path}")
+    for key in args.forget:
+        if not journal.forget(key):
+            raise CliFailure(f"--forget: {key} is not known in {journal.path}")
+
+
+def _interrupted(journal: Journal) -> str:
+    from instar.migrator.outcomes import DONE
+
+    counts = journal.counts()
+    done = sum(count for fate, count in counts.items() if fate in DONE)
+    return (
+        f"interrupted after {done} objects; storedVersions was not changed; run the same command "
+        f"again to go on ({journal.path})"
+    )
 
 
 def _options(args: argparse.Namespace) -> Options:
@@ -146,7 +208,6 @@ def _options(args: argparse.Namespace) -> Options:
         clean_managed_fields=args.clean_managed_fields,
         keep_going=args.keep_going,
         patience=Patience(attempts=args.retries + 1),
-        settle=args.settle,
         who=f"{getpass.getuser()}@{socket.gethostname()}",
     )
 

@@ -48,6 +48,15 @@ class LiveCrd:
         """Versions in which objects may still be stored, besides the right one."""
         return [version for version in self.crd.stored_versions if version != self.storage]
 
+    @property
+    def leaving(self) -> list[str]:
+        """Versions on their way out: what names them should name another one."""
+        return [
+            version.name
+            for version in self.crd.versions
+            if version.name != self.write_version and (version.deprecated or not version.served)
+        ]
+
     def path(self, version: str, key: str = "", subresource: str = "") -> str:
         """The collection over all namespaces, or one object by ``namespace/name``."""
         namespace, _, name = key.rpartition("/")

@@ -23,6 +23,8 @@ class Facts:
     warnings: tuple[str, ...]
     seconds_per_write: float | None
     """Measured by concurrent dry runs; None when there is no object to try."""
+    seconds_per_read: float = 0.0
+    """What listing costs per object, all served versions together."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +35,9 @@ class Plan:
     qps: float
     forced: bool
     """Rewrite although storedVersions says all is well."""
+    settle: float = 0.0
+    """Seconds to wait first, until every API server knows the CRD's last change."""
+    verify: bool = True
 
     @property
     def needed(self) -> bool:
@@ -56,11 +61,12 @@ class Plan:
 
     @property
     def seconds(self) -> float | None:
-        """Expected time of the rewriting: by the speed of the trial writes, or by --qps."""
+        """Expected time of everything: settling, listing twice, writing; or what --qps allows."""
         count, each = self.facts.objects, self.facts.seconds_per_write
         if count is None or each is None:
             return None
-        return max(count * each, count / self.qps if self.qps else 0.0)
+        reading = self.facts.seconds_per_read * (2 if self.verify else 1)
+        return self.settle + max(count * (each + reading), count / self.qps if self.qps else 0.0)
 
     def to_json(self) -> Object:
         crd = self.live.crd
@@ -96,7 +102,8 @@ class Plan:
             lines.append(f"  stored: {shown} ({facts.census.how})")
         if self.seconds is not None and self.needed:
             lines.append(
-                f"  expected time: about {human(self.seconds)} ({self.concurrency} at a time)"
+                f"  expected time: about {human(self.seconds)} ({self.concurrency} at a time"
+                f"{f', {human(self.settle)} of them to settle' if self.settle else ''})"
             )
         lines += [f"  warning: {text}" for text in facts.warnings]
         lines += [f"  cannot start: {text}" for text in self.obstacles]
