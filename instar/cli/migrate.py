@@ -22,6 +22,7 @@ from instar.cli.failure import CliFailure
 if TYPE_CHECKING:
     from instar.client.client import Client
     from instar.migrator.journal import Journal
+    from instar.migrator.live_crd import LiveCrd
     from instar.migrator.migration import Options
     from instar.migrator.plan import Plan
     from instar.migrator.progress import Progress
@@ -44,6 +45,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="carry ownership entries of versions that are deprecated or not served over to the "
         "storage version",
+    )
+    add(
+        "--owner-references",
+        action="store_true",
+        help="also make owner references of other objects, of every kind, name the storage "
+        "version instead of versions that are deprecated, not served or gone",
     )
     add("--rewrite-current", action="store_true", help="even if storedVersions is clean already")
     add("--no-verify", action="store_true", help="do not compare contents before and after")
@@ -102,7 +109,7 @@ async def _migrate_all(args: argparse.Namespace, client: Client) -> list[dict[st
     documents = []
     for raw in await read_crds(client, args.crd):
         live = read_live_crd(raw)
-        forced = args.rewrite_current or args.clean_managed_fields
+        forced = args.rewrite_current or args.clean_managed_fields or args.owner_references
         if args.all and not live.old_versions and not forced:
             continue
         documents.append(await _migrate_one(args, client, raw))
@@ -140,6 +147,13 @@ async def _migrate_one(
         verify=not (args.no_verify or args.dry_run),
     )
     _say(args, plan.lines())
+    document = await _carried_out(args, client, plan)
+    if args.owner_references and not plan.obstacles:
+        await _repointed(args, client, live, document)
+    return document
+
+
+async def _carried_out(args: argparse.Namespace, client: Client, plan: Plan) -> dict[str, Any]:
     if args.plan or not plan.needed or plan.obstacles:
         done = not plan.needed and not plan.obstacles
         ok = done or (args.plan and not plan.obstacles)
@@ -147,6 +161,28 @@ async def _migrate_one(
     report = await _run(args, client, plan)
     _say(args, report.lines())
     return report.to_json()
+
+
+async def _repointed(
+    args: argparse.Namespace, client: Client, live: LiveCrd, document: dict[str, Any]
+) -> None:
+    """Look for owner references at versions on their way out; change them, unless only asked."""
+    from instar.migrator.references import dependents, repoint
+    from instar.migrator.retrying import Patience
+
+    found = await dependents(client, live, live.leaving)
+    lines = [f"  owner references at leaving versions: {len(found.found)}"]
+    document["ownerReferences"] = {"found": [str(item) for item in found.found]}
+    document["ownerReferences"]["unseen"] = found.unseen
+    lines += [f"  not looked at: {kind}: {why}" for kind, why in sorted(found.unseen.items())]
+    if not (args.plan or args.dry_run):
+        patience = Patience(attempts=args.retries + 1)
+        done = await repoint(client, live, live.leaving, found.found, patience)
+        document["ownerReferences"] |= {"changed": done.changed, "failed": done.failed}
+        document["ok"] = document["ok"] and not done.failed
+        lines.append(f"  now naming {live.write_version}: {done.changed}")
+        lines += [f"  {name}: {why}" for name, why in sorted(done.failed.items())]
+    _say(args, lines)
 
 
 async def _run(args: argparse.Namespace, client: Client, plan: Plan) -> MigrationReport:

@@ -12,7 +12,9 @@ from instar.client.paths import resource_path
 from instar.plain import Object
 
 USER_AGENT = "instar-migrate"
-"""Also the field manager; ``instar versions`` does not count its reads as somebody's use."""
+"""Also the field manager."""
+OUR_AGENTS = frozenset({"instar", USER_AGENT, "instar-versions"})
+"""What instar's commands call themselves: not counted as somebody's use of a version."""
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,10 @@ CLOCKS_AGREE = timedelta(seconds=30)
 """The change was timed by a server's clock, the waiting is timed by ours."""
 
 
+SPREAD = timedelta(seconds=10)
+"""After so long every API server of a cluster is taken to know a change."""
+
+
 def seconds_to_settle(live: LiveCrd, settle: float, now: datetime) -> float:
     long_ago = timedelta(seconds=settle) + CLOCKS_AGREE
     return 0.0 if live.changed is not None and now - live.changed > long_ago else settle

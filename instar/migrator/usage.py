@@ -12,7 +12,7 @@ import orjson
 
 from instar.client.client import Client
 from instar.errors import ApiError
-from instar.migrator.live_crd import USER_AGENT, LiveCrd
+from instar.migrator.live_crd import OUR_AGENTS, LiveCrd
 from instar.plain import Object
 
 ENDPOINT = "/instar/usage"
@@ -93,7 +93,9 @@ def from_audit_logs(paths: Iterable[Path], live: LiveCrd) -> Usage:
         about = event.get("objectRef") or {}
         if (about.get("apiGroup"), about.get("resource")) != (crd.group, crd.names.plural):
             continue
-        user = (event.get("user") or {}).get("username") or ""
+        # Whoever asked in somebody's name is not the one who needs the version.
+        asked = event.get("impersonatedUser") or event.get("user") or {}
+        user = asked.get("username") or ""
         key = (
             str(about.get("apiVersion", "")),
             str(event.get("verb", "")),
@@ -130,7 +132,8 @@ def _moment(event: Object) -> datetime | None:
 
 
 def _is_ours(use: Use) -> bool:
-    return use.agent.startswith(USER_AGENT)
+    """Our own tools look at every version; none of them needs it."""
+    return use.agent.partition("/")[0] in OUR_AGENTS
 
 
 def _when(use: Use) -> datetime:
