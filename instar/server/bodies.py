@@ -1,31 +1,14 @@
-"""Request bodies → plain objects, with upstream's sentences for everything malformed."""
+"""Request bodies → plain objects, in whichever form they came."""
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from contextlib import suppress
 
-import orjson
-
-from instar.api.gojson import go_type, syntax_error
-from instar.api.jsontext import decode, duplicate_keys
+from instar.api.objecttext import Body, Malformed, Repeated, object_of, read_json_object
 from instar.errors import BadRequest
 from instar.server.negotiate import PROTOBUF, YAML, unknown_format
 
-MAX_DEPTH_TEXT = "exceeded max depth"
-_TYPE_META = (
-    "json: cannot unmarshal {found} into Go value of type struct {{ APIVersion string "
-    '"json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }}'
-)
-
-
-class Body(NamedTuple):
-    obj: dict[str, Any]
-    duplicates: list[str]
-    """Texts of repeated keys, in document order: ``duplicate field "spec.a"``."""
-
-
-class Malformed(Exception):
-    """The body is not a JSON (or YAML) object; ``str()`` is the parser's sentence."""
+__all__ = ["Body", "Malformed", "parse", "read_applied", "read_object"]
 
 
 def read_object(body: bytes, media: str, kind: str, typed_as: str = "") -> Body:
@@ -51,28 +34,33 @@ def read_object(body: bytes, media: str, kind: str, typed_as: str = "") -> Body:
     return parsed
 
 
+def read_applied(body: bytes) -> Body:
+    """An applied configuration is always YAML. Most clients send JSON, which is YAML too, and is
+    read as such where nothing about it can be told in YAML's words."""
+    if body.lstrip()[:1] == b"{":
+        with suppress(Malformed):
+            parsed = read_json_object(body)
+            if not parsed.duplicates:
+                return parsed
+    try:
+        return parse(body, YAML)
+    except Malformed as error:
+        raise BadRequest(f"error decoding YAML: {error}") from error
+
+
 def parse(body: bytes, media: str) -> Body:
     """Any JSON, YAML or protobuf object. Raises ``Malformed``."""
     if media == PROTOBUF:
         return _read_protobuf(body)
-    if media == YAML:
-        from instar.server.yamltext import read_yaml
+    return _read_yaml(body) if media == YAML else read_json_object(body)
 
-        value, duplicates = read_yaml(body)
-    else:
-        value = read_json(body)
-        duplicates = _duplicates(body, value)
-    if value is None:
-        value = {}
-    if not isinstance(value, dict):
-        raise Malformed(f"json parse error: {_TYPE_META.format(found=go_type(value))}")
-    for name in ("kind", "apiVersion"):
-        if name in value and not isinstance(value[name], str) and value[name] is not None:
-            raise Malformed(
-                f"json parse error: json: cannot unmarshal {go_type(value[name])} into Go struct "
-                f"field .{name} of type string"
-            )
-    return Body(value, duplicates)
+
+def _read_yaml(body: bytes) -> Body:
+    # Only here: most servers never meet a word of YAML.
+    from instar.server.yamltext import read_yaml
+
+    value, repeated = read_yaml(body)
+    return object_of(value, [Repeated(text, by_line=True) for text in repeated])
 
 
 def _read_protobuf(body: bytes) -> Body:
@@ -85,25 +73,6 @@ def _read_protobuf(body: bytes) -> Body:
         raise unknown_format() from error
     except ProtobufError as error:
         raise Malformed(str(error)) from error
-
-
-def read_json(body: bytes) -> Any:
-    try:
-        return decode(body)
-    except orjson.JSONDecodeError as error:
-        raise Malformed(f"json parse error: {_sentence(body, error)}") from error
-
-
-def _sentence(body: bytes, error: orjson.JSONDecodeError) -> str:
-    """Go's words for what the fast parser refused; depth is its own limit and needs no look."""
-    return MAX_DEPTH_TEXT if "depth limit" in error.msg else syntax_error(body, error.pos)
-
-
-def _duplicates(body: bytes, value: Any) -> list[str]:
-    try:
-        return [f'duplicate field "{path}"' for path in duplicate_keys(body, value)]
-    except TypeError as error:
-        raise Malformed(f"json parse error: {MAX_DEPTH_TEXT}") from error
 
 
 def _summary(body: bytes) -> str:

@@ -18,7 +18,8 @@ from typing import Any, cast
 
 import httptools
 
-from instar.server.auth import User, user_of_certificate
+from instar.access.attributes import User
+from instar.server.auth import user_of_certificate
 from instar.server.eager import start
 from instar.server.httphead import head
 from instar.server.request import MAX_BODY, Request, parse_query

@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from instar.access.attributes import Attributes, User
 from instar.migrator.live_crd import read_live_crd
 from instar.migrator.usage import Usage as KnownUsage
 from instar.migrator.usage import Use, from_audit_logs
@@ -34,7 +35,7 @@ class Clock:
 
 
 def _note(usage: Usage, agent: str, verb: str = "get") -> None:
-    usage.note("g", "widgets", "v1", verb, "jane", agent)
+    usage.note(Attributes(User("jane"), verb, "g", "v1", "widgets"), agent)
 
 
 @given(st.lists(st.sampled_from("abcdefghijkl"), max_size=60))
