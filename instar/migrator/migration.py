@@ -35,6 +35,8 @@ class Options:
     dry_run: bool = False
     via_status: bool = False
     clean_managed_fields: bool = False
+    leaving: tuple[str, ...] = ()
+    """More versions whose ownership entries are carried over."""
     keep_going: bool = False
     patience: Patience = field(default_factory=Patience)
     who: str = "somebody"
@@ -88,7 +90,7 @@ async def _rewrite_and_prove(
         options.patience,
         limit=options.page,
         verify=verify,
-        leaving=live.leaving if options.clean_managed_fields else (),
+        leaving=[*options.leaving, *(live.leaving if options.clean_managed_fields else ())],
     )
     writer = NoopWriter(
         client,
@@ -199,4 +201,5 @@ def _identity(plan: Plan, options: Options) -> str:
     """A progress file belongs to one CRD in one state on one server."""
     crd = plan.live.crd
     mode = ("dry" if options.dry_run else "") + ("clean" if options.clean_managed_fields else "")
+    mode += " ".join(options.leaving)
     return f"{plan.facts.server} {crd.name} {crd.uid} {crd.generation} {mode}"
