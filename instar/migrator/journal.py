@@ -76,11 +76,13 @@ class Journal:
             self._lock.close()
 
     def begin(self, identity: str) -> bool:
-        """True when this goes on with an earlier run of the same thing; else a clean start."""
+        """True when this goes on with an earlier run of the same thing; else a clean start, but
+        for writes whose end nobody noted: who owned what must not be forgotten."""
         if self._fact("identity") == identity:
             return True
         with self._database:
-            self._database.execute("DELETE FROM rewrites")
+            self._database.execute("DELETE FROM rewrites WHERE intended IS NULL")
+            self._database.execute("UPDATE rewrites SET digests = '{}', seen = 0")
             self._database.execute("DELETE FROM facts")
             self._set("identity", identity)
         return False
@@ -123,14 +125,14 @@ class Journal:
                 known = self.line(item.key)
                 if known is not None and self._is_settled(known, item):
                     continue
-                if known is None or not _goes_on(known, item):
-                    self._put(item, item.revision, dict(item.digests), _packed(item.expected))
-                    todo.append(item)
-                    continue
-                # Killed between the write and the note of it: the first reading stands.
-                digests = {**item.digests, **known.digests}
-                todo.append(_mended(item.with_digests_of(digests), known))
-                self._put(item, known.revision, digests, known.intended)
+                item = _mended(item, known)
+                todo.append(item)
+                revision, digests = item.revision, dict(item.digests)
+                if known is not None and _goes_on(known, item):
+                    # Killed between the write and the note of it: the first reading stands.
+                    revision, digests = known.revision, {**digests, **known.digests}
+                    todo[-1] = item.with_digests_of(digests)
+                self._put(item, revision, digests, _packed(item.expected))
         return todo
 
     def finish_page(self, outcomes: Iterable[Outcome], token: str) -> None:
@@ -258,9 +260,9 @@ def _goes_on(known: Line, item: Found) -> bool:
     return known.fate is Fate.PENDING and item.same_content(known.digests)
 
 
-def _mended(item: Found, known: Line) -> Found:
+def _mended(item: Found, known: Line | None) -> Found:
     """Ownership that was there when the write began and is nowhere now goes into the next one."""
-    if item.entries or known.intended is None:
+    if known is None or known.intended is None or item.entries:
         return item
     return item.with_managed_fields(_unpacked(known.intended))
 
