@@ -7,11 +7,10 @@ from typing import Any, NamedTuple
 import orjson
 
 from instar.api.gojson import go_type, syntax_error
-from instar.api.jsontext import decode, duplicate_keys
+from instar.api.jsontext import TooDeep, decode, duplicate_keys
 from instar.errors import BadRequest
 from instar.server.negotiate import PROTOBUF, YAML, unknown_format
 
-MAX_DEPTH_TEXT = "exceeded max depth"
 _TYPE_META = (
     "json: cannot unmarshal {found} into Go value of type struct {{ APIVersion string "
     '"json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }}'
@@ -28,6 +27,10 @@ class Malformed(Exception):
     """The body is not a JSON (or YAML) object; ``str()`` is the parser's sentence."""
 
 
+class NotYaml(Malformed):
+    """It could not even be made JSON."""
+
+
 def read_object(body: bytes, media: str, kind: str, typed_as: str = "") -> Body:
     """The object of a create or update. ``kind`` is what the endpoint expects.
 
@@ -38,6 +41,8 @@ def read_object(body: bytes, media: str, kind: str, typed_as: str = "") -> Body:
     unrecognised = f"the object provided is unrecognized (must be of type {kind})"
     try:
         parsed = parse(body, media)
+    except NotYaml as error:
+        raise BadRequest(f"{unrecognised}: {error} ({summary})") from error
     except Malformed as error:
         raise BadRequest(
             f"{unrecognised}: couldn't get version/kind; {error} ({summary})"
@@ -51,14 +56,22 @@ def read_object(body: bytes, media: str, kind: str, typed_as: str = "") -> Body:
     return parsed
 
 
+def read_applied(body: bytes) -> Body:
+    """The configuration of an apply: YAML, whatever it begins with."""
+    try:
+        return parse(body, YAML)
+    except NotYaml as error:
+        raise BadRequest(f"error decoding YAML: error converting YAML to JSON: {error}") from error
+    except Malformed as error:
+        raise BadRequest(f"error decoding YAML: {error}") from error
+
+
 def parse(body: bytes, media: str) -> Body:
     """Any JSON, YAML or protobuf object. Raises ``Malformed``."""
     if media == PROTOBUF:
         return _read_protobuf(body)
     if media == YAML:
-        from instar.server.yamltext import read_yaml
-
-        value, duplicates = read_yaml(body)
+        value, duplicates = _read_yaml(body)
     else:
         value = read_json(body)
         duplicates = _duplicates(body, value)
@@ -90,20 +103,26 @@ def _read_protobuf(body: bytes) -> Body:
 def read_json(body: bytes) -> Any:
     try:
         return decode(body)
+    except TooDeep as error:
+        raise Malformed(f"json parse error: {error}") from error
     except orjson.JSONDecodeError as error:
-        raise Malformed(f"json parse error: {_sentence(body, error)}") from error
+        raise Malformed(f"json parse error: {syntax_error(body, error.pos)}") from error
 
 
-def _sentence(body: bytes, error: orjson.JSONDecodeError) -> str:
-    """Go's words for what the fast parser refused; depth is its own limit and needs no look."""
-    return MAX_DEPTH_TEXT if "depth limit" in error.msg else syntax_error(body, error.pos)
+def _read_yaml(body: bytes) -> tuple[Any, list[str]]:
+    from instar.api.goyaml import YamlError
+    from instar.server.yamltext import read_yaml
+
+    try:
+        return read_yaml(body)
+    except TooDeep as error:
+        raise Malformed(f"json parse error: {error}") from error
+    except YamlError as error:
+        raise NotYaml(str(error)) from error
 
 
 def _duplicates(body: bytes, value: Any) -> list[str]:
-    try:
-        return [f'duplicate field "{path}"' for path in duplicate_keys(body, value)]
-    except TypeError as error:
-        raise Malformed(f"json parse error: {MAX_DEPTH_TEXT}") from error
+    return [f'duplicate field "{path}"' for path in duplicate_keys(body, value)]
 
 
 def _summary(body: bytes) -> str:

@@ -30,7 +30,7 @@ from instar.registry.verbs.scale import (
 from instar.registry.verbs.scale_decode import decode_scale
 from instar.registry.verbs.write import Proposal, UpdateRules, update
 from instar.schema.objectmeta import MetaError
-from instar.server.bodies import Malformed, parse, read_object
+from instar.server.bodies import Malformed, parse, read_applied, read_object
 from instar.server.negotiate import JSON, Form, body_media, patch_media, response_form
 from instar.server.options import exact_revision, write_options
 from instar.server.request import Request
@@ -127,11 +127,7 @@ async def _apply(
     context: Context, request: Request, target: Target, paths: ScalePaths, form: Form
 ) -> Response:
     options = write_options(request, "PatchOptions", apply=True)
-    try:
-        media = "application/json" if request.content().lstrip()[:1] == b"{" else "application/yaml"
-        config = parse(request.content(), media).obj
-    except Malformed as error:
-        raise errors.BadRequest(f"error decoding YAML: {error}") from error
+    config = read_applied(request.content()).obj
     try:
         decode_scale(config)
     except MetaError as error:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import orjson
 
 from instar.api.gojson import go_type, syntax_error
-from instar.api.jsontext import decode, duplicate_keys, encode_sorted
+from instar.api.jsontext import TooDeep, decode, duplicate_keys, encode_sorted
 from instar.errors import BadRequest, Invalid, RequestTooLarge
 from instar.fields import invalid
 from instar.patches.jsonpatch import MAX_OPERATIONS, PatchFailed, json_patch, merge_patch
@@ -61,9 +61,8 @@ def _parse(body: bytes, media: str, validation: str) -> Any:
     wanted = "[]handlers.jsonPatchOp" if media == JSON_PATCH else "map[string]interface {}"
     try:
         document = decode(body)
-        orjson.dumps(document)
-    except TypeError as error:
-        raise BadRequest("error decoding patch: exceeded max depth") from error
+    except TooDeep as error:
+        raise BadRequest(f"error decoding patch: {error}") from error
     except orjson.JSONDecodeError as error:
         if validation == "Ignore" and media == MERGE_PATCH:
             raise BadRequest("Invalid JSON Patch") from error
