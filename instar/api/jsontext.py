@@ -16,6 +16,7 @@ import re2
 
 from instar.api.gojson import TOO_DEEP
 from instar.fields import go_float
+from instar.limits import MAX_DEPTH
 
 _FLOAT = re.compile(rb"\.0[,\]}]|e[+-]?[0-9]{1,3}[,\]}]")
 _DIGITS_TO_ZERO = bytes.maketrans(b"0123456789", b"0" * 10)
@@ -30,10 +31,9 @@ _ESCAPES = (
     (b"\xe2\x80\xa8", b"\\u2028"),
     (b"\xe2\x80\xa9", b"\\u2029"),
 )
-MAX_DEPTH = 240
-"""Levels of nesting (upstream: 10 000). What is read may be recursed on and written again, with a
-few levels around it (a list, a Table, a review), by a writer that ends at 254."""
 _WRITERS_DEPTH = 254
+"""orjson's own. What is read may be recursed on and written again with a few levels around it (a
+list, a Table, a review), which is why less is taken in."""
 
 
 class TooDeep(ValueError):

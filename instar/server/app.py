@@ -21,6 +21,7 @@ from instar.server.converting import as_asked, clocked
 from instar.server.deadlines import limit, too_late
 from instar.server.documents import Documents
 from instar.server.health import Health
+from instar.server.impersonation import check_impersonation
 from instar.server.insight import Insight
 from instar.server.metrics import Metrics
 from instar.server.options import asks_unsafe_delete
@@ -111,6 +112,7 @@ class App:
         user = self._authenticator.user_of(request, peer)
         if user is None:
             raise errors.Unauthorized
+        check_impersonation(request)
         if not self.ready:
             raise errors.ServiceUnavailable(
                 "the server is starting and waits for its storage", retry_after=1

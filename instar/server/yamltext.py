@@ -17,8 +17,9 @@ import yaml
 from yaml import events
 
 from instar.api.goyaml import PREFIX, YamlError, go_g, json_number, key_text, needs_quotes, scalar
-from instar.api.jsontext import MAX_DEPTH, TooDeep, decode, duplicate_keys
+from instar.api.jsontext import TooDeep, decode, duplicate_keys
 from instar.api.yamlorder import ordered
+from instar.limits import MAX_DEPTH
 from instar.plain import copy_json
 
 try:

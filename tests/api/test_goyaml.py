@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from instar.api.goyaml import YamlError, go_g
-from instar.api.jsontext import MAX_DEPTH, TooDeep
+from instar.api.jsontext import TooDeep
+from instar.limits import MAX_DEPTH
 from instar.server.yamltext import read_yaml, write_yaml
 
 SCALARS: dict[str, Any] = {
