@@ -74,6 +74,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default="off",
         help="review CRD updates: warn about breaking changes, or refuse them",
     )
+    add(
+        "--gc",
+        choices=["on", "off"],
+        default="on",
+        help="collect objects whose owners are gone (off: as an API server without controllers)",
+    )
     add("--log", choices=["text", "json"], default="text", help="form of log lines")
     add("--verbose", "-v", action="store_true", help="log every request")
 
@@ -115,6 +121,7 @@ def _settings(args: argparse.Namespace) -> Settings:
         client_ca=args.client_ca,
         authorization=args.authorization,
         strict_namespaces=args.namespaces == "strict",
+        collect_garbage=args.gc == "on",
         history_seconds=args.history,
         services=tuple(args.service),
         converters=_converters(args.converter),

@@ -15,7 +15,8 @@ from time import monotonic
 from typing import Any, cast
 
 from instar import limits
-from instar.server.auth import User, user_of_certificate
+from instar.access.attributes import User
+from instar.server.auth import user_of_certificate
 from instar.server.connections import ConnectionSet
 from instar.server.eager import start
 from instar.server.http1_request import RequestReader

@@ -14,19 +14,14 @@ from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from instar.access.attributes import ADMIN_GROUP, AUTHENTICATED, User
+from instar.access.authorizers import AlwaysAllow, Authorizer
 from instar.conversion.factory import ConversionServices
 from instar.conversion.memo import Memo
 from instar.conversion.metrics import PrometheusConversionMetrics
 from instar.errors import TooManyRequests
 from instar.registry.stored.backend import Backend
-from instar.server.auth import (
-    ADMIN_GROUP,
-    AUTHENTICATED,
-    AlwaysAllow,
-    Authorizer,
-    User,
-    read_token_file,
-)
+from instar.server.auth import read_token_file
 from instar.server.certificates import ensure_certificates, server_context, write_private
 from instar.server.composition import Machinery, build
 from instar.server.http1 import Connections
@@ -92,6 +87,7 @@ async def _served(settings: Settings, folder: Path) -> AsyncIterator[RunningServ
         authorizer=authorizer,
         strict_namespaces=settings.strict_namespaces,
         request_timeout=settings.request_timeout,
+        collect_garbage=settings.collect_garbage,
         review=settings.review,
         deny_breaking=settings.deny_breaking,
         make_conversion=lambda backend, metrics: _conversion(settings, backend, metrics),

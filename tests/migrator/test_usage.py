@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from instar.access.attributes import Attributes, User
 from instar.migrator.subject import read_subject
 from instar.migrator.usage import from_audit_logs
 from instar.plain import Object
@@ -33,7 +34,7 @@ class Clock:
 
 
 def _note(usage: Usage, agent: str, verb: str = "get") -> None:
-    usage.note("g", "widgets", "v1", verb, "jane", agent)
+    usage.note(Attributes(User("jane"), verb, "g", "v1", "widgets"), agent)
 
 
 @given(st.lists(st.sampled_from("abcdefghijkl"), max_size=60))

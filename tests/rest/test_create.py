@@ -240,7 +240,7 @@ def test_finalizers_without_a_domain_warn_in_order(foos: Collection) -> None:
 
 
 def test_repeated_owners_are_removed_with_a_warning(foos: Collection) -> None:
-    owner = {"apiVersion": "v1", "kind": "ConfigMap", "name": "c", "uid": "U1"}
+    owner = {"apiVersion": "no.where/v1", "kind": "Nobody", "name": "c", "uid": "U1"}
     owners = [owner, {**owner, "uid": "U2"}, owner, {**owner, "uid": "U2"}]
     answer = foos.request("POST", "", foos.obj("owners", metadata={"ownerReferences": owners}))
     assert answer.json["metadata"]["ownerReferences"] == owners[:2]

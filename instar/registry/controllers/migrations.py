@@ -18,6 +18,7 @@ from instar.crds.conditions import with_condition
 from instar.errors import ApiError, NotFound
 from instar.plain import Object
 from instar.registry.controllers.migration_crd import MigratingCrd
+from instar.registry.controllers.queue import Delays, Queue
 from instar.registry.controllers.rewriting import Rewriting
 from instar.registry.insight.census import Census
 from instar.registry.kinds.migrations import (
@@ -33,13 +34,13 @@ from instar.registry.resources.resource import Resource, Target
 from instar.registry.stored.entry import Entry, Unreadable
 from instar.registry.verbs.write import Proposal, UpdateRules, update
 from instar.storage.cache import Change
-from instar.storage.store import Stale
 
 log = logging.getLogger(__name__)
 _NEEDED = ("update", "patch", "list")
 _DISCOVERY_SECONDS = 60.0
 _PROGRESS_SECONDS = 5.0
 _FIRST_DELAY, _LONGEST_DELAY = 0.5, 30.0
+_DELAYS = Delays(_FIRST_DELAY, _LONGEST_DELAY)
 _OPTIONS = WriteOptions(manager="storage-version-migrator-controller")
 _STATUS = UpdateRules("status", unconditional=True, uid_is_precondition=False)
 
@@ -52,55 +53,31 @@ class MigrationController:
         self._catalog = catalog
         self._census = census
         self._migrations = migrations
-        self._tasks: dict[GroupResource, asyncio.Task[None]] = {}
-        self._stopping = False
+        self._work: Queue[GroupResource] = Queue("migration of", self._next_one, _DELAYS)
 
     def start(self) -> None:
         self._migrations.objects.listeners.append(self._changed)
-        self._context.backend.cache.on_reset(self._wake_all)
-        self._wake_all()
+        self._context.backend.cache.on_reset(self._look_at_all)
+        self._look_at_all()
 
     async def stop(self) -> None:
-        self._stopping = True
-        tasks = list(self._tasks.values())
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await self._work.stop()
 
     def _changed(self, change: Change[Entry]) -> None:
         for migration in _readable([change.new] if change.new is not None else []):
-            self._wake(_subject(migration))
+            self._work.add(_subject(migration))
 
-    def _wake_all(self) -> None:
+    def _look_at_all(self) -> None:
         for migration in list(self._all()):
-            self._wake(_subject(migration))
+            self._work.add(_subject(migration))
 
-    def _wake(self, subject: GroupResource) -> None:
-        if subject not in self._tasks and not self._stopping:
-            task = asyncio.get_running_loop().create_task(self._work(subject))
-            self._tasks[subject] = task
-            task.add_done_callback(lambda _: self._left(subject))
-
-    def _left(self, subject: GroupResource) -> None:
-        """A migration created while the last one was being finished must not be forgotten."""
-        del self._tasks[subject]
-        if self._next(subject) is not None:
-            self._wake(subject)
-
-    async def _work(self, subject: GroupResource) -> None:
-        delay = _FIRST_DELAY
-        while (migration := self._next(subject)) is not None:
-            name = migration["metadata"]["name"]
-            try:
-                await self._attend(name, subject, migration)
-                delay = _FIRST_DELAY
-                continue
-            except (ApiError, Stale) as error:
-                log.info("migration %s will be tried again: %s", name, error)
-            except Exception:
-                log.exception("migration %s ran into trouble", name)
-            await asyncio.sleep(delay)
-            delay = min(delay * 2, _LONGEST_DELAY)
+    async def _next_one(self, subject: GroupResource) -> float | None:
+        """One migration of the resource; the next has its turn at once."""
+        migration = self._next(subject)
+        if migration is None:
+            return None
+        await self._attend(migration["metadata"]["name"], subject, migration)
+        return 0.0
 
     def _next(self, subject: GroupResource) -> Object | None:
         """One that is running (or not yet wrapped up), else the oldest that waits."""

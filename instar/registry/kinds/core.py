@@ -7,10 +7,11 @@ import binascii
 from typing import TYPE_CHECKING, Any
 
 from instar.api.gojson import go_type
+from instar.api.patch_types import OF_BUILTIN
 from instar.api.strings import dns1035_label, dns1123_label
 from instar.fields import FieldError, forbidden, invalid
 from instar.plain import Object
-from instar.registry.resources.strategy import STRATEGIC_PATCH, Strategy, Warn
+from instar.registry.resources.strategy import Strategy, Warn
 from instar.schema.objectmeta import NameRule, name_is_path_segment
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ class CoreStrategy(Strategy):
     unconditional_update = True
     scheme = "pkg/api/legacyscheme/scheme.go:30"
     piecewise = False
-    patch_types = (*Strategy.patch_types[:2], STRATEGIC_PATCH, *Strategy.patch_types[2:])
+    patch_types = OF_BUILTIN
 
     def decode(self, obj: Object, version: VersionServing) -> list[str]:
         self.refuse_other_kinds(obj, version)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from instar.api.crd import Column, Conversion, Crd, CrdVersion, Names
+from instar.api.crd import Column, Conversion, Crd, CrdVersion, Names, Subresource
 from instar.conversion.converter import NoneConverter
 from instar.conversion.shared import SharedConverter
 from instar.openapi.builtin_schemas import SCHEMAS
@@ -53,6 +53,8 @@ class Builtin:
     """Paths that field selectors may name, as ``selectableFields`` of a CRD has them."""
     schema: str = ""
     """Key in ``SCHEMAS`` when it is not the kind."""
+    further: tuple[Subresource, ...] = ()
+    """Beside status and scale."""
 
 
 _REFERENCE = ("kind", "namespace", "name", "uid", "apiVersion", "resourceVersion", "fieldPath")
@@ -70,6 +72,7 @@ TABLE = (
         verbs=("create", "delete", "get", "list", "patch", "update", "watch"),
         columns=columns.NAMESPACE,
         selectable=(".status.phase",),
+        further=(Subresource("finalize", verbs=("update",)),),
     ),
     Builtin(
         "",
@@ -267,4 +270,5 @@ def _version(line: Builtin, name: str) -> CrdVersion:
         has_status=line.has_status,
         columns=line.columns,
         selectable_fields=line.selectable,
+        further=line.further,
     )

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any
 
-from instar.errors import BadRequest
+from instar.api.patch_types import OF_CUSTOM, PatchType
+from instar.errors import Undecodable
 from instar.fields import NO_FIELD, FieldError, Kind, invalid
 from instar.plain import Object
 from instar.registry.verbs.scale import scale_errors
@@ -27,11 +28,6 @@ if TYPE_CHECKING:
     from instar.registry.resources.serving import VersionServing
 
 Warn = Callable[[str], None]
-
-JSON_PATCH = "application/json-patch+json"
-MERGE_PATCH = "application/merge-patch+json"
-STRATEGIC_PATCH = "application/strategic-merge-patch+json"
-APPLY_PATCH = "application/apply-patch+yaml"
 
 _STOPS_RULES = {
     Kind.NOT_SUPPORTED,
@@ -59,10 +55,10 @@ class Strategy:
     """Where upstream registers a built-in kind, as its refusals say it."""
     piecewise = True
     """Whether each member of an object can be decoded without looking at the others."""
-    patch_types: tuple[str, ...] = (JSON_PATCH, MERGE_PATCH, APPLY_PATCH)
+    patch_types: tuple[PatchType, ...] = OF_CUSTOM
     name_rule: NameRule = staticmethod(name_is_subdomain)
-    settle: Callable[[str], Awaitable[None]] | None = None
-    """Awaited after a write, before it is answered."""
+    after_write: Callable[[str], Awaitable[None]] | None = None
+    """Awaited with the object's name after a write, before it is answered."""
 
     def decode(self, obj: Object, version: VersionServing) -> list[str]:
         """Make a request's body an object of ``version``, in place; unknown fields' paths."""
@@ -96,11 +92,11 @@ class Strategy:
             )
             raise self.undecodable(obj, version, text)
 
-    def undecodable(self, obj: Object, version: VersionServing, text: str) -> BadRequest:
+    def undecodable(self, obj: Object, version: VersionServing, text: str) -> Undecodable:
         kind = obj.get("kind", "")
         named = obj.get("apiVersion", "").rpartition("/")[2] or version.name
-        return BadRequest(
-            f'{kind} in version "{named}" cannot be handled as a {version.kind}: {text}'
+        return Undecodable(
+            f'{kind} in version "{named}" cannot be handled as a {version.kind}: {text}', text
         )
 
     def from_storage(self, obj: Object, version: VersionServing) -> None:
