@@ -75,13 +75,16 @@ def _mismatch(atom: Atom, value: Any) -> str:
 
 
 def _check_map(kind: MapType, value: dict[str, Any], path: str, out: list[TypeProblem]) -> None:
+    """Of several undeclared fields one is told, as upstream does; which one is chance there."""
+    told = False
     for name, child in value.items():
         known = kind.fields.get(name)
         atom = kind.element if known is None else known[1]
-        if atom is None:
+        if atom is not None:
+            _check(atom, child, f"{path}.{name}", out)
+        elif not told:
+            told = True
             out.append(TypeProblem(f"{path}.{name}", "field not declared in schema"))
-            return
-        _check(atom, child, f"{path}.{name}", out)
 
 
 def _check_list(kind: ListType, items: list[Any], path: str, out: list[TypeProblem]) -> None:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import orjson
 
 from instar.api.gojson import go_type, syntax_error
-from instar.api.jsontext import decode, duplicate_keys, encode_sorted
+from instar.api.jsontext import TooDeep, decode, duplicate_keys, encode_sorted
 from instar.api.patch_types import PatchType
 from instar.errors import BadRequest, Invalid, RequestTooLarge
 from instar.facts.messages import META
@@ -70,9 +70,8 @@ def _parse(body: bytes, kind: PatchType, validation: str) -> Any:
     told = "" if kind is PatchType.STRATEGIC else "error decoding patch: "
     try:
         document = decode(body)
-        orjson.dumps(document)
-    except TypeError as error:
-        raise BadRequest(f"{told}exceeded max depth") from error
+    except TooDeep as error:
+        raise BadRequest(f"{told}{error}") from error
     except orjson.JSONDecodeError as error:
         if validation == "Ignore" and kind is PatchType.MERGE:
             raise BadRequest("Invalid JSON Patch") from error

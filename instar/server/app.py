@@ -23,6 +23,7 @@ from instar.server.converting import as_asked, waiting_counted
 from instar.server.deadlines import limit, too_late
 from instar.server.documents import Documents
 from instar.server.health import Health
+from instar.server.impersonation import check_impersonation
 from instar.server.insight import Insight
 from instar.server.metrics import Metrics
 from instar.server.problems import page_not_found, problem, unexpected
@@ -109,6 +110,7 @@ class App:
         user = self._authenticator.user_of(request, peer)
         if user is None:
             raise errors.Unauthorized
+        check_impersonation(request)
         request.asked = attributes_of(request, path, user)
         if not self.ready:
             raise errors.ServiceUnavailable(

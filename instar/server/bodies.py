@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
-
+from instar.api.jsontext import TooDeep
 from instar.api.objecttext import Body, Malformed, Repeated, object_of, read_json_object
 from instar.errors import BadRequest
 from instar.protobuf.envelope import decode_object
@@ -11,6 +10,10 @@ from instar.protobuf.errors import MessageError, ProtobufError, UnknownKind
 from instar.server.negotiate import PROTOBUF, YAML, unknown_format
 
 __all__ = ["Body", "Malformed", "parse", "read_applied", "read_object"]
+
+
+class NotYaml(Malformed):
+    """It could not even be made JSON."""
 
 
 def read_object(body: bytes, media: str, kind: str, typed_as: str = "") -> Body:
@@ -25,6 +28,8 @@ def read_object(body: bytes, media: str, kind: str, typed_as: str = "") -> Body:
         return _read_protobuf_object(body, kind, typed_as, unrecognised)
     try:
         parsed = parse(body, media)
+    except NotYaml as error:
+        raise BadRequest(f"{unrecognised}: {error} ({summary})") from error
     except Malformed as error:
         raise BadRequest(
             f"{unrecognised}: couldn't get version/kind; {error} ({summary})"
@@ -39,15 +44,11 @@ def read_object(body: bytes, media: str, kind: str, typed_as: str = "") -> Body:
 
 
 def read_applied(body: bytes) -> Body:
-    """An applied configuration is always YAML. Most clients send JSON, which is YAML too, and is
-    read as such where nothing about it can be told in YAML's words."""
-    if body.lstrip()[:1] == b"{":
-        with suppress(Malformed):
-            parsed = read_json_object(body)
-            if not parsed.duplicates:
-                return parsed
+    """The configuration of an apply: YAML, whatever it begins with."""
     try:
         return parse(body, YAML)
+    except NotYaml as error:
+        raise BadRequest(f"error decoding YAML: error converting YAML to JSON: {error}") from error
     except Malformed as error:
         raise BadRequest(f"error decoding YAML: {error}") from error
 
@@ -64,9 +65,15 @@ def parse(body: bytes, media: str) -> Body:
 
 def _read_yaml(body: bytes) -> Body:
     # Only here: most servers never meet a word of YAML.
+    from instar.api.goyaml import YamlError
     from instar.server.yamltext import read_yaml
 
-    value, repeated = read_yaml(body)
+    try:
+        value, repeated = read_yaml(body)
+    except TooDeep as error:
+        raise Malformed(f"json parse error: {error}") from error
+    except YamlError as error:
+        raise NotYaml(str(error)) from error
     return object_of(value, [Repeated(text, by_line=True) for text in repeated])
 
 

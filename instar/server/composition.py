@@ -13,7 +13,9 @@ from instar.api.crd_codec import from_internal, to_internal
 from instar.conversion.factory import ConversionServices, shared_converter_for
 from instar.conversion.metrics import PrometheusConversionMetrics
 from instar.fields import FieldError
+from instar.registry.admission.classes import ClassAdmission
 from instar.registry.admission.namespaces import NamespaceLifecycle
+from instar.registry.admission.pods import PodAdmission
 from instar.registry.controllers.crds import CrdController
 from instar.registry.controllers.garbage.collector import GarbageCollector
 from instar.registry.controllers.leadership import Company, Leadership
@@ -26,7 +28,7 @@ from instar.registry.kinds.migrations import GROUP as MIGRATION_GROUP
 from instar.registry.kinds.migrations import PLURAL as MIGRATIONS
 from instar.registry.kinds.migrations import MigrationPrinter
 from instar.registry.kinds.table import builtin_servings
-from instar.registry.resources.admission import Chain
+from instar.registry.resources.admission import Admission, Chain
 from instar.registry.resources.catalog import Catalog
 from instar.registry.resources.context import Context
 from instar.registry.resources.serving import Serving, build_serving
@@ -101,7 +103,9 @@ def build(
     backend = Backend(store)
     conversion_metrics = PrometheusConversionMetrics()
     conversion = make_conversion(backend, conversion_metrics)
-    plugins = [NamespaceLifecycle(backend)] if strict_namespaces else []
+    plugins: list[Admission] = [PodAdmission(backend), ClassAdmission(backend)]
+    if strict_namespaces:
+        plugins.insert(0, NamespaceLifecycle(backend))
     context = Context(backend=backend, authorizer=authorizer, admission=Chain(plugins))
     crd_strategy = CrdStrategy(check_rules_lazily, review=review, deny=deny_breaking)
     catalog = Catalog(

@@ -17,9 +17,9 @@ from instar.api.names import GroupResource
 from instar.crds.conditions import with_condition
 from instar.errors import ApiError, NotFound
 from instar.plain import Object
+from instar.registry.controllers.backlog import Backlog
 from instar.registry.controllers.migration_crd import MigratingCrd
 from instar.registry.controllers.queue import Delays, Queue
-from instar.registry.controllers.rewriting import Rewriting
 from instar.registry.insight.census import Census
 from instar.registry.kinds.migrations import (
     FAILED,
@@ -122,32 +122,32 @@ class MigrationController:
             )
             await self._fail(name, text)
             return
-        rewriting = Rewriting.of(self._context, resource, await self._checkpoint(name))
-        await self._rewrite(name, subject, rewriting)
-        if rewriting.failed:
-            more = len(rewriting.failed) - 1
-            text = f"migration encountered unhandled error: {rewriting.failed[0].message}"
+        backlog = Backlog.of(self._context, resource, await self._checkpoint(name))
+        await self._rewrite(name, subject, backlog)
+        if backlog.failed:
+            more = len(backlog.failed) - 1
+            text = f"migration encountered unhandled error: {backlog.failed[0].message}"
             await self._fail(name, text + (f" (and {more} more objects)" if more else ""))
         else:
             succeeded = ("True", "StorageVersionMigrationSucceeded", "")
             await self._tell(name, self._condition(SUCCEEDED, *succeeded))
 
-    async def _rewrite(self, name: str, subject: GroupResource, rewriting: Rewriting) -> None:
+    async def _rewrite(self, name: str, subject: GroupResource, backlog: Backlog) -> None:
         loop = asyncio.get_running_loop()
         told, delay = loop.time(), _FIRST_DELAY
-        while rewriting.left:
-            if rewriting.pending:
-                await rewriting.batch()
-            if self._catalog.find(*subject) is not rewriting.resource:
+        while backlog.left:
+            if backlog.pending:
+                await backlog.batch()
+            if self._catalog.find(*subject) is not backlog.resource:
                 raise ApiError(f"{subject} was removed or replaced during the migration")
-            round_over = bool(rewriting.retry) and not rewriting.pending
+            round_over = bool(backlog.retry) and not backlog.pending
             if round_over or loop.time() - told >= _PROGRESS_SECONDS:
-                await self._tell(name, self._running(_progress(rewriting)))
+                await self._tell(name, self._running(_progress(backlog)))
                 told = loop.time()
             if round_over:
                 await asyncio.sleep(delay)
                 delay = min(delay * 2, _LONGEST_DELAY)
-                rewriting.next_round()
+                backlog.next_round()
 
     async def _resource(self, subject: GroupResource, migration: Object) -> Resource | None:
         """A CRD may be created a moment after its migration."""
@@ -207,10 +207,10 @@ def _readable(entries: Iterable[Entry]) -> Iterator[Object]:
             yield entry.decode()
 
 
-def _progress(rewriting: Rewriting) -> str:
-    text = f"The migration is running: {rewriting.left}/{rewriting.total} objects not yet migrated"
-    if rewriting.trouble is not None:
-        text += f"; transient error: {rewriting.trouble.message}"
+def _progress(backlog: Backlog) -> str:
+    text = f"The migration is running: {backlog.left}/{backlog.total} objects not yet migrated"
+    if backlog.trouble is not None:
+        text += f"; transient error: {backlog.trouble.message}"
     return text
 
 

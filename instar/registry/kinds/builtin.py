@@ -25,6 +25,7 @@ class BuiltinStrategy(Strategy):
 
     unconditional_update = True
     scheme = "pkg/api/legacyscheme/scheme.go:30"
+    keeps_nulls = False
     piecewise = False
     patch_types = OF_BUILTIN
     counts_generation = False

@@ -49,6 +49,7 @@ class CrdStrategy(Strategy):
     reshapes = True
     storage_preconditions = True
     scheme = "k8s.io/apiextensions-apiserver/pkg/apiserver/apiserver.go:55"
+    keeps_nulls = False
     piecewise = False
     patch_types = OF_BUILTIN
 

@@ -39,6 +39,7 @@ def is_terminal(obj: Object) -> bool:
 
 class MigrationStrategy(Strategy):
     unconditional_update = True
+    keeps_nulls = False
     patch_types = OF_BUILTIN
 
     def prepare_create(self, obj: Object, version: VersionServing) -> None:

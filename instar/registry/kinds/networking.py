@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from instar.plain import Object
 from instar.registry.kinds.builtin import BuiltinStrategy
-from instar.registry.resources.strategy import Warn
+from instar.schema.pipeline import Warn
 
 if TYPE_CHECKING:
     from instar.fields import FieldError

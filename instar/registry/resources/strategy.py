@@ -29,6 +29,9 @@ class Strategy:
     """Whether a delete tells a failed precondition in the storage's words."""
     scheme = ""
     """Where upstream registers a built-in kind, as its refusals say it."""
+    keeps_nulls = True
+    """Whether a null that may not be null survives an apply, for validation to refuse. Built-in
+    kinds have typed fields, where it is the same as nothing."""
     piecewise = True
     """Whether each member of an object can be decoded without looking at the others."""
     patch_types: tuple[PatchType, ...] = OF_CUSTOM
@@ -40,6 +43,20 @@ class Strategy:
         """Make a request's body an object of ``version``, in place; unknown fields' paths."""
         try:
             return version.pipeline.decode(obj)
+        except MetaError as error:
+            raise self.undecodable(obj, version, str(error)) from error
+
+    def adopt(self, obj: Object, version: VersionServing) -> None:
+        """Make what an apply merged an object of ``version``, in place."""
+        if not self.keeps_nulls:
+            self.decode(obj, version)
+            return
+        try:
+            self.clean_metadata(obj)
+            compiled = version.compiled
+            compiled.prune(obj)
+            compiled.coerce_embedded(obj, lenient=False)
+            compiled.default(obj)
         except MetaError as error:
             raise self.undecodable(obj, version, str(error)) from error
 

@@ -49,7 +49,7 @@ async def apply_configuration(
         applied = await merged(old, conversions)
         obj = applied.obj
         obj["metadata"].setdefault("resourceVersion", str(entry.revision))
-        target.serving.strategy.decode(obj, target.version)
+        target.serving.strategy.adopt(obj, target.version)
         check_names(obj, target)
         return Proposal(obj, applied.managed_fields or [], conversions)
 
@@ -86,7 +86,7 @@ async def _create(
             "found",
         )
     obj = applied.obj
-    target.serving.strategy.decode(obj, target.version)
+    target.serving.strategy.adopt(obj, target.version)
     obj["metadata"].setdefault("name", target.name)
     check_names(obj, target)
     return await create(context, target, obj, options, applied.managed_fields or [])

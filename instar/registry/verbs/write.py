@@ -100,6 +100,9 @@ async def create(
     await Ownership(context, target, options).on_create(obj, managed)
     operation = _operation(Verb.CREATE, target, obj, None, options)
     await context.admission.admit(operation)
+    if operation.changed:
+        dedupe_owners(metadata, options.warn, patched=True)
+        serving.strategy.prepare_create(obj, target.version)
     check = partial(serving.strategy.check_create, obj, target.version, options.warn)
     await _judge(target, obj, check)
     for attempt in range(_GENERATE_ATTEMPTS if generated else 1):
@@ -206,6 +209,9 @@ async def _store_changed(
         await ownership.on_update(new, old, proposal.managed)
     operation = _operation(Verb.UPDATE, target, new, old, options, rules.subresource)
     await context.admission.admit(operation)
+    if operation.changed:
+        dedupe_owners(new["metadata"], options.warn, patched=True)
+        strategy.prepare_subresource(rules.subresource, new, old, target.version)
     await _judge(
         target,
         new,

@@ -12,11 +12,13 @@ from instar.client.paths import resource_path
 from instar.plain import Object
 
 USER_AGENT = "instar-migrate"
-"""Also the field manager; ``instar versions`` does not count its reads as somebody's use."""
+"""Also the field manager."""
+OUR_AGENTS = frozenset({"instar", USER_AGENT, "instar-versions"})
+"""What instar's commands call themselves: not counted as somebody's use of a version."""
 
 
 @dataclass(frozen=True)
-class Subject:
+class LiveCrd:
     crd: Crd
     revision: str
     """The CRD's resourceVersion when it was read."""
@@ -48,6 +50,15 @@ class Subject:
         """Versions in which objects may still be stored, besides the right one."""
         return [version for version in self.crd.stored_versions if version != self.storage]
 
+    @property
+    def leaving(self) -> list[str]:
+        """Versions on their way out: what names them should name another one."""
+        return [
+            version.name
+            for version in self.crd.versions
+            if version.name != self.write_version and (version.deprecated or not version.served)
+        ]
+
     def path(self, version: str, key: str = "", subresource: str = "") -> str:
         """The collection over all namespaces, or one object by ``namespace/name``."""
         namespace, _, name = key.rpartition("/")
@@ -61,7 +72,7 @@ class Subject:
         )
 
 
-def read_subject(obj: Object) -> Subject:
+def read_live_crd(obj: Object) -> LiveCrd:
     metadata = obj.get("metadata") or {}
     times = [
         entry.get("time")
@@ -69,7 +80,7 @@ def read_subject(obj: Object) -> Subject:
         if not entry.get("subresource")
     ]
     changed = latest(times) if all(times) else None
-    return Subject(read_crd(obj), metadata.get("resourceVersion", ""), changed)
+    return LiveCrd(read_crd(obj), metadata.get("resourceVersion", ""), changed)
 
 
 def latest(times: Iterable[str | None]) -> datetime | None:

@@ -22,7 +22,7 @@ _RULES = UpdateRules(unconditional=True, uid_is_precondition=False)
 
 
 @dataclass
-class Rewriting:
+class Backlog:
     """One resource's objects up to a revision, in rounds: failures are tried again in the next."""
 
     context: Context
@@ -38,7 +38,7 @@ class Rewriting:
     """The last failure that may pass."""
 
     @classmethod
-    def of(cls, context: Context, resource: Resource, until: int) -> Rewriting:
+    def of(cls, context: Context, resource: Resource, until: int) -> Backlog:
         entries = resource.objects.entries
         suffixes = [key for key in resource.objects.keys if entries[key].revision <= until]
         # Taken from the end: popping there is cheap.
