@@ -83,7 +83,8 @@ def thing(version: str = "v1", kind: str = KIND) -> dict[str, Any]:
 
 def pod() -> dict[str, Any]:
     """As a server keeps it: defaulted, owned, one container with a probe."""
-    owned: dict[str, Any] = {"f:spec": {"f:containers": {'k:{"name":"app"}': {".": {}, "f:image": {}}}}}
+    container: dict[str, Any] = {".": {}, "f:image": {}}
+    owned = {"f:spec": {"f:containers": {'k:{"name":"app"}': container}}}
     return {
         "kind": "Pod",
         "apiVersion": "v1",
