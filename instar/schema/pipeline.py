@@ -69,6 +69,13 @@ def take_in(compiled: Compiled, obj: Object) -> list[str]:
     return unknown
 
 
+def take_in_applied(compiled: Compiled, obj: Object) -> None:
+    """The same for what an apply merged: a null stays, for the checks to refuse or to keep."""
+    compiled.prune(obj)
+    compiled.coerce_embedded(obj, lenient=False)
+    compiled.default(obj)
+
+
 def value_errors(
     compiled: Compiled, new: Any, old: Any = ABSENT, scale: ScalePaths | None = None
 ) -> list[FieldError]:
