@@ -24,6 +24,7 @@ NameRule = Callable[[str, bool], list[str]]
 
 ANNOTATIONS_MAX = 256 * 1024
 _ORPHAN, _FOREGROUND = "orphan", "foregroundDeletion"
+_MOST_OWNER_ERRORS = 10
 _IMMUTABLE = (
     "name",
     "namespace",
@@ -166,6 +167,8 @@ def _owner_errors(owners: Sequence[Mapping[str, Any]], path: str) -> list[FieldE
                 f'"true" in references for {controller} and {name}'
             )
             found.append(invalid(path, [_owner_in_go_order(item) for item in owners], detail))
+            if len(found) >= _MOST_OWNER_ERRORS:
+                break  # each of them shows all owners
         else:
             controller = name
     return found

@@ -198,7 +198,8 @@ class Strategy:
             return []
         found = self.metadata_errors(new, version)
         changed = validate_metadata_update(new["metadata"], old["metadata"])
-        found += [error for error in changed if error not in found]
+        told = set(map(str, found))
+        found += [error for error in changed if str(error) not in told]
         return found + found
 
     def rule_errors(

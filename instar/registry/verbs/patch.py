@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import orjson
 
+from instar import offload
 from instar.api.jsontext import encode_sorted
 from instar.api.objecttext import Malformed, read_json_object
 from instar.errors import BadRequest, Invalid, Undecodable
@@ -26,12 +27,16 @@ from instar.registry.verbs.write import Proposal, UpdateRules, Written, update
 async def patch(
     context: Context, target: Target, change: Patch, options: WriteOptions, subresource: str = ""
 ) -> Written:
-    async def propose(old: Object, entry: Entry) -> Proposal:
+    def patched(old: Object, entry: Entry) -> Object:
         patched = change.apply(old)
         kept = _kept_members(target, entry, old, patched)
         obj = _decode_patched(target, patched, kept, change.problems, options)
         check_names(obj, target)
-        return Proposal(obj)
+        return obj
+
+    async def propose(old: Object, entry: Entry) -> Proposal:
+        size = max(options.size, entry.size)
+        return Proposal(await offload.run(size, lambda: patched(old, entry)))
 
     rules = UpdateRules(
         subresource,
