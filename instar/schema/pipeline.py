@@ -107,7 +107,8 @@ def metadata_update_errors(new: Object, old: Object, name_rule: NameRule) -> lis
         return []
     found = metadata_errors(new, name_rule)
     changed = validate_metadata_update(new, old)
-    found += [error for error in changed if error not in found]
+    told = set(map(str, found))
+    found += [error for error in changed if str(error) not in told]
     return found + found
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 
+from instar import offload
 from instar.errors import ApiError, Internal, TooManyRequests
 from instar.protobuf.envelope import encode_object
 from instar.server.negotiate import PROTOBUF, error_form
@@ -26,6 +27,14 @@ def problem(error: ApiError, request: Request) -> Response:
     response = typed_response(error.code, error.to_status(), form)
     response.headers += headers
     return response
+
+
+async def told(error: ApiError, request: Request) -> Response:
+    """The same, where what is wrong may be more than can be said in a moment."""
+    causes = (error.details or {}).get("causes") or ()
+    return await offload.run(
+        len(error.message) + 100 * len(causes), lambda: problem(error, request)
+    )
 
 
 def page_not_found() -> Response:
