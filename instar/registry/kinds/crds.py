@@ -51,7 +51,7 @@ class _Known(NamedTuple):
     obj: Object
     internal: Object
     old: Object | None = None
-    past: Object = {}
+    past: Object | None = None
 
 
 class CrdStrategy(Strategy):
@@ -124,7 +124,7 @@ class CrdStrategy(Strategy):
         known = self._known
         if known is not None and known.obj is obj:
             return known.internal
-        if known is not None and known.old is obj:
+        if known is not None and known.old is obj and known.past is not None:
             return known.past
         return to_internal(obj)
 
