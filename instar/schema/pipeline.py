@@ -56,18 +56,24 @@ def decode_metadata(obj: Object) -> list[str]:
     return unknown
 
 
-def take_in(compiled: Compiled, obj: Object, *, keep_nulls: bool = False) -> list[str]:
+def take_in(compiled: Compiled, obj: Object) -> list[str]:
     """Make a client's value one of the schema, in place; the paths of what it does not know.
 
     The root's own metadata is not looked at. Raises ``MetaError`` for an embedded resource that
     cannot be decoded.
     """
     unknown = compiled.prune_reporting(obj)
-    if not keep_nulls:
-        compiled.drop_nulls(obj)
+    compiled.drop_nulls(obj)
     unknown += compiled.coerce_embedded(obj, lenient=False)
     compiled.default(obj)
     return unknown
+
+
+def take_in_applied(compiled: Compiled, obj: Object) -> None:
+    """The same for what an apply merged: a null stays, for the checks to refuse or to keep."""
+    compiled.prune(obj)
+    compiled.coerce_embedded(obj, lenient=False)
+    compiled.default(obj)
 
 
 def value_errors(
@@ -101,7 +107,8 @@ def metadata_update_errors(new: Object, old: Object, name_rule: NameRule) -> lis
         return []
     found = metadata_errors(new, name_rule)
     changed = validate_metadata_update(new, old)
-    found += [error for error in changed if error not in found]
+    told = set(map(str, found))
+    found += [error for error in changed if str(error) not in told]
     return found + found
 
 
@@ -138,12 +145,6 @@ class Pipeline:
         if obj.get("kind") == self.kind and obj.get("apiVersion") == self.api_version:
             unknown += take_in(self.compiled, obj)
         return unknown
-
-    def adopt(self, obj: Object) -> None:
-        """Make what an apply merged an object of this version, in place. A null that may not be
-        null stays, for validation to refuse. Raises ``MetaError``."""
-        decode_metadata(obj)
-        take_in(self.compiled, obj, keep_nulls=True)
 
     def from_storage(self, obj: Object) -> list[str]:
         """Bring a stored object of this version to today's schema, in place; what was pruned."""
