@@ -10,10 +10,9 @@ from typing import Any, NamedTuple
 import orjson
 
 from instar.api.gojson import go_type, syntax_error
-from instar.api.jsontext import decode, duplicate_keys
+from instar.api.jsontext import TooDeep, decode, duplicate_keys
 from instar.plain import Object
 
-MAX_DEPTH_TEXT = "exceeded max depth"
 _TYPE_META = (
     "json: cannot unmarshal {found} into Go value of type struct {{ APIVersion string "
     '"json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }}'
@@ -66,18 +65,11 @@ def object_of(value: Any, duplicates: list[Repeated]) -> Body:
 def _read_json(text: bytes) -> Any:
     try:
         return decode(text)
+    except TooDeep as error:
+        raise Malformed(f"json parse error: {error}") from error
     except orjson.JSONDecodeError as error:
-        raise Malformed(f"json parse error: {_sentence(text, error)}") from error
-
-
-def _sentence(text: bytes, error: orjson.JSONDecodeError) -> str:
-    """Go's words for what the fast parser refused; depth is its own limit and needs no look."""
-    return MAX_DEPTH_TEXT if "depth limit" in error.msg else syntax_error(text, error.pos)
+        raise Malformed(f"json parse error: {syntax_error(text, error.pos)}") from error
 
 
 def _duplicates(text: bytes, value: Any) -> list[Repeated]:
-    try:
-        paths = duplicate_keys(text, value)
-    except TypeError as error:
-        raise Malformed(f"json parse error: {MAX_DEPTH_TEXT}") from error
-    return [Repeated(f'duplicate field "{path}"') for path in paths]
+    return [Repeated(f'duplicate field "{path}"') for path in duplicate_keys(text, value)]

@@ -171,15 +171,26 @@ def _review(mode: str) -> Callable[[dict[str, Any], dict[str, Any]], list[str]] 
 
 
 def storage_options(args: argparse.Namespace) -> StorageOptions:
-    password = args.etcd_password_file
     return StorageOptions(
         etcd_cafile=args.etcd_cafile,
         etcd_certfile=args.etcd_certfile,
         etcd_keyfile=args.etcd_keyfile,
         etcd_username=args.etcd_username,
-        etcd_password=password.read_text().splitlines()[0] if password is not None else "",
+        etcd_password=_first_line(args.etcd_password_file),
         etcd_timeout=args.etcd_timeout,
     )
+
+
+def _first_line(path: Path | None) -> str:
+    if path is None:
+        return ""
+    try:
+        lines = path.read_text().splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise CliFailure(f"--etcd-password-file {path}: {error}") from error
+    if not lines or not lines[0]:
+        raise CliFailure(f"--etcd-password-file {path}: its first line is empty")
+    return lines[0]
 
 
 def _default_cert_dir(storage: str) -> Path | None:
@@ -254,7 +265,7 @@ def _spare_the_long_lived() -> None:
     """Stored objects and compiled schemas live long and form no cycles: looking through them
     over and over is most of what the collector would do here."""
     gc.freeze()
-    gc.set_threshold(50_000, 20, 50)
+    gc.set_threshold(50_000, 4, 100)  # a round over a quarter of a million is felt, over more seen
     gc.enable()
 
 

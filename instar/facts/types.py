@@ -21,6 +21,7 @@ _PUBLISHED_ONLY = frozenset(
 """Built-in kinds are not judged by these: their validation is code, with words of its own."""
 _ANYTHING = {"x-kubernetes-preserve-unknown-fields": True}
 _OPAQUE = {
+    "title": "RawExtension",
     "type": "object",
     "x-kubernetes-preserve-unknown-fields": True,
     "x-kubernetes-map-type": "atomic",
@@ -48,7 +49,8 @@ def schema_of(api_version: str, kind: str) -> Schema | None:
     """A kind's structural schema; None for a type that is not known.
 
     Parts that several kinds share are the same values: nothing of it may be changed. Defaults are
-    those that are more than Go's zero value. A type within itself is left open.
+    those that are more than Go's zero value. A type within itself is left open. Titles are the
+    names of Go's types.
     """
     if kind not in _SHELF.block(api_version):
         return None
@@ -62,29 +64,25 @@ def _resolve(name: str, above: tuple[str, ...]) -> Schema:
     if name in above:
         return _OPAQUE
     block, _, short = name.partition("#")
-    found = _resolved[name] = _node(_SHELF.block(block)[short], block, (*above, name))
+    own = _node(_SHELF.block(block)[short], block, (*above, name))
+    found = _resolved[name] = {"title": short, **own}
     return found
 
 
 def _node(raw: Schema, home: str, above: tuple[str, ...]) -> Schema:
     out: dict[str, Any] = {}
-    if "$ref" in raw:
-        block, name = located(raw["$ref"].removeprefix("&"), home)
-        target = _resolve(f"{block}#{name}", above)
-        if len(raw) == 1:
-            return target
-        out.update(target)
     for key, value in raw.items():
         if key == "properties":
             out[key] = {name: _node(item, home, above) for name, item in value.items()}
         elif key in ("items", "additionalProperties"):
             out[key] = _node(value, home, above)
-        elif key == "default":
-            if value not in _ZEROS:
-                out[key] = value
-        elif key not in _PUBLISHED_ONLY:
+        elif key not in _PUBLISHED_ONLY and (key != "default" or value not in _ZEROS):
             out[key] = value
-    return out
+    if "$ref" not in raw:
+        return out
+    block, name = located(raw["$ref"].removeprefix("&"), home)
+    target = _resolve(f"{block}#{name}", above)
+    return {**target, **out} if out else target
 
 
 def definition_name(api_version: str, type: str) -> str | None:

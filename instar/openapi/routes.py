@@ -102,7 +102,8 @@ class _Builder:
 
     def __init__(self, resource: Resource, version: str) -> None:
         names = resource.crd.names
-        group, builtin, self._kind = resource.crd.group, resource.builtin, names.kind
+        group, self._kind = resource.crd.group, names.kind
+        builtin = self._builtin = resource.builtin
         self._infix, self._tag = operation_infix(group, version), tag(group, version)
         self._gvk = {"group": group, "kind": names.kind, "version": version}
         self._patches = _BUILTIN_PATCHES if builtin else _CUSTOM_PATCHES
@@ -119,6 +120,9 @@ class _Builder:
                 model = model_name(*subresource.kind, builtin=True)
         answers = {"list": self._list_model, "delete": _STATUS, "deletecollection": _STATUS}
         bodies = {"post": model, "put": model, "patch": _PATCH, "delete": _DELETE_OPTIONS}
+        statuses = step.statuses
+        if step.action == "patch" and not self._builtin:
+            statuses = (_OK,)
         return Route(
             path=path,
             method=step.method,
@@ -127,7 +131,7 @@ class _Builder:
             description=step.phrase.format(kind=self._kind, what=what),
             body=bodies.get(step.action, ""),
             response=answers.get(step.action, model),
-            statuses=step.statuses,
+            statuses=statuses,
             consumes=self._patches if step.action == "patch" else _PLAIN,
             tag=self._tag,
             gvk=self._gvk,

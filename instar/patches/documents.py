@@ -8,9 +8,12 @@ from typing import Any, NamedTuple
 import orjson
 
 from instar.api.gojson import go_type, syntax_error
-from instar.api.jsontext import decode, duplicate_keys
+from instar.api.jsontext import TooDeep, decode, duplicate_keys, encode_sorted
 from instar.api.patch_types import PatchType
 from instar.errors import BadRequest, Invalid, RequestTooLarge
+from instar.facts.messages import META
+from instar.facts.types import Schema, schema_of
+from instar.fields import go_plain
 from instar.patches.jsonpatch import MAX_OPERATIONS, PatchFailed, json_patch, merge_patch
 from instar.patches.strategicpatch import strategic_merge
 from instar.plain import Object, copy_json
@@ -18,11 +21,17 @@ from instar.plain import Object, copy_json
 _OPERATION_FIELDS = {"op", "path", "from", "value"}
 
 
+def _as_json(patched: Any) -> str:
+    return encode_sorted(patched).decode()
+
+
 class Patch(NamedTuple):
     apply: Callable[[Object], Any]
     """The current object → the patched document; the argument stays as it is."""
     problems: list[str]
     """Repeated or unknown fields of the patch itself, as texts."""
+    quote: Callable[[Any], str] = _as_json
+    """The patched document → what a refusal of it quotes."""
 
 
 def read_patch(body: bytes, kind: PatchType, validation: str) -> Patch:
@@ -35,27 +44,42 @@ def read_patch(body: bytes, kind: PatchType, validation: str) -> Patch:
     if not isinstance(document, dict):
         return Patch(lambda obj: document, [])
     duplicates = [f'duplicate field "{path}"' for path in duplicate_keys(body, document)]
-    merge = strategic_merge if kind is PatchType.STRATEGIC else merge_patch
-    return Patch(lambda obj: merge(obj, document), duplicates)
+    if kind is PatchType.STRATEGIC:
+        return Patch(
+            lambda obj: strategic_merge(obj, document, _type_of(obj)),
+            duplicates,
+            lambda patched: go_plain(document),
+        )
+    return Patch(lambda obj: merge_patch(obj, document), duplicates)
+
+
+def _type_of(obj: Object) -> Schema:
+    """A kind nobody wrote down is open but for what all kinds have alike."""
+    found = schema_of(obj.get("apiVersion", ""), obj.get("kind", ""))
+    if found is not None:
+        return found
+    metadata = schema_of(META, "ObjectMeta")
+    conditions = {"x-kubernetes-patch-strategy": "merge", "x-kubernetes-patch-merge-key": "type"}
+    return {
+        "properties": {"metadata": metadata, "status": {"properties": {"conditions": conditions}}}
+    }
 
 
 def _parse(body: bytes, kind: PatchType, validation: str) -> Any:
     wanted = "[]handlers.jsonPatchOp" if kind is PatchType.JSON else "map[string]interface {}"
+    told = "" if kind is PatchType.STRATEGIC else "error decoding patch: "
     try:
         document = decode(body)
-        orjson.dumps(document)
-    except TypeError as error:
-        raise BadRequest("error decoding patch: exceeded max depth") from error
+    except TooDeep as error:
+        raise BadRequest(f"{told}{error}") from error
     except orjson.JSONDecodeError as error:
         if validation == "Ignore" and kind is PatchType.MERGE:
             raise BadRequest("Invalid JSON Patch") from error
-        raise BadRequest(f"error decoding patch: {syntax_error(body, error.pos)}") from error
+        raise BadRequest(f"{told}{syntax_error(body, error.pos)}") from error
     fits = isinstance(document, list if kind is PatchType.JSON else dict)
-    if not fits and validation != "Ignore":
+    if not fits and (validation != "Ignore" or kind is PatchType.STRATEGIC):
         found = go_type(document)
-        raise BadRequest(
-            f"error decoding patch: json: cannot unmarshal {found} into Go value of type {wanted}"
-        )
+        raise BadRequest(f"{told}json: cannot unmarshal {found} into Go value of type {wanted}")
     return document
 
 

@@ -53,8 +53,9 @@ Entry = tuple[int, str, bool, Any]
 """What is done with a field, its JSON name, whether an explicit zero counts (Go has a pointer
 there), and the function for it: a ``Read``, an ``Absorb``, or what makes a value of a number."""
 
-TEXT, MESSAGE, ABSORBED, NUMBER, NUMBERS, DOUBLE = range(6)
-"""What is done with a field. Texts and messages are most of all fields, hence their own cases."""
+TEXT, MESSAGE, ABSORBED, UNMADE, NUMBER, NUMBERS, DOUBLE = range(7)
+"""What is done with a field. Texts and messages are most of all fields, hence their own cases.
+A message that was never met has no reader yet: most never are."""
 
 
 @cache
@@ -95,28 +96,37 @@ def _object(message: str, fields: tuple[Field, ...]) -> Read:
                 continue
             kind, name, keep, how = entry
             if kind >= NUMBER:
-                number, at = _read_number(data, at, kind)
+                if kind == DOUBLE:
+                    result[name] = how(data[at : at + 8])
+                    at += 8
+                    continue
+                number = data[at]
+                at += 1
+                if number > 0x7F:
+                    number, at = read_varint(data, at - 1)
                 if kind == NUMBERS:
                     result.setdefault(name, []).append(how(number))
                 elif number or keep:
                     result[name] = how(number)
                 continue
-            stop = at + 1 + data[at]
-            if stop > at + 0x80:
-                at, stop = read_size(data, at, end)
+            stop = at + data[at] + 1
+            at += 1
+            if stop > at + 0x7F:
+                at, stop = read_size(data, at - 1, end)
             elif stop > end:
                 raise ProtobufError(END)
-            else:
-                at += 1
             if kind == TEXT:
                 if at < stop or keep:
                     result[name] = data[at:stop].decode("utf-8", GO_TEXT)
-            elif kind == MESSAGE:
+            elif kind == ABSORBED:
+                how(result, data, at, stop, depth + 1)
+            else:
+                if kind == UNMADE:
+                    how = decoder(how)
+                    entries[tag] = (MESSAGE, name, keep, how)
                 value = how(data, at, stop, depth + 1)
                 if value is not None:
                     result[name] = value
-            else:
-                how(result, data, at, stop, depth + 1)
             at = stop
         if at != end:
             raise ProtobufError(END)
@@ -126,13 +136,6 @@ def _object(message: str, fields: tuple[Field, ...]) -> Read:
         return result
 
     return read
-
-
-def _read_number(data: bytes, at: int, kind: int) -> tuple[int, int]:
-    if kind == DOUBLE:
-        return int.from_bytes(data[at : at + 8], "little"), at + 8
-    number = data[at]
-    return (number, at + 1) if number < 0x80 else read_varint(data, at)
 
 
 def _entries(field: Field) -> Iterator[tuple[int, Entry]]:
@@ -155,7 +158,7 @@ def _entries(field: Field) -> Iterator[tuple[int, Entry]]:
     elif field.type == "bytes":
         yield delimited, (ABSORBED, field.name, keep, _into_blob(field))
     else:
-        yield delimited, (MESSAGE, field.name, keep, _late(field.type))
+        yield delimited, (UNMADE, field.name, keep, field.type)
 
 
 def _late(type: str) -> Read:
@@ -239,14 +242,15 @@ def _entry(data: bytes, at: int, end: int) -> tuple[str, int, int]:
     """A map's entry: its key, and where its value is. What is missing is empty."""
     key, start, stop = "", at, at
     while at < end:
-        tag, at = read_varint(data, at)
+        tag = data[at]
         if tag == _KEY:
-            first, at = read_size(data, at, end)
+            first, at = read_size(data, at + 1, end)
             key = data[first:at].decode("utf-8", GO_TEXT)
         elif tag == _VALUE:
-            start, stop = read_size(data, at, end)
+            start, stop = read_size(data, at + 1, end)
             at = stop
         else:
+            tag, at = read_varint(data, at)
             at = skip(data, at, end, tag)
     if at != end:
         raise ProtobufError(END)
@@ -287,16 +291,16 @@ def _go_name(name: str) -> str:
     return "ObjectMeta" if name == "metadata" else name[:1].upper() + name[1:]
 
 
-def _double(bits: int) -> int | float:
+def _double(data: bytes) -> int | float:
     """As Go's JSON shows it: a whole number has no decimals."""
-    (value,) = unpack("<d", bits.to_bytes(8, "little"))
+    (value,) = unpack("<d", data.ljust(8, b"\x00"))
     if not isfinite(value):
         raise ProtobufError("json: unsupported value: a number that is not finite")
     return int(value) if value.is_integer() and abs(value) < 2**63 else float(value)
 
 
 _KEY, _VALUE = 1 << 3 | BYTES, 2 << 3 | BYTES
-_NUMBERS: dict[str, tuple[int, Callable[[int], Any]]] = {
+_NUMBERS: dict[str, tuple[int, Callable[[Any], Any]]] = {
     "bool": (VARINT, bool),
     "int32": (VARINT, int32),
     "int64": (VARINT, int64),

@@ -7,7 +7,7 @@ its field raises whatever Python raises; ``envelope`` turns that into a ``Messag
 
 from __future__ import annotations
 
-from base64 import b64decode
+from binascii import a2b_base64
 from collections.abc import Callable
 from functools import cache
 from struct import pack
@@ -181,7 +181,9 @@ def _schema_or_list(schema: Field, items: Field) -> Write:
 
 
 def _bytes(value: Any) -> bytes:
-    return sized(b64decode(value))
+    """Base64; Go's reader passes over line ends."""
+    text = value.replace("\n", "").replace("\r", "")
+    return sized(a2b_base64(text, strict_mode=True))
 
 
 def _double(value: Any) -> bytes:

@@ -5,6 +5,7 @@ The envelope is four bytes of magic and a message of type, content, and two text
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Iterable
 
 from instar.facts.messages import META, message_of
@@ -21,7 +22,15 @@ _API_VERSION, _KIND = b"\x0a", b"\x12"
 _LIST_METADATA, _ITEM = tag(1, BYTES), tag(2, BYTES)
 _FIELDS = {1: "TypeMeta", 2: "Raw"}
 _LIST_META = f"{META}#ListMeta"
-_MISFITS = (AttributeError, KeyError, OverflowError, TypeError, ValueError)
+_MISFITS = (
+    AttributeError,
+    IndexError,
+    KeyError,
+    OverflowError,
+    struct.error,
+    TypeError,
+    ValueError,
+)
 """What Python raises for a value of the wrong type."""
 
 
@@ -100,9 +109,9 @@ def _opened(body: bytes) -> tuple[str, str, bytes]:
     if len(body) == len(MAGIC):
         raise EnvelopeError("empty body")
     try:
-        envelope = parts(body, len(MAGIC), len(body))
+        envelope = parts(body[len(MAGIC) :])
         type_meta = _bytes(envelope, 1)
-        names = parts(type_meta, 0, len(type_meta))
+        names = parts(type_meta)
         return _text(names, 1), _text(names, 2), _bytes(envelope, 2)
     except IndexError as error:
         raise EnvelopeError(END) from error

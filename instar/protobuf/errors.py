@@ -19,6 +19,10 @@ class MessageError(ProtobufError):
         self.api_version = api_version
         self.kind = kind
 
+    @property
+    def version(self) -> str:
+        return self.api_version.rpartition("/")[2]
+
 
 class UnknownKind(Exception):
     """A kind that has no protobuf form, such as every custom resource."""

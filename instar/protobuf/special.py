@@ -6,14 +6,16 @@ stands for nothing). Knows no kind.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
-from typing import Any
+from typing import Any, TypeVar
 
 import orjson
 
 from instar.api.jsontext import decode as decode_json
 from instar.protobuf.errors import ProtobufError
+from instar.protobuf.shapes import TOO_DEEP
 from instar.protobuf.wire import (
     BYTES,
     GO_TEXT,
@@ -30,27 +32,34 @@ from instar.protobuf.wire import (
 )
 from instar.quantities import QuantityError, canonical_quantity
 
+T = TypeVar("T")
+
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _SECOND, _MICROSECOND = timedelta(seconds=1), timedelta(microseconds=1)
 _NO_TIME = datetime(1, 1, 1, tzinfo=UTC)
+_SMALL = 64
+_MANY_BRACKETS = 200
+"""A text with more of them may nest too deep to be written again; most have fewer."""
 _FIRST, _SECOND_FIELD = tag(1, VARINT), tag(2, VARINT)
 _TEXT_1, _TEXT_3 = tag(1, BYTES), tag(3, BYTES)
 
 
-def parts(data: bytes, at: int, end: int) -> dict[int, int | bytes]:
-    """The fields of a small message; unknown kinds of fields are skipped."""
+def parts(data: bytes) -> dict[int, int | bytes]:
+    """The fields of a small message by number; of one that comes twice, the last."""
     found: dict[int, int | bytes] = {}
+    at, end = 0, len(data)
     while at < end:
-        key, at = read_varint(data, at)
-        if key & 7 == VARINT:
-            found[key >> 3], at = read_varint(data, at)
-        elif key & 7 == BYTES:
+        key = data[at]
+        at += 1
+        if key > 0x7F:
+            key, at = read_varint(data, at - 1)
+        if key & 7 == BYTES:
             start, at = read_size(data, at, end)
             found[key >> 3] = data[start:at]
+        elif key & 7 == VARINT:
+            found[key >> 3], at = read_varint(data, at)
         else:
             at = skip(data, at, end, key)
-    if at != end:
-        raise ProtobufError("unexpected EOF")
     return found
 
 
@@ -87,23 +96,33 @@ def _moment(text: str) -> datetime:
     return moment
 
 
-def read_time(data: bytes, at: int, end: int, depth: int) -> str | None:
-    if at == end:
+def _remembered(read: Callable[[bytes], T]) -> Callable[[bytes, int, int, int], T]:
+    """The same few values come again and again; only small ones are worth their place."""
+    known = lru_cache(maxsize=1024)(read)
+
+    def reader(data: bytes, at: int, end: int, depth: int) -> T:
+        return known(data[at:end]) if end - at <= _SMALL else read(data[at:end])
+
+    return reader
+
+
+@_remembered
+def read_time(data: bytes) -> str | None:
+    if not data:
         return None
-    return _seconds_text(_number(parts(data, at, end).get(1)))
+    return _seconds_text(_number(parts(data).get(1)))
 
 
 def read_micro_time(data: bytes, at: int, end: int, depth: int) -> str | None:
     if at == end:
         return None
-    found = parts(data, at, end)
+    found = parts(data[at:end])
     micros = int32(_number(found.get(2))) // 1000
     if not 0 <= micros < 1_000_000:
         raise ProtobufError("a time out of range")
     return f"{_seconds_text(_number(found.get(1)))[:-1]}.{micros:06}Z"
 
 
-@lru_cache(maxsize=1024)
 def _seconds_text(seconds: int) -> str:
     try:
         return (_EPOCH + timedelta(seconds=seconds)).isoformat()[:19] + "Z"
@@ -115,9 +134,10 @@ def write_quantity(value: Any) -> bytes:
     return _TEXT_1 + sized(canonical_quantity(value).encode())
 
 
-def read_quantity(data: bytes, at: int, end: int, depth: int) -> str:
+@_remembered
+def read_quantity(data: bytes) -> str:
     try:
-        return canonical_quantity(_text(parts(data, at, end).get(1)))
+        return canonical_quantity(_text(parts(data).get(1)))
     except QuantityError as error:
         raise ProtobufError(str(error)) from error
 
@@ -129,8 +149,9 @@ def write_int_or_string(value: Any) -> bytes:
     return b"\x08\x00\x10" + varint(value) + b"\x1a\x00"
 
 
-def read_int_or_string(data: bytes, at: int, end: int, depth: int) -> int | str:
-    found = parts(data, at, end)
+@_remembered
+def read_int_or_string(data: bytes) -> int | str:
+    found = parts(data)
     return _text(found.get(3)) if found.get(1) == 1 else int32(_number(found.get(2)))
 
 
@@ -140,10 +161,15 @@ def write_raw(value: Any) -> bytes:
 
 
 def read_raw(data: bytes, at: int, end: int, depth: int) -> Any:
-    raw = parts(data, at, end).get(1)
+    raw = parts(data[at:end]).get(1)
     if not raw or isinstance(raw, int):
         return None
     try:
-        return decode_json(raw)
+        value = decode_json(raw)
+        if raw.count(b"{") + raw.count(b"[") > _MANY_BRACKETS:
+            orjson.dumps(value)
     except ValueError as error:
         raise ProtobufError("json: error calling MarshalJSON: the raw value is no JSON") from error
+    except (RecursionError, TypeError) as error:
+        raise ProtobufError(TOO_DEEP) from error
+    return value

@@ -35,7 +35,7 @@ def decode_frame(frame: bytes) -> Object:
 
 
 def _delimited(data: bytes) -> dict[int, bytes]:
-    found = parts(data, 0, len(data))
+    found = parts(data)
     return {number: value for number, value in found.items() if isinstance(value, bytes)}
 
 

@@ -72,7 +72,10 @@ def read_varint(data: bytes, at: int) -> tuple[int, int]:
 
 def read_size(data: bytes, at: int, end: int) -> tuple[int, int]:
     """A length → (where the content begins, where it ends), within ``end``."""
-    size, at = read_varint(data, at)
+    size = data[at]
+    at += 1
+    if size > 0x7F:
+        size, at = read_varint(data, at - 1)
     if size + at >= _SIGN64:
         raise ProtobufError(_NEGATIVE)
     if at + size > end:

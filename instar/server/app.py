@@ -23,9 +23,10 @@ from instar.server.converting import as_asked, waiting_counted
 from instar.server.deadlines import limit, too_late
 from instar.server.documents import Documents
 from instar.server.health import Health
+from instar.server.impersonation import check_impersonation
 from instar.server.insight import Insight
 from instar.server.metrics import Metrics
-from instar.server.problems import page_not_found, problem, unexpected
+from instar.server.problems import page_not_found, problem, told, unexpected
 from instar.server.request import Request, ResourcePath, attributes_of, parse_resource_path
 from instar.server.responses import Response, typed_response
 from instar.server.reviews import Reviews
@@ -78,7 +79,7 @@ class App:
         try:
             response = await self._answer(request, peer)
         except ApiError as error:
-            response = problem(error, request)
+            response = await told(error, request)
         except asyncio.CancelledError:
             if not request.expired:
                 raise
@@ -109,6 +110,7 @@ class App:
         user = self._authenticator.user_of(request, peer)
         if user is None:
             raise errors.Unauthorized
+        check_impersonation(request)
         request.asked = attributes_of(request, path, user)
         if not self.ready:
             raise errors.ServiceUnavailable(

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
-
+from instar.api.jsontext import TooDeep
 from instar.api.objecttext import Body, Malformed, Repeated, object_of, read_json_object
 from instar.errors import BadRequest
+from instar.protobuf.envelope import decode_object
+from instar.protobuf.errors import MessageError, ProtobufError, UnknownKind
 from instar.server.negotiate import PROTOBUF, YAML, unknown_format
 
 __all__ = ["Body", "Malformed", "parse", "read_applied", "read_object"]
+
+
+class NotYaml(Malformed):
+    """It could not even be made JSON."""
 
 
 def read_object(body: bytes, media: str, kind: str, typed_as: str = "") -> Body:
@@ -19,8 +24,12 @@ def read_object(body: bytes, media: str, kind: str, typed_as: str = "") -> Body:
     """
     summary = _summary(body)
     unrecognised = f"the object provided is unrecognized (must be of type {kind})"
+    if media == PROTOBUF:
+        return _read_protobuf_object(body, kind, typed_as, unrecognised)
     try:
         parsed = parse(body, media)
+    except NotYaml as error:
+        raise BadRequest(f"{unrecognised}: {error} ({summary})") from error
     except Malformed as error:
         raise BadRequest(
             f"{unrecognised}: couldn't get version/kind; {error} ({summary})"
@@ -35,15 +44,11 @@ def read_object(body: bytes, media: str, kind: str, typed_as: str = "") -> Body:
 
 
 def read_applied(body: bytes) -> Body:
-    """An applied configuration is always YAML. Most clients send JSON, which is YAML too, and is
-    read as such where nothing about it can be told in YAML's words."""
-    if body.lstrip()[:1] == b"{":
-        with suppress(Malformed):
-            parsed = read_json_object(body)
-            if not parsed.duplicates:
-                return parsed
+    """The configuration of an apply: YAML, whatever it begins with."""
     try:
         return parse(body, YAML)
+    except NotYaml as error:
+        raise BadRequest(f"error decoding YAML: error converting YAML to JSON: {error}") from error
     except Malformed as error:
         raise BadRequest(f"error decoding YAML: {error}") from error
 
@@ -51,28 +56,44 @@ def read_applied(body: bytes) -> Body:
 def parse(body: bytes, media: str) -> Body:
     """Any JSON, YAML or protobuf object. Raises ``Malformed``."""
     if media == PROTOBUF:
-        return _read_protobuf(body)
+        try:
+            return _read_protobuf(body)
+        except ProtobufError as error:
+            raise Malformed(str(error)) from error
     return _read_yaml(body) if media == YAML else read_json_object(body)
 
 
 def _read_yaml(body: bytes) -> Body:
     # Only here: most servers never meet a word of YAML.
+    from instar.api.goyaml import YamlError
     from instar.server.yamltext import read_yaml
 
-    value, repeated = read_yaml(body)
+    try:
+        value, repeated = read_yaml(body)
+    except TooDeep as error:
+        raise Malformed(f"json parse error: {error}") from error
+    except YamlError as error:
+        raise NotYaml(str(error)) from error
     return object_of(value, [Repeated(text, by_line=True) for text in repeated])
 
 
-def _read_protobuf(body: bytes) -> Body:
-    from instar.api.protobuf import UnknownKind, decode_object
-    from instar.api.protobuf_wire import ProtobufError
-
+def _read_protobuf(body: bytes, api_version: str = "", kind: str = "") -> Body:
+    """The arguments are the type of an object that states none. Raises ``ProtobufError``."""
     try:
-        return Body(decode_object(body), [])
+        return Body(decode_object(body, api_version, kind), [])
     except UnknownKind as error:
         raise unknown_format() from error
+
+
+def _read_protobuf_object(body: bytes, kind: str, api_version: str, unrecognised: str) -> Body:
+    try:
+        return _read_protobuf(body, api_version, kind if api_version else "")
+    except MessageError as error:
+        raise BadRequest(
+            f'{error.kind} in version "{error.version}" cannot be handled as a {kind}: {error}'
+        ) from error
     except ProtobufError as error:
-        raise Malformed(str(error)) from error
+        raise BadRequest(f"{unrecognised}: {error} ({_summary(body)})") from error
 
 
 def _summary(body: bytes) -> str:

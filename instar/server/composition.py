@@ -13,7 +13,9 @@ from instar.api.crd_codec import from_internal, to_internal
 from instar.conversion.factory import ConversionServices, shared_converter_for
 from instar.conversion.metrics import PrometheusConversionMetrics
 from instar.fields import FieldError
+from instar.registry.admission.classes import ClassAdmission
 from instar.registry.admission.namespaces import NamespaceLifecycle
+from instar.registry.admission.pods import PodAdmission
 from instar.registry.controllers.crds import CrdController
 from instar.registry.controllers.garbage.collector import GarbageCollector
 from instar.registry.controllers.leadership import Company, Leadership
@@ -26,20 +28,21 @@ from instar.registry.kinds.migrations import GROUP as MIGRATION_GROUP
 from instar.registry.kinds.migrations import PLURAL as MIGRATIONS
 from instar.registry.kinds.migrations import MigrationPrinter
 from instar.registry.kinds.table import builtin_servings
-from instar.registry.resources.admission import Chain
+from instar.registry.resources.admission import Admission, Chain
 from instar.registry.resources.catalog import Catalog
 from instar.registry.resources.context import Context
 from instar.registry.resources.serving import Serving, build_serving
 from instar.registry.resources.strategy import Strategy
 from instar.registry.stored.backend import Backend
 from instar.registry.stored.entry import Entry
-from instar.schema.rules import Program, RuleCompiler
+from instar.schema.rules import RuleCompiler, compile_if_any, has_rules
 from instar.schema.structural import Structural
 from instar.server.app import App
 from instar.server.auth import Authenticator
 from instar.server.health import Health
 from instar.server.insight import Insight
 from instar.server.metrics import Metrics
+from instar.server.watchdog import Watchdog
 from instar.storage.store import Near, Replayable, Store
 
 
@@ -57,9 +60,11 @@ class Machinery:
     garbage: GarbageCollector | None
     usage: UsageKeeper
     conversion: ConversionServices
+    watchdog: Watchdog
 
     async def start(self) -> None:
         """The backend must be started already."""
+        self.watchdog.start()
         self.catalog.follow(
             self.catalog.builtin("apiextensions.k8s.io", "customresourcedefinitions")
         )
@@ -84,6 +89,7 @@ class Machinery:
             resource.hub.end_all()
         await self.conversion.close()
         await self.backend.stop()
+        self.watchdog.stop()
 
 
 def build(
@@ -101,14 +107,16 @@ def build(
     backend = Backend(store)
     conversion_metrics = PrometheusConversionMetrics()
     conversion = make_conversion(backend, conversion_metrics)
-    plugins = [NamespaceLifecycle(backend)] if strict_namespaces else []
+    plugins: list[Admission] = [PodAdmission(backend), ClassAdmission(backend)]
+    if strict_namespaces:
+        plugins.insert(0, NamespaceLifecycle(backend))
     context = Context(backend=backend, authorizer=authorizer, admission=Chain(plugins))
     crd_strategy = CrdStrategy(check_rules_lazily, review=review, deny=deny_breaking)
     catalog = Catalog(
         backend,
         builtin_servings(crd_strategy),
         read_stored_crd,
-        lambda crd: serving_for(crd, conversion, compile_rules_lazily),
+        lambda crd: serving_for(crd, conversion, compile_if_any),
     )
     crds = catalog.builtin("apiextensions.k8s.io", "customresourcedefinitions")
     controller = CrdController(context, catalog, crds)
@@ -128,7 +136,8 @@ def build(
     )
     garbage = GarbageCollector(context, catalog, leadership) if collect_garbage else None
     authenticator = Authenticator(tokens)
-    metrics = Metrics()
+    metrics, watchdog = Metrics(), Watchdog()
+    metrics.add_source(watchdog.lines)
     metrics.add_source(census.metric_lines)
     metrics.add_source(lambda: _store_lines(backend))
     metrics.add_source(lambda: conversion_metrics.render().splitlines())
@@ -153,6 +162,7 @@ def build(
         garbage=garbage,
         usage=UsageKeeper(usage, store),
         conversion=conversion,
+        watchdog=watchdog,
     )
 
 
@@ -177,26 +187,6 @@ def read_stored_crd(entry: Entry) -> dict[str, Any]:
     if obj.get("apiVersion", "").endswith("/v1"):
         return obj
     return from_internal(to_internal(obj), "v1")
-
-
-def compile_rules_lazily(root: Structural) -> Program | None:
-    """CEL is imported when the first schema with a rule is: most servers start without one."""
-    if not has_rules(root):
-        return None
-    from instar.schema.validations.evaluate import compile_rules
-
-    return compile_rules(root)
-
-
-def has_rules(node: Structural) -> bool:
-    if node.rules:
-        return True
-    children: list[Structural] = [*node.properties.values()]
-    if node.items is not None:
-        children.append(node.items)
-    if isinstance(node.additional, Structural):
-        children.append(node.additional)
-    return any(has_rules(child) for child in children)
 
 
 def check_rules_lazily(

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from functools import cached_property
 from typing import Any
 
-from instar import __version__
+from instar import __version__, offload
 from instar.api import discovery
 from instar.api.jsontext import encode
 from instar.api.names import GroupVersion
@@ -142,7 +142,7 @@ class _State:
         """Made once, however many ask for it after a change; a client that leaves stops nothing."""
         found = self._built.get(key)
         if found is None or (found.done() and (found.cancelled() or found.exception())):
-            found = asyncio.create_task(asyncio.to_thread(make))
+            found = asyncio.create_task(offload.apart(make))
             self._built[key] = found
         return await asyncio.shield(found)
 

@@ -30,7 +30,8 @@ def write_options(request: Request, kind: str, *, apply: bool = False) -> WriteO
     manager = request.one("fieldManager")
     if not request.query and not apply:
         manager = _default_manager(request)
-        return WriteOptions(manager=manager, asked=request.asked, warn=request.warn)
+        size = len(request.body)
+        return WriteOptions(manager=manager, asked=request.asked, size=size, warn=request.warn)
     found = _manager_errors(manager)
     if kind == "PatchOptions":
         if apply and not manager:
@@ -49,6 +50,7 @@ def write_options(request: Request, kind: str, *, apply: bool = False) -> WriteO
         field_validation=validation or "Warn",
         force=bool(request.flag("force")),
         asked=request.asked,
+        size=len(request.body),
         warn=request.warn,
     )
 

@@ -6,11 +6,12 @@ import re
 from dataclasses import dataclass, field
 from urllib.parse import parse_qs, unquote
 
+from instar import limits
 from instar.access.attributes import OURSELVES, Attributes, User
 from instar.errors import BadRequest, RequestTooLarge
 from instar.fields import go_quote
 
-MAX_BODY = 3_145_728
+MAX_BODY = limits.MAX_BODY
 _INTEGER = re.compile(r"[+-]?[0-9]{1,4000}")
 _VERBS = {
     "POST": "create",

@@ -51,7 +51,7 @@ class _TableEvents:
         if type_ == "BOOKMARK":
             annotated = bool(obj.get("metadata", {}).get("annotations"))
             include = "Metadata" if annotated and include == "None" else include
-        row = table_row(obj, self._version, include, self._meta_version)
+        row = table_row(obj, self._version.printer, include, self._meta_version)
         meta = {"resourceVersion": obj.get("metadata", {}).get("resourceVersion", "")}
         document = table(self._version, [row], meta, self._meta_version)
         if not self._first:

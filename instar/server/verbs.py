@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 
-from instar import errors
+from instar import errors, offload
 from instar.api.objecttext import Repeated
 from instar.api.patch_types import PatchType
 from instar.patches.documents import read_patch
@@ -48,7 +48,7 @@ async def do_get(context: Context, request: Request, target: Target) -> Response
     else:
         revision = None
     view = await get(context.backend, target, revision)
-    return object_response(200, view, form, target.version, _include(request, form))
+    return await object_response(200, view, form, target.version, _include(request, form))
 
 
 async def do_list(context: Context, request: Request, target: Target) -> Response:
@@ -56,7 +56,7 @@ async def do_list(context: Context, request: Request, target: Target) -> Respons
     include = _include(request, form)
     options = list_options(request, target.serving, target.version)
     listing = await list_objects(context.backend, target, options)
-    return list_response(listing, form, target.version, include)
+    return await list_response(listing, form, target.version, include)
 
 
 async def do_watch(context: Context, request: Request, target: Target) -> Response:
@@ -84,10 +84,12 @@ async def do_create(context: Context, request: Request, target: Target) -> Respo
     form = response_form(request)
     media = body_media(request.header(b"content-type"))
     options = write_options(request, "CreateOptions")
-    obj = _decoded(target, _read(request, target, media), options)
+    obj = await offload.run(
+        options.size, lambda: _decoded(target, _read(request, target, media), options)
+    )
     check_namespace(obj["metadata"], target)
     written = await create(context, target, obj, options)
-    return _written(201, written, request, form, target)
+    return await _written(201, written, request, form, target)
 
 
 async def do_update(
@@ -97,9 +99,11 @@ async def do_update(
     form = response_form(request)
     options = write_options(request, "UpdateOptions")
     media = body_media(request.header(b"content-type"))
-    obj = _decoded(target, _read(request, target, media), options)
+    obj = await offload.run(
+        options.size, lambda: _decoded(target, _read(request, target, media), options)
+    )
     written = await replace(context, target, obj, options, subresource)
-    return _written(200, written, request, form, target)
+    return await _written(200, written, request, form, target)
 
 
 async def do_patch(
@@ -111,14 +115,16 @@ async def do_patch(
     form = response_form(request)
     options = write_options(request, "PatchOptions", apply=kind is PatchType.APPLY)
     if kind is PatchType.APPLY:
-        body = read_applied(request.content())
+        body = await offload.run(options.size, lambda: read_applied(request.content()))
         written = await apply_configuration(
             context, target, body.obj, body.duplicates, options, subresource
         )
     else:
-        change = read_patch(request.content(), kind, options.field_validation)
+        change = await offload.run(
+            options.size, lambda: read_patch(request.content(), kind, options.field_validation)
+        )
         written = await patch(context, target, change, options, subresource)
-    return _written(201 if written.created else 200, written, request, form, target)
+    return await _written(201 if written.created else 200, written, request, form, target)
 
 
 async def do_delete(context: Context, request: Request, target: Target) -> Response:
@@ -128,7 +134,8 @@ async def do_delete(context: Context, request: Request, target: Target) -> Respo
     status = 202 if deleted.accepted and deleted.lingers else 200
     if not deleted.lingers:
         form = Form(form.media, pretty=form.pretty)
-    return object_response(status, deleted.body, form, target.version, _include(request, form))
+    include = _include(request, form)
+    return await object_response(status, deleted.body, form, target.version, include)
 
 
 async def do_delete_collection(context: Context, request: Request, target: Target) -> Response:
@@ -136,7 +143,7 @@ async def do_delete_collection(context: Context, request: Request, target: Targe
     select = list_options(request, target.serving, target.version)
     options = delete_options(request, target.serving)
     listing = await delete_collection(context, target, select, options)
-    return list_response(listing, form, target.version, _include(request, form))
+    return await list_response(listing, form, target.version, _include(request, form))
 
 
 def read_body(request: Request, target: Target) -> tuple[Object, Form]:
@@ -199,10 +206,11 @@ def _check_api_version(target: Target, obj: Object) -> None:
         )
 
 
-def _written(
+async def _written(
     status: int, written: Written, request: Request, form: Form, target: Target
 ) -> Response:
-    return object_response(status, written.view, form, target.version, _include(request, form))
+    include = _include(request, form)
+    return await object_response(status, written.view, form, target.version, include)
 
 
 Verb = Callable[[Context, Request, Target], Awaitable[Response]]

@@ -34,7 +34,7 @@ def read_object(obj: Object, api_version: str, kind: str) -> list[str]:
     obj.clear()
     obj.update(kept)
     obj.update(content)
-    return sorted(unknown)
+    return unknown
 
 
 def zero_object(api_version: str, kind: str) -> Object:

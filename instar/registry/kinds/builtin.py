@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING
 from instar.api.patch_types import OF_BUILTIN
 from instar.fields import FieldError
 from instar.plain import Object
-from instar.registry.resources.strategy import Strategy, Warn, keep_member, type_errors
+from instar.registry.resources.strategy import Strategy
 from instar.schema.metatypes import MetaError
 from instar.schema.objectmeta import coerce_metadata_lenient
+from instar.schema.pipeline import Warn, keep_member
 from instar.typed.reading import TypedError, read_object, zero_object
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ class BuiltinStrategy(Strategy):
 
     unconditional_update = True
     scheme = "pkg/api/legacyscheme/scheme.go:30"
+    keeps_nulls = False
     piecewise = False
     patch_types = OF_BUILTIN
     counts_generation = False
@@ -98,8 +100,7 @@ class BuiltinStrategy(Strategy):
             obj["status"] = dict(empty)
 
     def prepare_update(self, new: Object, old: Object, version: VersionServing) -> None:
-        if version.has_status:
-            keep_member(new, old, "status")
+        version.pipeline.keep_status(new, old)
         self.prepare(new, old, version)
         metadata = new["metadata"]
         metadata.pop("generation", None)
@@ -120,7 +121,7 @@ class BuiltinStrategy(Strategy):
             new["metadata"]["generation"] = old["metadata"]["generation"]
 
     def check_create(self, obj: Object, version: VersionServing, warn: Warn) -> list[FieldError]:
-        wrong_type = type_errors(obj, version)
+        wrong_type = version.pipeline.type_errors(obj)
         if wrong_type:
             return wrong_type
         return [*self.metadata_errors(obj, version), *self.check(obj, version)]
@@ -128,7 +129,7 @@ class BuiltinStrategy(Strategy):
     def check_update(
         self, new: Object, old: Object, version: VersionServing, subresource: str, warn: Warn
     ) -> list[FieldError]:
-        wrong_type = type_errors(new, version)
+        wrong_type = version.pipeline.type_errors(new)
         if wrong_type:
             return wrong_type
         found = self.metadata_update_errors(new, old, version)

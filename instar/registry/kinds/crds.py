@@ -25,8 +25,9 @@ from instar.crds.validate_update import validate_status_update, validate_update
 from instar.errors import Undecodable, forbidden
 from instar.fields import FieldError
 from instar.plain import Object
-from instar.registry.resources.strategy import Strategy, Warn
+from instar.registry.resources.strategy import Strategy
 from instar.schema.objectmeta import MetaError, coerce_metadata_lenient
+from instar.schema.pipeline import Warn
 
 if TYPE_CHECKING:
     from instar.registry.resources.serving import VersionServing
@@ -48,6 +49,7 @@ class CrdStrategy(Strategy):
     reshapes = True
     storage_preconditions = True
     scheme = "k8s.io/apiextensions-apiserver/pkg/apiserver/apiserver.go:55"
+    keeps_nulls = False
     piecewise = False
     patch_types = OF_BUILTIN
 

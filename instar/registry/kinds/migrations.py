@@ -13,7 +13,8 @@ from instar.api.strings import dns1035_label, dns1123_subdomain
 from instar.fields import FieldError, invalid, required
 from instar.plain import Object
 from instar.registry.resources.columns import TablePrinter
-from instar.registry.resources.strategy import Strategy, Warn
+from instar.registry.resources.strategy import Strategy
+from instar.schema.pipeline import Warn
 
 if TYPE_CHECKING:
     from instar.registry.resources.serving import VersionServing
@@ -38,6 +39,7 @@ def is_terminal(obj: Object) -> bool:
 
 class MigrationStrategy(Strategy):
     unconditional_update = True
+    keeps_nulls = False
     patch_types = OF_BUILTIN
 
     def prepare_create(self, obj: Object, version: VersionServing) -> None:

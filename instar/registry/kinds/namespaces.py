@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from instar.api.strings import dns1123_label
 from instar.plain import Object
 from instar.registry.kinds.builtin import BuiltinStrategy
-from instar.registry.resources.strategy import keep_member
 from instar.schema.objectmeta import NameRule
+from instar.schema.pipeline import keep_member
 
 if TYPE_CHECKING:
     from instar.registry.resources.serving import VersionServing

@@ -26,6 +26,7 @@ from instar.registry.kinds.events import CORE, EventConverter
 from instar.registry.kinds.migrations import GROUP as MIGRATION_GROUP
 from instar.registry.kinds.migrations import PLURAL as MIGRATIONS
 from instar.registry.kinds.migrations import MigrationStrategy
+from instar.registry.kinds.rules import RULES
 from instar.registry.resources.serving import Serving, build_serving
 from instar.registry.resources.strategy import Strategy
 from instar.storage.keys import collection_prefix
@@ -33,15 +34,6 @@ from instar.storage.keys import collection_prefix
 _STABLE = re.compile(r"v[0-9]+")
 _CRDS = ("apiextensions.k8s.io", "customresourcedefinitions")
 _SECOND_EVENTS = ("events.k8s.io", "events")
-
-_RULES: Mapping[tuple[str, str], str] = {
-    ("", "namespaces"): "namespaces:NamespaceStrategy",
-    ("", "configmaps"): "configdata:ConfigMapStrategy",
-    ("", "secrets"): "configdata:SecretStrategy",
-    ("", "services"): "services:ServiceStrategy",
-    ("", "events"): "events:EventStrategy",
-}
-"""Module and class below ``registry/kinds`` of the kinds that are more than their types."""
 
 _REFERENCE = ("kind", "namespace", "name", "uid", "apiVersion", "resourceVersion", "fieldPath")
 _SELECTABLE: Mapping[tuple[str, str], tuple[str, ...]] = {
@@ -101,7 +93,9 @@ def _serving(place: tuple[str, str], versions: list[ResourceFacts]) -> Serving:
 
 def _strategy(place: tuple[str, str]) -> Strategy:
     """The rules of a kind, imported when its first object comes."""
-    module, _, name = _RULES.get(place, "builtin:BuiltinStrategy").partition(":")
+    group, plural = place
+    known = RULES.get(group, {}).get(plural, "builtin:BuiltinStrategy")
+    module, _, name = known.partition(":")
     found: type[BuiltinStrategy] = getattr(import_module(f"instar.registry.kinds.{module}"), name)
     return found()
 

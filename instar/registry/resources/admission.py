@@ -36,6 +36,8 @@ class Operation:
     subresource: str = ""
     dry_run: bool = False
     warn: Callable[[str], None] = lambda text: None
+    changed: bool = False
+    """Set by whoever changes ``obj``: what was prepared is prepared once more then."""
 
 
 class Admission(Protocol):

@@ -12,9 +12,9 @@ from instar.access.attributes import OURSELVES, Attributes
 from instar.access.authorizers import AlwaysAllow, Authorizer
 from instar.registry.resources.admission import Admission, Chain
 from instar.registry.stored.backend import Backend
+from instar.schema.metarules import MAX_GENERATED_BASE
 
 _SUFFIX_ALPHABET = "bcdfghjklmnpqrstvwxz2456789"
-_MAX_GENERATED_BASE = 58
 _UIDS_AT_ONCE = 256
 
 
@@ -61,7 +61,7 @@ class Context:
         return timestamp(self.now())
 
     def generated_name(self, base: str) -> str:
-        return base[:_MAX_GENERATED_BASE] + "".join(self.choose(_SUFFIX_ALPHABET, 5))
+        return base[:MAX_GENERATED_BASE] + "".join(self.choose(_SUFFIX_ALPHABET, 5))
 
 
 @dataclass(frozen=True)
@@ -73,4 +73,6 @@ class WriteOptions:
     field_validation: str = "Warn"
     force: bool = False
     asked: Attributes = OURSELVES
+    size: int = 0
+    """Bytes the request came with: how much work it may be."""
     warn: Callable[[str], None] = field(default=lambda text: None)

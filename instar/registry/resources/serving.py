@@ -19,6 +19,7 @@ from instar.crds.deprecation import deprecation_warning
 from instar.registry.resources.columns import TablePrinter
 from instar.registry.resources.strategy import Strategy
 from instar.schema.compiled import Compiled, compile_schema
+from instar.schema.pipeline import Pipeline
 from instar.schema.rules import Program, RuleCompiler
 from instar.storage.keys import collection_prefix
 
@@ -50,8 +51,19 @@ class VersionServing:
         return compile_schema(self.definition.schema, preserve_unknown=self._preserve_unknown)
 
     @cached_property
+    def pipeline(self) -> Pipeline:
+        return Pipeline(
+            self.compiled,
+            api_version=self.api_version,
+            kind=self.kind,
+            has_status=self.has_status,
+            scale=self.definition.scale,
+            compile_rules=self._compile_rules,
+        )
+
+    @property
     def rules(self) -> Program | None:
-        return self._compile_rules(self.compiled.structural)
+        return self.pipeline.rules
 
     @cached_property
     def printer(self) -> TablePrinter:

@@ -6,11 +6,13 @@ door as a body. ``apply`` is a verb of its own.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 import orjson
 
-from instar.api.jsontext import encode_sorted
+from instar import offload
 from instar.api.objecttext import Malformed, read_json_object
 from instar.errors import BadRequest, Invalid, Undecodable
 from instar.fields import invalid
@@ -22,16 +24,23 @@ from instar.registry.stored.entry import Entry
 from instar.registry.verbs.metadata import check_names
 from instar.registry.verbs.write import Proposal, UpdateRules, Written, update
 
+Quote = Callable[[], str]
+"""What a refusal shows of the patch or its result."""
+
 
 async def patch(
     context: Context, target: Target, change: Patch, options: WriteOptions, subresource: str = ""
 ) -> Written:
-    async def propose(old: Object, entry: Entry) -> Proposal:
+    def patched(old: Object, entry: Entry) -> Object:
         patched = change.apply(old)
         kept = _kept_members(target, entry, old, patched)
-        obj = _decode_patched(target, patched, kept, change.problems, options)
+        obj = _decode_patched(target, patched, kept, change, options)
         check_names(obj, target)
-        return Proposal(obj)
+        return obj
+
+    async def propose(old: Object, entry: Entry) -> Proposal:
+        size = max(options.size, entry.size)
+        return Proposal(await offload.run(size, lambda: patched(old, entry)))
 
     rules = UpdateRules(
         subresource,
@@ -68,30 +77,30 @@ def _kept_members(target: Target, entry: Entry, old: Object, patched: Any) -> _K
 
 
 def _decode_patched(
-    target: Target, patched: Any, kept: _Kept, problems: list[str], options: WriteOptions
+    target: Target, patched: Any, kept: _Kept, change: Patch, options: WriteOptions
 ) -> Object:
-    changed = patched
+    changed, quote = patched, partial(change.quote, patched)
     if kept.members:
         changed = {name: value for name, value in patched.items() if name not in kept.members}
     if kept.managed:
         metadata = {n: v for n, v in patched["metadata"].items() if n != "managedFields"}
         changed = {**changed, "metadata": metadata}
-    obj = read_patched(changed, patched)
+    obj = read_patched(changed, quote)
     try:
         unknown = target.serving.strategy.decode(obj, target.version)
     except Undecodable as error:
-        raise undecodable(patched, error.why) from error
+        raise undecodable(quote, error.why) from error
     except BadRequest as error:
-        raise undecodable(patched, error.message) from error
-    listed = [*problems, *(f'unknown field "{path}"' for path in unknown)]
-    report_strictly(patched, listed, options)
+        raise undecodable(quote, error.message) from error
+    listed = [*change.problems, *(f'unknown field "{path}"' for path in unknown)]
+    report_strictly(quote, listed, options)
     if kept.managed:
         obj["metadata"]["managedFields"] = kept.managed
     return {**obj, **kept.members}
 
 
-def read_patched(changed: Any, patched: Any) -> Object:
-    """The result of a patch as an object; ``patched`` is what a refusal shows."""
+def read_patched(changed: Any, quote: Quote) -> Object:
+    """The result of a patch as an object."""
     try:
         text = orjson.dumps(changed)
     except TypeError as error:
@@ -99,21 +108,20 @@ def read_patched(changed: Any, patched: Any) -> Object:
     try:
         return read_json_object(text).obj
     except Malformed as error:
-        raise undecodable(patched, f"couldn't get version/kind; {error}") from error
+        raise undecodable(quote, f"couldn't get version/kind; {error}") from error
 
 
-def report_strictly(patched: Any, problems: list[str], options: WriteOptions) -> None:
+def report_strictly(quote: Quote, problems: list[str], options: WriteOptions) -> None:
     """Report what decoding the patch and its result left out, as the client asked."""
     if not problems or options.field_validation == "Ignore":
         return
     if options.field_validation == "Strict":
-        raise undecodable(patched, "strict decoding error: " + ", ".join(problems))
+        raise undecodable(quote, "strict decoding error: " + ", ".join(problems))
     for text in problems:
         options.warn(text)
 
 
-def undecodable(patched: Any, text: str) -> Invalid:
+def undecodable(quote: Quote, text: str) -> Invalid:
     """The patched document cannot be an object of this kind."""
-    shown = encode_sorted(patched).decode()
-    error = invalid("patch", shown, text)
+    error = invalid("patch", quote(), text)
     return Invalid(f' "" is invalid: {error}', details={"causes": [error.cause()]})

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 
+from instar import offload
 from instar.api.crd import ScalePaths
 from instar.apply.applying import Application, apply_patch
 from instar.apply.scale import replicas_path
@@ -47,12 +49,13 @@ async def patch_scale(
 ) -> Written:
     def patched(current: Object) -> Object:
         document = change.apply(current)
+        quote = partial(change.quote, document)
         try:
-            scale, unknown = decode_scale(read_patched(document, document))
+            scale, unknown = decode_scale(read_patched(document, quote))
         except MetaError as error:
-            raise undecodable(document, str(error)) from error
+            raise undecodable(quote, str(error)) from error
         listed = [*change.problems, *(f'unknown field "{path}"' for path in unknown)]
-        report_strictly(document, listed, options)
+        report_strictly(quote, listed, options)
         return scale
 
     return await _write(context, target, paths, patched, options, is_patch=True)
@@ -68,7 +71,8 @@ async def _write(
     is_patch: bool,
 ) -> Written:
     async def propose(old: Object, entry: Entry) -> Proposal:
-        wanted = change(to_scale(old, paths) if has_replicas(old, paths) else unset_scale(old))
+        current = to_scale(old, paths) if has_replicas(old, paths) else unset_scale(old)
+        wanted = await offload.run(options.size, lambda: change(current))
         check_names(wanted, target)
         new = copy_json(old)
         set_replicas(new, wanted, paths)
@@ -105,7 +109,7 @@ async def apply_scale(
             schemas={API_VERSION: SCALE_SCHEMA},
             force=options.force,
         )
-        applied = await drive(ownership, target, apply_patch(request))
+        applied = await drive(ownership, target, apply_patch(request), entry.size)
         new = copy_json(old)
         set_replicas(new, applied.obj, paths)
         entries = entries_of_parent(
