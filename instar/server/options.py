@@ -71,6 +71,7 @@ def list_options(request: Request, serving: Serving, version: VersionServing) ->
         revision=list_revision(request),
         match=request.one("resourceVersionMatch"),
         limit=request.integer("limit"),
+        timeout_seconds=request.integer("timeoutSeconds"),
         token=request.one("continue"),
         send_initial_events=request.flag("sendInitialEvents"),
     )

@@ -73,7 +73,7 @@ async def do_watch(context: Context, request: Request, target: Target) -> Respon
     include = _include(request, form)
     exact_revision(request)
     select = list_options(request, target.serving, target.version)
-    timeout = request.integer("timeoutSeconds")
+    timeout = select.timeout_seconds
     if select.fields is not None:
         target = _narrowed_to_name(target, select.fields.exact("metadata.name"))
     options = WatchOptions(select, bookmarks=bool(request.flag("allowWatchBookmarks")))

@@ -46,6 +46,12 @@ _SELECTABLE: Mapping[tuple[str, str], tuple[str, ...]] = {
         ".reportingComponent",
         ".type",
     ),
+    ("events.k8s.io", "events"): (
+        *(f".regarding.{name}" for name in _REFERENCE),
+        ".reason",
+        ".reportingController",
+        ".type",
+    ),
 }
 """Paths that field selectors may name, as ``selectableFields`` of a CRD has them."""
 
