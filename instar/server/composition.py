@@ -120,7 +120,7 @@ def build(
     crd_strategy = CrdStrategy(check_rules_lazily, review=review, deny=deny_breaking)
     catalog = Catalog(
         backend,
-        builtin_servings(crd_strategy),
+        builtin_servings(crd_strategy, "v1beta1" if _company(store) is Company.EQUALS else "v1"),
         read_stored_crd,
         lambda crd: serving_for(crd, conversion, compile_if_any),
     )

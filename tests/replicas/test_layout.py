@@ -56,7 +56,7 @@ def test_one_json_document_an_object_at_its_storage_version(pair: Deployment, on
     assert document == expected
     crds = stored(pair.cluster.addresses[0], CRD_KEY)
     definition = json.loads(crds[f"{CRD_KEY}/notes.{group}"])
-    assert definition["apiVersion"] == "apiextensions.k8s.io/v1"
+    assert definition["apiVersion"] == "apiextensions.k8s.io/v1beta1"
     assert "resourceVersion" not in definition["metadata"]
 
 
@@ -146,7 +146,7 @@ def test_what_another_server_left_is_served_or_borne(
     vase = done(replica.request("GET", f"{where}/vase"))
     assert vase["anything"] == {"goes": [1, 2]}
     definition = done(replica.request("GET", f"{CRDS}/relics.old.io"))
-    assert definition["apiVersion"] == "apiextensions.k8s.io/v1"
+    assert definition["apiVersion"] == "apiextensions.k8s.io/v1beta1"
     changed = {**vase, "anything": "else"}
     assert done(replica.request("PUT", f"{where}/vase", changed))["anything"] == "else"
     broken = replica.request("GET", f"{where}/shard")
