@@ -138,6 +138,15 @@ class Pipeline:
             unknown += take_in(self.compiled, obj)
         return unknown
 
+    def adopt(self, obj: Object) -> None:
+        """The same for what an apply merged: a null that may not be null stays in it, for the
+        check to refuse."""
+        decode_metadata(obj)
+        compiled = self.compiled
+        compiled.prune(obj)
+        compiled.coerce_embedded(obj, lenient=False)
+        compiled.default(obj)
+
     def from_storage(self, obj: Object) -> list[str]:
         """Bring a stored object of this version to today's schema, in place; what was pruned."""
         obj["metadata"] = coerce_metadata_lenient(obj.get("metadata"))

@@ -137,6 +137,15 @@ def test_of_another_kind_only_the_metadata_is_decoded(other: dict[str, str]) -> 
     assert sent["spec"] == {"must": "be", "zz": 1}
 
 
+def test_what_an_apply_merged_keeps_its_nulls() -> None:
+    merged = obj({"form": None, "zz": 1}, metadata={"name": "a", "yy": 1})
+
+    pipeline().adopt(merged)
+
+    assert merged == obj({"form": None, "filled": "by default"})
+    assert fields(pipeline().check_create(merged)) == ["spec.form"]
+
+
 # --- out ---------------------------------------------------------------------------------------
 
 

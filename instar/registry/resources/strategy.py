@@ -52,11 +52,7 @@ class Strategy:
             self.decode(obj, version)
             return
         try:
-            self.clean_metadata(obj)
-            compiled = version.compiled
-            compiled.prune(obj)
-            compiled.coerce_embedded(obj, lenient=False)
-            compiled.default(obj)
+            version.pipeline.adopt(obj)
         except MetaError as error:
             raise self.undecodable(obj, version, str(error)) from error
 
