@@ -39,6 +39,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.epilog = _SOURCES
     parser.add_argument("sources", nargs="*", metavar="SOURCE", help="OLD NEW, or NEW alone")
     parser.add_argument("--history", metavar="PATH", help="review every commit of a file")
+    parser.add_argument(
+        "--removed",
+        action="store_true",
+        help="with kube: as OLD, CRDs of the cluster that NEW does not have count as removed",
+    )
     parser.add_argument("--all", action="store_true", help="also what the old CRD already had")
     parser.add_argument("--no-witnesses", action="store_true", help="do not search for evidence")
     objects = parser.add_argument_group("stored objects")
@@ -124,8 +129,9 @@ def _baseline(args: argparse.Namespace, config: Config) -> str:
 
 
 def _pair(args: argparse.Namespace, options: Options, convert: Convert | None) -> Report:
+    from instar.reviewer.presence import with_presence
     from instar.reviewer.report import Report
-    from instar.reviewer.sources import load_crds
+    from instar.reviewer.sources import load_crds, whole_cluster
 
     if not 1 <= len(args.sources) <= 2:
         raise CliFailure("give OLD and NEW, or NEW alone, or --history PATH", EXIT_UNUSABLE)
@@ -156,11 +162,18 @@ def _pair(args: argparse.Namespace, options: Options, convert: Convert | None) -
             )
         except CrdDecodeError as error:
             problems.append(_unusable(before.get(name), new.crds[name], error))
-    return Report(
+    report = Report(
         crds=tuple(crds),
         only_old=tuple(sorted(set(before) - set(new.crds))),
         only_new=() if old is None else tuple(sorted(set(new.crds) - set(before))),
         problems=tuple(dict.fromkeys(problems)),
+    )
+    return with_presence(
+        report,
+        before,
+        new.crds,
+        options,
+        removed=args.removed or not whole_cluster(args.sources[0]),
     )
 
 

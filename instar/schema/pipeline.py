@@ -69,6 +69,13 @@ def take_in(compiled: Compiled, obj: Object) -> list[str]:
     return unknown
 
 
+def take_in_applied(compiled: Compiled, obj: Object) -> None:
+    """The same for what an apply merged: a null stays, for the checks to refuse or to keep."""
+    compiled.prune(obj)
+    compiled.coerce_embedded(obj, lenient=False)
+    compiled.default(obj)
+
+
 def value_errors(
     compiled: Compiled, new: Any, old: Any = ABSENT, scale: ScalePaths | None = None
 ) -> list[FieldError]:
@@ -100,7 +107,8 @@ def metadata_update_errors(new: Object, old: Object, name_rule: NameRule) -> lis
         return []
     found = metadata_errors(new, name_rule)
     changed = validate_metadata_update(new, old)
-    found += [error for error in changed if error not in found]
+    told = set(map(str, found))
+    found += [error for error in changed if str(error) not in told]
     return found + found
 
 
@@ -137,15 +145,6 @@ class Pipeline:
         if obj.get("kind") == self.kind and obj.get("apiVersion") == self.api_version:
             unknown += take_in(self.compiled, obj)
         return unknown
-
-    def adopt(self, obj: Object) -> None:
-        """The same for what an apply merged: a null that may not be null stays in it, for the
-        check to refuse."""
-        decode_metadata(obj)
-        compiled = self.compiled
-        compiled.prune(obj)
-        compiled.coerce_embedded(obj, lenient=False)
-        compiled.default(obj)
 
     def from_storage(self, obj: Object) -> list[str]:
         """Bring a stored object of this version to today's schema, in place; what was pruned."""
