@@ -146,7 +146,7 @@ def test_what_another_server_left_is_served_or_borne(
     vase = done(replica.request("GET", f"{where}/vase"))
     assert vase["anything"] == {"goes": [1, 2]}
     definition = done(replica.request("GET", f"{CRDS}/relics.old.io"))
-    assert definition["apiVersion"] == "apiextensions.k8s.io/v1beta1"
+    assert definition["apiVersion"] == "apiextensions.k8s.io/v1"
     changed = {**vase, "anything": "else"}
     assert done(replica.request("PUT", f"{where}/vase", changed))["anything"] == "else"
     broken = replica.request("GET", f"{where}/shard")
