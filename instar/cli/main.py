@@ -22,7 +22,7 @@ COMMANDS = {
     "migrate": "rewrite stored objects at the storage version, verified",
     "census": "how many objects are stored at which version",
     "versions": "a CRD's versions, who uses them, and what can be done next",
-    "storage": "copy a store to another engine",
+    "storage": "copy a store to another engine, or verify one",
 }
 
 
