@@ -90,10 +90,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
+    settings = _settings(args)
     gc.disable()  # until the server is ready: starting makes much and drops little
     _keep_pages()
     _set_up_logging(args.log, args.verbose)
-    settings = _settings(args)
     try:
         import uvloop
 

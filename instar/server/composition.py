@@ -34,6 +34,7 @@ from instar.registry.resources.context import Context
 from instar.registry.resources.serving import Serving, build_serving
 from instar.registry.resources.strategy import Strategy
 from instar.registry.stored.backend import Backend
+from instar.registry.stored.consistency import Consistency
 from instar.registry.stored.entry import Entry
 from instar.schema.rules import RuleCompiler, compile_if_any, has_rules
 from instar.schema.structural import Structural
@@ -61,6 +62,7 @@ class Machinery:
     usage: UsageKeeper
     conversion: ConversionServices
     watchdog: Watchdog
+    consistency: Consistency
 
     async def start(self) -> None:
         """The backend must be started already."""
@@ -144,6 +146,8 @@ def build(
     authenticator = Authenticator(tokens)
     metrics, watchdog = Metrics(), Watchdog()
     metrics.add_source(watchdog.lines)
+    consistency = Consistency(backend)
+    metrics.add_source(consistency.lines)
     metrics.add_source(census.metric_lines)
     metrics.add_source(lambda: _store_lines(backend))
     metrics.add_source(lambda: conversion_metrics.render().splitlines())
@@ -151,7 +155,12 @@ def build(
         context=context,
         catalog=catalog,
         authenticator=authenticator,
-        health=Health({"storage": lambda: backend.trouble}),
+        health=Health(
+            {
+                "storage": lambda: backend.trouble,
+                "cache-consistency": lambda: consistency.trouble,
+            }
+        ),
         metrics=metrics,
         conversion_metrics=conversion_metrics,
         insight=Insight(census, usage),
@@ -169,6 +178,7 @@ def build(
         usage=UsageKeeper(usage, store),
         conversion=conversion,
         watchdog=watchdog,
+        consistency=consistency,
     )
 
 

@@ -63,9 +63,9 @@ def duration(text: str) -> float:
         return 0.0
     if not rest:
         raise _refused(f'invalid duration "{text}"')
-    total = 0.0
-    while rest:
-        part = _PART.match(rest)
+    total, at = 0.0, 0
+    while at < len(rest):
+        part = _PART.match(rest, at)
         assert part is not None
         number, unit = part.groups()
         if not number.strip("."):
@@ -75,7 +75,7 @@ def duration(text: str) -> float:
         if unit not in _UNITS:
             raise _refused(f'unknown unit "{unit}" in duration "{text}"')
         total += float(number) * _UNITS[unit]
-        rest = rest[part.end() :]
+        at = part.end()
     return sign * total
 
 
