@@ -32,6 +32,7 @@ from instar.server.request import Request, ResourcePath, attributes_of, parse_re
 from instar.server.responses import Response, typed_response
 from instar.server.reviews import Reviews
 from instar.server.scaling import do_scale
+from instar.server.subresources import HANDLERS, Call
 from instar.server.warnings import warning_headers
 
 log = logging.getLogger("instar.access")
@@ -184,6 +185,9 @@ class App:
         named_create = serving.builtin and verb == "create" and bool(path.name)
         if handler is None or not offered or named_create:
             raise _not_allowed(serving, verb)
+        own = HANDLERS.get((serving.group, serving.plural, ""))
+        if own is not None:
+            return await own(Call(self._context, self._catalog, request, target))
         if serving.verbs == ("create",):
             return await self._review(request, target)
         return await handler(self._context, request, target)
@@ -196,6 +200,9 @@ class App:
             raise errors.not_found(serving.group, serving.plural, path.name)
         if verb not in found.verbs:
             raise _not_allowed(serving, verb)
+        own = HANDLERS.get((serving.group, serving.plural, found.name)) if serving.builtin else None
+        if own is not None:
+            return await own(Call(self._context, self._catalog, request, target))
         if definition.scale is not None and found.name == "scale":
             return await do_scale(self._context, request, target, verb, definition.scale)
         if verb == "get":

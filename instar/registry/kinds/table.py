@@ -13,7 +13,7 @@ from functools import partial
 from importlib import import_module
 from typing import Any
 
-from instar.api.crd import Column, Conversion, Crd, CrdVersion, Names, Subresource
+from instar.api.crd import Column, Conversion, Crd, CrdVersion, Names, ScalePaths, Subresource
 from instar.api.names import GroupVersionKind
 from instar.conversion.converter import NoneConverter
 from instar.conversion.shared import SharedConverter
@@ -23,6 +23,7 @@ from instar.openapi.builtin_schemas import SCHEMAS
 from instar.registry.kinds import columns
 from instar.registry.kinds.builtin import BuiltinStrategy
 from instar.registry.kinds.events import CORE, EventConverter
+from instar.registry.kinds.manners import MANNERS
 from instar.registry.kinds.migrations import GROUP as MIGRATION_GROUP
 from instar.registry.kinds.migrations import PLURAL as MIGRATIONS
 from instar.registry.kinds.migrations import MigrationStrategy
@@ -104,7 +105,11 @@ def _strategy(place: tuple[str, str]) -> Strategy:
     known = RULES.get(group, {}).get(plural, "builtin:BuiltinStrategy")
     module, _, name = known.partition(":")
     found: type[BuiltinStrategy] = getattr(import_module(f"instar.registry.kinds.{module}"), name)
-    return found()
+    strategy = found()
+    for manner, places in MANNERS.items():
+        if place in places:
+            setattr(strategy, manner, True)
+    return strategy
 
 
 def _second_events(versions: list[ResourceFacts]) -> Serving:
@@ -223,8 +228,9 @@ def _version(place: tuple[str, str], facts: ResourceFacts, *, stored: bool) -> C
             else GroupVersionKind(part.group, part.version, part.kind),
         )
         for part in facts.subresources
-        if part.name != "status"
+        if part.name not in ("status", "scale")
     )
+    scaled = any(part.name == "scale" for part in facts.subresources)
     return CrdVersion(
         name=facts.version,
         served=True,
@@ -233,8 +239,14 @@ def _version(place: tuple[str, str], facts: ResourceFacts, *, stored: bool) -> C
         has_status=any(part.name == "status" for part in facts.subresources),
         columns=_COLUMNS.get(place, ()),
         selectable_fields=_SELECTABLE.get(place, ()),
+        scale=_scale(facts) if scaled else None,
         further=further,
     )
+
+
+def _scale(facts: ResourceFacts) -> ScalePaths:
+    form = "labels" if facts.kind == "ReplicationController" else "selector"
+    return ScalePaths(".spec.replicas", ".status.replicas", ".spec.selector", form)
 
 
 class _Schema(Mapping[str, Any]):

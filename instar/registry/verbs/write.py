@@ -151,13 +151,23 @@ async def replace(
 ) -> Written:
     """PUT: the whole object as the client wants it, decoded already."""
     check_names(obj, target)
+    strategy = target.serving.strategy
+    if strategy.creates_on_update and not subresource and not await _exists_now(context, target):
+        _check_uid(target, obj, {"metadata": {}}, UpdateRules())
+        obj["metadata"].pop("resourceVersion", None)
+        return await create(context, target, obj, options)
 
     async def propose(old: Object, entry: Entry) -> Proposal:
         return Proposal(copy_json(obj))
 
-    unconditional = target.serving.strategy.unconditional_update
-    rules = UpdateRules(subresource, unconditional=unconditional)
+    rules = UpdateRules(subresource, unconditional=strategy.unconditional_update)
     return await update(context, target, propose, options, rules)
+
+
+async def _exists_now(context: Context, target: Target) -> bool:
+    if target.entry() is None:
+        await context.backend.consistent()
+    return target.entry() is not None
 
 
 async def update(
