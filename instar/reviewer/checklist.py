@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from instar.reviewer.changes import value_path
+from instar.reviewer.families import FIELDS_LEAVE, VERSIONS_LEAVE
 from instar.reviewer.report import Answer, Finding, Hit, Severity, Step, StoredObject
 from instar.reviewer.rules import converting, habits
 from instar.reviewer.subject import Subject
-
-_LEAVES = ("version-removed", "version-unserved")
-_FIELD_LEAVES = ("field-removed", "field-renamed", "field-moved")
 
 
 def checklist(
@@ -44,7 +42,7 @@ def _answers(
 
 def _safe(findings: Sequence[Finding], stored: Sequence[StoredObject], tried: int) -> Answer:
     question = "Is this change safe for existing stored objects?"
-    broken = [item for item in stored if item.outcome != "changed"]
+    broken = [item for item in stored if item.breaks]
     if tried:
         text = f"{len(broken)} of {tried} objects would break"
         return Answer(question, not broken, text)
@@ -70,11 +68,11 @@ def _announced(old: Subject, findings: Sequence[Finding]) -> Answer:
     question = "Are rollout steps and communication/deprecation steps defined?"
     silent = []
     for item in findings:
-        if item.rule in _LEAVES and item.severity is Severity.ERROR:
+        if item.rule in VERSIONS_LEAVE and item.severity is Severity.ERROR:
             version = old.crd.version(item.version)
             if version is not None and not version.deprecated:
                 silent.append(f"{item.version} was never marked deprecated")
-        if item.rule in _FIELD_LEAVES and not _says_deprecated(old, item):
+        if item.rule in FIELDS_LEAVE and not _says_deprecated(old, item):
             silent.append(f"{item.path} ({item.version}) never said that it is deprecated")
     if not silent:
         return Answer(question, True, "nothing leaves unannounced")
@@ -96,7 +94,7 @@ def _storage(findings: Sequence[Finding], steps: Sequence[Step]) -> Answer:
     flips = [item for item in findings if item.rule == "storage-version-changed"]
     if not flips:
         return Answer(question, True, "the storage version stays")
-    planned = any("rewrite every stored object" in step.title for step in steps)
+    planned = any(step.rewrites for step in steps)
     return Answer(question, planned, "see the plan" if planned else "nothing rewrites them")
 
 

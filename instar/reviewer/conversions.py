@@ -85,7 +85,7 @@ def _pair(
             yield _finding("conversion-fails", source, target, steps, obj, refused, str(error))
             continue
         if not taken.accepted:
-            said = "; ".join(taken.errors)
+            said = "; ".join(taken.texts)
             yield _finding("conversion-fails", source, target, steps, obj, taken, said)
             continue
         source.prepare(back)

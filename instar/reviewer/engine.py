@@ -14,7 +14,7 @@ from typing import Any
 from instar.fields import child
 from instar.reviewer.changes import NodeChange, changes
 from instar.reviewer.renames import Rename, new_place, renames
-from instar.reviewer.report import NO_CANDIDATE, Effect, Finding, Hit, Severity, Witness, in_order
+from instar.reviewer.report import Effect, Finding, Hit, NoWitness, Severity, Witness, in_order
 from instar.reviewer.rulekit import Draft, Probe
 from instar.reviewer.rules import BY_ID, CRD_CHECKS, LINTS, NODE_CHECKS
 from instar.reviewer.rules.habits import refused
@@ -23,7 +23,7 @@ from instar.reviewer.subject import Subject
 from instar.reviewer.types import compatible_types
 from instar.reviewer.unclaimed import crd_changes
 
-Evidence = Callable[[Probe], Witness | str]
+Evidence = Callable[[Probe], Witness | NoWitness]
 """A witness, or why there is none."""
 
 
@@ -185,8 +185,8 @@ def _finding(
     severity = options.severities.get(rule.id, draft.severity or rule.severity)
     if severity is Severity.OFF:
         return None
-    witness, why = _evidence(draft, evidence)
-    unproven = evidence is None or why == NO_CANDIDATE
+    found = None if draft.probe is None or evidence is None else evidence(draft.probe)
+    unproven = evidence is None or found is NoWitness.NO_CANDIDATE
     if unproven and draft.unsure and rule.id not in options.severities:
         severity = _milder(severity)
     return Finding(
@@ -200,8 +200,8 @@ def _finding(
         on_old=draft.on_old,
         hits=rule.hits if draft.hits is None else draft.hits,
         details=draft.details,
-        witness=witness,
-        unwitnessed="" if severity is Severity.INFO else why,
+        witness=found if isinstance(found, Witness) else None,
+        unwitnessed="" if severity is Severity.INFO else _why_none(draft, found),
         key=draft.key,
     )
 
@@ -212,11 +212,10 @@ def _milder(severity: Severity) -> Severity:
     )
 
 
-def _evidence(draft: Draft, evidence: Evidence | None) -> tuple[Witness | None, str]:
-    if draft.probe is None or evidence is None:
-        return None, draft.why_no_witness
-    found = evidence(draft.probe)
-    return (None, found) if isinstance(found, str) else (found, "")
+def _why_none(draft: Draft, found: Witness | NoWitness | None) -> str:
+    if found is None:
+        return draft.why_no_witness
+    return "" if isinstance(found, Witness) else found.value
 
 
 def severity_map(raw: Mapping[str, Any]) -> dict[str, Severity]:

@@ -12,6 +12,7 @@ from instar.fields import FieldError, invalid
 from instar.plain import Object, copy_json
 from instar.reviewer.report import Verdict
 from instar.reviewer.subject import Subject
+from instar.schema.embedded import EmbeddedError
 from instar.schema.metatypes import MetaError
 from instar.schema.rules import Program, RuleCompiler
 from instar.schema.values import ABSENT
@@ -63,11 +64,12 @@ class Judge:
         prepared = copy_json(obj)
         try:
             pruned = self.prepare(prepared)
+        except EmbeddedError as error:
+            return Verdict(False, (error.error,))
         except MetaError as error:
             return Verdict(False, (str(error),))
         errors = self.errors(prepared)
-        said = tuple(dict.fromkeys(str(error) for error in errors))
-        return Verdict(not errors, said, tuple(pruned), None if errors else prepared)
+        return Verdict(not errors, tuple(errors), tuple(pruned), None if errors else prepared)
 
     def prepare(self, obj: Object, *, lenient: bool = False) -> list[str]:
         """Prune and default in place; answers the pruned paths."""

@@ -32,7 +32,7 @@ def test_object_nothing_happens_to_is_not_listed() -> None:
 def test_dropped_field_is_pruned_from_objects_that_have_it() -> None:
     [found] = _try(changed(drop("spec", "size")), _object(size="small"))
 
-    assert found.outcome == "pruned"
+    assert found.damage == "pruned"
     assert found.reasons[0] == "spec.size is dropped"
     assert found.name == "default/a"
 
@@ -40,7 +40,7 @@ def test_dropped_field_is_pruned_from_objects_that_have_it() -> None:
 def test_object_that_breaks_tighter_validation_is_frozen_not_invalid() -> None:
     [found] = _try(changed(put("spec", "image", maxLength=3)), _object())
 
-    assert found.outcome == "frozen"
+    assert found.damage == "frozen"
     assert "may not be more than 3 bytes" in found.reasons[0]
 
 
@@ -48,7 +48,7 @@ def test_object_that_breaks_a_new_rule_is_frozen() -> None:
     rule = {"rule": "self.size() < 3", "message": "too long a name"}
     [found] = _try(changed(put("spec", "image", x_kubernetes_validations=[rule])), _object())
 
-    assert found.outcome == "frozen"
+    assert found.damage == "frozen"
     assert "too long a name" in found.reasons[0]
 
 
@@ -57,7 +57,7 @@ def test_embedded_resource_is_never_forgiven() -> None:
 
     [found] = _try(new, _object(extra={"a": 1}))
 
-    assert found.outcome == "invalid"
+    assert found.damage == "invalid"
 
 
 def test_removed_version_makes_objects_unreadable() -> None:
@@ -65,13 +65,13 @@ def test_removed_version_makes_objects_unreadable() -> None:
 
     [found] = _try(new, _object("v1beta1"))
 
-    assert found.outcome == "unreadable"
+    assert found.damage == "unreadable"
 
 
 def test_changed_default_reads_differently() -> None:
     [found] = _try(changed(put("spec", "replicas", default=2)), _object())
 
-    assert (found.outcome, found.reasons) == ("changed", ("spec.replicas reads differently",))
+    assert (found.damage, found.reasons) == ("changed", ("spec.replicas reads differently",))
 
 
 def test_field_that_another_version_does_not_know_is_lost_there() -> None:
@@ -91,7 +91,7 @@ def test_failing_conversion_makes_objects_unreadable() -> None:
     trial = Trial(subject(widget()), subject(widget()), compile_rules, refuse)
 
     [found] = trial.run([_object()])
-    assert found.outcome == "unreadable"
+    assert found.damage == "unreadable"
     assert found.reasons == ("conversion to v1beta1 failed: no way",)
 
 

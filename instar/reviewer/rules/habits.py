@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -69,13 +70,15 @@ def refused(old: Subject | None, new: Subject) -> Iterator[Draft]:
     else:
         prepared = prepare_for_update(new.internal, old.internal)
         errors = validate_update(prepared, old.internal, version=version, check_rules=check_rules)
+    said: Counter[tuple[str, str]] = Counter()
     for error in errors:
         if old is not None and error.field.startswith(_CLAIMED_ELSEWHERE):
             continue
+        said[error.field, error.kind] += 1
         yield Draft(
             rule="crd-refused",
             path=error.field,
-            key=error.detail,
+            key=f"{error.kind}-{said[error.field, error.kind]}",
             pointer=pointer_of(error.field),
             message=error.body(),
             why_no_witness="the CRD itself is refused",

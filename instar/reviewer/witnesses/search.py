@@ -13,9 +13,10 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any
 
+from instar.fields import FieldError
 from instar.plain import Object, copy_json
 from instar.reviewer.judge import Judge
-from instar.reviewer.report import NO_CANDIDATE, Effect, Verdict, Witness
+from instar.reviewer.report import Effect, NoWitness, Verdict, Witness
 from instar.reviewer.rulekit import Probe
 from instar.reviewer.rules.validations import uses_old
 from instar.reviewer.subject import Subject
@@ -37,10 +38,6 @@ _FEWEST_OBJECTS = 6
 """Tried however long it takes, so that a slow machine finds what a quick one does."""
 _PATIENCE = 0.12
 """Seconds for one finding; a schema on which that is too short is worth no more."""
-_NO_OBJECT = "a value was found, but no whole object around it that one side takes"
-_NO_TIME = "not searched: the time for witnesses of this CRD was used up"
-_NOT_WRITABLE = "nobody can write an object of a version that is not served"
-_NO_RULES = "CEL rules were not run"
 
 
 @dataclass(frozen=True)
@@ -71,21 +68,21 @@ class Search:
         self._judges: dict[tuple[int, str], Judge] = {}
         self._deadline = time.thread_time() + seconds
 
-    def __call__(self, probe: Probe) -> Witness | str:
+    def __call__(self, probe: Probe) -> Witness | NoWitness:
         if time.thread_time() > self._deadline:
-            return _NO_TIME
+            return NoWitness.NO_TIME
         if _CEL in probe.keywords and self._compile_rules is None:
-            return _NO_RULES
+            return NoWitness.NO_RULES
         sides = self._sides(probe)
         if sides is None:
-            return "there is no old CRD to compare with"
+            return NoWitness.NO_OLD_CRD
         if not probe.keywords and not probe.steps and probe.effect is Effect.REFUSED:
             return self._unserved(sides)
         if "subresources" in probe.keywords:
             return self._status_ignored(sides)
         served = sides.base.served and (sides.other.served or probe.target)
         if not served and probe.effect is not Effect.PRUNED:
-            return _NOT_WRITABLE
+            return NoWitness.NOT_WRITABLE
         return self._search(probe, sides)
 
     def judge(self, subject: Subject, version: str) -> Judge:
@@ -104,22 +101,22 @@ class Search:
         swapped = probe.effect is Effect.ACCEPTED
         return _Sides(new, old, True) if swapped else _Sides(old, new, False)
 
-    def _unserved(self, sides: _Sides) -> Witness | str:
+    def _unserved(self, sides: _Sides) -> Witness | NoWitness:
         """A version that went: the smallest object of it."""
         for obj in self._objects(sides, (), ABSENT):
             verdict = sides.base.create(obj)
             if verdict.accepted:
                 new = sides.other.create(obj, must_be_served=True)
                 return Witness(Effect.REFUSED, sides.base.version, obj, verdict, new)
-        return _NO_OBJECT
+        return NoWitness.NO_OBJECT
 
-    def _status_ignored(self, sides: _Sides) -> Witness | str:
+    def _status_ignored(self, sides: _Sides) -> Witness | NoWitness:
         """Where ``/status`` is new, a status sent along with the object is dropped."""
         steps = ("properties", "status")
         schema = sides.base.subject.schemas.get(sides.base.version) or {}
         status = node_at(schema, steps)
         if status is None:
-            return "the schema has no status"
+            return NoWitness.NO_STATUS
         for value in islice(candidates(self._samples, status, {}), 30):
             for obj in self._objects(sides, steps, value) if value else ():
                 verdict = sides.base.create(obj)
@@ -127,9 +124,9 @@ class Search:
                 if verdict.accepted and verdict.pruned == () and without.accepted:
                     dropped = replace(without, pruned=("status",))
                     return Witness(Effect.PRUNED, sides.base.version, obj, verdict, dropped)
-        return _NO_OBJECT
+        return NoWitness.NO_OBJECT
 
-    def _search(self, probe: Probe, sides: _Sides) -> Witness | str:
+    def _search(self, probe: Probe, sides: _Sides) -> Witness | NoWitness:
         again = self._seen_before(probe, sides)
         if again is not None:
             return again
@@ -147,24 +144,24 @@ class Search:
                 if found is not None:
                     self._found[_question(probe)] = obj
                     return found
-        return _NO_OBJECT if tried else NO_CANDIDATE
+        return NoWitness.NO_OBJECT if tried else NoWitness.NO_CANDIDATE
 
-    def _update(self, probe: Probe, sides: _Sides) -> Witness | str:
+    def _update(self, probe: Probe, sides: _Sides) -> Witness | NoWitness:
         schema = sides.base.subject.schemas.get(sides.base.version) or {}
         partner = sides.other.subject.schemas.get(sides.other.version) or {}
         node, other = node_at(schema, probe.steps), node_at(partner, probe.steps)
         if node is None or other is None:
-            return NO_CANDIDATE
+            return NoWitness.NO_CANDIDATE
         rule = self._nodes.compile(one_rule(other, probe.rule_text))
         if rule is None:
-            return NO_CANDIDATE
+            return NoWitness.NO_CANDIDATE
 
         def place(value: Any) -> Iterator[Object]:
             return self._objects(sides, probe.steps, value)
 
         text, base = probe.rule_text, sides.base
         found = update_witness(node, rule, text, base, sides.other, place, self._samples)
-        return NO_CANDIDATE if found is None else found
+        return NoWitness.NO_CANDIDATE if found is None else found
 
     def _seen_before(self, probe: Probe, sides: _Sides) -> Witness | None:
         """Versions mostly change alike: what showed it at one is tried first at the next."""
@@ -183,11 +180,10 @@ class Search:
             return
         point = tokens(concrete_path(steps))
 
-        def errors(candidate: Any) -> list[tuple[str, str]]:
-            prepared = base.create(candidate)
-            return [_split(text) for text in prepared.errors]
+        def wrong(candidate: Any) -> list[str]:
+            return _places(base.create(candidate))
 
-        found = repaired(self._samples, obj, schema, point, errors)
+        found = repaired(self._samples, obj, schema, point, wrong)
         if found is not None:
             yield found
 
@@ -196,9 +192,8 @@ def _question(probe: Probe) -> tuple[object, ...]:
     return probe.effect, probe.steps, probe.keywords, probe.rule_text
 
 
-def _split(text: str) -> tuple[str, str]:
-    field, _, rest = text.partition(": ")
-    return field, rest
+def _places(verdict: Verdict) -> list[str]:
+    return [error.path if isinstance(error, FieldError) else "" for error in verdict.errors]
 
 
 def _values(samples: Samples, nodes: _Nodes, probe: Probe, sides: _Sides) -> Iterator[Any]:

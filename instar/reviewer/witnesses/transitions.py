@@ -67,5 +67,5 @@ def _update(judge: Judge, first: Object, second: Object) -> Verdict:
     before, after = copy_json(first), copy_json(second)
     judge.prepare(before)
     pruned = judge.prepare(after)
-    errors = tuple(str(error) for error in judge.errors(after, before))
+    errors = tuple(judge.errors(after, before))
     return Verdict(not errors, errors, tuple(pruned), None if errors else after)
