@@ -174,11 +174,11 @@ def _one(
     convert: Convert | None = None,
 ) -> CrdReview:
     from instar.reviewer.reviewing import located, review_crd
-    from instar.reviewer.subject import subject
+    from instar.reviewer.side import read_side
 
     found = review_crd(
-        None if old is None else subject(old.value),
-        subject(new.value),
+        None if old is None else read_side(old.value),
+        read_side(new.value),
         options,
         witnesses=not args.no_witnesses,
         objects=objects or [],
@@ -190,11 +190,11 @@ def _one(
 def _unusable(old: Document | None, new: Document, error: CrdDecodeError) -> Problem:
     """Which of the two a server could not read."""
     from instar.reviewer.report import Problem
-    from instar.reviewer.subject import subject
+    from instar.reviewer.side import read_side
 
     bad = new
     try:
-        subject(new.value)
+        read_side(new.value)
     except CrdDecodeError:
         pass
     else:

@@ -8,12 +8,12 @@ from instar.reviewer.changes import value_path
 from instar.reviewer.families import FIELDS_LEAVE, VERSIONS_LEAVE
 from instar.reviewer.report import Answer, Finding, Hit, Severity, Step, StoredObject
 from instar.reviewer.rules import converting, habits
-from instar.reviewer.subject import Subject
+from instar.reviewer.side import Side
 
 
 def checklist(
-    old: Subject | None,
-    new: Subject,
+    old: Side | None,
+    new: Side,
     findings: Sequence[Finding],
     steps: Sequence[Step],
     stored: Sequence[StoredObject] = (),
@@ -23,8 +23,8 @@ def checklist(
 
 
 def _answers(
-    old: Subject | None,
-    new: Subject,
+    old: Side | None,
+    new: Side,
     findings: Sequence[Finding],
     steps: Sequence[Step],
     stored: Sequence[StoredObject],
@@ -63,7 +63,7 @@ def _planned(safe: bool, steps: Sequence[Step]) -> Answer:
     return Answer(question, bool(steps), text)
 
 
-def _announced(old: Subject, findings: Sequence[Finding]) -> Answer:
+def _announced(old: Side, findings: Sequence[Finding]) -> Answer:
     """Whatever leaves was declared deprecated in the release before."""
     question = "Are rollout steps and communication/deprecation steps defined?"
     silent = []
@@ -80,7 +80,7 @@ def _announced(old: Subject, findings: Sequence[Finding]) -> Answer:
     return Answer(question, False, "; ".join(silent[:3]) + more)
 
 
-def _says_deprecated(old: Subject, finding: Finding) -> bool:
+def _says_deprecated(old: Side, finding: Finding) -> bool:
     steps = tuple(str(token) for token in finding.pointer[5:])
     node: object = old.schemas.get(finding.version)
     for step in steps:
@@ -98,7 +98,7 @@ def _storage(findings: Sequence[Finding], steps: Sequence[Step]) -> Answer:
     return Answer(question, planned, "see the plan" if planned else "nothing rewrites them")
 
 
-def _convertible(new: Subject) -> Answer:
+def _convertible(new: Side) -> Answer:
     question = "Is conversion correct in both directions for all served versions?"
     served = new.crd.served()
     if len(new.crd.versions) == 1:
@@ -113,7 +113,7 @@ def _convertible(new: Subject) -> Answer:
     return Answer(question, True, f"strategy None loses no field between {', '.join(served)}")
 
 
-def _pruned(new: Subject) -> Answer:
+def _pruned(new: Side) -> Answer:
     question = "Is every field described, so that unknown ones are pruned?"
     open_places = [
         draft.path or "the root"

@@ -18,8 +18,8 @@ from instar.reviewer.report import Effect, Finding, Hit, NoWitness, Severity, Wi
 from instar.reviewer.rulekit import Draft, Probe
 from instar.reviewer.rules import BY_ID, CRD_CHECKS, LINTS, NODE_CHECKS
 from instar.reviewer.rules.habits import refused
-from instar.reviewer.rules.kinds import VALUE_KEYWORDS
-from instar.reviewer.subject import Subject
+from instar.reviewer.rules.types import VALUE_KEYWORDS
+from instar.reviewer.side import Side
 from instar.reviewer.types import compatible_types
 from instar.reviewer.unclaimed import crd_changes
 
@@ -40,7 +40,7 @@ class Options:
 
 
 def find(
-    old: Subject | None, new: Subject, options: Options, evidence: Evidence | None = None
+    old: Side | None, new: Side, options: Options, evidence: Evidence | None = None
 ) -> tuple[Finding, ...]:
     """Every finding about one CRD, sorted; rules that are off are left out."""
     # CEL witnesses take longest: whatever else can be shown is shown first.
@@ -57,7 +57,7 @@ def _is_cel(draft: Draft) -> bool:
     return draft.probe is not None and "x-kubernetes-validations" in draft.probe.keywords
 
 
-def _drafts(old: Subject | None, new: Subject, options: Options) -> Iterator[Draft]:
+def _drafts(old: Side | None, new: Side, options: Options) -> Iterator[Draft]:
     if options.ask_server:
         yield from refused(old, new)
     if old is not None:
@@ -70,7 +70,7 @@ def _drafts(old: Subject | None, new: Subject, options: Options) -> Iterator[Dra
     yield from _lints(old, new, options)
 
 
-def _lints(old: Subject | None, new: Subject, options: Options) -> Iterator[Draft]:
+def _lints(old: Side | None, new: Side, options: Options) -> Iterator[Draft]:
     known: set[tuple[str, str, str, str]] = set()
     if old is not None and not options.all:
         known = {_identity(draft) for lint in LINTS for draft in lint(old)}
@@ -82,7 +82,7 @@ def _identity(draft: Draft) -> tuple[str, str, str, str]:
     return draft.rule, draft.version, draft.path, draft.key
 
 
-def _same_version(old: Subject, new: Subject, version: str) -> Iterator[Draft]:
+def _same_version(old: Side, new: Side, version: str) -> Iterator[Draft]:
     found = changes(old.schemas[version], new.schemas[version])
     pairs = renames(found)
     consumed = {pair.gone.steps for pair in pairs} | {pair.came for pair in pairs}
@@ -95,7 +95,7 @@ def _same_version(old: Subject, new: Subject, version: str) -> Iterator[Draft]:
             yield _placed(draft, change, old, new, version)
 
 
-def _renamed(old: Subject, version: str, pair: Rename) -> Draft:
+def _renamed(old: Side, version: str, pair: Rename) -> Draft:
     name = pair.came[-1]
     said = f"moved to {new_place(pair)}" if pair.moved else f"renamed to {name}"
     return Draft(
@@ -145,10 +145,16 @@ def _node_drafts(change: NodeChange) -> Iterator[Draft]:
 def _probe(draft: Draft, change: NodeChange, touched: frozenset[str]) -> Probe | None:
     if draft.effect is None:
         return None
-    return Probe(draft.effect, "", change.steps, touched, "", draft.key)
+    return Probe(
+        draft.effect,
+        steps=change.steps,
+        keywords=touched,
+        expression=draft.expression,
+        members=draft.members,
+    )
 
 
-def _placed(draft: Draft, change: NodeChange, old: Subject, new: Subject, version: str) -> Draft:
+def _placed(draft: Draft, change: NodeChange, old: Side, new: Side, version: str) -> Draft:
     side = old if draft.on_old else new
     after = new.crd.version(version)
     served = after is not None and after.served
@@ -177,7 +183,7 @@ def _unserved(draft: Draft) -> Draft:
 
 def _finding(
     draft: Draft,
-    new: Subject,
+    new: Side,
     options: Options,
     evidence: Evidence | None,
 ) -> Finding | None:

@@ -11,7 +11,7 @@ from typing import Any
 from instar.fields import FieldError, invalid
 from instar.plain import Object, copy_json
 from instar.reviewer.report import Verdict
-from instar.reviewer.subject import Subject
+from instar.reviewer.side import Side
 from instar.schema.embedded import EmbeddedError
 from instar.schema.metatypes import MetaError
 from instar.schema.rules import Program, RuleCompiler
@@ -24,15 +24,13 @@ _NOT_SERVED = "404: the server could not find the requested resource"
 class Judge:
     """One version of one CRD."""
 
-    def __init__(
-        self, subject: Subject, version: str, compile_rules: RuleCompiler | None = None
-    ) -> None:
-        self.subject, self.version = subject, version
-        found = subject.crd.version(version)
+    def __init__(self, side: Side, version: str, compile_rules: RuleCompiler | None = None) -> None:
+        self.side, self.version = side, version
+        found = side.crd.version(version)
         self.served = found is not None and found.served
         self.has_status = found is not None and found.has_status
         self._scale = None if found is None else found.scale
-        self.compiled = subject.compiled(version)
+        self.compiled = side.compiled(version)
         self._compile_rules = compile_rules
         self._program: Program | None = None
         self._ready = False

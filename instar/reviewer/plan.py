@@ -19,7 +19,7 @@ from instar.reviewer.families import (
     VALUES_SHRINK,
 )
 from instar.reviewer.report import Finding, Release, Severity, Step
-from instar.reviewer.subject import Subject
+from instar.reviewer.side import Side
 
 _FIELD_GOES = (*FIELDS_LEAVE, "type-changed")
 _TIGHTER = (
@@ -57,7 +57,7 @@ class _Ways:
         return bool(self.old_storage and self.new_storage) and self.old_storage != self.new_storage
 
 
-def plan(old: Subject | None, new: Subject, findings: Sequence[Finding]) -> tuple[Step, ...]:
+def plan(old: Side | None, new: Side, findings: Sequence[Finding]) -> tuple[Step, ...]:
     """Empty for a CRD alone and for changes that are only cosmetic."""
     if old is None or all(item.severity is Severity.INFO for item in findings):
         return ()
@@ -73,7 +73,7 @@ def plan(old: Subject | None, new: Subject, findings: Sequence[Finding]) -> tupl
     return tuple(sorted(steps, key=lambda step: step.release.rank))
 
 
-def _ways(old: Subject, new: Subject) -> _Ways:
+def _ways(old: Side, new: Side) -> _Ways:
     before = {item.name: item for item in old.crd.versions}
     after = {item.name: item for item in new.crd.versions}
     return _Ways(

@@ -14,8 +14,8 @@ from instar.reviewer.documents import Document
 from instar.reviewer.engine import Options, find
 from instar.reviewer.plan import plan
 from instar.reviewer.report import CrdReview, Finding, Problem, Report, Severity, in_order
+from instar.reviewer.side import Side, read_side
 from instar.reviewer.stored import Convert, Trial, stored_finding
-from instar.reviewer.subject import Subject, subject
 from instar.reviewer.witnesses.search import Search
 from instar.schema.validations.evaluate import compile_rules
 
@@ -37,8 +37,8 @@ def review(
         if not alone and name not in before:
             continue
         try:
-            past = subject(before[name]) if name in before else None
-            reviews.append(review_crd(past, subject(after[name]), chosen, witnesses=witnesses))
+            past = read_side(before[name]) if name in before else None
+            reviews.append(review_crd(past, read_side(after[name]), chosen, witnesses=witnesses))
         except CrdDecodeError as error:
             problems.append(Problem(f"{name or 'a document'} is not a usable CRD: {error}"))
     return Report(
@@ -50,8 +50,8 @@ def review(
 
 
 def review_crd(
-    old: Subject | None,
-    new: Subject,
+    old: Side | None,
+    new: Side,
     options: Options,
     *,
     witnesses: bool = True,
@@ -95,7 +95,7 @@ def located(crd: CrdReview, old: Document | None, new: Document) -> CrdReview:
 
 def breaking(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
     """One text per breaking change between two versions of a CRD, for ``Warning`` headers."""
-    found = find(subject(old), subject(new), Options(ask_server=False))
+    found = find(read_side(old), read_side(new), Options(ask_server=False))
     return [
         f"{item.rule}: {' '.join(filter(None, (item.version, item.path)))}: {item.message}"
         for item in found

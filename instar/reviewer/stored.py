@@ -18,7 +18,7 @@ from instar.plain import Object, copy_json
 from instar.reviewer.judge import Judge
 from instar.reviewer.report import Damage, Finding, Severity, StoredObject
 from instar.reviewer.rules import BY_ID
-from instar.reviewer.subject import Subject
+from instar.reviewer.side import Side
 from instar.schema.metatypes import MetaError
 from instar.schema.rules import RuleCompiler
 from instar.schema.values import ABSENT, same_json
@@ -51,8 +51,8 @@ class Trial:
 
     def __init__(
         self,
-        old: Subject | None,
-        new: Subject,
+        old: Side | None,
+        new: Side,
         compile_rules: RuleCompiler | None = None,
         convert: Convert | None = None,
     ) -> None:
@@ -72,10 +72,10 @@ class Trial:
         found = [outcome for obj in objects if (outcome := self._one(obj)) is not None]
         return sorted(found, key=lambda item: (item.damage.rank, item.name))
 
-    def _judge(self, subject: Subject, version: str) -> Judge:
-        key = (id(subject), version)
+    def _judge(self, side: Side, version: str) -> Judge:
+        key = (id(side), version)
         if key not in self._judges:
-            self._judges[key] = Judge(subject, version, self._compile_rules)
+            self._judges[key] = Judge(side, version, self._compile_rules)
         return self._judges[key]
 
     def _one(self, obj: Object) -> StoredObject | None:

@@ -15,8 +15,8 @@ from instar.reviewer.engine import Options
 from instar.reviewer.render.json import finding_dict
 from instar.reviewer.report import Report
 from instar.reviewer.reviewing import located, review_crd
+from instar.reviewer.side import read_side
 from instar.reviewer.stored import ConversionFailed, Convert
-from instar.reviewer.subject import subject
 from instar.sdk.errors import ConversionError
 from instar.sdk.loading import load
 
@@ -35,8 +35,8 @@ def review_folder(name: str) -> Report:
     config = _config(folder)
     options = Options(severities=config.severities)
     crd = review_crd(
-        subject(old.value),
-        subject(new.value),
+        read_side(old.value),
+        read_side(new.value),
         options,
         convert=_convert(folder),
         objects=_objects(folder),

@@ -6,8 +6,8 @@ from typing import Any
 
 from instar.plain import Object
 from instar.reviewer.report import StoredObject
+from instar.reviewer.side import read_side
 from instar.reviewer.stored import ConversionFailed, Trial
-from instar.reviewer.subject import subject
 from instar.schema.validations.evaluate import compile_rules
 from tests.reviewer.widget import changed, drop, put, widget
 
@@ -22,7 +22,7 @@ def _object(version: str = "v1", **spec: Any) -> Object:
 
 
 def _try(new: Object, *objects: Object, old: Object | None = None) -> list[StoredObject]:
-    return Trial(subject(old or widget()), subject(new), compile_rules).run(objects)
+    return Trial(read_side(old or widget()), read_side(new), compile_rules).run(objects)
 
 
 def test_object_nothing_happens_to_is_not_listed() -> None:
@@ -88,7 +88,7 @@ def test_failing_conversion_makes_objects_unreadable() -> None:
     def refuse(objects: list[Object], api_version: str) -> list[Object]:
         raise ConversionFailed("no way")
 
-    trial = Trial(subject(widget()), subject(widget()), compile_rules, refuse)
+    trial = Trial(read_side(widget()), read_side(widget()), compile_rules, refuse)
 
     [found] = trial.run([_object()])
     assert found.damage == "unreadable"
@@ -96,7 +96,7 @@ def test_failing_conversion_makes_objects_unreadable() -> None:
 
 
 def test_objects_of_other_kinds_do_not_belong() -> None:
-    trial = Trial(None, subject(widget()))
+    trial = Trial(None, read_side(widget()))
 
     assert trial.belongs(_object())
     assert not trial.belongs({**_object(), "kind": "Gadget"})
