@@ -199,28 +199,28 @@ def _convert(args: argparse.Namespace) -> Iterator[Convert | None]:
     if not args.converter and not args.webhook:
         yield None
         return
-    from instar.reviewer.stored import ConversionFailed
-    from instar.sdk.checking.subject import UnusableTarget
-    from instar.sdk.checking.targets import InProcessTarget, UrlTarget
+    from instar.reviewer.stored import Unconvertible
+    from instar.sdk.checking.case import Uncheckable
+    from instar.sdk.checking.responders import InProcessResponder, UrlResponder
     from instar.sdk.errors import ConversionError, ConverterDefinitionError
     from instar.sdk.loading import load
 
     with contextlib.ExitStack() as stack:
         try:
             if args.converter:
-                target: Any = InProcessTarget(load(args.converter))
+                responder: Any = InProcessResponder(load(args.converter))
             else:
-                target = stack.enter_context(
-                    UrlTarget(args.webhook, ca=args.webhook_ca, insecure=args.webhook_insecure)
+                responder = stack.enter_context(
+                    UrlResponder(args.webhook, ca=args.webhook_ca, insecure=args.webhook_insecure)
                 )
-        except (ConverterDefinitionError, UnusableTarget, OSError) as error:
+        except (ConverterDefinitionError, Uncheckable, OSError) as error:
             raise CliFailure(str(error), EXIT_UNUSABLE) from error
 
         def convert(objects: list[dict[str, Any]], api_version: str) -> list[dict[str, Any]]:
             try:
-                return list(target.convert(objects, api_version))
-            except (ConversionError, UnusableTarget) as error:
-                raise ConversionFailed(str(error)) from error
+                return list(responder.convert(objects, api_version))
+            except (ConversionError, Uncheckable) as error:
+                raise Unconvertible(str(error)) from error
 
         yield convert
 

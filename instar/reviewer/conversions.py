@@ -16,7 +16,7 @@ from instar.reviewer.judge import Judge
 from instar.reviewer.report import Effect, Finding, Severity, Verdict, Witness
 from instar.reviewer.rules import BY_ID
 from instar.reviewer.side import Side
-from instar.reviewer.stored import ConversionFailed, Convert
+from instar.reviewer.stored import Convert, Unconvertible
 from instar.reviewer.witnesses.placing import concrete_path, tokens, whole_object
 from instar.reviewer.witnesses.samples import Samples
 from instar.schema.rules import RuleCompiler
@@ -80,7 +80,7 @@ def _pair(
             there = convert([copy_json(obj)], f"{group}/{target.version}")[0]
             taken = target.create(there)
             back = convert([copy_json(taken.result or there)], f"{group}/{source.version}")[0]
-        except ConversionFailed as error:
+        except Unconvertible as error:
             refused = Verdict(False, (str(error),))
             yield _finding("conversion-fails", source, target, steps, obj, refused, str(error))
             continue

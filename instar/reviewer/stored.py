@@ -24,7 +24,7 @@ from instar.schema.rules import RuleCompiler
 from instar.schema.values import ABSENT, same_json
 
 Convert = Callable[[list[Object], str], list[Object]]
-"""Objects of one version to another ``group/version``; raises ``ConversionFailed``."""
+"""Objects of one version to another ``group/version``; raises ``Unconvertible``."""
 
 _MOST_REASONS = 6
 
@@ -38,7 +38,7 @@ class _Seen(NamedTuple):
     """What is lost, where something is."""
 
 
-class ConversionFailed(Exception):
+class Unconvertible(Exception):
     """A converter refused or broke; ``str()`` says why."""
 
 
@@ -152,7 +152,7 @@ class Trial:
             return mine
         try:
             return self._convert([mine], f"{self._new.crd.group}/{target}")[0]
-        except ConversionFailed as error:
+        except Unconvertible as error:
             seen.append(_Seen(Damage.UNREADABLE, f"conversion to {target} failed: {error}"))
             return None
 

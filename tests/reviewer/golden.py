@@ -16,7 +16,7 @@ from instar.reviewer.render.json import finding_dict
 from instar.reviewer.report import Report
 from instar.reviewer.reviewing import located, review_crd
 from instar.reviewer.side import read_side
-from instar.reviewer.stored import ConversionFailed, Convert
+from instar.reviewer.stored import Convert, Unconvertible
 from instar.sdk.errors import ConversionError
 from instar.sdk.loading import load
 
@@ -93,6 +93,6 @@ def _convert(folder: Path) -> Convert | None:
         try:
             return built.convert_all(objects, api_version)
         except ConversionError as error:
-            raise ConversionFailed(str(error)) from error
+            raise Unconvertible(str(error)) from error
 
     return convert

@@ -7,7 +7,7 @@ from typing import Any
 from instar.plain import Object
 from instar.reviewer.report import StoredObject
 from instar.reviewer.side import read_side
-from instar.reviewer.stored import ConversionFailed, Trial
+from instar.reviewer.stored import Trial, Unconvertible
 from instar.schema.validations.evaluate import compile_rules
 from tests.reviewer.widget import changed, drop, put, widget
 
@@ -86,7 +86,7 @@ def test_field_that_another_version_does_not_know_is_lost_there() -> None:
 
 def test_failing_conversion_makes_objects_unreadable() -> None:
     def refuse(objects: list[Object], api_version: str) -> list[Object]:
-        raise ConversionFailed("no way")
+        raise Unconvertible("no way")
 
     trial = Trial(read_side(widget()), read_side(widget()), compile_rules, refuse)
 

@@ -14,7 +14,7 @@ import orjson
 from instar.api import review
 from instar.conversion import contract
 from instar.plain import Object
-from instar.sdk.checking.subject import UnusableTarget
+from instar.sdk.checking.case import Uncheckable
 from instar.sdk.converter import BuiltConverter
 from instar.sdk.errors import ConversionError
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import aiohttp
 
 
-class InProcessTarget:
+class InProcessResponder:
     def __init__(self, converter: BuiltConverter) -> None:
         self._converter = converter
 
@@ -30,7 +30,7 @@ class InProcessTarget:
         return self._converter.convert_all(objects, api_version)
 
 
-class UrlTarget:
+class UrlResponder:
     """A webhook written in any language. Use as a context manager.
 
     Laws are ordinary functions, so each call runs to its end on a private event loop.
@@ -55,7 +55,7 @@ class UrlTarget:
             if client_cert is not None:
                 self._tls.load_cert_chain(*client_cert)
         except (OSError, ssl.SSLError) as error:
-            raise UnusableTarget(f"certificates for {url}: {error}") from None
+            raise Uncheckable(f"certificates for {url}: {error}") from None
         self._runner = asyncio.Runner()
         self._session: aiohttp.ClientSession | None = None
 
@@ -93,7 +93,7 @@ class UrlTarget:
         except TimeoutError:
             raise ConversionError(f"no answer within {self._timeout:g} s") from None
         except aiohttp.ClientError as error:
-            raise UnusableTarget(f"{self._url}: {error}") from None
+            raise Uncheckable(f"{self._url}: {error}") from None
         if response.status != 200:
             text = data[:200].decode(errors="replace").strip()
             raise ConversionError(f"HTTP {response.status}: {text}")
