@@ -36,7 +36,7 @@ from instar.server.settings import Settings
 from instar.storage.compactor import Compactor
 from instar.storage.keys import collection_prefix
 from instar.storage.open import open_store
-from instar.storage.store import Lost, Replayable, Store, Unavailable
+from instar.storage.store import Local, Lost, Store, Unavailable
 from instar.webhooks.resolver import ServiceResolver, parse_mapping
 from instar.webhooks.transport import TransportPool, TransportSettings
 
@@ -159,7 +159,7 @@ async def _start_backend(backend: Backend) -> None:
 
 async def _probing(backend: Backend) -> None:
     """Nobody may be asking anything when a remote store goes away; /readyz tells nevertheless."""
-    while not isinstance(backend.store, Replayable):
+    while not isinstance(backend.store, Local):
         await asyncio.sleep(_PROBE_SECONDS)
         await backend.probe()
 

@@ -96,7 +96,7 @@ def test_a_large_batch_is_split_and_put_together_in_order(
 
 def test_reviews_of_one_request_run_a_few_at_a_time(hook: Webhook) -> None:
     hook.pause()
-    limits = BatchLimits(most_objects=1, reviews_at_once=3)
+    limits = BatchLimits(most_objects=1, calls_at_once=3)
 
     async def scenario() -> int:
         async with services(limits=limits) as made:
@@ -122,7 +122,7 @@ def test_a_failing_part_fails_everything_and_stops_the_rest(hook: Webhook) -> No
 
     with pytest.raises(Exception, match="w3 cannot be done"):
         convert(
-            hook.conversion(), widgets(100), limits=BatchLimits(most_objects=1, reviews_at_once=1)
+            hook.conversion(), widgets(100), limits=BatchLimits(most_objects=1, calls_at_once=1)
         )
 
     assert hook.reviews == 4

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import orjson
 
-from instar.api import review
+from instar.api import conversion_review
 from instar.conversion import contract
 from instar.plain import Object
 from instar.sdk.checking.case import Uncheckable
@@ -70,12 +70,12 @@ class UrlResponder:
     def convert(self, objects: Sequence[Object], api_version: str) -> Sequence[Any]:
         uid = str(uuid.uuid4())
         encoded = [orjson.dumps(obj) for obj in objects]
-        body = review.encode_request(self._version, uid, api_version, encoded)
+        body = conversion_review.encode_request(self._version, uid, api_version, encoded)
         data = self._runner.run(self._post(body))
-        sent = review.ReviewRequest(self._version, uid, api_version, objects)
+        sent = conversion_review.ConversionRequest(self._version, uid, api_version, objects)
         try:
-            return contract.check_answer(sent, review.parse_response(data))
-        except (review.MalformedReview, contract.Broken) as error:
+            return contract.check_answer(sent, conversion_review.parse_response(data))
+        except (conversion_review.NoConversionReview, contract.Broken) as error:
             raise ConversionError(str(error)) from None
 
     async def _post(self, body: bytes) -> bytes:
