@@ -132,21 +132,3 @@ def test_every_review_has_a_uid_of_its_own(hook: Webhook) -> None:
     convert(hook.conversion(), widgets(3), limits=BatchLimits(most_objects=1))
 
     assert len({call.review["request"]["uid"] for call in hook.calls}) == 3
-
-
-@pytest.mark.parametrize("strategy", ["None", "Webhook"])
-def test_versions_the_crd_does_not_list_are_refused(hook: Webhook, strategy: str) -> None:
-    conversion = hook.conversion() if strategy == "Webhook" else {"strategy": "None"}
-
-    with pytest.raises(Exception, match="request to convert CR") as to_unknown:
-        convert(conversion, [widget()], "example.com/v9")
-    with pytest.raises(Exception, match="request to convert CR") as from_unknown:
-        convert(conversion, [widget(), widget("b", "other.org/v1")])
-
-    assert str(to_unknown.value) == (
-        "request to convert CR to an invalid group/version: example.com/v9"
-    )
-    assert str(from_unknown.value) == (
-        "request to convert CR from an invalid group/version: other.org/v1"
-    )
-    assert hook.reviews == 0
