@@ -1,6 +1,7 @@
 """The seam for ``x-kubernetes-validations``: compile once per CRD change, run per write.
 
-The engine behind it (CEL) can change; nobody else names it. Pure: values in, findings out.
+Whoever runs rules takes a ``Program``; only the entry points (server, reviewer, ``instar check``)
+name the engine, ``schema/validations`` on ``cel/``. Pure: values in, findings out.
 """
 
 from __future__ import annotations
