@@ -44,6 +44,12 @@ def review_folder(name: str) -> Report:
     return decide(Report(crds=(located(crd, old, new),)), config, (), TODAY)
 
 
+def sides_of(name: str) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The old and the new CRD of a folder, as written."""
+    old, new = (_document(FOLDER / name, side).value for side in ("old", "new"))
+    return old, new
+
+
 def written(report: Report) -> dict[str, Any]:
     """What a golden file pins: everything about findings and the titles of the plan."""
     return {
