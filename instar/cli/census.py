@@ -54,20 +54,18 @@ Row = tuple[str, str, "Census"]
 
 
 async def _from_cluster(args: argparse.Namespace, client: Client) -> list[Row]:
-    from instar.migrator.census import Census, estimate, exact_census
-    from instar.migrator.subject import read_subject
+    from instar.migrator.census import estimate, exact_census
+    from instar.migrator.live_crd import read_live_crd
 
     exact = await exact_census(client)
     rows: list[Row] = []
     for raw in await read_crds(client, args.crd):
-        subject = read_subject(raw)
-        if exact is not None and subject.name in exact:
-            census = exact[subject.name]
-        elif subject.crd.served():
-            census = await estimate(client, subject)
+        live = read_live_crd(raw)
+        if exact is not None and live.name in exact:
+            census = exact[live.name]
         else:
-            census = Census({}, exact=False, how="no version is served")
-        rows.append((subject.name, subject.storage, census))
+            census = await estimate(client, live)
+        rows.append((live.name, live.storage, census))
     return rows
 
 
@@ -145,7 +143,8 @@ def _print(rows: list[Row]) -> None:
     from instar.migrator.plan import objects
 
     for name, storage, census in rows:
-        print(f"{name}: {objects(census.total)} ({census.how})")
+        count = objects(census.total) if census.counted else "not counted"
+        print(f"{name}: {count} ({census.how})")
         versions = list(dict.fromkeys([*census.counts, *census.candidates]))
         for version in versions:
             mark = "  storage version" if version == storage else ""

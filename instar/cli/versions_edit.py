@@ -5,14 +5,15 @@ from __future__ import annotations
 import argparse
 import io
 import itertools
+import sys
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from instar.cli.failure import CliFailure
 from instar.migrator.edits import EDITS, Wish
-from instar.migrator.lifecycle import STEPS, Situation, blocks_schema
-from instar.migrator.subject import read_subject
+from instar.migrator.lifecycle import STEPS, Situation, blocks_schema, warnings_remove
+from instar.migrator.live_crd import read_live_crd
 from instar.plain import Object
 
 if TYPE_CHECKING:
@@ -36,6 +37,7 @@ async def edit_cluster(
 
     wish = _wish(args)
     _refuse(args, situation, wish)
+    _warn(args, situation)
     EDITS[args.action](raw, wish)
     dry_run = "All" if args.dry_run else None
     await client.put(crd_path(args.crd), raw, fieldManager="instar-versions", dryRun=dry_run)
@@ -71,7 +73,7 @@ def _as_in_file(situation: Situation | None, target: Object, cluster: Object | N
     from instar.migrator.usage import Usage
 
     merged = {**target, "status": (cluster or {}).get("status") or {}}
-    crd = read_subject(merged).crd
+    crd = read_live_crd(merged).crd
     if situation is None:
         return Situation(
             crd=crd,
@@ -88,6 +90,8 @@ def _as_in_file(situation: Situation | None, target: Object, cluster: Object | N
         now=situation.now,
         quiet=situation.quiet,
         clients_migrated=situation.clients_migrated,
+        dependents=situation.dependents,
+        named=situation.named,
     )
 
 
@@ -111,6 +115,12 @@ def _refuse(args: argparse.Namespace, situation: Situation, wish: Wish) -> None:
         blocks += blocks_schema(situation.crd, wish.source, wish.schema)
     if blocks:
         raise CliFailure(f"{wish.version} cannot be {_word(args.action)}: {'; '.join(blocks)}")
+
+
+def _warn(args: argparse.Namespace, situation: Situation) -> None:
+    if args.action == "remove":
+        for text in warnings_remove(situation, args.version):
+            print(f"warning: {text}", file=sys.stderr)
 
 
 def _load(path: Path, name: str) -> tuple[Any, list[Any], Any]:

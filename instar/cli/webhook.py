@@ -51,6 +51,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--patch-crd", action="append", default=[], metavar="CRD", help="write the caBundle there"
     )
     self_signed.add_argument(
+        "--repoint",
+        action="store_true",
+        help="with --patch-crd: even if the CRD's webhook is at another address now",
+    )
+    self_signed.add_argument(
         "--service-port",
         type=int,
         metavar="PORT",
@@ -157,14 +162,18 @@ async def _patch_crds(args: argparse.Namespace, issued: Issued, listening: int) 
         return
     from instar.client.client import Client
     from instar.client.kubeconfig import load_access
-    from instar.sdk.crdpatch import conversion_stanza, patch_crd
+    from instar.sdk.crdpatch import AddressMismatch, conversion_stanza, patch_crd
 
     usual = 443 if args.self_signed.endswith(".svc") else listening
     port = args.service_port or usual
     stanza = conversion_stanza(args.self_signed, issued.bundle, path=args.path, port=port)
     async with Client(load_access(args.kubeconfig, args.context)) as client:
         for name in args.patch_crd:
-            print(await patch_crd(client, name, stanza), file=sys.stderr)
+            try:
+                done = await patch_crd(client, name, stanza, repoint=args.repoint)
+            except AddressMismatch as error:
+                raise CliFailure(str(error), EXIT_FAILED) from error
+            print(done, file=sys.stderr)
 
 
 async def _serve(

@@ -170,7 +170,7 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class ChecklistAnswer:
     """One question of the review checklist."""
 
     question: str
@@ -217,7 +217,7 @@ class CrdReview:
     findings: tuple[Finding, ...] = ()
     suppressed: tuple[Finding, ...] = ()
     plan: tuple[Step, ...] = ()
-    checklist: tuple[Answer, ...] = ()
+    checklist: tuple[ChecklistAnswer, ...] = ()
     stored: tuple[StoredObject, ...] = ()
     stored_count: int = 0
     label: str = ""

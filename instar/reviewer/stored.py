@@ -13,14 +13,14 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 from instar.api.names import parse_group_version
-from instar.fields import FieldError
+from instar.fields import Code, FieldError
 from instar.plain import Object, copy_json
-from instar.reviewer.judge import Judge
 from instar.reviewer.report import Damage, Finding, Severity, StoredObject
 from instar.reviewer.rules import BY_ID
 from instar.reviewer.side import Side
-from instar.schema.metatypes import MetaError
-from instar.schema.rules import RuleCompiler
+from instar.schema.answers import as_new
+from instar.schema.pipeline import Pipeline
+from instar.schema.rules import RuleCompiler, no_rules
 from instar.schema.values import ABSENT, same_json
 
 Convert = Callable[[list[Object], str], list[Object]]
@@ -47,7 +47,7 @@ def convert_none(objects: list[Object], api_version: str) -> list[Object]:
 
 
 class Trial:
-    """One CRD pair; judges are compiled once."""
+    """One CRD pair."""
 
     def __init__(
         self,
@@ -57,9 +57,8 @@ class Trial:
         convert: Convert | None = None,
     ) -> None:
         self._old, self._new = old, new
-        self._compile_rules = compile_rules
+        self._compile_rules = compile_rules or no_rules
         self._convert = convert or convert_none
-        self._judges: dict[tuple[int, str], Judge] = {}
 
     def belongs(self, obj: Any) -> bool:
         if not isinstance(obj, dict) or not isinstance(obj.get("apiVersion"), str):
@@ -72,11 +71,8 @@ class Trial:
         found = [outcome for obj in objects if (outcome := self._one(obj)) is not None]
         return sorted(found, key=lambda item: (item.damage.rank, item.name))
 
-    def _judge(self, side: Side, version: str) -> Judge:
-        key = (id(side), version)
-        if key not in self._judges:
-            self._judges[key] = Judge(side, version, self._compile_rules)
-        return self._judges[key]
+    def _pipeline(self, side: Side, version: str) -> Pipeline:
+        return side.pipeline(version, self._compile_rules)
 
     def _one(self, obj: Object) -> StoredObject | None:
         version = parse_group_version(obj["apiVersion"]).version
@@ -86,22 +82,17 @@ class Trial:
             seen.append(_Seen(Damage.UNREADABLE, text))
             return _outcome(obj, version, seen)
         read = self._read(obj, version, seen)
-        if read is not None:
-            self._defaults(obj, read, version, seen)
-            self._at_others(read, version, seen)
+        self._defaults(obj, read, version, seen)
+        self._at_others(read, version, seen)
         return _outcome(obj, version, seen) if seen else None
 
-    def _read(self, obj: Object, version: str, seen: list[_Seen]) -> Object | None:
+    def _read(self, obj: Object, version: str, seen: list[_Seen]) -> Object:
         """The object as the new CRD reads it at its own version."""
         read: Object = copy_json(obj)
-        try:
-            lost = self._judge(self._new, version).prepare(read, lenient=True)
-        except MetaError as error:
-            seen.append(_Seen(Damage.UNREADABLE, str(error)))
-            return None
+        lost = self._pipeline(self._new, version).from_storage(read)
         known = set()
         if self._old is not None and self._old.crd.version(version) is not None:
-            known = set(self._judge(self._old, version).prepare(copy_json(obj), lenient=True))
+            known = set(self._pipeline(self._old, version).from_storage(copy_json(obj)))
         seen += [
             _Seen(Damage.PRUNED, f"{path} is dropped", path) for path in lost if path not in known
         ]
@@ -111,7 +102,7 @@ class Trial:
         if self._old is None or self._old.crd.version(version) is None:
             return
         before = copy_json(obj)
-        self._judge(self._old, version).prepare(before, lenient=True)
+        self._pipeline(self._old, version).from_storage(before)
         lost = tuple(item.path for item in seen if item.damage is Damage.PRUNED)
         seen += [
             _Seen(Damage.CHANGED, f"{path} reads differently")
@@ -128,21 +119,22 @@ class Trial:
             converted = self._converted(read, version, target, seen)
             if converted is None:
                 continue
-            judge = self._judge(self._new, target)
-            lost = judge.prepare(converted, lenient=True)
+            pipeline = self._pipeline(self._new, target)
+            lost = pipeline.after_conversion(converted)
+            pipeline.default(converted)
             if target != version:
                 seen += [_Seen(Damage.PRUNED, f"{path} is lost at {target}", path) for path in lost]
             if target in (storage, version):
-                _judged(judge, converted, seen, self._known(converted, target))
+                _judged(pipeline, converted, seen, self._known(converted, target))
 
     def _known(self, obj: Object, version: str) -> list[FieldError]:
         """What the old CRD would already have found wrong."""
         if self._old is None or self._old.crd.version(version) is None:
             return []
-        judge = self._judge(self._old, version)
-        before: Object = copy_json(obj)
-        judge.prepare(before, lenient=True)
-        return judge.errors(before, ABSENT)
+        pipeline = self._pipeline(self._old, version)
+        before: Object = {**copy_json(obj), "kind": pipeline.kind}
+        pipeline.from_storage(before)
+        return pipeline.check_create(as_new(before))
 
     def _converted(
         self, read: Object, version: str, target: str, seen: list[_Seen]
@@ -157,11 +149,16 @@ class Trial:
             return None
 
 
-def _judged(judge: Judge, obj: Object, seen: list[_Seen], known: list[FieldError]) -> None:
-    never = judge.errors(obj, copy_json(obj))
-    anew = [error for error in judge.errors(obj, ABSENT) if error not in never]
+def _judged(pipeline: Pipeline, obj: Object, seen: list[_Seen], known: list[FieldError]) -> None:
+    never = pipeline.check_update(obj, copy_json(obj))
+    anew = [error for error in pipeline.check_create(as_new(obj)) if error not in never]
     for damage, errors in ((Damage.INVALID, never), (Damage.FROZEN, anew)):
-        seen += [_Seen(damage, str(error)) for error in errors if error not in known]
+        seen += [_Seen(damage, str(error)) for error in errors if _counts(error, known)]
+
+
+def _counts(error: FieldError, known: list[FieldError]) -> bool:
+    """That rules were left out because of an error is none."""
+    return error not in known and error.code is not Code.RULES_SKIPPED
 
 
 def _outcome(obj: Object, version: str, seen: list[_Seen]) -> StoredObject:

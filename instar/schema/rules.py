@@ -1,7 +1,7 @@
 """The seam for ``x-kubernetes-validations``: compile once per CRD change, run per write.
 
-Whoever runs rules takes a ``Program``; only the entry points (server, reviewer, ``instar check``)
-name the engine, ``schema/validations`` on ``cel/``. Pure: values in, findings out.
+Whoever runs rules takes a ``Program``. The engine behind it (CEL, ``schema/validations``) can
+change, and is loaded for the first schema that has a rule. Pure: values in, findings out.
 """
 
 from __future__ import annotations
@@ -30,3 +30,27 @@ class Program(Protocol):
 
 RuleCompiler = Callable[[Structural], Program | None]
 """None when the schema holds no rule, so the write path can skip the step."""
+
+
+def no_rules(root: Structural) -> None:
+    """For schemas whose rules shall not be run."""
+
+
+def compile_if_any(root: Structural) -> Program | None:
+    """The rules of a schema; most schemas have none, and then CEL is not even imported."""
+    if not has_rules(root):
+        return None
+    from instar.schema.validations.evaluate import compile_rules
+
+    return compile_rules(root)
+
+
+def has_rules(node: Structural) -> bool:
+    if node.rules:
+        return True
+    children: list[Structural] = [*node.properties.values()]
+    if node.items is not None:
+        children.append(node.items)
+    if isinstance(node.additional, Structural):
+        children.append(node.additional)
+    return any(has_rules(child) for child in children)

@@ -23,7 +23,7 @@ from instar.errors import (
     RequestTooLarge,
     UnsupportedMediaType,
 )
-from instar.sdk.conversion_reviews import Answer, ConversionReviewHandler
+from instar.sdk.conversion_reviews import ConversionAnswer, ConversionReviewHandler
 from instar.sdk.converter import BuiltConverter, Converter
 from instar.sdk.metrics import CONTENT_TYPE, WebhookMetrics
 
@@ -110,7 +110,7 @@ class ConversionApp:
             _log.warning("review refused: %s", answer.error)
         return answer.body
 
-    async def _answer(self, body: bytes) -> Answer:
+    async def _answer(self, body: bytes) -> ConversionAnswer:
         async with self._turn:
             if len(body) <= _INLINE_BODY:
                 return self._handler.answer(body)

@@ -16,7 +16,7 @@ from instar.sdk.converter import BuiltConverter
 from instar.sdk.errors import ConversionError, ConverterDefinitionError
 
 
-class Answer(NamedTuple):
+class ConversionAnswer(NamedTuple):
     """``kind``, ``source`` and ``target`` are names the converters know, else empty: they become
     metric labels, so a stranger must not be able to invent them."""
 
@@ -37,7 +37,7 @@ class ConversionReviewHandler:
         if len(self._converters) != len(converters):
             raise ConverterDefinitionError("two converters are for the same kind")
 
-    def answer(self, body: bytes) -> Answer:
+    def answer(self, body: bytes) -> ConversionAnswer:
         try:
             request = conversion_review.parse_request(body)
         except conversion_review.NoConversionReview as error:
@@ -52,9 +52,9 @@ class ConversionReviewHandler:
             objects = converter.convert_owned(request.objects, request.desired_api_version)
         except ConversionError as error:
             failure = conversion_review.encode_failure(request.version, request.uid, str(error))
-            return Answer(failure, False, len(request.objects), *labels, str(error))
+            return ConversionAnswer(failure, False, len(request.objects), *labels, str(error))
         encoded = conversion_review.encode_success(request.version, request.uid, objects)
-        return Answer(encoded, True, len(objects), *labels)
+        return ConversionAnswer(encoded, True, len(objects), *labels)
 
     def _converter_for(self, request: ConversionRequest) -> BuiltConverter:
         group = request.desired_api_version.rpartition("/")[0]

@@ -6,14 +6,21 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from instar.access.attributes import User
+from instar.access.authorizers import Authorizer
 from instar.api.crd import Crd
 from instar.api.crd_codec import from_internal, to_internal
 from instar.conversion.factory import ConversionServices, shared_converter_for
 from instar.conversion.metrics import PrometheusConversionMetrics
 from instar.fields import FieldError
+from instar.registry.admission.classes import ClassAdmission
+from instar.registry.admission.namespaces import NamespaceLifecycle
+from instar.registry.admission.pods import PodAdmission
 from instar.registry.controllers.crds import CrdController
+from instar.registry.controllers.garbage.collector import GarbageCollector
+from instar.registry.controllers.leadership import Company, Leadership
 from instar.registry.controllers.migrations import MigrationController
-from instar.registry.controllers.namespaces import NamespaceController, namespace_check
+from instar.registry.controllers.namespaces import NamespaceController
 from instar.registry.insight.census import Census, StoredPrinter
 from instar.registry.insight.usage import Usage, UsageKeeper
 from instar.registry.kinds.crds import CrdStrategy, ReviewChange
@@ -21,20 +28,21 @@ from instar.registry.kinds.migrations import GROUP as MIGRATION_GROUP
 from instar.registry.kinds.migrations import PLURAL as MIGRATIONS
 from instar.registry.kinds.migrations import MigrationPrinter
 from instar.registry.kinds.table import builtin_servings
+from instar.registry.resources.admission import Admission, Chain
 from instar.registry.resources.catalog import Catalog
 from instar.registry.resources.context import Context
 from instar.registry.resources.serving import Serving, build_serving
 from instar.registry.resources.strategy import Strategy
 from instar.registry.stored.backend import Backend
 from instar.registry.stored.entry import Entry
-from instar.schema.rules import Program, RuleCompiler
+from instar.schema.rules import RuleCompiler, compile_if_any, has_rules
 from instar.schema.structural import Structural
 from instar.server.app import App
-from instar.server.auth import Authenticator, Authorizer, User
+from instar.server.auth import Authenticator
 from instar.server.health import Health
 from instar.server.insight import Insight
 from instar.server.metrics import Metrics
-from instar.storage.store import Store
+from instar.storage.store import Local, Near, Store
 
 
 @dataclass(frozen=True)
@@ -47,6 +55,8 @@ class Machinery:
     crds: CrdController
     namespaces: NamespaceController
     migrations: MigrationController
+    leadership: Leadership
+    garbage: GarbageCollector | None
     usage: UsageKeeper
     conversion: ConversionServices
 
@@ -59,9 +69,15 @@ class Machinery:
         self.crds.start()
         await self.usage.start()
         self.migrations.start()
+        if self.garbage is not None:
+            self.garbage.start()
+        await self.leadership.start()
         self.app.ready = True
 
     async def stop(self) -> None:
+        await self.leadership.stop()
+        if self.garbage is not None:
+            await self.garbage.stop()
         await self.usage.stop()
         await self.migrations.stop()
         await self.crds.stop()
@@ -79,6 +95,7 @@ def build(
     authorizer: Authorizer,
     strict_namespaces: bool,
     request_timeout: float,
+    collect_garbage: bool,
     review: ReviewChange | None = None,
     deny_breaking: bool = False,
     make_conversion: Callable[[Backend, PrometheusConversionMetrics], ConversionServices],
@@ -86,18 +103,20 @@ def build(
     backend = Backend(store)
     conversion_metrics = PrometheusConversionMetrics()
     conversion = make_conversion(backend, conversion_metrics)
-    check = namespace_check(backend, strict=strict_namespaces)
-    context = Context(backend=backend, check_namespace=check)
+    plugins: list[Admission] = [PodAdmission(backend), ClassAdmission(backend)]
+    if strict_namespaces:
+        plugins.insert(0, NamespaceLifecycle(backend))
+    context = Context(backend=backend, authorizer=authorizer, admission=Chain(plugins))
     crd_strategy = CrdStrategy(check_rules_lazily, review=review, deny=deny_breaking)
     catalog = Catalog(
         backend,
         builtin_servings(crd_strategy),
         read_stored_crd,
-        lambda crd: serving_for(crd, conversion, compile_rules_lazily),
+        lambda crd: serving_for(crd, conversion, compile_if_any),
     )
     crds = catalog.builtin("apiextensions.k8s.io", "customresourcedefinitions")
     controller = CrdController(context, catalog, crds)
-    crd_strategy.settle = controller.settled
+    crd_strategy.after_write = controller.at_rest
     namespaces = NamespaceController(context, catalog, catalog.builtin("", "namespaces"))
     census, usage = Census(catalog), Usage()
     for version in crds.serving.versions.values():
@@ -105,6 +124,13 @@ def build(
     migrations = catalog.builtin(MIGRATION_GROUP, MIGRATIONS)
     for version in migrations.serving.versions.values():
         version.printer = MigrationPrinter()
+    leadership = Leadership(
+        context,
+        catalog.builtin("coordination.k8s.io", "leases"),
+        f"instar-{context.new_uid()}",
+        company=_company(store),
+    )
+    garbage = GarbageCollector(context, catalog, leadership) if collect_garbage else None
     authenticator = Authenticator(tokens)
     metrics = Metrics()
     metrics.add_source(census.metric_lines)
@@ -114,7 +140,6 @@ def build(
         context=context,
         catalog=catalog,
         authenticator=authenticator,
-        authorizer=authorizer,
         health=Health({"storage": lambda: backend.trouble}),
         metrics=metrics,
         conversion_metrics=conversion_metrics,
@@ -128,16 +153,24 @@ def build(
         crds=controller,
         namespaces=namespaces,
         migrations=MigrationController(context, catalog, census, migrations),
+        leadership=leadership,
+        garbage=garbage,
         usage=UsageKeeper(usage, store),
         conversion=conversion,
     )
+
+
+def _company(store: Store) -> Company:
+    if isinstance(store, Near):
+        return Company.LENDER
+    return Company.ALONE if isinstance(store, Local) else Company.EQUALS
 
 
 def serving_for(crd: Crd, conversion: ConversionServices, compile_rules: RuleCompiler) -> Serving:
     return build_serving(
         crd,
         converter=shared_converter_for(crd, conversion),
-        strategy=Strategy(),
+        strategy=Strategy,
         compile_rules=compile_rules,
     )
 
@@ -148,26 +181,6 @@ def read_stored_crd(entry: Entry) -> dict[str, Any]:
     if obj.get("apiVersion", "").endswith("/v1"):
         return obj
     return from_internal(to_internal(obj), "v1")
-
-
-def compile_rules_lazily(root: Structural) -> Program | None:
-    """CEL is imported when the first schema with a rule is: most servers start without one."""
-    if not has_rules(root):
-        return None
-    from instar.schema.validations.evaluate import compile_rules
-
-    return compile_rules(root)
-
-
-def has_rules(node: Structural) -> bool:
-    if node.rules:
-        return True
-    children: list[Structural] = [*node.properties.values()]
-    if node.items is not None:
-        children.append(node.items)
-    if isinstance(node.additional, Structural):
-        children.append(node.additional)
-    return any(has_rules(child) for child in children)
 
 
 def check_rules_lazily(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import lru_cache
 
+from instar.api.patch_types import PatchType
 from instar.errors import NotAcceptable, UnsupportedMediaType
 from instar.server.request import Request
 
@@ -140,13 +141,13 @@ def unknown_format() -> UnsupportedMediaType:
     )
 
 
-def patch_media(content_type: str, accepted: tuple[str, ...], *, builtin: bool) -> str:
+def patch_type(content_type: str, accepted: tuple[PatchType, ...], *, builtin: bool) -> PatchType:
     media = content_type.partition(";")[0].strip().lower()
-    if media not in accepted and builtin:
+    if media in accepted:
+        return PatchType(media)
+    if builtin:
         raise UnsupportedMediaType("415: Unsupported Media Type")
-    if media not in accepted:
-        raise UnsupportedMediaType(
-            "the body of the request was in an unknown format - accepted media types include: "
-            + ", ".join(accepted)
-        )
-    return media
+    raise UnsupportedMediaType(
+        "the body of the request was in an unknown format - accepted media types include: "
+        + ", ".join(accepted)
+    )

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from instar.access.attributes import Attributes
 from instar.api.gojson import go_type
 from instar.api.selectors import parse_field_selector, parse_label_selector
 from instar.apply.entries import manager_from_user_agent
-from instar.errors import ApiError, BadRequest, Unclassified, invalid_options
+from instar.errors import BadRequest, Unclassified, invalid_options
 from instar.fields import FieldError, forbidden, invalid, not_supported, required, too_long
 from instar.registry.resources.context import WriteOptions
 from instar.registry.resources.serving import Serving, VersionServing
@@ -28,7 +29,8 @@ def write_options(request: Request, kind: str, *, apply: bool = False) -> WriteO
     """``kind`` is the options object upstream names in refusals: CreateOptions and so on."""
     manager = request.one("fieldManager")
     if not request.query and not apply:
-        return WriteOptions(manager=_default_manager(request), warn=request.warn)
+        manager = _default_manager(request)
+        return WriteOptions(manager=manager, asked=request.asked, warn=request.warn)
     found = _manager_errors(manager)
     if kind == "PatchOptions":
         if apply and not manager:
@@ -46,6 +48,7 @@ def write_options(request: Request, kind: str, *, apply: bool = False) -> WriteO
         dry_run=dry_run,
         field_validation=validation or "Warn",
         force=bool(request.flag("force")),
+        asked=request.asked,
         warn=request.warn,
     )
 
@@ -101,24 +104,13 @@ def _revision(request: Request, refuse: Callable[[str], Exception]) -> int | Non
         raise refuse(str(invalid("resourceVersion", text, str(error)))) from error
 
 
-def asks_unsafe_delete(request: Request, serving: Serving) -> bool:
-    """Whether the option is set, in query or body; who asks for it needs a right more.
-
-    Judged by what the body means, for a name can be spelt in many ways.
-    """
-    try:
-        return delete_options(request, serving).unreadable
-    except ApiError:
-        return False  # refused anyhow, in its turn
-
-
 def delete_options(request: Request, serving: Serving) -> DeleteOptions:
     """A body, where there is one, makes every query option void."""
     if request.content():
-        return _delete_options_of(_delete_body(request, serving))
+        return _delete_options_of(_delete_body(request, serving), request.asked)
     query = request.query
     if not query:
-        return DeleteOptions()
+        return DeleteOptions(asked=request.asked)
     request.integer("gracePeriodSeconds")
     found: list[FieldError] = []
     dry_run = _dry_run(query.get("dryRun"), found)
@@ -129,6 +121,7 @@ def delete_options(request: Request, serving: Serving) -> DeleteOptions:
         policy=request.one("propagationPolicy") or None,
         orphan_dependents=request.flag("orphanDependents"),
         unreadable=bool(request.flag(UNREADABLE)),
+        asked=request.asked,
     )
 
 
@@ -158,7 +151,7 @@ _DELETE_TYPES: dict[str, tuple[type, str]] = {
 }
 
 
-def _delete_options_of(body: dict[str, Any]) -> DeleteOptions:
+def _delete_options_of(body: dict[str, Any], asked: Attributes) -> DeleteOptions:
     for name, (wanted, go_name) in _DELETE_TYPES.items():
         value = body.get(name)
         if value is not None and type(value) is not wanted:
@@ -178,6 +171,7 @@ def _delete_options_of(body: dict[str, Any]) -> DeleteOptions:
         uid=preconditions.get("uid"),
         resource_version=preconditions.get("resourceVersion"),
         unreadable=bool(body.get(UNREADABLE)),
+        asked=asked,
     )
 
 

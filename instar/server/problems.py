@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import logging
 
-from instar.api.protobuf_status import encode_status
 from instar.errors import ApiError, Internal, TooManyRequests
+from instar.protobuf.envelope import encode_object
 from instar.server.negotiate import PROTOBUF, error_form
 from instar.server.request import Request
 from instar.server.responses import Header, Response, text_response, typed_response
@@ -22,7 +22,7 @@ def problem(error: ApiError, request: Request) -> Response:
         headers.append((b"retry-after", b"1"))
     form = error_form(request)
     if form.media == PROTOBUF:
-        return Response(error.code, (encode_status(error.to_status()),), [_PROTOBUF_TYPE, *headers])
+        return Response(error.code, (encode_object(error.to_status()),), [_PROTOBUF_TYPE, *headers])
     response = typed_response(error.code, error.to_status(), form)
     response.headers += headers
     return response

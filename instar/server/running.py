@@ -10,29 +10,27 @@ import contextlib
 import fcntl
 import logging
 import secrets
-import shutil
-import tempfile
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from instar.access.attributes import ADMIN_GROUP, AUTHENTICATED, User
+from instar.access.authorizers import AlwaysAllow, Authorizer
 from instar.conversion.factory import ConversionServices
 from instar.conversion.memo import Memo
 from instar.conversion.metrics import PrometheusConversionMetrics
+from instar.errors import TooManyRequests
 from instar.registry.stored.backend import Backend
-from instar.server.auth import (
-    ADMIN_GROUP,
-    AUTHENTICATED,
-    AlwaysAllow,
-    Authorizer,
-    User,
-    read_token_file,
-)
+from instar.server.auth import read_token_file
 from instar.server.certificates import ensure_certificates, server_context, write_private
 from instar.server.composition import Machinery, build
 from instar.server.http1 import Connections
 from instar.server.kubeconfig import write_kubeconfig
+from instar.server.problems import problem
+from instar.server.request import Request
+from instar.server.responses import Response
 from instar.server.settings import Settings
+from instar.server.tempfolder import temporary_folder
 from instar.storage.compactor import Compactor
 from instar.storage.keys import collection_prefix
 from instar.storage.open import open_store
@@ -63,12 +61,13 @@ async def running(
     """A server from ``async with`` to its end. Without settings: memory store, any free port."""
     if settings is None:
         settings = Settings(**{"port": 0, **overrides})  # type: ignore[arg-type]
-    folder = Path(tempfile.mkdtemp(prefix="instar-"))
-    try:
+    if settings.cert_dir is not None and settings.kubeconfig is not None:
+        async with _served(settings, settings.cert_dir) as server:
+            yield server
+        return
+    with temporary_folder() as folder:
         async with _served(settings, folder) as server:
             yield server
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
 
 
 @contextlib.asynccontextmanager
@@ -88,11 +87,12 @@ async def _served(settings: Settings, folder: Path) -> AsyncIterator[RunningServ
         authorizer=authorizer,
         strict_namespaces=settings.strict_namespaces,
         request_timeout=settings.request_timeout,
+        collect_garbage=settings.collect_garbage,
         review=settings.review,
         deny_breaking=settings.deny_breaking,
         make_conversion=lambda backend, metrics: _conversion(settings, backend, metrics),
     )
-    connections = Connections(machinery.app)
+    connections = Connections(machinery.app, _one_too_many)
     loop = asyncio.get_running_loop()
     try:
         listening = await loop.create_server(
@@ -138,6 +138,11 @@ def _alone_in(folder: Path) -> Iterator[Path]:
     with open(folder / ".lock", "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield folder
+
+
+def _one_too_many(request: Request) -> Response:
+    text = "too many large answers are being read at once, please try again later"
+    return problem(TooManyRequests(text), request)
 
 
 async def _start_backend(backend: Backend) -> None:

@@ -41,6 +41,12 @@ SPEC: dict[str, Any] = {
         },
         "free": {"type": "object", "x-kubernetes-preserve-unknown-fields": True},
         "maybe": {"type": "string", "nullable": True},
+        "inner": {
+            "type": "object",
+            "nullable": True,
+            "required": ["value"],
+            "properties": {"value": {"type": "string"}},
+        },
     },
 }
 STATUS = {

@@ -18,7 +18,7 @@ from instar.errors import ApiError
 from instar.fields import FieldError
 from instar.registry.controllers.migration_crd import MigratingCrd
 from instar.registry.controllers.migrations import MigrationController
-from instar.reviewer.report import Answer, Finding, Problem, Step, StoredObject
+from instar.reviewer.report import ChecklistAnswer, Finding, Problem, Step, StoredObject
 from instar.reviewer.rulekit import Draft
 from instar.sdk.checking.laws import LawBroken
 from instar.webhooks.failure import CallFailed
@@ -39,7 +39,7 @@ _TEXTS: tuple[tuple[type, str, tuple[str, ...]], ...] = (
     (Draft, "__init__", ("message", "details", "why_no_witness")),
     (Finding, "__init__", ("message", "details", "unwitnessed")),
     (Step, "__init__", ("title", "why", "preconditions", "commands", "rollback")),
-    (Answer, "__init__", ("question", "evidence")),
+    (ChecklistAnswer, "__init__", ("question", "evidence")),
     (StoredObject, "__init__", ("reasons",)),
     (MigratingCrd, "_condition", ("message",)),
     (MigrationController, "_condition", ("message",)),

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from instar.api.crd import GROUP, KIND, PLURAL
 from instar.api.crd_codec import from_internal, to_internal
 from instar.api.crd_decode import CrdDecodeError, decode
+from instar.api.patch_types import OF_BUILTIN
 from instar.crds.defaults import with_defaults
 from instar.crds.formats_warning import format_warnings
 from instar.crds.strategy import (
@@ -21,11 +22,12 @@ from instar.crds.strategy import (
 from instar.crds.validate import validate_create
 from instar.crds.validate_schema import RuleChecker
 from instar.crds.validate_update import validate_status_update, validate_update
-from instar.errors import BadRequest, forbidden
+from instar.errors import Undecodable, forbidden
 from instar.fields import FieldError
 from instar.plain import Object
-from instar.registry.resources.strategy import STRATEGIC_PATCH, Strategy, Warn
+from instar.registry.resources.strategy import Strategy
 from instar.schema.objectmeta import MetaError, coerce_metadata_lenient
+from instar.schema.pipeline import Warn
 
 if TYPE_CHECKING:
     from instar.registry.resources.serving import VersionServing
@@ -47,8 +49,9 @@ class CrdStrategy(Strategy):
     reshapes = True
     storage_preconditions = True
     scheme = "k8s.io/apiextensions-apiserver/pkg/apiserver/apiserver.go:55"
+    keeps_nulls = False
     piecewise = False
-    patch_types = (*Strategy.patch_types[:2], STRATEGIC_PATCH, *Strategy.patch_types[2:])
+    patch_types = OF_BUILTIN
 
     def __init__(
         self,
@@ -60,7 +63,7 @@ class CrdStrategy(Strategy):
         self._check_rules = check_rules
         self._review = review
         self._deny = deny
-        self.settle: Callable[[str], Awaitable[None]] | None = None
+        self.after_write: Callable[[str], Awaitable[None]] | None = None
 
     def decode(self, obj: Object, version: VersionServing) -> list[str]:
         self.refuse_other_kinds(obj, version)
@@ -68,8 +71,9 @@ class CrdStrategy(Strategy):
             unknown_meta = self.clean_metadata(obj)
             decoded = decode(obj, version.name)
         except (CrdDecodeError, MetaError) as error:
-            raise BadRequest(
-                f'{KIND} in version "{version.name}" cannot be handled as a {KIND}: {error}'
+            raise Undecodable(
+                f'{KIND} in version "{version.name}" cannot be handled as a {KIND}: {error}',
+                str(error),
             ) from error
         replacement = with_defaults(decoded.obj)
         obj.clear()

@@ -6,7 +6,7 @@ A ``Serving`` is the bundle per CRD, a ``VersionServing`` the part per version. 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -19,6 +19,7 @@ from instar.crds.deprecation import deprecation_warning
 from instar.registry.resources.columns import TablePrinter
 from instar.registry.resources.strategy import Strategy
 from instar.schema.compiled import Compiled, compile_schema
+from instar.schema.pipeline import Pipeline
 from instar.schema.rules import Program, RuleCompiler
 from instar.storage.keys import collection_prefix
 
@@ -50,8 +51,19 @@ class VersionServing:
         return compile_schema(self.definition.schema, preserve_unknown=self._preserve_unknown)
 
     @cached_property
+    def pipeline(self) -> Pipeline:
+        return Pipeline(
+            self.compiled,
+            api_version=self.api_version,
+            kind=self.kind,
+            has_status=self.has_status,
+            scale=self.definition.scale,
+            compile_rules=self._compile_rules,
+        )
+
+    @property
     def rules(self) -> Program | None:
-        return self._compile_rules(self.compiled.structural)
+        return self.pipeline.rules
 
     @cached_property
     def printer(self) -> TablePrinter:
@@ -79,12 +91,17 @@ class Serving:
     """Every version of ``spec.versions``, served or not: any may be a stored one."""
     storage: VersionServing
     converter: SharedConverter
-    strategy: Strategy
+    make_strategy: Callable[[], Strategy]
+    """Asked once, when the first object comes."""
     verbs: tuple[str, ...] | None = None
     """For built-ins that offer less than everything; None for custom resources."""
     builtin: bool = False
     stored_in: str = ""
     """The collection prefix, where another group's objects are shown."""
+
+    @cached_property
+    def strategy(self) -> Strategy:
+        return self.make_strategy()
 
     @property
     def group(self) -> str:
@@ -156,7 +173,7 @@ def build_serving(
     crd: Crd,
     *,
     converter: SharedConverter,
-    strategy: Strategy,
+    strategy: Callable[[], Strategy],
     compile_rules: RuleCompiler,
     verbs: tuple[str, ...] | None = None,
     builtin: bool = False,
@@ -174,7 +191,7 @@ def build_serving(
         versions=versions,
         storage=versions[crd.storage_version()],
         converter=converter,
-        strategy=strategy,
+        make_strategy=strategy,
         verbs=verbs,
         builtin=builtin,
         stored_in=stored_in,

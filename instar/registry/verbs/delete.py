@@ -15,9 +15,12 @@ from typing import NamedTuple
 import orjson
 
 from instar import errors
+from instar.access.attributes import OURSELVES, Attributes
+from instar.access.authorizers import authorize
 from instar.api.jsontext import encode
 from instar.fields import FieldError, invalid, not_supported
 from instar.plain import Object
+from instar.registry.resources.admission import Operation, Verb
 from instar.registry.resources.context import Context
 from instar.registry.resources.resource import Target
 from instar.registry.stored.backend import Backend
@@ -33,6 +36,8 @@ _AT_ONCE = 50
 """Objects of many deleted together: the disk is waited for once, others get their turn."""
 UNREADABLE = "ignoreStoreReadErrorWithClusterBreakingPotential"
 """Upstream's name for deleting what cannot be read."""
+UNSAFE_DELETE = "unsafe-delete-ignore-read-errors"
+"""Upstream's verb for it, asked for besides ``delete``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +51,7 @@ class DeleteOptions:
     """Only an object that cannot be read is meant, and it goes at once, finalizers or not."""
     answered: bool = True
     """Whether somebody wants to see an object that lingers; clean-up does not."""
+    asked: Attributes = OURSELVES
 
 
 class Deleted(NamedTuple):
@@ -92,6 +98,12 @@ def _unsafe_option_errors(options: DeleteOptions) -> list[FieldError]:
 
 async def delete(context: Context, target: Target, options: DeleteOptions) -> Deleted:
     check_delete_options(options)
+    if options.unreadable:
+        authorize(context.authorizer, options.asked._replace(verb=UNSAFE_DELETE))
+    operation = Operation(Verb.DELETE, options.asked, target, None, dry_run=options.dry_run)
+    if options.asked is not OURSELVES:
+        await context.admission.admit(operation)
+        await context.admission.validate(operation)
     for _ in range(_ATTEMPTS):
         entry = target.entry()
         if entry is None:
@@ -157,8 +169,8 @@ async def _linger(
     if back is not None:
         learnt = partial(codec.remember, version=target.version, back=back)
     written = await context.backend.put(target.resource.objects, draft, entry.revision, learnt)
-    if serving.strategy.settle is not None:
-        await serving.strategy.settle(target.name)
+    if serving.strategy.after_write is not None:
+        await serving.strategy.after_write(target.name)
     return b"" if back is None else revised(back, written.revision)
 
 

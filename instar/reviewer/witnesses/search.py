@@ -28,6 +28,7 @@ from instar.reviewer.witnesses.transitions import update_witness
 from instar.schema.compiled import compile_schema
 from instar.schema.metatypes import MetaError
 from instar.schema.parse import structural
+from instar.schema.pipeline import take_in, value_errors
 from instar.schema.rules import Program, RuleCompiler
 from instar.schema.values import ABSENT, same_json
 
@@ -299,20 +300,12 @@ class _Member:
 
     def treat(self, value: Any) -> Object | None:
         """The object as it would be served, or None when it is refused."""
-        schema, holder = self._schema, {"value": copy_json(value)}
-        schema.prune(holder)
-        schema.drop_nulls(holder)
+        holder = {"value": copy_json(value)}
         try:
-            schema.coerce_embedded(holder, lenient=False)
+            take_in(self._schema, holder)
         except MetaError:
             return None
-        schema.default(holder)
-        refused = (
-            schema.validate(holder)
-            or schema.embedded_errors(holder)
-            or schema.list_type_errors(holder)
-        )
-        return None if refused else holder
+        return None if value_errors(self._schema, holder) else holder
 
 
 def one_rule(node: Mapping[str, Any], text: str) -> dict[str, Any]:

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from instar.api.crd import Crd, CrdVersion, read_crd
-from instar.api.crd_codec import from_internal, to_internal
+from instar.api.crd_codec import CrdDecodeError, decode, from_internal, to_internal
 from instar.conversion import contract
 from instar.plain import Object, copy_json
-from instar.schema.compiled import Compiled, compile_schema
-from instar.schema.rules import Program
-from instar.schema.walk import walk
+from instar.schema.answers import create
+from instar.schema.compiled import Compiled
+from instar.schema.pipeline import Pipeline, pipeline_of
 from instar.sdk.errors import ConversionError
 from instar.sdk.ruleset import Loss
 
@@ -43,36 +43,29 @@ class VersionSchema:
     """One version: what an API server would do to an object of it, apart from converting."""
 
     name: str
-    api_version: str
-    compiled: Compiled
-    rules: Program | None = None
+    pipeline: Pipeline
     losses: tuple[Loss, ...] = ()
+
+    @property
+    def api_version(self) -> str:
+        return self.pipeline.api_version
+
+    @property
+    def compiled(self) -> Compiled:
+        return self.pipeline.compiled
 
     def admit(self, obj: Object) -> Object | None:
         """The object as the server would have stored it, or ``None`` if it would not."""
-        admitted: Object = copy_json(obj)
-        self.prune(admitted)
-        self.compiled.default(admitted)
-        return None if self.problems(admitted) else admitted
+        answer = create(self.pipeline, obj)
+        return answer.obj if answer.accepted else None
 
     def prune(self, obj: Object) -> list[str]:
-        """Prune and drop nulls, in place, as after every read; answers what was pruned."""
-        dropped = self.compiled.prune_reporting(obj)
-        self.compiled.drop_nulls(obj)
-        return dropped
+        """Prune and drop nulls, in place, as after every conversion; answers what was pruned."""
+        return self.pipeline.after_conversion(obj)
 
     def problems(self, obj: Object) -> list[str]:
         """Why a client could not write this object back; defaults count as given."""
-        filled = copy_json(obj)
-        self.compiled.default(filled)
-        errors = [
-            *self.compiled.validate(filled),
-            *self.compiled.list_type_errors(filled),
-            *self.compiled.embedded_errors(filled),
-        ]
-        if self.rules is not None and not errors:
-            errors += self.rules.evaluate(filled, None).errors
-        return [str(error) for error in errors]
+        return create(self.pipeline, obj).refusals
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -124,9 +117,12 @@ def parse_crd(document: Mapping[str, Any]) -> Crd:
     """A ``Crd`` from a v1 or v1beta1 document."""
     if document.get("kind") != "CustomResourceDefinition":
         raise Uncheckable(f"expected a CustomResourceDefinition, got {document.get('kind')!r}")
-    if str(document.get("apiVersion", "")).endswith("/v1beta1"):
-        return read_crd(from_internal(to_internal(dict(document)), "v1"))
-    return read_crd(document)
+    beta = str(document.get("apiVersion", "")).endswith("/v1beta1")
+    try:
+        decoded = decode(dict(document), "v1beta1" if beta else "v1")
+    except CrdDecodeError as error:
+        raise Uncheckable(f"not a usable CRD: {error}") from None
+    return read_crd(from_internal(to_internal(decoded.obj), "v1"))
 
 
 def case_of(
@@ -158,20 +154,8 @@ def case_of(
 
 
 def schema_of(crd: Crd, version: CrdVersion, losses: Sequence[Loss] = ()) -> VersionSchema:
-    compiled = compile_schema(version.schema, preserve_unknown=crd.preserve_unknown)
     return VersionSchema(
         version.name,
-        f"{crd.group}/{version.name}",
-        compiled,
-        compile_rules(compiled),
+        pipeline_of(crd, version),
         tuple(loss for loss in losses if loss.version == version.name),
     )
-
-
-def compile_rules(compiled: Compiled) -> Program | None:
-    """The schema's CEL rules; the engine is only loaded for a schema that has some."""
-    if not any(node.rules for _, node in walk(compiled.structural)):
-        return None
-    from instar.schema.validations.evaluate import compile_rules as compile_cel
-
-    return compile_cel(compiled.structural)

@@ -37,6 +37,11 @@ class Rewritten:
     problems: list[str] = field(default_factory=list)
 
 
+def read_all(text: str) -> list[Any]:
+    """Every document of a YAML or JSON text; raises ``yaml.YAMLError``."""
+    return list(yaml.load_all(text, Loader=_Loader))
+
+
 def rewrite(text: str, convert: Convert) -> Rewritten:
     """YAML of any number of documents, or one JSON document."""
     if text.lstrip().startswith("{"):
