@@ -9,13 +9,13 @@ from instar.api.names import parse_group_version
 from instar.apply.tally import FieldTally
 from instar.plain import Object
 from instar.reviewer.report import Finding
-from instar.reviewer.subject import Subject
+from instar.reviewer.side import Side
 
 _GOING = ("field-removed", "field-renamed", "field-moved", "type-changed")
 
 
 def with_use(
-    findings: Iterable[Finding], old: Subject | None, objects: Sequence[Object]
+    findings: Iterable[Finding], old: Side | None, objects: Sequence[Object]
 ) -> tuple[Finding, ...]:
     """Says ``3 of 4120 objects set spec.legacy, all by helm`` where such objects are given."""
     tallies: dict[str, FieldTally] = {}

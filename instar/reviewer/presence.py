@@ -10,7 +10,7 @@ from instar.reviewer.documents import Document
 from instar.reviewer.engine import Options, find
 from instar.reviewer.report import CrdReview, Finding, Problem, Report, Severity
 from instar.reviewer.rules import BY_ID
-from instar.reviewer.subject import subject
+from instar.reviewer.side import read_side
 
 REMOVED, REFUSED = "crd-removed", "crd-refused"
 
@@ -69,7 +69,7 @@ def _refused(name: str, document: Document, options: Options) -> CrdReview:
     """New to the other side, so only what the server says of it counts."""
     found = [
         replace(item, file=document.file, line=document.line_of(item.pointer))
-        for item in find(None, subject(document.value), options)
+        for item in find(None, read_side(document.value), options)
         if item.rule == REFUSED
     ]
     return CrdReview(name=name, findings=tuple(found))
