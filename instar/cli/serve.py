@@ -75,6 +75,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="review CRD updates: warn about breaking changes, or refuse them",
     )
     add(
+        "--rescue-deletes",
+        action="store_true",
+        help="delete objects whose conversion fails (upstream keeps them)",
+    )
+    add(
         "--gc",
         choices=["on", "off"],
         default="on",
@@ -122,6 +127,7 @@ def _settings(args: argparse.Namespace) -> Settings:
         authorization=args.authorization,
         strict_namespaces=args.namespaces == "strict",
         collect_garbage=args.gc == "on",
+        rescue_deletes=args.rescue_deletes,
         history_seconds=args.history,
         services=tuple(args.service),
         converters=_converters(args.converter),

@@ -100,6 +100,7 @@ def build(
     strict_namespaces: bool,
     request_timeout: float,
     collect_garbage: bool,
+    rescue_deletes: bool,
     review: ReviewChange | None = None,
     deny_breaking: bool = False,
     make_conversion: Callable[[Backend, PrometheusConversionMetrics], ConversionServices],
@@ -110,11 +111,16 @@ def build(
     plugins: list[Admission] = [PodAdmission(backend), ClassAdmission(backend)]
     if strict_namespaces:
         plugins.insert(0, NamespaceLifecycle(backend))
-    context = Context(backend=backend, authorizer=authorizer, admission=Chain(plugins))
+    context = Context(
+        backend=backend,
+        authorizer=authorizer,
+        admission=Chain(plugins),
+        rescue_deletes=rescue_deletes,
+    )
     crd_strategy = CrdStrategy(check_rules_lazily, review=review, deny=deny_breaking)
     catalog = Catalog(
         backend,
-        builtin_servings(crd_strategy),
+        builtin_servings(crd_strategy, "v1beta1" if _company(store) is Company.EQUALS else "v1"),
         read_stored_crd,
         lambda crd: serving_for(crd, conversion, compile_if_any),
     )

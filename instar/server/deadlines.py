@@ -40,6 +40,13 @@ def limit(request: Request, verb: str, longest: float) -> None:
     request.patience = min(allowed, _WRITE_SECONDS) if request.writes else allowed
 
 
+def check_timeout(request: Request) -> None:
+    """Before anything else is asked, as upstream does."""
+    asked = request.one("timeout")
+    if asked:
+        duration(asked)
+
+
 def too_late(request: Request) -> Timeout:
     if request.writes:
         return Timeout(

@@ -86,7 +86,7 @@ async def create(
         metadata["namespace"] = target.namespace
     else:
         metadata.pop("namespace", None)
-    if metadata.get("resourceVersion", "0") not in ("", "0") and not options.dry_run:
+    if _names_a_revision(metadata) and not options.dry_run:
         raise errors.Unclassified("resourceVersion should not be set on objects to be created")
     _check_staying(target, metadata.get("name", ""))
     wipe_for_create(metadata, uid=context.new_uid(), created=context.timestamp())
@@ -114,6 +114,14 @@ async def create(
     raise _exists(target.named(metadata["name"]), generated)
 
 
+def _names_a_revision(metadata: Object) -> bool:
+    """What is no number at all upstream passes over."""
+    try:
+        return parse_revision(metadata.get("resourceVersion") or "0") != 0
+    except ValueError:
+        return False
+
+
 def _check_staying(target: Target, name: str) -> None:
     """The CRD may not be on its way out: it would leave the object behind."""
     if target.resource.crd.is_true("Terminating"):
@@ -125,10 +133,6 @@ async def _store_new(
     context: Context, target: Target, operation: Operation, options: WriteOptions
 ) -> Written:
     assert operation.obj is not None
-    if target.serving.converts_remotely and target.entry() is not None:
-        await context.backend.consistent()
-        if target.entry() is not None:
-            raise Stale(target.suffix, 0, 1)
     prepared = await target.codec.prepare(operation.obj, target.version, size=options.size)
     await context.admission.validate(operation)
     if options.dry_run:
