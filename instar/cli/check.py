@@ -20,10 +20,16 @@ if TYPE_CHECKING:
     from instar.sdk.converter import BuiltConverter
 
 EXIT_UNCHECKED = 2
+_LIVE = "kube:"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--crd", metavar="FILE", help="the CRD; - is stdin")
+    parser.add_argument(
+        "--crd",
+        metavar="FILE|kube:NAME",
+        help="the CRD; - is stdin; kube:NAME takes it from a cluster, and with it the webhook's "
+        "URL and authority",
+    )
     parser.add_argument("--crd-name", metavar="NAME", help="which one, when the file has several")
     parser.add_argument("--versions", default="", metavar="A,B", help="only these versions")
     parser.add_argument(
@@ -40,7 +46,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     webhook.add_argument("--key", type=Path, metavar="FILE", help="its key")
     webhook.add_argument("--insecure", action="store_true", help="do not verify the webhook")
     webhook.add_argument("--review-version", choices=("v1", "v1beta1"), default="v1")
+    webhook.add_argument(
+        "--connect", default="", metavar="HOST:PORT", help="reach it here (kubectl port-forward)"
+    )
     webhook.add_argument("--hub", metavar="VERSION", help="check only to and from this version")
+    webhook.add_argument(
+        "--controller-version",
+        default="",
+        metavar="VERSION",
+        help="what the controller lists, for the start-up law (with kube:; the storage version)",
+    )
     search = parser.add_argument_group("search")
     search.add_argument("--examples", type=int, default=200, metavar="N", help="objects per law")
     search.add_argument("--seed", type=int, help="repeat a run that printed this seed")
@@ -64,15 +79,20 @@ def run(args: argparse.Namespace) -> int:
     from instar.client.kubeconfig import KubeconfigError
     from instar.errors import ApiError
     from instar.sdk.checking.case import Uncheckable
+    from instar.sdk.checking.startup import startup_outcomes
     from instar.sdk.errors import ConverterDefinitionError
 
     if args.list_laws:
         return _list_laws()
-    if not args.crd or not (args.converter or args.url):
+    live_crd = str(args.crd or "").startswith(_LIVE)
+    if not args.crd or not (args.converter or args.url or live_crd):
         raise CliFailure("give --crd FILE, and --converter or --url", EXIT_UNCHECKED)
     try:
         with _case(args) as (case, built):
             report = _check(args, case, built)
+            if live_crd:
+                version = args.controller_version or case.crd.storage_version()
+                report.outcomes.extend(startup_outcomes(case.crd, version))
     except (Uncheckable, ConverterDefinitionError, KubeconfigError, ApiError) as error:
         raise CliFailure(str(error), EXIT_UNCHECKED) from error
     except (OSError, ValueError) as error:
@@ -82,10 +102,12 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _list_laws() -> int:
+    from instar.sdk.checking import startup
     from instar.sdk.checking.laws import LAWS
 
     for law in LAWS:
         print(f"{law.name:<14} {law.title}")
+    print(f"{startup.LAW:<14} {startup.TITLE}")
     return 0
 
 
@@ -93,9 +115,12 @@ def _list_laws() -> int:
 def _case(args: argparse.Namespace) -> Iterator[tuple[Case, BuiltConverter | None]]:
     from instar.sdk.checking.case import case_of
 
-    crd = _read_crd(args.crd, args.crd_name)
+    if args.crd.startswith(_LIVE):
+        crd = asyncio.run(_live_crd(args))
+    else:
+        crd = _read_crd(args.crd, args.crd_name)
     with contextlib.ExitStack() as stack:
-        responder, built = _responder(args, stack)
+        responder, built = _responder(args, crd, stack)
         case = case_of(
             crd,
             responder,
@@ -108,9 +133,9 @@ def _case(args: argparse.Namespace) -> Iterator[tuple[Case, BuiltConverter | Non
 
 
 def _responder(
-    args: argparse.Namespace, stack: contextlib.ExitStack
+    args: argparse.Namespace, crd: Crd, stack: contextlib.ExitStack
 ) -> tuple[Responder, BuiltConverter | None]:
-    from instar.sdk.checking.responders import InProcessResponder, UrlResponder
+    from instar.sdk.checking.responders import InProcessResponder, UrlResponder, webhook_of
 
     if args.converter:
         from instar.sdk.loading import load
@@ -118,14 +143,29 @@ def _responder(
         built = load(args.converter)
         return InProcessResponder(built), built
     pair = (args.cert, args.key) if args.cert and args.key else None
+    ca_data = ""
+    if not args.url:
+        args.url, ca_data = webhook_of(crd)
     responder = UrlResponder(
         args.url,
         ca=args.ca,
+        ca_data="" if args.ca else ca_data,
+        connect=args.connect,
         client_cert=pair,
         insecure=args.insecure,
         review_version=args.review_version,
     )
     return stack.enter_context(responder), None
+
+
+async def _live_crd(args: argparse.Namespace) -> Crd:
+    from instar.client.client import Client
+    from instar.client.kubeconfig import load_access
+    from instar.client.paths import crd_path
+    from instar.sdk.checking.case import parse_crd
+
+    async with Client(load_access(args.kubeconfig, args.context)) as client:
+        return parse_crd(await client.get(crd_path(args.crd.removeprefix(_LIVE))))
 
 
 def _read_crd(source: str, name: str | None) -> Crd:

@@ -41,6 +41,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.epilog = _SOURCES
     parser.add_argument("sources", nargs="*", metavar="SOURCE", help="OLD NEW, or NEW alone")
     parser.add_argument("--history", metavar="PATH", help="review every commit of a file")
+    parser.add_argument(
+        "--removed",
+        action="store_true",
+        help="with kube: as OLD, CRDs of the cluster that NEW does not have count as removed",
+    )
     parser.add_argument("--all", action="store_true", help="also what the old CRD already had")
     parser.add_argument("--no-witnesses", action="store_true", help="do not search for evidence")
     objects = parser.add_argument_group("stored objects")
@@ -126,8 +131,9 @@ def _baseline(args: argparse.Namespace, config: Config) -> str:
 
 
 def _pair(args: argparse.Namespace, options: Options, convert: Convert | None) -> Report:
+    from instar.reviewer.presence import with_presence
     from instar.reviewer.reviewing import review_documents
-    from instar.reviewer.sources import load_crds
+    from instar.reviewer.sources import load_crds, whole_cluster
 
     if not 1 <= len(args.sources) <= 2:
         raise CliFailure("give OLD and NEW, or NEW alone, or --history PATH", EXIT_UNUSABLE)
@@ -135,15 +141,18 @@ def _pair(args: argparse.Namespace, options: Options, convert: Convert | None) -
     sides = [asyncio.run(load_crds(source, cluster)) for source in args.sources]
     old, new = sides if len(sides) == 2 else (None, sides[0])
     problems = [problem for side in sides for problem in side.problems]
+    before = None if old is None else old.crds
     report = review_documents(
-        None if old is None else old.crds,
+        before,
         new.crds,
         options,
         witnesses=not args.no_witnesses,
         objects=_objects(args, cluster, problems),
         convert=convert,
     )
-    return replace(report, problems=tuple(dict.fromkeys([*problems, *report.problems])))
+    told = replace(report, problems=tuple(dict.fromkeys([*problems, *report.problems])))
+    removed = args.removed or not whole_cluster(args.sources[0])
+    return with_presence(told, before or {}, new.crds, options, removed=removed)
 
 
 def _objects(

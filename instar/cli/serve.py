@@ -268,7 +268,7 @@ def _spare_the_long_lived() -> None:
     """Stored objects and compiled schemas live long and form no cycles: looking through them
     over and over is most of what the collector would do here."""
     gc.freeze()
-    gc.set_threshold(50_000, 20, 50)
+    gc.set_threshold(50_000, 4, 100)  # a round over a quarter of a million is felt, over more seen
     gc.enable()
 
 

@@ -12,10 +12,10 @@ import struct
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+from instar.protobuf.wire import BYTES, FIXED64, VARINT, varint
+
 Json = Mapping[str, Any]
 Writer = Callable[[int, Any], bytes]
-
-_VARINT, _FIXED64, _BYTES = 0, 1, 2
 
 
 def encode(document: Json) -> bytes:
@@ -23,23 +23,13 @@ def encode(document: Json) -> bytes:
     return _message(document, _DOCUMENT)
 
 
-def _long_varint(value: int) -> bytes:
-    value &= 0xFFFFFFFFFFFFFFFF
-    out = bytearray()
-    while value > 0x7F:
-        out.append(value & 0x7F | 0x80)
-        value >>= 7
-    out.append(value)
-    return bytes(out)
-
-
-_VARINTS = [_long_varint(value) for value in range(0x4000)]
+_VARINTS = [varint(value) for value in range(0x4000)]
 """Nearly every length and all tags: a document is made of half a million of them."""
-_BYTES_TAGS = [_long_varint(number << 3 | _BYTES) for number in range(32)]
+_BYTES_TAGS = [varint(number << 3 | BYTES) for number in range(32)]
 
 
 def _varint(value: int) -> bytes:
-    return _VARINTS[value] if 0 <= value < 0x4000 else _long_varint(value)
+    return _VARINTS[value] if 0 <= value < 0x4000 else varint(value)
 
 
 def _tag(number: int, wire: int) -> bytes:
@@ -55,15 +45,15 @@ def _text(number: int, value: Any) -> bytes:
 
 
 def _flag(number: int, value: Any) -> bytes:
-    return _tag(number, _VARINT) + (b"\x01" if value else b"\x00")
+    return _tag(number, VARINT) + (b"\x01" if value else b"\x00")
 
 
 def _integer(number: int, value: Any) -> bytes:
-    return _tag(number, _VARINT) + _varint(int(value))
+    return _tag(number, VARINT) + _varint(int(value))
 
 
 def _double(number: int, value: Any) -> bytes:
-    return _tag(number, _FIXED64) + struct.pack("<d", value)
+    return _tag(number, FIXED64) + struct.pack("<d", value)
 
 
 def _each(writer: Writer) -> Writer:

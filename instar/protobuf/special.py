@@ -15,6 +15,7 @@ import orjson
 
 from instar.api.jsontext import decode as decode_json
 from instar.protobuf.errors import ProtobufError
+from instar.protobuf.shapes import TOO_DEEP
 from instar.protobuf.wire import (
     BYTES,
     GO_TEXT,
@@ -37,6 +38,8 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _SECOND, _MICROSECOND = timedelta(seconds=1), timedelta(microseconds=1)
 _NO_TIME = datetime(1, 1, 1, tzinfo=UTC)
 _SMALL = 64
+_MANY_BRACKETS = 200
+"""A text with more of them may nest too deep to be written again; most have fewer."""
 _FIRST, _SECOND_FIELD = tag(1, VARINT), tag(2, VARINT)
 _TEXT_1, _TEXT_3 = tag(1, BYTES), tag(3, BYTES)
 
@@ -162,6 +165,11 @@ def read_raw(data: bytes, at: int, end: int, depth: int) -> Any:
     if not raw or isinstance(raw, int):
         return None
     try:
-        return decode_json(raw)
+        value = decode_json(raw)
+        if raw.count(b"{") + raw.count(b"[") > _MANY_BRACKETS:
+            orjson.dumps(value)
     except ValueError as error:
         raise ProtobufError("json: error calling MarshalJSON: the raw value is no JSON") from error
+    except (RecursionError, TypeError) as error:
+        raise ProtobufError(TOO_DEEP) from error
+    return value

@@ -149,6 +149,10 @@ _ADVICE: tuple[tuple[tuple[str, ...], str], ...] = (
         ),
         "Prove the converter with instar check before the change.",
     ),
+    (
+        ("crd-removed",),
+        "Keep it until nobody has objects of it; then remove it in a release that says so.",
+    ),
     (("crd-refused",), "Correct it: it cannot be installed like this."),
     (("unknown-crd-field",), "Correct the spelling or leave it out."),
     (("unpruned-crd",), "Set spec.preserveUnknownFields to false and describe every field."),

@@ -15,7 +15,7 @@ from functools import cached_property
 from typing import Any
 
 from instar.api.crd import Crd, CrdVersion, ScalePaths
-from instar.fields import NO_FIELD, Code, FieldError, Kind, invalid
+from instar.fields import NO_FIELD, Code, FieldError, Kind, distinct, invalid
 from instar.plain import Object
 from instar.schema.compiled import Compiled, compile_schema
 from instar.schema.metarules import NameRule, finalizer_advice, name_is_subdomain
@@ -70,6 +70,13 @@ def take_in(compiled: Compiled, obj: Object) -> list[str]:
     return unknown
 
 
+def take_in_applied(compiled: Compiled, obj: Object) -> None:
+    """The same for what an apply merged: a null stays, for the checks to refuse or to keep."""
+    compiled.prune(obj)
+    compiled.coerce_embedded(obj, lenient=False)
+    compiled.default(obj)
+
+
 def value_errors(
     compiled: Compiled, new: Any, old: Any = ABSENT, scale: ScalePaths | None = None
 ) -> list[FieldError]:
@@ -101,7 +108,7 @@ def metadata_update_errors(new: Object, old: Object, name_rule: NameRule) -> lis
         return []
     found = metadata_errors(new, name_rule)
     changed = validate_metadata_update(new, old)
-    found += [error for error in changed if error not in found]
+    found += distinct(changed, besides=found)
     return found + found
 
 

@@ -26,7 +26,7 @@ from instar.server.health import Health
 from instar.server.impersonation import check_impersonation
 from instar.server.insight import Insight
 from instar.server.metrics import Metrics
-from instar.server.problems import page_not_found, problem, unexpected
+from instar.server.problems import page_not_found, problem, told, unexpected
 from instar.server.request import Request, ResourcePath, attributes_of, parse_resource_path
 from instar.server.responses import Response, typed_response
 from instar.server.reviews import Reviews
@@ -79,7 +79,7 @@ class App:
         try:
             response = await self._answer(request, peer)
         except ApiError as error:
-            response = problem(error, request)
+            response = await told(error, request)
         except asyncio.CancelledError:
             if not request.expired:
                 raise

@@ -42,6 +42,7 @@ from instar.server.auth import Authenticator
 from instar.server.health import Health
 from instar.server.insight import Insight
 from instar.server.metrics import Metrics
+from instar.server.watchdog import Watchdog
 from instar.storage.store import Local, Near, Store
 
 
@@ -59,9 +60,11 @@ class Machinery:
     garbage: GarbageCollector | None
     usage: UsageKeeper
     conversion: ConversionServices
+    watchdog: Watchdog
 
     async def start(self) -> None:
         """The backend must be started already."""
+        self.watchdog.start()
         self.catalog.follow(
             self.catalog.builtin("apiextensions.k8s.io", "customresourcedefinitions")
         )
@@ -86,6 +89,7 @@ class Machinery:
             resource.hub.end_all()
         await self.conversion.close()
         await self.backend.stop()
+        self.watchdog.stop()
 
 
 def build(
@@ -132,7 +136,8 @@ def build(
     )
     garbage = GarbageCollector(context, catalog, leadership) if collect_garbage else None
     authenticator = Authenticator(tokens)
-    metrics = Metrics()
+    metrics, watchdog = Metrics(), Watchdog()
+    metrics.add_source(watchdog.lines)
     metrics.add_source(census.metric_lines)
     metrics.add_source(lambda: _store_lines(backend))
     metrics.add_source(lambda: conversion_metrics.render().splitlines())
@@ -157,6 +162,7 @@ def build(
         garbage=garbage,
         usage=UsageKeeper(usage, store),
         conversion=conversion,
+        watchdog=watchdog,
     )
 
 

@@ -89,6 +89,14 @@ def test_raw_json_must_be_json() -> None:
         decode_object(wrapped("apps/v1", "ControllerRevision", field(2, field(1, b"{"))))
 
 
+@pytest.mark.parametrize("inner", [b"1", b"12345678901234567890"])
+@pytest.mark.parametrize("depth", [300, 900, 5000])
+def test_raw_json_nests_no_deeper_than_it_can_be_written(inner: bytes, depth: int) -> None:
+    raw = b'{"a":' * depth + inner + b"}" * depth
+    with pytest.raises(MessageError):
+        decode_object(wrapped("apps/v1", "ControllerRevision", field(2, field(1, raw))))
+
+
 def nested_schema(depth: int) -> bytes:
     schema = b""
     for _ in range(depth):

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from instar.protobuf.envelope import decode_object, wrapped
+from instar.protobuf.envelope import decode_object, encode_object, wrapped
 from instar.protobuf.errors import UnknownKind
 from instar.protobuf.wire import BYTES, START_GROUP, sized, tag, varint
 from tests.protobuf.messages import config_map, crd_with, double, entry, field
@@ -126,6 +126,22 @@ def test_a_schema_or_a_boolean(alternatives: bytes, expected: Any) -> None:
     assert schema_of(decode_object(crd_with(field(30, alternatives)))) == {
         "additionalProperties": expected
     }
+
+
+def test_crds_of_the_version_nobody_serves_any_more() -> None:
+    names = {"plural": "", "kind": ""}
+    version = "apiextensions.k8s.io/v1beta1"
+    spec = field(1, b"example.com") + field(2, b"v1") + field(10, 0)
+    found = decode_object(wrapped(version, "CustomResourceDefinition", field(2, spec)))
+    assert found["spec"] == {
+        "group": "example.com",
+        "version": "v1",
+        "names": names,
+        "scope": "",
+        "preserveUnknownFields": False,
+    }
+    assert found["status"] == {"conditions": None, "acceptedNames": names, "storedVersions": None}
+    assert decode_object(encode_object(found)) == found
 
 
 def test_delete_options_come_under_every_version() -> None:

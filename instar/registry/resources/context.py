@@ -73,4 +73,6 @@ class WriteOptions:
     field_validation: str = "Warn"
     force: bool = False
     asked: Attributes = OURSELVES
+    size: int = 0
+    """Bytes the request came with: how much work it may be."""
     warn: Callable[[str], None] = field(default=lambda text: None)

@@ -7,7 +7,7 @@ again) or an ``ApiError``.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from instar.errors import ApiError, ServiceUnavailable, Timeout, Unclassified
 from instar.registry.stored.entry import Entry, ingest
@@ -25,6 +25,7 @@ from instar.storage.store import (
 )
 
 Objects = Collection[Entry]
+T = TypeVar("T")
 
 _PATIENCE = 10.0
 """Seconds a request waits for the cache; a store whose member hangs is left long before."""
@@ -170,7 +171,7 @@ class Backend:
         return draft.entry
 
 
-async def guarded(call: Callable[[], Awaitable[int]]) -> int:
+async def guarded(call: Callable[[], Awaitable[T]]) -> T:
     try:
         return await call()
     except StoreError as error:

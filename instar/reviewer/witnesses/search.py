@@ -13,13 +13,13 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any
 
-from instar.fields import FieldError
 from instar.plain import Object, copy_json
 from instar.reviewer.judge import Judge
-from instar.reviewer.report import Effect, NoWitness, Verdict, Witness
+from instar.reviewer.report import Effect, NoWitness, Witness
 from instar.reviewer.rulekit import Probe
 from instar.reviewer.rules.validations import uses_old
 from instar.reviewer.side import Side
+from instar.reviewer.witnesses.effects import effect_of, near, places, shows
 from instar.reviewer.witnesses.placing import concrete_path, node_at, tokens, whole_object
 from instar.reviewer.witnesses.pools import UNKNOWN, candidates
 from instar.reviewer.witnesses.repair import repaired
@@ -81,8 +81,7 @@ class Search:
             return self._unserved(judges)
         if "subresources" in probe.keywords:
             return self._status_ignored(judges)
-        served = judges.base.served and (judges.other.served or probe.target)
-        if not served and probe.effect is not Effect.PRUNED:
+        if not (judges.base.served and (judges.other.served or probe.target)):
             return NoWitness.NOT_WRITABLE
         return self._search(probe, judges)
 
@@ -182,19 +181,27 @@ class Search:
         point = tokens(concrete_path(steps))
 
         def wrong(candidate: Any) -> list[str]:
-            return _places(base.create(candidate))
+            return places(base.create(candidate))
 
         found = repaired(self._samples, obj, schema, point, wrong)
-        if found is not None:
-            yield found
+        if found is None:
+            return
+        yield found
+        path = concrete_path(steps)
+
+        def wrong_anywhere(candidate: Any) -> list[str]:
+            """The other side's complaints too, but for those the witness is about."""
+            elsewhere = places(judges.other.create(candidate))
+            return [*wrong(candidate), *(place for place in elsewhere if not near(place, path))]
+
+        if path and wrong_anywhere(found):
+            again = repaired(self._samples, found, schema, point, wrong_anywhere)
+            if again is not None:
+                yield again
 
 
 def _question(probe: Probe) -> tuple[object, ...]:
     return probe.effect, probe.steps, probe.keywords, probe.expression, probe.members
-
-
-def _places(verdict: Verdict) -> list[str]:
-    return [error.path if isinstance(error, FieldError) else "" for error in verdict.errors]
 
 
 def _values(samples: Samples, nodes: _Nodes, probe: Probe, judges: _Judges) -> Iterator[Any]:
@@ -331,8 +338,8 @@ def _confirmed(probe: Probe, judges: _Judges, obj: Object) -> Witness | None:
         assert base.result is not None
         sent = {**base.result, "apiVersion": f"{judges.other.side.crd.group}/{probe.target}"}
     other = judges.other.create(sent)
-    effect = _effect(probe.effect, base, other, concrete_path(probe.steps))
-    if not _shows(probe.effect, effect):
+    effect = effect_of(probe.effect, base, other, concrete_path(probe.steps))
+    if not shows(probe.effect, effect):
         return None
     found = Witness(
         Effect.ACCEPTED if judges.swapped else effect or probe.effect,
@@ -344,29 +351,3 @@ def _confirmed(probe: Probe, judges: _Judges, obj: Object) -> Witness | None:
         through_status="status" in obj and (judges.base.has_status or judges.other.has_status),
     )
     return replace(found, old=other, new=base) if judges.swapped else found
-
-
-def _effect(wanted: Effect, base: Verdict, other: Verdict, path: str) -> Effect | None:
-    """What the second side does that the first did not.
-
-    Reading prunes and never validates, so a loss counts even where a write would be refused.
-    """
-    lost = any(item.startswith(path) for item in set(other.pruned) - set(base.pruned))
-    if lost and wanted is Effect.PRUNED:
-        return Effect.PRUNED
-    if not other.accepted:
-        return Effect.REFUSED
-    if lost:
-        return Effect.PRUNED
-    left, right = ({**(side.result or {}), "apiVersion": ""} for side in (base, other))
-    return None if same_json(left, right) else Effect.CHANGED
-
-
-def _shows(wanted: Effect, seen: Effect | None) -> bool:
-    if seen is None:
-        return False
-    if wanted is Effect.ACCEPTED:
-        return seen in (Effect.REFUSED, Effect.PRUNED)
-    if wanted is Effect.CHANGED:
-        return seen in (Effect.CHANGED, Effect.REFUSED)
-    return seen is wanted
