@@ -45,6 +45,8 @@ class ScalePaths:
     spec_replicas: str
     status_replicas: str
     label_selector: str = ""
+    selector_is: str = "text"
+    """``text`` at that path, or an object for ``labels`` or a whole ``selector``."""
 
 
 class Subresource(NamedTuple):

@@ -26,3 +26,19 @@ def selector_of(obj: Any) -> LabelSelector | None:
         values = frozenset(map(str, expression.get("values") or ()))
         found.append(Requirement(str(expression.get("key", "")), operator, values))
     return LabelSelector(tuple(found))
+
+
+def selector_text(obj: dict[str, Any]) -> str:
+    """The selector as it is written in a query: ``app=a,k in (x,y)``, by key."""
+    labels = obj.get("matchLabels") or {}
+    parts = [(str(key), f"{key}={value}") for key, value in labels.items()]
+    for expression in obj.get("matchExpressions") or ():
+        key, values = expression.get("key", ""), sorted(expression.get("values") or ())
+        text = {
+            "In": f"{key} in ({','.join(values)})",
+            "NotIn": f"{key} notin ({','.join(values)})",
+            "Exists": key,
+            "DoesNotExist": f"!{key}",
+        }.get(expression.get("operator"), "")
+        parts.append((str(key), str(text)))
+    return ",".join(text for _, text in sorted(parts, key=lambda part: part[0]))

@@ -24,7 +24,7 @@ COMMANDS = {
     "census": "how many objects are stored at which version",
     "versions": "a CRD's versions, who uses them, and what can be done next",
     "fields": "a field's way out of a CRD: announce, warn, count, remove",
-    "storage": "copy a store to another engine",
+    "storage": "copy a store to another engine, or verify one",
 }
 
 

@@ -78,6 +78,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="review CRD updates: warn about breaking changes, or refuse them",
     )
     add(
+        "--rescue-deletes",
+        action="store_true",
+        help="delete objects whose conversion fails (upstream keeps them)",
+    )
+    add(
         "--gc",
         choices=["on", "off"],
         default="on",
@@ -88,10 +93,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
+    settings = _settings(args)
     gc.disable()  # until the server is ready: starting makes much and drops little
     _keep_pages()
     _set_up_logging(args.log, args.verbose)
-    settings = _settings(args)
     try:
         import uvloop
 
@@ -125,6 +130,7 @@ def _settings(args: argparse.Namespace) -> Settings:
         authorization=args.authorization,
         strict_namespaces=args.namespaces == "strict",
         collect_garbage=args.gc == "on",
+        rescue_deletes=args.rescue_deletes,
         history_seconds=args.history,
         services=tuple(args.service),
         converters=_converters(args.converter),

@@ -20,17 +20,19 @@ from instar.server import verbs
 from instar.server.auth import Authenticator
 from instar.server.compress import compress
 from instar.server.converting import as_asked, waiting_counted
-from instar.server.deadlines import limit, too_late
+from instar.server.deadlines import check_timeout, limit, too_late
 from instar.server.documents import Documents
 from instar.server.health import Health
 from instar.server.impersonation import check_impersonation
 from instar.server.insight import Insight
 from instar.server.metrics import Metrics
+from instar.server.negotiate import ACCEPTED
 from instar.server.problems import page_not_found, problem, told, unexpected
 from instar.server.request import Request, ResourcePath, attributes_of, parse_resource_path
 from instar.server.responses import Response, typed_response
 from instar.server.reviews import Reviews
 from instar.server.scaling import do_scale
+from instar.server.subresources import HANDLERS, Call
 from instar.server.warnings import warning_headers
 
 log = logging.getLogger("instar.access")
@@ -102,6 +104,8 @@ class App:
         return response
 
     async def _answer(self, request: Request, peer: User | None) -> Response:
+        if request.query:
+            check_timeout(request)
         path = self._resource_path(request.path)
         if path is None:
             public = self._health.respond(request)
@@ -181,6 +185,9 @@ class App:
         named_create = serving.builtin and verb == "create" and bool(path.name)
         if handler is None or not offered or named_create:
             raise _not_allowed(serving, verb)
+        own = HANDLERS.get((serving.group, serving.plural, ""))
+        if own is not None:
+            return await own(Call(self._context, self._catalog, request, target))
         if serving.verbs == ("create",):
             return await self._review(request, target)
         return await handler(self._context, request, target)
@@ -193,6 +200,9 @@ class App:
             raise errors.not_found(serving.group, serving.plural, path.name)
         if verb not in found.verbs:
             raise _not_allowed(serving, verb)
+        own = HANDLERS.get((serving.group, serving.plural, found.name)) if serving.builtin else None
+        if own is not None:
+            return await own(Call(self._context, self._catalog, request, target))
         if definition.scale is not None and found.name == "scale":
             return await do_scale(self._context, request, target, verb, definition.scale)
         if verb == "get":
@@ -202,6 +212,8 @@ class App:
 
     async def _review(self, request: Request, target: Target) -> Response:
         obj, form = verbs.read_body(request, target)
+        if form.transform:
+            raise errors.NotAcceptable(f"only the following media types are accepted: {ACCEPTED}")
         answer = self._reviews.answer(target.serving.plural, obj, request.asked.user)
         assert answer is not None
         return typed_response(201, answer, form)

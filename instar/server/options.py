@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from instar.access.attributes import Attributes
@@ -71,6 +72,7 @@ def list_options(request: Request, serving: Serving, version: VersionServing) ->
         revision=list_revision(request),
         match=request.one("resourceVersionMatch"),
         limit=request.integer("limit"),
+        timeout_seconds=request.integer("timeoutSeconds"),
         token=request.one("continue"),
         send_initial_events=request.flag("sendInitialEvents"),
     )
@@ -110,11 +112,12 @@ def _revision(request: Request, refuse: Callable[[str], Exception]) -> int | Non
 def delete_options(request: Request, serving: Serving) -> DeleteOptions:
     """A body, where there is one, makes every query option void."""
     if request.content():
-        return _delete_options_of(_delete_body(request, serving), request.asked)
+        options = delete_options_of(_delete_body(request, serving), request.asked)
+        return replace(options, warn=request.warn)
     query = request.query
     if not query:
-        return DeleteOptions(asked=request.asked)
-    request.integer("gracePeriodSeconds")
+        return DeleteOptions(asked=request.asked, warn=request.warn)
+    grace = request.integer("gracePeriodSeconds") if request.one("gracePeriodSeconds") else None
     found: list[FieldError] = []
     dry_run = _dry_run(query.get("dryRun"), found)
     if found:
@@ -124,7 +127,9 @@ def delete_options(request: Request, serving: Serving) -> DeleteOptions:
         policy=request.one("propagationPolicy") or None,
         orphan_dependents=request.flag("orphanDependents"),
         unreadable=bool(request.flag(UNREADABLE)),
+        grace=grace,
         asked=request.asked,
+        warn=request.warn,
     )
 
 
@@ -155,7 +160,8 @@ _DELETE_TYPES: dict[str, tuple[type, str]] = {
 }
 
 
-def _delete_options_of(body: dict[str, Any], asked: Attributes) -> DeleteOptions:
+def delete_options_of(body: dict[str, Any], asked: Attributes) -> DeleteOptions:
+    """Of a body, or of what another body says about a deletion."""
     for name, (wanted, go_name) in _DELETE_TYPES.items():
         value = body.get(name)
         if value is not None and type(value) is not wanted:
@@ -175,6 +181,7 @@ def _delete_options_of(body: dict[str, Any], asked: Attributes) -> DeleteOptions
         uid=preconditions.get("uid"),
         resource_version=preconditions.get("resourceVersion"),
         unreadable=bool(body.get(UNREADABLE)),
+        grace=body.get("gracePeriodSeconds"),
         asked=asked,
     )
 

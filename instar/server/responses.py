@@ -10,7 +10,7 @@ from typing import Any, Protocol
 import orjson
 
 from instar import offload
-from instar.api.jsontext import encode, encode_pretty
+from instar.api.jsontext import encode, encode_pretty, encode_sorted
 from instar.errors import BadRequest, NotAcceptable, Unclassified
 from instar.registry.resources.columns import TablePrinter, utc_now
 from instar.registry.resources.serving import VersionServing
@@ -113,7 +113,9 @@ async def list_response(
     listing: Listing, form: Form, version: VersionServing, include: str = ""
 ) -> Response:
     if _is_plain(form):
-        return _written_list(listing, version)
+        if not version.builtin:
+            return _written_list(listing, version)
+        return await offload.run(listing.views.size, lambda: _bare_list(listing, version))
     if form.transform == "PartialObjectMetadata":
         raise NotAcceptable(
             "you requested PartialObjectMetadata, but the requested object is a list "
@@ -130,7 +132,9 @@ def _formed_list(
 ) -> Response:
     """Object by object: the whole of it decoded would be ten times its text."""
     meta = _list_meta(listing)
-    objects = map(orjson.loads, listing.views)
+    objects: Iterator[dict[str, Any]] = map(orjson.loads, listing.views)
+    if version.builtin and not form.transform:
+        objects = map(_untyped, objects)
     if not form.transform and form.media == PROTOBUF:
         return Response(200, (_protobuf_list(version, meta, objects),), [PROTOBUF_TYPE])
     if not form.transform and form.media == YAML:
@@ -193,6 +197,8 @@ def _pretty_list(
 def _without_items(version: VersionServing, listing: Listing) -> dict[str, Any]:
     ends = version.list_opening + version.list_closing + _closing(listing)
     document: dict[str, Any] = orjson.loads(ends)
+    if version.builtin:
+        document["metadata"] = _list_meta(listing)
     return document
 
 
@@ -203,6 +209,25 @@ def _written_list(listing: Listing, version: VersionServing) -> Response:
     between = max(0, len(listing.views) - 1)
     length = len(version.list_opening) + listing.views.size + between + len(closing) + 1
     return Response(200, chain(chunks, (b"\n",)), [JSON_TYPE], length=length)
+
+
+def _bare_list(listing: Listing, version: VersionServing) -> Response:
+    """Of built-in kinds: what the list says of its items they do not repeat."""
+    document = {
+        "kind": version.list_kind,
+        "apiVersion": version.api_version,
+        "metadata": _list_meta(listing),
+        "items": [orjson.Fragment(_bare(view)) for view in listing.views],
+    }
+    return Response(200, (orjson.dumps(document), b"\n"), [JSON_TYPE])
+
+
+def _bare(view: bytes) -> bytes:
+    return encode_sorted(_untyped(orjson.loads(view)))
+
+
+def _untyped(obj: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in obj.items() if name not in ("kind", "apiVersion")}
 
 
 def _closing(listing: Listing) -> bytes:

@@ -39,7 +39,8 @@ async def do_scale(
         written = await _update(context, request, target, paths)
     else:
         accepted = target.serving.strategy.patch_types
-        kind = patch_type(request.header(b"content-type"), accepted, builtin=False)
+        builtin = target.serving.builtin
+        kind = patch_type(request.header(b"content-type"), accepted, builtin=builtin)
         form = response_form(request, Offer.BUILTIN)
         written = await _patch(context, request, target, paths, kind)
     return _answer(orjson.loads(written.view), paths, form)

@@ -73,7 +73,7 @@ async def do_watch(context: Context, request: Request, target: Target) -> Respon
     include = _include(request, form)
     exact_revision(request)
     select = list_options(request, target.serving, target.version)
-    timeout = request.integer("timeoutSeconds")
+    timeout = select.timeout_seconds
     if select.fields is not None:
         target = _narrowed_to_name(target, select.fields.exact("metadata.name"))
     options = WatchOptions(select, bookmarks=bool(request.flag("allowWatchBookmarks")))
@@ -118,7 +118,7 @@ async def do_update(
         options.size, lambda: _decoded(target, _read(request, target, media), options)
     )
     written = await replace(context, target, obj, options, subresource)
-    return await _written(200, written, request, form, target)
+    return await _written(201 if written.created else 200, written, request, form, target)
 
 
 async def do_patch(
@@ -147,7 +147,7 @@ async def do_delete(context: Context, request: Request, target: Target) -> Respo
     options = delete_options(request, target.serving)
     deleted = await delete(context, target, options)
     status = 202 if deleted.accepted and deleted.lingers else 200
-    if not deleted.lingers:
+    if not deleted.is_object:
         form = Form(form.media, pretty=form.pretty)
     include = _include(request, form)
     return await object_response(status, deleted.body, form, target.version, include)

@@ -150,8 +150,18 @@ class Near(Protocol):
 
 
 @runtime_checkable
+class Checkable(Protocol):
+    """A store that can tell more of itself than whether it answers."""
+
+    async def check(self) -> None:
+        """Write something that changes nothing, durably. Raises ``StoreError``."""
+        ...
+
+
+@runtime_checkable
 class Local(Protocol):
     """A store in this process: nobody else writes to it, and it cannot be away.
+
 
     Its history is at hand, so that a follower need not page through it at start.
     """

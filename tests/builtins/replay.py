@@ -78,7 +78,10 @@ def differences(row: dict[str, Any], answer: Answer) -> list[str]:
     except ValueError:
         body = answer.text
     expected = row.get("answer")
-    if isinstance(expected, dict) and isinstance(body, dict):
+    if isinstance(expected, dict) and "(only)" in expected:
+        for path in expected["(only)"]:
+            found += _compare(_at(expected, path), _at(body, path), path, partial=False)
+    elif isinstance(expected, dict) and isinstance(body, dict):
         if "reason" in expected and "kind" not in expected:
             body = {key: _part(body, key) for key in expected}
         partial = "kind" not in expected or set(expected) <= {"kind", "metadata"}
@@ -88,6 +91,13 @@ def differences(row: dict[str, Any], answer: Answer) -> list[str]:
     if [text.replace('\\"', '"') for text in texts] != wanted and answer.status < 300:
         found.append(f"warnings {texts} for {wanted}")
     return found
+
+
+def _at(value: Any, path: str) -> Any:
+    """A null that is not there is recorded as null."""
+    for part in path.split("."):
+        value = value.get(part) if isinstance(value, dict) else None
+    return value
 
 
 def _part(body: dict[str, Any], key: str) -> Any:

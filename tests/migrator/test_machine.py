@@ -127,8 +127,13 @@ class Meanwhile(Silent):
 class Machine(RuleBasedStateMachine):
     cluster: Cluster
 
-    @initialize(webhook=st.booleans())
-    def begin(self, webhook: bool) -> None:
+    @initialize(
+        webhook=st.booleans(),
+        objects=st.lists(st.tuples(namespaces, names, versions, managers), min_size=4, max_size=9),
+        lost=st.booleans(),
+    )
+    def begin(self, webhook: bool, objects: list[tuple[str, str, str, str]], lost: bool) -> None:
+        """Some objects, half of them in a shaky place, and a storage version that has moved."""
         self.folder = Path(tempfile.mkdtemp(prefix="instar-machine-"))
         hook = self.cluster.hook
         self.definition = crd(conversion=hook.conversion()) if webhook else crd()
@@ -140,6 +145,10 @@ class Machine(RuleBasedStateMachine):
         self.api.wipes = lambda obj: False
         self.api.create_crd(self.definition)
         self.touched: set[str] = set()
+        for namespace, name, version, manager in objects:
+            self._write(namespace, name, version, manager, apply=True)
+        self._move_storage("v1")
+        self.lose_namespace(lost=lost)
 
     @rule(namespace=namespaces, name=names, version=versions, manager=managers, apply=st.booleans())
     def write(self, namespace: str, name: str, version: str, manager: str, apply: bool) -> None:

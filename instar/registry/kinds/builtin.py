@@ -33,6 +33,9 @@ class BuiltinStrategy(Strategy):
     """Whether ``metadata.generation`` is kept, and grows with each change of the spec."""
     keeps_new_status = False
     """Whether a status given at creation stays."""
+    status_keeps_metadata = False
+    """Whether a write to ``/status`` leaves labels, annotations and finalizers alone."""
+    status_keeps_labels = False
 
     # Hooks ------------------------------------------------------------------------------------
 
@@ -135,8 +138,16 @@ class BuiltinStrategy(Strategy):
         for name in set(new) | set(old):
             if name not in ("metadata", "status", "apiVersion", "kind"):
                 keep_member(new, old, name)
-        if "generation" in old["metadata"]:
-            new["metadata"]["generation"] = old["metadata"]["generation"]
+        metadata, present = new["metadata"], old["metadata"]
+        if self.status_keeps_metadata:
+            managed = metadata.get("managedFields")
+            metadata = new["metadata"] = dict(present)
+            if managed is not None:
+                metadata["managedFields"] = managed
+        elif self.status_keeps_labels:
+            keep_member(metadata, present, "labels")
+        if "generation" in present:
+            metadata["generation"] = present["generation"]
 
     def check_create(self, obj: Object, version: VersionServing, warn: Warn) -> list[FieldError]:
         wrong_type = version.pipeline.type_errors(obj)

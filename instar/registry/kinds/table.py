@@ -13,7 +13,7 @@ from functools import partial
 from importlib import import_module
 from typing import Any
 
-from instar.api.crd import Column, Conversion, Crd, CrdVersion, Names, Subresource
+from instar.api.crd import Column, Conversion, Crd, CrdVersion, Names, ScalePaths, Subresource
 from instar.api.names import GroupVersionKind
 from instar.conversion.converter import NoneConverter
 from instar.conversion.shared import SharedConverter
@@ -23,6 +23,7 @@ from instar.openapi.builtin_schemas import SCHEMAS
 from instar.registry.kinds import columns
 from instar.registry.kinds.builtin import BuiltinStrategy
 from instar.registry.kinds.events import CORE, EventConverter
+from instar.registry.kinds.manners import MANNERS
 from instar.registry.kinds.migrations import GROUP as MIGRATION_GROUP
 from instar.registry.kinds.migrations import PLURAL as MIGRATIONS
 from instar.registry.kinds.migrations import MigrationStrategy
@@ -46,6 +47,12 @@ _SELECTABLE: Mapping[tuple[str, str], tuple[str, ...]] = {
         ".reportingComponent",
         ".type",
     ),
+    ("events.k8s.io", "events"): (
+        *(f".regarding.{name}" for name in _REFERENCE),
+        ".reason",
+        ".reportingController",
+        ".type",
+    ),
 }
 """Paths that field selectors may name, as ``selectableFields`` of a CRD has them."""
 
@@ -62,18 +69,19 @@ _COLUMNS: Mapping[tuple[str, str], tuple[Column, ...]] = {
 }
 
 
-def builtin_servings(crd_strategy: Strategy) -> list[Serving]:
-    return [*_from_facts(crd_strategy), _migrations()]
+def builtin_servings(crd_strategy: Strategy, crds_stored_as: str = "v1") -> list[Serving]:
+    """``crds_stored_as``: beside a kube-apiserver CRDs lie in the form it keeps them in."""
+    return [*_from_facts(crd_strategy, crds_stored_as), _migrations()]
 
 
-def _from_facts(crd_strategy: Strategy) -> Iterator[Serving]:
+def _from_facts(crd_strategy: Strategy, crds_stored_as: str) -> Iterator[Serving]:
     found: dict[tuple[str, str], list[ResourceFacts]] = {}
     for facts in resources():
         if _STABLE.fullmatch(facts.version):
             found.setdefault((facts.group, facts.plural), []).append(facts)
     for place, versions in found.items():
         if place == _CRDS:
-            yield crd_serving(crd_strategy)
+            yield crd_serving(crd_strategy, crds_stored_as)
         elif place == _SECOND_EVENTS:
             yield _second_events(versions)
         else:
@@ -97,7 +105,11 @@ def _strategy(place: tuple[str, str]) -> Strategy:
     known = RULES.get(group, {}).get(plural, "builtin:BuiltinStrategy")
     module, _, name = known.partition(":")
     found: type[BuiltinStrategy] = getattr(import_module(f"instar.registry.kinds.{module}"), name)
-    return found()
+    strategy = found()
+    for manner, places in MANNERS.items():
+        if place in places:
+            setattr(strategy, manner, True)
+    return strategy
 
 
 def _second_events(versions: list[ResourceFacts]) -> Serving:
@@ -123,19 +135,24 @@ def _second_event_strategy() -> Strategy:
     return SecondEventStrategy()
 
 
-def crd_serving(strategy: Strategy) -> Serving:
-    """CustomResourceDefinitions themselves: v1 is stored, v1beta1 a view of the same."""
+def crd_serving(strategy: Strategy, stored_as: str = "v1") -> Serving:
+    """CustomResourceDefinitions themselves: v1 and v1beta1 are views of the same."""
     from instar.registry.kinds.crds import CrdConverter
 
     [facts] = [item for item in resources() if (item.group, item.plural) == _CRDS]
     crd = _describe(_CRDS, [facts])
     kind = facts.kind
-    old = replace(
-        crd.versions[0], name="v1beta1", storage=False, schema=SCHEMAS.get(f"{kind}/v1beta1")
+    versions = tuple(
+        replace(
+            crd.versions[0],
+            name=name,
+            storage=name == stored_as,
+            schema=SCHEMAS.get(f"{kind}/{name}") or SCHEMAS.get(kind),
+        )
+        for name in ("v1", "v1beta1")
     )
-    stored = replace(crd.versions[0], schema=SCHEMAS.get(f"{kind}/v1") or SCHEMAS.get(kind))
     return build_serving(
-        replace(crd, versions=(stored, old)),
+        replace(crd, versions=versions, stored_versions=(stored_as,)),
         converter=SharedConverter(CrdConverter()),
         strategy=lambda: strategy,
         compile_rules=lambda _: None,
@@ -211,8 +228,9 @@ def _version(place: tuple[str, str], facts: ResourceFacts, *, stored: bool) -> C
             else GroupVersionKind(part.group, part.version, part.kind),
         )
         for part in facts.subresources
-        if part.name != "status"
+        if part.name not in ("status", "scale")
     )
+    scaled = any(part.name == "scale" for part in facts.subresources)
     return CrdVersion(
         name=facts.version,
         served=True,
@@ -221,8 +239,14 @@ def _version(place: tuple[str, str], facts: ResourceFacts, *, stored: bool) -> C
         has_status=any(part.name == "status" for part in facts.subresources),
         columns=_COLUMNS.get(place, ()),
         selectable_fields=_SELECTABLE.get(place, ()),
+        scale=_scale(facts) if scaled else None,
         further=further,
     )
+
+
+def _scale(facts: ResourceFacts) -> ScalePaths:
+    form = "labels" if facts.kind == "ReplicationController" else "selector"
+    return ScalePaths(".spec.replicas", ".status.replicas", ".spec.selector", form)
 
 
 class _Schema(Mapping[str, Any]):

@@ -42,6 +42,14 @@ class Strategy:
     """Whether each member of an object can be decoded without looking at the others."""
     patch_types: tuple[PatchType, ...] = OF_CUSTOM
     name_rule: NameRule = staticmethod(name_is_subdomain)
+    answers_deleted = False
+    """Whether a deletion is answered with the object that is gone."""
+    creates_on_update = False
+    """Whether a PUT of what is not there makes it."""
+    orphans_by_default = False
+    """Whether a deletion that does not say leaves dependents behind."""
+    orphan_advice = ""
+    """What is told then."""
     after_write: Callable[[str], Awaitable[None]] | None = None
     """Awaited with the object's name after a write, before it is answered."""
 
@@ -143,6 +151,10 @@ class Strategy:
         self, new: Object, old: Object, version: VersionServing
     ) -> list[FieldError]:
         return metadata_update_errors(new["metadata"], old["metadata"], self.name_rule)
+
+    def grace_period(self, stored: Object, wanted: int | None) -> int | None:
+        """Seconds a deletion leaves the object; None where the kind knows of no grace."""
+        return None
 
     def mark_deleting(self, stored: Object, now: str) -> bool:
         """Change a stored object (in place) that may not go at once; True when it must linger."""

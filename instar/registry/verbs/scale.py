@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from instar.api.crd import ScalePaths
+from instar.api.labelselector import selector_text
 from instar.errors import BadRequest, Internal
 from instar.plain import Object
 from instar.schema.scale import WrongType, int_at, string_at
@@ -18,7 +19,7 @@ def to_scale(obj: Object, paths: ScalePaths) -> Object:
     try:
         desired = int_at(obj, paths.spec_replicas)
         actual = int_at(obj, paths.status_replicas)
-        selector = string_at(obj, paths.label_selector) if paths.label_selector else ""
+        selector = _selector(obj, paths)
     except WrongType as error:
         raise Internal(str(error)) from error
     if desired is None:
@@ -35,6 +36,15 @@ def to_scale(obj: Object, paths: ScalePaths) -> Object:
         "spec": {"replicas": _int32(desired)} if desired else {},
         "status": status,
     }
+
+
+def _selector(obj: Object, paths: ScalePaths) -> str:
+    if not paths.label_selector:
+        return ""
+    if paths.selector_is == "text":
+        return string_at(obj, paths.label_selector)
+    found = (obj.get("spec") or {}).get("selector") or {}
+    return selector_text({"matchLabels": found} if paths.selector_is == "labels" else found)
 
 
 def unset_scale(obj: Object) -> Object:

@@ -86,7 +86,7 @@ async def create(
         metadata["namespace"] = target.namespace
     else:
         metadata.pop("namespace", None)
-    if metadata.get("resourceVersion", "0") not in ("", "0") and not options.dry_run:
+    if _names_a_revision(metadata) and not options.dry_run:
         raise errors.Unclassified("resourceVersion should not be set on objects to be created")
     _check_staying(target, metadata.get("name", ""))
     wipe_for_create(metadata, uid=context.new_uid(), created=context.timestamp())
@@ -114,6 +114,14 @@ async def create(
     raise _exists(target.named(metadata["name"]), generated)
 
 
+def _names_a_revision(metadata: Object) -> bool:
+    """What is no number at all upstream passes over."""
+    try:
+        return parse_revision(metadata.get("resourceVersion") or "0") != 0
+    except ValueError:
+        return False
+
+
 def _check_staying(target: Target, name: str) -> None:
     """The CRD may not be on its way out: it would leave the object behind."""
     if target.resource.crd.is_true("Terminating"):
@@ -125,10 +133,6 @@ async def _store_new(
     context: Context, target: Target, operation: Operation, options: WriteOptions
 ) -> Written:
     assert operation.obj is not None
-    if target.serving.converts_remotely and target.entry() is not None:
-        await context.backend.consistent()
-        if target.entry() is not None:
-            raise Stale(target.suffix, 0, 1)
     prepared = await target.codec.prepare(operation.obj, target.version, size=options.size)
     await context.admission.validate(operation)
     if options.dry_run:
@@ -147,13 +151,23 @@ async def replace(
 ) -> Written:
     """PUT: the whole object as the client wants it, decoded already."""
     check_names(obj, target)
+    strategy = target.serving.strategy
+    if strategy.creates_on_update and not subresource and not await _exists_now(context, target):
+        _check_uid(target, obj, {"metadata": {}}, UpdateRules())
+        obj["metadata"].pop("resourceVersion", None)
+        return await create(context, target, obj, options)
 
     async def propose(old: Object, entry: Entry) -> Proposal:
         return Proposal(copy_json(obj))
 
-    unconditional = target.serving.strategy.unconditional_update
-    rules = UpdateRules(subresource, unconditional=unconditional)
+    rules = UpdateRules(subresource, unconditional=strategy.unconditional_update)
     return await update(context, target, propose, options, rules)
+
+
+async def _exists_now(context: Context, target: Target) -> bool:
+    if target.entry() is None:
+        await context.backend.consistent()
+    return target.entry() is not None
 
 
 async def update(

@@ -18,6 +18,12 @@ _NO_LIMIT = 2**31 - 1
 
 
 class JobStrategy(TemplateStrategy):
+    orphan_advice = (
+        "child pods are preserved by default when jobs are deleted; set "
+        "propagationPolicy=Background to remove them or set propagationPolicy=Orphan to suppress "
+        "this warning"
+    )
+
     def default_spec(self, obj: Object, spec: Object) -> None:
         if "completions" not in spec and "parallelism" not in spec:
             spec["completions"] = 1
