@@ -134,6 +134,13 @@ def key(path: str, name: str) -> str:
     return f"{path}[{name}]"
 
 
+def distinct(errors: Iterable[FieldError], besides: Iterable[FieldError] = ()) -> list[FieldError]:
+    """Each error that reads like no other once, and none that reads like one of ``besides``."""
+    known = set(map(str, besides))
+    found = {text: error for error in errors if (text := str(error)) not in known}
+    return list(found.values())
+
+
 def messages(errors: Sequence[FieldError]) -> str:
     """Several errors as upstream aggregates them: one bare, more in brackets, no repeats."""
     texts = list(dict.fromkeys(str(error) for error in errors))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 FIELDS_LEAVE = ("field-removed", "field-renamed", "field-moved")
+VALUES_LEAVE = (*FIELDS_LEAVE, "type-changed")
 VERSIONS_LEAVE = ("version-removed", "version-unserved")
 DEFAULTS_MOVE = ("default-changed", "default-removed")
 LISTS_MERGE_OTHERWISE = ("list-type-changed", "list-map-keys-changed")

@@ -8,6 +8,7 @@ from dataclasses import replace
 from instar.api.names import parse_group_version
 from instar.apply.tally import FieldTally
 from instar.plain import Object
+from instar.reviewer.families import VALUES_LEAVE
 from instar.reviewer.report import Finding
 from instar.reviewer.side import Side
 
@@ -30,7 +31,7 @@ def with_use(
 
 def _counted(finding: Finding, tallies: dict[str, FieldTally]) -> Finding:
     tally = tallies.get(finding.version)
-    if tally is None or finding.rule not in _GOING:
+    if tally is None or finding.rule not in VALUES_LEAVE:
         return finding
     said = tally.of(finding.path).says(tally.total)
     return replace(finding, message=f"{finding.message}; {said}")

@@ -13,15 +13,14 @@ from dataclasses import dataclass
 from instar.reviewer.families import (
     BOUNDS_TIGHTEN,
     DEFAULTS_MOVE,
-    FIELDS_LEAVE,
     LISTS_MERGE_OTHERWISE,
     RULES_TIGHTEN,
+    VALUES_LEAVE,
     VALUES_SHRINK,
 )
 from instar.reviewer.report import Finding, Release, Severity, Step
 from instar.reviewer.side import Side
 
-_FIELD_GOES = (*FIELDS_LEAVE, "type-changed")
 _TIGHTER = (
     *BOUNDS_TIGHTEN,
     *VALUES_SHRINK,
@@ -117,7 +116,7 @@ def _impossible(findings: Sequence[Finding], ways: _Ways) -> Iterator[Step]:
 
 def _fields(findings: Sequence[Finding], ways: _Ways) -> Iterator[Step]:
     """The field-level deprecation playbook."""
-    found = _named(findings, _FIELD_GOES)
+    found = _named(findings, VALUES_LEAVE)
     if not found:
         return
     places = _places(found)

@@ -9,8 +9,6 @@ from instar.fields import FieldError
 from instar.reviewer.report import Effect, Verdict
 from instar.schema.values import same_json
 
-_WHOLE = ("", "<nil>")
-"""How a complaint about the object as a whole names its place."""
 
 
 def places(verdict: Verdict) -> list[str]:
@@ -41,7 +39,7 @@ def is_about(verdict: Verdict, path: str) -> bool:
 
 
 def near(place: str, path: str) -> bool:
-    return place.startswith(path) or path.startswith(place) or place in _WHOLE
+    return place.startswith(path) or path.startswith(place)
 
 
 def shows(wanted: Effect, seen: Effect | None) -> bool:
