@@ -1,7 +1,8 @@
 """Where in an object something is wrong, and what: the vocabulary every rule speaks.
 
 A rule returns ``FieldError`` values; it never raises, logs or knows HTTP. The wording
-of ``body()`` is the wire format of kube-apiserver and is pinned by tests.
+of ``body()`` is the wire format of kube-apiserver and is pinned by tests. It is for people:
+whoever decides something by an error asks for its kind, its path or its code.
 """
 
 from __future__ import annotations
@@ -32,6 +33,15 @@ class Kind(StrEnum):
     INTERNAL = "InternalError"
 
 
+class Code(StrEnum):
+    """What other code wants to know about an error: the fact beside the text. Not on the wire."""
+
+    UNPRUNED_DEFAULT = "unpruned-default"
+    """A default holds fields that pruning would remove."""
+    RULES_SKIPPED = "rules-skipped"
+    """CEL rules were not run because of other errors."""
+
+
 class _Omitted:
     """Marks an error whose value is not shown at all (CEL on objects and lists)."""
 
@@ -50,6 +60,16 @@ class FieldError:
     field: str
     detail: str = ""
     value: Any = None
+    code: Code | None = None
+    place: str | None = None
+    """Where it is, if upstream's ``field`` does not say so; see ``path``."""
+
+    @property
+    def path(self) -> str:
+        """Where the error is; empty at the root."""
+        if self.place is not None:
+            return self.place
+        return "" if self.field == NO_FIELD else self.field
 
     def body(self) -> str:
         return _BODIES[self.kind](self)
@@ -65,8 +85,8 @@ def required(field: str, detail: str = "") -> FieldError:
     return FieldError(Kind.REQUIRED, field, detail)
 
 
-def invalid(field: str, value: Any, detail: str) -> FieldError:
-    return FieldError(Kind.INVALID, field, detail, value)
+def invalid(field: str, value: Any, detail: str, code: Code | None = None) -> FieldError:
+    return FieldError(Kind.INVALID, field, detail, value, code)
 
 
 def type_invalid(field: str, value: Any, detail: str) -> FieldError:
@@ -118,6 +138,13 @@ def index(path: str, position: int) -> str:
 def key(path: str, name: str) -> str:
     """A map key: ``path[name]``."""
     return f"{path}[{name}]"
+
+
+def distinct(errors: Iterable[FieldError], besides: Iterable[FieldError] = ()) -> list[FieldError]:
+    """Each error that reads like no other once, and none that reads like one of ``besides``."""
+    known = set(map(str, besides))
+    found = {text: error for error in errors if (text := str(error)) not in known}
+    return list(found.values())
 
 
 def messages(errors: Sequence[FieldError]) -> str:

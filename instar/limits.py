@@ -48,3 +48,17 @@ MAX_ANSWERS_IN_FLIGHT = 512 * MIB
 
 MAX_BODIES_IN_FLIGHT = 256 * MIB
 """Bytes of large bodies being sent by all clients together; above it the next is turned away."""
+
+# --- the event loop --------------------------------------------------------------------------
+
+LOOP_BYTES = 16 * KIB
+"""Of input that one step may work on in the event loop; more goes to a thread."""
+
+LARGE_AT_ONCE = 2
+"""Threads for such work."""
+
+LARGE_WAITING = 200
+"""Pieces of such work that may wait for a thread; the next is answered 429."""
+
+LOOP_HELD_SECONDS = 0.25
+"""Processor time of one step in the event loop above which the log names who took it."""

@@ -287,7 +287,7 @@ def metered_texts(impl: Callable[..., Any], work: Work, one: Step, two: Step) ->
             frame[SPENT] += work(len(left), len(right))
             if frame[SPENT] > frame[NEXT_CHECK]:
                 checkpoint(frame)
-            return _settled(impl(left, right), frame)
+            return _charged(impl(left, right), frame)
         except _UNFIT:
             raise NoSuchOverload from None
 
@@ -311,12 +311,12 @@ def _metered(overload: Overload, values: list[Any], frame: Frame) -> Any:
             frame[SPENT] += work(*map(measure, values))
         if frame[SPENT] > frame[NEXT_CHECK]:
             checkpoint(frame)
-        return _settled(overload.impl(*values), frame)
+        return _charged(overload.impl(*values), frame)
     except _UNFIT:
         raise NoSuchOverload from None
 
 
-def _settled(result: Any, frame: Frame) -> Any:
+def _charged(result: Any, frame: Frame) -> Any:
     """A large result is paid for on top: it can be far larger than the arguments it came from."""
     if type(result) in _GROWING and len(result) > _LARGE:
         frame[SPENT] += len(result) * 0.1

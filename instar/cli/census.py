@@ -31,6 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="count in the store itself: etcd://HOST:PORT,…/PREFIX, or the sqlite:PATH of a "
         "server that is not running; exact on any cluster",
     )
+    add("--fields", action="store_true", help="which fields are set, with which values, by whom")
     add("--etcd-ca", metavar="PEM", default="")
     add("--etcd-cert", metavar="PEM", default="")
     add("--etcd-key", metavar="PEM", default="")
@@ -38,6 +39,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
+    if args.fields:
+        if len(args.crd) != 1 or args.storage:
+            raise CliFailure("--fields is for one CRD of a cluster", code=2)
+        return with_client(args, lambda client: _fields(args, client))
     if args.storage:
         rows = _from_storage(args)
     else:
@@ -46,6 +51,38 @@ def run(args: argparse.Namespace) -> int:
         print(json.dumps({name: census.to_json() for name, _, census in rows}, indent=2))
     else:
         _print(rows)
+    return 0
+
+
+async def _fields(args: argparse.Namespace, client: Client) -> int:
+    from instar.migrator.field_census import count_fields
+    from instar.migrator.live_crd import read_live_crd
+
+    live = read_live_crd((await read_crds(client, args.crd))[0])
+    tally = await count_fields(client, live)
+    uses = sorted(tally.fields.values(), key=lambda use: use.path)
+    if args.output == "json":
+        document = {
+            use.path: {
+                "objects": use.objects,
+                "values": None if use.many else dict(use.values),
+                "managers": dict(use.managers),
+                "since": use.since,
+            }
+            for use in uses
+        }
+        print(json.dumps({"crd": live.name, "objects": tally.total, "fields": document}, indent=2))
+        return 0
+    print(f"{live.name}: {tally.total} objects")
+    rows = [("FIELD", "OBJECTS", "SET BY", "SINCE", "VALUES")]
+    for use in uses:
+        shown = "many" if use.many else " ".join(f"{v}×{n}" for v, n in use.values.most_common())
+        names = ", ".join(name for name, _ in use.managers.most_common(3))
+        rows.append((use.path, str(use.objects), names or "-", use.since[:10] or "-", shown))
+    widths = [max(len(row[column]) for row in rows) for column in range(4)]
+    for row in rows:
+        cells = [cell.ljust(width) for cell, width in zip(row, widths, strict=False)]
+        print("  ".join([*cells, row[4]]).rstrip())
     return 0
 
 

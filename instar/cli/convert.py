@@ -81,7 +81,7 @@ def _pipelines(files: list[Path], version: str) -> dict[GroupKind, Pipeline]:
     import yaml
 
     from instar.schema.pipeline import pipeline_of
-    from instar.sdk.checking.subject import UnusableTarget, parse_crd
+    from instar.sdk.checking.case import Uncheckable, parse_crd
     from instar.sdk.manifests.documents import read_all
 
     found: dict[GroupKind, Pipeline] = {}
@@ -89,7 +89,7 @@ def _pipelines(files: list[Path], version: str) -> dict[GroupKind, Pipeline]:
         try:
             documents = [item for item in read_all(_read(path)) if isinstance(item, dict)]
             crds = [parse_crd(item) for item in documents if item.get("kind") == CRD_KIND]
-        except (yaml.YAMLError, UnusableTarget) as error:
+        except (yaml.YAMLError, Uncheckable) as error:
             raise CliFailure(f"{path}: {error}", EXIT_USAGE) from error
         for crd in crds:
             wanted = crd.version(version)

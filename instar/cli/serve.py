@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import contextlib
+import errno
 import gc
 import json
 import logging
@@ -23,6 +24,8 @@ from instar.storage.open import StorageOptions
 from instar.storage.store import Store
 
 _LARGEST_BLOCK = 4 << 20
+_NOT_BOUND = (errno.EADDRINUSE, errno.EADDRNOTAVAIL, errno.EACCES)
+"""How the system refuses an address; a file that is refused has a name."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -75,6 +78,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="review CRD updates: warn about breaking changes, or refuse them",
     )
     add(
+        "--rescue-deletes",
+        action="store_true",
+        help="delete objects whose conversion fails (upstream keeps them)",
+    )
+    add(
         "--gc",
         choices=["on", "off"],
         default="on",
@@ -85,10 +93,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
+    settings = _settings(args)
     gc.disable()  # until the server is ready: starting makes much and drops little
     _keep_pages()
     _set_up_logging(args.log, args.verbose)
-    settings = _settings(args)
     try:
         import uvloop
 
@@ -122,6 +130,7 @@ def _settings(args: argparse.Namespace) -> Settings:
         authorization=args.authorization,
         strict_namespaces=args.namespaces == "strict",
         collect_garbage=args.gc == "on",
+        rescue_deletes=args.rescue_deletes,
         history_seconds=args.history,
         services=tuple(args.service),
         converters=_converters(args.converter),
@@ -265,12 +274,12 @@ def _spare_the_long_lived() -> None:
     """Stored objects and compiled schemas live long and form no cycles: looking through them
     over and over is most of what the collector would do here."""
     gc.freeze()
-    gc.set_threshold(50_000, 20, 50)
+    gc.set_threshold(50_000, 4, 100)  # a round over a quarter of a million is felt, over more seen
     gc.enable()
 
 
 def _told(error: Exception, settings: Settings) -> str:
-    if isinstance(error, OSError) and error.errno is not None and "bind" in str(error):
+    if isinstance(error, OSError) and error.errno in _NOT_BOUND and error.filename is None:
         return f"cannot listen on {settings.host}:{settings.port}: {os.strerror(error.errno)}"
     return str(error)
 

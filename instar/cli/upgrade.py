@@ -97,8 +97,8 @@ def run(args: argparse.Namespace) -> int:
 async def _crds(sources: list[str]) -> list[Object]:
     """Every CRD of the sources as v1; the first problem ends it."""
     from instar.api.crd_codec import CrdDecodeError
+    from instar.reviewer.side import read_side
     from instar.reviewer.sources import load_crds
-    from instar.reviewer.subject import subject
 
     found: dict[str, Object] = {}
     for source in sources:
@@ -109,7 +109,7 @@ async def _crds(sources: list[str]) -> list[Object]:
             try:
                 given = dict(document.value)
                 if str(given.get("apiVersion", "")).endswith("/v1beta1"):
-                    given = subject(given).raw
+                    given = read_side(given).raw
                 found[name] = given
             except CrdDecodeError as error:
                 raise CliFailure(f"{name} is not a usable CRD: {error}", EXIT_UNUSABLE) from None

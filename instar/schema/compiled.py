@@ -73,10 +73,6 @@ class Compiled:
     def has_defaults(self) -> bool:
         return self._defaulter is not None
 
-    @property
-    def has_embedded(self) -> bool:
-        return self._coercer is not None
-
     def prune(self, obj: dict[str, Any]) -> None:
         """Remove unknown fields, in place; apiVersion, kind and metadata are left alone."""
         self._pruner(obj)

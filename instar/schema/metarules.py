@@ -27,6 +27,7 @@ MAX_GENERATED_BASE = 58
 """How much of ``generateName`` stays in front of the five characters a server adds."""
 _ORPHAN, _FOREGROUND = "orphan", "foregroundDeletion"
 _WELL_KNOWN_FINALIZERS = (_ORPHAN, _FOREGROUND, "kubernetes")
+_MOST_OWNER_ERRORS = 10
 _IMMUTABLE = (
     "name",
     "namespace",
@@ -191,6 +192,8 @@ def _owner_errors(owners: Sequence[Mapping[str, Any]], path: str) -> list[FieldE
                 f'"true" in references for {controller} and {name}'
             )
             found.append(invalid(path, [_owner_in_go_order(item) for item in owners], detail))
+            if len(found) >= _MOST_OWNER_ERRORS:
+                break  # each of them shows all owners
         else:
             controller = name
     return found

@@ -131,9 +131,15 @@ def _number(check: Callable[[Any, str, list[FieldError]], None]) -> Check:
 
 def _placed(found: list[FieldError], prefix: str) -> list[FieldError]:
     """Errors with their final fields; a repeated one is said once."""
-    placed: dict[tuple[str, str, str], FieldError] = {}
+    placed: dict[tuple[str, str, str | None, str], FieldError] = {}
     for error in found:
-        field = error.field.removeprefix(".")
-        field = child(prefix, field) if field else prefix or NO_FIELD
-        placed.setdefault((error.kind, field, error.detail), replace(error, field=field))
+        field = _below(prefix, error.field) or NO_FIELD
+        place = None if error.place is None else _below(prefix, error.place)
+        moved = replace(error, field=field, place=place)
+        placed.setdefault((error.kind, field, place, error.detail), moved)
     return list(placed.values())
+
+
+def _below(prefix: str, path: str) -> str:
+    path = path.removeprefix(".")
+    return child(prefix, path) if path else prefix

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from instar.sdk.reviews import Answer
+from instar.sdk.conversion_reviews import ConversionAnswer
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 _BUCKETS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
@@ -49,7 +49,7 @@ class WebhookMetrics:
     def ended(self) -> None:
         self._in_flight.dec()
 
-    def answered(self, answer: Answer, seconds: float) -> None:
+    def answered(self, answer: ConversionAnswer, seconds: float) -> None:
         labels = (answer.kind, answer.source, answer.target)
         result = "success" if answer.succeeded else "failure"
         self._reviews.labels(*labels, result).inc()

@@ -20,13 +20,14 @@ from instar.server import verbs
 from instar.server.auth import Authenticator
 from instar.server.compress import compress
 from instar.server.converting import as_asked, waiting_counted
-from instar.server.deadlines import limit, too_late
+from instar.server.deadlines import check_timeout, limit, too_late
 from instar.server.documents import Documents
 from instar.server.health import Health
 from instar.server.impersonation import check_impersonation
 from instar.server.insight import Insight
 from instar.server.metrics import Metrics
-from instar.server.problems import page_not_found, problem, unexpected
+from instar.server.negotiate import ACCEPTED
+from instar.server.problems import page_not_found, problem, told, unexpected
 from instar.server.request import Request, ResourcePath, attributes_of, parse_resource_path
 from instar.server.responses import Response, typed_response
 from instar.server.reviews import Reviews
@@ -80,7 +81,7 @@ class App:
         try:
             response = await self._answer(request, peer)
         except ApiError as error:
-            response = problem(error, request)
+            response = await told(error, request)
         except asyncio.CancelledError:
             if not request.expired:
                 raise
@@ -103,6 +104,8 @@ class App:
         return response
 
     async def _answer(self, request: Request, peer: User | None) -> Response:
+        if request.query:
+            check_timeout(request)
         path = self._resource_path(request.path)
         if path is None:
             public = self._health.respond(request)
@@ -209,6 +212,8 @@ class App:
 
     async def _review(self, request: Request, target: Target) -> Response:
         obj, form = verbs.read_body(request, target)
+        if form.transform:
+            raise errors.NotAcceptable(f"only the following media types are accepted: {ACCEPTED}")
         answer = self._reviews.answer(target.serving.plural, obj, request.asked.user)
         assert answer is not None
         return typed_response(201, answer, form)

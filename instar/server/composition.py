@@ -34,6 +34,7 @@ from instar.registry.resources.context import Context
 from instar.registry.resources.serving import Serving, build_serving
 from instar.registry.resources.strategy import Strategy
 from instar.registry.stored.backend import Backend
+from instar.registry.stored.consistency import Consistency
 from instar.registry.stored.entry import Entry
 from instar.schema.rules import RuleCompiler, compile_if_any, has_rules
 from instar.schema.structural import Structural
@@ -42,7 +43,8 @@ from instar.server.auth import Authenticator
 from instar.server.health import Health
 from instar.server.insight import Insight
 from instar.server.metrics import Metrics
-from instar.storage.store import Near, Replayable, Store
+from instar.server.watchdog import Watchdog
+from instar.storage.store import Local, Near, Store
 
 
 @dataclass(frozen=True)
@@ -59,9 +61,12 @@ class Machinery:
     garbage: GarbageCollector | None
     usage: UsageKeeper
     conversion: ConversionServices
+    watchdog: Watchdog
+    consistency: Consistency
 
     async def start(self) -> None:
         """The backend must be started already."""
+        self.watchdog.start()
         self.catalog.follow(
             self.catalog.builtin("apiextensions.k8s.io", "customresourcedefinitions")
         )
@@ -86,6 +91,7 @@ class Machinery:
             resource.hub.end_all()
         await self.conversion.close()
         await self.backend.stop()
+        self.watchdog.stop()
 
 
 def build(
@@ -96,6 +102,7 @@ def build(
     strict_namespaces: bool,
     request_timeout: float,
     collect_garbage: bool,
+    rescue_deletes: bool,
     review: ReviewChange | None = None,
     deny_breaking: bool = False,
     make_conversion: Callable[[Backend, PrometheusConversionMetrics], ConversionServices],
@@ -106,11 +113,16 @@ def build(
     plugins: list[Admission] = [PodAdmission(backend), ClassAdmission(backend)]
     if strict_namespaces:
         plugins.insert(0, NamespaceLifecycle(backend))
-    context = Context(backend=backend, authorizer=authorizer, admission=Chain(plugins))
+    context = Context(
+        backend=backend,
+        authorizer=authorizer,
+        admission=Chain(plugins),
+        rescue_deletes=rescue_deletes,
+    )
     crd_strategy = CrdStrategy(check_rules_lazily, review=review, deny=deny_breaking)
     catalog = Catalog(
         backend,
-        builtin_servings(crd_strategy),
+        builtin_servings(crd_strategy, "v1beta1" if _company(store) is Company.EQUALS else "v1"),
         read_stored_crd,
         lambda crd: serving_for(crd, conversion, compile_if_any),
     )
@@ -132,7 +144,10 @@ def build(
     )
     garbage = GarbageCollector(context, catalog, leadership) if collect_garbage else None
     authenticator = Authenticator(tokens)
-    metrics = Metrics()
+    metrics, watchdog = Metrics(), Watchdog()
+    metrics.add_source(watchdog.lines)
+    consistency = Consistency(backend)
+    metrics.add_source(consistency.lines)
     metrics.add_source(census.metric_lines)
     metrics.add_source(lambda: _store_lines(backend))
     metrics.add_source(lambda: conversion_metrics.render().splitlines())
@@ -140,7 +155,12 @@ def build(
         context=context,
         catalog=catalog,
         authenticator=authenticator,
-        health=Health({"storage": lambda: backend.trouble}),
+        health=Health(
+            {
+                "storage": lambda: backend.trouble,
+                "cache-consistency": lambda: consistency.trouble,
+            }
+        ),
         metrics=metrics,
         conversion_metrics=conversion_metrics,
         insight=Insight(census, usage),
@@ -157,13 +177,15 @@ def build(
         garbage=garbage,
         usage=UsageKeeper(usage, store),
         conversion=conversion,
+        watchdog=watchdog,
+        consistency=consistency,
     )
 
 
 def _company(store: Store) -> Company:
     if isinstance(store, Near):
         return Company.LENDER
-    return Company.ALONE if isinstance(store, Replayable) else Company.EQUALS
+    return Company.ALONE if isinstance(store, Local) else Company.EQUALS
 
 
 def serving_for(crd: Crd, conversion: ConversionServices, compile_rules: RuleCompiler) -> Serving:

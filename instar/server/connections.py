@@ -83,7 +83,7 @@ class ConnectionSet:
 
     def answers(self, connection: Held, size: int) -> bool:
         """Whether so large an answer may be begun; the slowest readers may have to go for it."""
-        if self.answering + size > self._most_answers and self._answers:
+        if size <= self._most_answers < self.answering + size:
             self._cut_off_slowest(size)
         if self.answering + size > self._most_answers and self._answers:
             return False

@@ -31,6 +31,7 @@ _SMALL = 64 << 10
 """Bytes written at once; more is written in pieces, at the client's pace."""
 _PIECE = 64 << 10
 _TURN = 1 << 20
+_LINGER_SECONDS = 1.0
 
 
 class Connections(ConnectionSet):
@@ -64,6 +65,7 @@ class Connection(asyncio.Protocol):
         self._unsent = 0
         self._unsent_since = 0.0
         self._queued_bytes = 0
+        self._last_answer = False
 
     # --- asyncio -------------------------------------------------------------------------
 
@@ -122,11 +124,23 @@ class Connection(asyncio.Protocol):
         self._connections.received(self)
 
     def refuse(self, status: int, text: bytes) -> None:
+        if self._transport is None:
+            return
+        # A client that goes on sending would be listened to until it says goodbye.
+        self._transport.pause_reading()
+        if self._busy:
+            self._last_answer = True  # an answer in the middle of another would be part of it
+            return
+        response = Response(status, (text,), [TEXT_TYPE])
+        length = b"content-length: %d\r\n" % len(text)
+        self._transport.write(head(response, False, length) + text)
+        self._part()
+
+    def _part(self) -> None:
+        """Close, and do not wait for the client to do so, too."""
         if self._transport is not None:
-            response = Response(status, (text,), [TEXT_TYPE])
-            length = b"content-length: %d\r\n" % len(text)
-            self._transport.write(head(response, False, length) + text)
             self._transport.close()
+            asyncio.get_running_loop().call_later(_LINGER_SECONDS, self.abort)
 
     def _enqueue(self, request: Request, keep_alive: bool) -> None:
         self._queue.append((request, keep_alive))
@@ -277,7 +291,9 @@ class Connection(asyncio.Protocol):
             asyncio.get_running_loop().call_soon(self._serve_queued)
             return
         self._busy = False
-        if self._transport is not None and self._connections.closing:
+        if self._last_answer:
+            self._part()
+        elif self._transport is not None and self._connections.closing:
             self._transport.close()
 
     def _serve_queued(self) -> None:

@@ -11,6 +11,7 @@ from instar.api.gojson import go_type
 from instar.api.selectors import parse_field_selector, parse_label_selector
 from instar.apply.entries import manager_from_user_agent
 from instar.errors import BadRequest, Unclassified, invalid_options
+from instar.facts.messages import group_versions
 from instar.fields import FieldError, forbidden, invalid, not_supported, required, too_long
 from instar.registry.resources.context import WriteOptions
 from instar.registry.resources.serving import Serving, VersionServing
@@ -31,7 +32,8 @@ def write_options(request: Request, kind: str, *, apply: bool = False) -> WriteO
     manager = request.one("fieldManager")
     if not request.query and not apply:
         manager = _default_manager(request)
-        return WriteOptions(manager=manager, asked=request.asked, warn=request.warn)
+        size = len(request.body)
+        return WriteOptions(manager=manager, asked=request.asked, size=size, warn=request.warn)
     found = _manager_errors(manager)
     if kind == "PatchOptions":
         if apply and not manager:
@@ -50,6 +52,7 @@ def write_options(request: Request, kind: str, *, apply: bool = False) -> WriteO
         field_validation=validation or "Warn",
         force=bool(request.flag("force")),
         asked=request.asked,
+        size=len(request.body),
         warn=request.warn,
     )
 
@@ -69,6 +72,7 @@ def list_options(request: Request, serving: Serving, version: VersionServing) ->
         revision=list_revision(request),
         match=request.one("resourceVersionMatch"),
         limit=request.integer("limit"),
+        timeout_seconds=request.integer("timeoutSeconds"),
         token=request.one("continue"),
         send_initial_events=request.flag("sendInitialEvents"),
     )
@@ -137,6 +141,7 @@ def _delete_body(request: Request, serving: Serving) -> dict[str, Any]:
         raise BadRequest(f"couldn't get version/kind; {error}") from error
     kind, version = body.get("kind") or "", body.get("apiVersion") or ""
     known = version in _DELETE_VERSIONS or version.partition("/")[0] == serving.group
+    known = known or version in group_versions()
     if kind not in ("", "DeleteOptions") or not known:
         raise BadRequest(
             f'no kind "{kind}" is registered for version "{version}" in scheme '

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import fcntl
+import itertools
 import logging
 import secrets
 from collections.abc import AsyncIterator, Iterator
@@ -34,13 +35,14 @@ from instar.server.tempfolder import temporary_folder
 from instar.storage.compactor import Compactor
 from instar.storage.keys import collection_prefix
 from instar.storage.open import open_store
-from instar.storage.store import Lost, Replayable, Store, Unavailable
+from instar.storage.store import Checkable, Local, Lost, Store, Unavailable
 from instar.webhooks.resolver import ServiceResolver, parse_mapping
 from instar.webhooks.transport import TransportPool, TransportSettings
 
 log = logging.getLogger(__name__)
 _GRACE_SECONDS = 5.0
 _PROBE_SECONDS = 2.0
+_WRITE_TURNS = 15
 
 
 @dataclass(frozen=True)
@@ -88,6 +90,7 @@ async def _served(settings: Settings, folder: Path) -> AsyncIterator[RunningServ
         strict_namespaces=settings.strict_namespaces,
         request_timeout=settings.request_timeout,
         collect_garbage=settings.collect_garbage,
+        rescue_deletes=settings.rescue_deletes,
         review=settings.review,
         deny_breaking=settings.deny_breaking,
         make_conversion=lambda backend, metrics: _conversion(settings, backend, metrics),
@@ -111,6 +114,7 @@ async def _served(settings: Settings, folder: Path) -> AsyncIterator[RunningServ
     try:
         await _start_backend(machinery.backend)
         tasks.append(loop.create_task(_probing(machinery.backend)))
+        tasks.append(loop.create_task(machinery.consistency.run()))
         await machinery.start()
         await listening.start_serving()
         port = listening.sockets[0].getsockname()[1]
@@ -163,10 +167,17 @@ async def _start_backend(backend: Backend) -> None:
 
 
 async def _probing(backend: Backend) -> None:
-    """Nobody may be asking anything when a remote store goes away; /readyz tells nevertheless."""
-    while not isinstance(backend.store, Replayable):
+    """Nobody may be asking anything when a store goes away or a disk is full; /readyz tells
+    nevertheless. A store in a file is written to now and then, and after a failure until it works.
+    """
+    remote = not isinstance(backend.store, Local)
+    checkable = isinstance(backend.store, Checkable)
+    for turn in itertools.count(1):
+        if not (remote or checkable):
+            return
         await asyncio.sleep(_PROBE_SECONDS)
-        await backend.probe()
+        if remote or backend.trouble is not None or turn % _WRITE_TURNS == 0:
+            await backend.probe()
 
 
 def _authorizer(settings: Settings) -> Authorizer:

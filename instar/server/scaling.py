@@ -19,7 +19,7 @@ from instar.registry.verbs.scaling import apply_scale, patch_scale, update_scale
 from instar.registry.verbs.write import Written
 from instar.schema.objectmeta import MetaError
 from instar.server.bodies import read_applied, read_object
-from instar.server.negotiate import Form, body_media, patch_type, response_form
+from instar.server.negotiate import Form, Offer, body_media, patch_type, response_form
 from instar.server.options import exact_revision, write_options
 from instar.server.request import Request
 from instar.server.responses import Response, partial, typed_response
@@ -31,17 +31,17 @@ async def do_scale(
     context: Context, request: Request, target: Target, verb: str, paths: ScalePaths
 ) -> Response:
     if verb == "get":
-        form = response_form(request)
+        form = response_form(request, Offer.BUILTIN)
         view = await get(context.backend, target, exact_revision(request))
         return _answer(orjson.loads(view), paths, form)
     if verb == "update":
-        form = response_form(request)
+        form = response_form(request, Offer.BUILTIN)
         written = await _update(context, request, target, paths)
     else:
         accepted = target.serving.strategy.patch_types
         builtin = target.serving.builtin
         kind = patch_type(request.header(b"content-type"), accepted, builtin=builtin)
-        form = response_form(request)
+        form = response_form(request, Offer.BUILTIN)
         written = await _patch(context, request, target, paths, kind)
     return _answer(orjson.loads(written.view), paths, form)
 

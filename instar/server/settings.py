@@ -34,6 +34,7 @@ class Settings:
     authorization: str = "AlwaysAllow"
     strict_namespaces: bool = True
     collect_garbage: bool = True
+    rescue_deletes: bool = False
     history_seconds: float = 300.0
     """How long past revisions stay readable."""
     request_timeout: float = 60.0

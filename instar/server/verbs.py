@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 
-from instar import errors
+from instar import errors, offload
 from instar.api.objecttext import Repeated
 from instar.api.patch_types import PatchType
 from instar.patches.documents import read_patch
@@ -19,7 +19,15 @@ from instar.registry.verbs.read import get, list_objects
 from instar.registry.verbs.watch import WatchOptions, open_watch
 from instar.registry.verbs.write import Written, create, replace
 from instar.server.bodies import Body, read_applied, read_object
-from instar.server.negotiate import Form, body_media, patch_type, response_form, watch_form
+from instar.server.negotiate import (
+    PROTOBUF,
+    Form,
+    Offer,
+    body_media,
+    patch_type,
+    response_form,
+    watch_form,
+)
 from instar.server.options import (
     delete_options,
     exact_revision,
@@ -29,6 +37,7 @@ from instar.server.options import (
 from instar.server.request import Request
 from instar.server.responses import (
     JSON_TYPE,
+    Header,
     Response,
     check_include,
     list_response,
@@ -38,7 +47,7 @@ from instar.server.stream import WatchFeed, watch_renderer
 
 
 async def do_get(context: Context, request: Request, target: Target) -> Response:
-    form = response_form(request)
+    form = response_form(request, _offer(target))
     if request.query:
         if request.flag("export"):
             raise errors.BadRequest(
@@ -48,30 +57,36 @@ async def do_get(context: Context, request: Request, target: Target) -> Response
     else:
         revision = None
     view = await get(context.backend, target, revision)
-    return object_response(200, view, form, target.version, _include(request, form))
+    return await object_response(200, view, form, target.version, _include(request, form))
 
 
 async def do_list(context: Context, request: Request, target: Target) -> Response:
-    form = response_form(request)
+    form = response_form(request, _offer(target))
     include = _include(request, form)
     options = list_options(request, target.serving, target.version)
     listing = await list_objects(context.backend, target, options)
-    return list_response(listing, form, target.version, include)
+    return await list_response(listing, form, target.version, include)
 
 
 async def do_watch(context: Context, request: Request, target: Target) -> Response:
-    form = watch_form(request)
+    form = watch_form(request, _offer(target))
     include = _include(request, form)
     exact_revision(request)
     select = list_options(request, target.serving, target.version)
-    timeout = request.integer("timeoutSeconds")
+    timeout = select.timeout_seconds
     if select.fields is not None:
         target = _narrowed_to_name(target, select.fields.exact("metadata.name"))
     options = WatchOptions(select, bookmarks=bool(request.flag("allowWatchBookmarks")))
     kind, render = watch_renderer(form, target.version, include)
     stream = await open_watch(context.backend, target, options, kind, render)
     feed = WatchFeed(context.backend, stream, bookmarks=options.bookmarks, timeout_seconds=timeout)
-    return Response(200, (), [JSON_TYPE], stream=feed)
+    return Response(200, (), [_stream_type(form)], stream=feed)
+
+
+def _stream_type(form: Form) -> Header:
+    if form.media == PROTOBUF:
+        return (b"content-type", f"{PROTOBUF};stream=watch".encode())
+    return JSON_TYPE
 
 
 def _narrowed_to_name(target: Target, name: str | None) -> Target:
@@ -81,25 +96,29 @@ def _narrowed_to_name(target: Target, name: str | None) -> Target:
 
 
 async def do_create(context: Context, request: Request, target: Target) -> Response:
-    form = response_form(request)
+    form = response_form(request, _offer(target))
     media = body_media(request.header(b"content-type"))
     options = write_options(request, "CreateOptions")
-    obj = _decoded(target, _read(request, target, media), options)
+    obj = await offload.run(
+        options.size, lambda: _decoded(target, _read(request, target, media), options)
+    )
     check_namespace(obj["metadata"], target)
     written = await create(context, target, obj, options)
-    return _written(201, written, request, form, target)
+    return await _written(201, written, request, form, target)
 
 
 async def do_update(
     context: Context, request: Request, target: Target, subresource: str = ""
 ) -> Response:
     _check_named(target)
-    form = response_form(request)
+    form = response_form(request, _offer(target))
     options = write_options(request, "UpdateOptions")
     media = body_media(request.header(b"content-type"))
-    obj = _decoded(target, _read(request, target, media), options)
+    obj = await offload.run(
+        options.size, lambda: _decoded(target, _read(request, target, media), options)
+    )
     written = await replace(context, target, obj, options, subresource)
-    return _written(201 if written.created else 200, written, request, form, target)
+    return await _written(201 if written.created else 200, written, request, form, target)
 
 
 async def do_patch(
@@ -108,40 +127,43 @@ async def do_patch(
     accepted, builtin = target.serving.strategy.patch_types, target.serving.builtin
     kind = patch_type(request.header(b"content-type"), accepted, builtin=builtin)
     _check_named(target)
-    form = response_form(request)
+    form = response_form(request, _offer(target))
     options = write_options(request, "PatchOptions", apply=kind is PatchType.APPLY)
     if kind is PatchType.APPLY:
-        body = read_applied(request.content())
+        body = await offload.run(options.size, lambda: read_applied(request.content()))
         written = await apply_configuration(
             context, target, body.obj, body.duplicates, options, subresource
         )
     else:
-        change = read_patch(request.content(), kind, options.field_validation)
+        change = await offload.run(
+            options.size, lambda: read_patch(request.content(), kind, options.field_validation)
+        )
         written = await patch(context, target, change, options, subresource)
-    return _written(201 if written.created else 200, written, request, form, target)
+    return await _written(201 if written.created else 200, written, request, form, target)
 
 
 async def do_delete(context: Context, request: Request, target: Target) -> Response:
-    form = response_form(request)
+    form = response_form(request, _offer(target))
     options = delete_options(request, target.serving)
     deleted = await delete(context, target, options)
     status = 202 if deleted.accepted and deleted.lingers else 200
     if not deleted.is_object:
         form = Form(form.media, pretty=form.pretty)
-    return object_response(status, deleted.body, form, target.version, _include(request, form))
+    include = _include(request, form)
+    return await object_response(status, deleted.body, form, target.version, include)
 
 
 async def do_delete_collection(context: Context, request: Request, target: Target) -> Response:
-    form = response_form(request)
+    form = response_form(request, _offer(target))
     select = list_options(request, target.serving, target.version)
     options = delete_options(request, target.serving)
     listing = await delete_collection(context, target, select, options)
-    return list_response(listing, form, target.version, _include(request, form))
+    return await list_response(listing, form, target.version, _include(request, form))
 
 
 def read_body(request: Request, target: Target) -> tuple[Object, Form]:
     """A body that is answered rather than stored."""
-    form = response_form(request)
+    form = response_form(request, _offer(target))
     media = body_media(request.header(b"content-type"))
     return _read(request, target, media).obj, form
 
@@ -149,6 +171,10 @@ def read_body(request: Request, target: Target) -> tuple[Object, Form]:
 def _read(request: Request, target: Target, media: str) -> Body:
     typed_as = target.version.api_version if target.serving.builtin else ""
     return read_object(request.content(), media, target.serving.kind, typed_as)
+
+
+def _offer(target: Target) -> Offer:
+    return Offer.BUILTIN if target.serving.builtin else Offer.CUSTOM
 
 
 def _include(request: Request, form: Form) -> str:
@@ -199,10 +225,11 @@ def _check_api_version(target: Target, obj: Object) -> None:
         )
 
 
-def _written(
+async def _written(
     status: int, written: Written, request: Request, form: Form, target: Target
 ) -> Response:
-    return object_response(status, written.view, form, target.version, _include(request, form))
+    include = _include(request, form)
+    return await object_response(status, written.view, form, target.version, include)
 
 
 Verb = Callable[[Context, Request, Target], Awaitable[Response]]

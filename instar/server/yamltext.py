@@ -8,7 +8,7 @@ something else is bounded here. What a scalar means is ``goyaml.py``'s.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from io import BytesIO
 from typing import Any, NamedTuple
 
@@ -274,6 +274,7 @@ _OPEN_ENDED = b"\n...\n"
 
 
 def write_yaml(value: Any) -> bytes:
+    """The value's text; an iterator in it is a list that is made while it is written."""
     sink = BytesIO()
     dumper = _Dumper(sink, allow_unicode=True, encoding="utf-8")
     emit = dumper.emit
@@ -299,7 +300,7 @@ def _emit_value(value: Any, emit: Callable[[Any], None]) -> None:
                 stack.append(_members(item))
                 ends.append(_MAP_END)
                 break
-            if isinstance(item, list):
+            if isinstance(item, list | Iterator):
                 emit(_LIST)
                 stack.append(iter(item))
                 ends.append(_LIST_END)

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Collection
 from functools import partial
 
 from instar.client.client import Client
 from instar.client.paths import crd_path
 from instar.errors import ApiError, Conflict, NotFound
+from instar.migrator.live_crd import read_live_crd
+from instar.migrator.references import dependents, repoint
 from instar.migrator.retrying import Patience, persistently
 from instar.plain import Object
 from instar.upgrader.shapes import applied, loses_webhook, way_back
@@ -72,6 +75,13 @@ class CrdAccess:
             if time.monotonic() > deadline:
                 raise NotEstablished("; ".join(bad) or "it is gone")
             await asyncio.sleep(_POLL)
+
+    async def repoint(self, live: Object, leaving: Collection[str]) -> tuple[int, list[str]]:
+        """Owner references at versions that go, over all kinds: changed, and what failed."""
+        crd = read_live_crd(live)
+        found = await dependents(self._client, crd, leaving)
+        done = await repoint(self._client, crd, leaving, found.found, self._patience)
+        return done.changed, [f"{name}: {why}" for name, why in sorted(done.failed.items())]
 
     async def take_back(self, old: Object) -> str:
         """Make the CRD say what it said before; what is wrong with that, if anything."""

@@ -6,7 +6,7 @@ safe to repeat; a run that finds everything as it should be writes nothing.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from instar.client.client import Client
@@ -144,8 +144,20 @@ async def _finished(access: CrdAccess, entry: CrdUpgrade, live: Object, crd: Obj
         version["name"] for version in crd["spec"]["versions"]
     }
     if extra:
+        await _repointed(access, entry, live, extra)
         await access.apply(crd, live)
         entry.add("drop versions", State.DONE, ", ".join(sorted(extra)))
+
+
+async def _repointed(
+    access: CrdAccess, entry: CrdUpgrade, live: Object, leaving: Collection[str]
+) -> None:
+    """Dependents must not lose their owner with the version they know it by."""
+    changed, failed = await access.repoint(live, leaving)
+    if failed:
+        raise _Unmigrated(f"owner references could not be changed: {'; '.join(failed)}")
+    if changed:
+        entry.add("owner references", State.DONE, f"{changed} changed")
 
 
 async def _take_back(

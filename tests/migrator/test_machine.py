@@ -13,6 +13,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import shutil
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
@@ -127,8 +128,13 @@ class Meanwhile(Silent):
 class Machine(RuleBasedStateMachine):
     cluster: Cluster
 
-    @initialize(webhook=st.booleans())
-    def begin(self, webhook: bool) -> None:
+    @initialize(
+        webhook=st.booleans(),
+        objects=st.lists(st.tuples(namespaces, names, versions, managers), min_size=4, max_size=9),
+        lost=st.booleans(),
+    )
+    def begin(self, webhook: bool, objects: list[tuple[str, str, str, str]], lost: bool) -> None:
+        """Some objects, half of them in a shaky place, and a storage version that has moved."""
         self.folder = Path(tempfile.mkdtemp(prefix="instar-machine-"))
         hook = self.cluster.hook
         self.definition = crd(conversion=hook.conversion()) if webhook else crd()
@@ -140,6 +146,10 @@ class Machine(RuleBasedStateMachine):
         self.api.wipes = lambda obj: False
         self.api.create_crd(self.definition)
         self.touched: set[str] = set()
+        for namespace, name, version, manager in objects:
+            self._write(namespace, name, version, manager, apply=True)
+        self._move_storage("v1")
+        self.lose_namespace(lost=lost)
 
     @rule(namespace=namespaces, name=names, version=versions, manager=managers, apply=st.booleans())
     def write(self, namespace: str, name: str, version: str, manager: str, apply: bool) -> None:
@@ -232,6 +242,7 @@ class Machine(RuleBasedStateMachine):
         for key, obj in self.cluster.bytes_of(group_of(self.definition)).items():
             assert obj["apiVersion"].endswith(f"/{storage}"), key
         self.api.request("DELETE", crd_path(name_of(self.definition)))
+        shutil.rmtree(self.folder)
 
     def _run(
         self, journal: Journal, acts: list[tuple[int, str, str, str, str]]

@@ -325,3 +325,24 @@ def test_what_is_waited_for_is_said(cluster: Upstream) -> None:
     assert done.returncode == 0, done.stdout
     assert "waiting 0.2 s for every API server to know the CRD" in done.stderr
     assert migrating_condition(cluster, definition)["reason"] == "MigrationSucceeded"
+
+
+def test_what_the_guide_says_of_a_kube_apiserver_is_what_is_printed(cluster: Upstream) -> None:
+    """The table "On a kube-apiserver" of the guide, in the words of the commands."""
+    definition = stale_crd(cluster, 3)
+    name = name_of(definition)
+
+    counted = instar(cluster, "census", name)
+    shown = instar(cluster, "versions", name)
+    refused = instar(cluster, "versions", name, "unserve", "v1beta1")
+    planned = instar(cluster, "migrate", name, "--plan")
+    done = instar(cluster, "migrate", name, "--settle", "0.1")
+
+    assert "3 objects (an estimate: " in counted.stdout
+    assert "  v1                 0 to 3  storage version" in counted.stdout
+    assert "requests: nobody counts them here; give --audit-log FILE" in shown.stdout
+    assert "nobody counts who uses it: give audit logs (--audit-log)" in refused.stderr
+    assert "10 s of them to settle" in planned.stdout
+    assert "  stored: " not in planned.stdout
+    assert done.returncode == 0
+    assert "storedVersions is now v1" in done.stdout

@@ -8,13 +8,18 @@ from typing import Any, cast
 from instar.plain import Object, copy_json
 from instar.registry.resources.serving import VersionServing
 from instar.registry.resources.strategy import Strategy
+from instar.schema.compiled import compile_schema
+from instar.schema.pipeline import Pipeline
 from instar.schema.values import same_json
 from tests.oracle.cases import Case, Outcome, assert_agreement
 
 
 def judge(case: Case) -> Outcome:
     new, old = _request(case.ask["object"]), _request(case.ask["oldObject"])
-    version = cast(VersionServing, SimpleNamespace(has_status=case.ask["statusSubresource"]))
+    pipeline = Pipeline(
+        compile_schema(None), api_version="", kind="", has_status=case.ask["statusSubresource"]
+    )
+    version = cast(VersionServing, SimpleNamespace(pipeline=pipeline))
     if case.ask["subresource"]:
         Strategy().prepare_subresource(case.ask["subresource"], new, old, version)
     else:

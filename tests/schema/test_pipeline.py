@@ -13,7 +13,13 @@ from instar.api.crd import ScalePaths, read_crd
 from instar.fields import FieldError, Kind, invalid
 from instar.schema.compiled import compile_schema
 from instar.schema.metatypes import MetaError
-from instar.schema.pipeline import RULES_SKIPPED, STOPS_RULES, Pipeline, pipeline_of
+from instar.schema.pipeline import (
+    RULES_SKIPPED,
+    STOPS_RULES,
+    Pipeline,
+    pipeline_of,
+    take_in_applied,
+)
 from instar.schema.rules import Outcome, Program
 from instar.schema.structural import Structural
 
@@ -135,6 +141,15 @@ def test_of_another_kind_only_the_metadata_is_decoded(other: dict[str, str]) -> 
 
     assert unknown == ["metadata.yy"]
     assert sent["spec"] == {"must": "be", "zz": 1}
+
+
+def test_what_an_apply_merged_keeps_its_nulls() -> None:
+    merged = obj({"form": None, "zz": 1})
+
+    take_in_applied(compile_schema(SCHEMA), merged)
+
+    assert merged == obj({"form": None, "filled": "by default"})
+    assert fields(pipeline().check_create(merged)) == ["spec.form"]
 
 
 # --- out ---------------------------------------------------------------------------------------

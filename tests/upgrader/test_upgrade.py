@@ -84,6 +84,35 @@ def test_a_release_that_replaces_the_storage_version_goes_all_the_way(
     assert census(server, definition) == {"v1": 5}
 
 
+def test_dependents_know_their_owner_by_a_version_that_stays(
+    server: LiveServer, tmp_path: Path
+) -> None:
+    definition = _installed(server, tmp_path, count=1)
+    group = definition["spec"]["group"]
+    owner = server.request("GET", objects_path(definition, "v1beta1", "w00000")).json["metadata"]
+    reference = {
+        "apiVersion": f"{group}/v1beta1",
+        "kind": "Widget",
+        "name": owner["name"],
+        "uid": owner["uid"],
+    }
+    name = group.replace(".", "-")
+    body = {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"name": name, "ownerReferences": [reference]},
+    }
+    assert server.request("POST", "/api/v1/namespaces/default/configmaps", body).status == 201
+    release = written(tmp_path, definition, "v1", storage="v1")
+
+    done = instar(server, "upgrade", release, "--allow", "version-removed")
+
+    assert done.returncode == 0, done.stdout
+    assert "owner references: done: 1 changed" in done.stdout
+    found = server.request("GET", f"/api/v1/namespaces/default/configmaps/{name}").json
+    assert found["metadata"]["ownerReferences"][0]["apiVersion"] == f"{group}/v1"
+
+
 def test_a_second_run_has_nothing_to_do(server: LiveServer, tmp_path: Path) -> None:
     definition = _installed(server, tmp_path)
     release = written(tmp_path, definition, "v1", storage="v1")

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from datetime import date
 
 from instar.cel.functions import Overload, Shape, function, method, tenth
-from instar.cel.library.urls import parse_url
+from instar.cel.library.urls import read_url
 from instar.cel.times import parse_timestamp
 from instar.cel.types import STRING, Type, list_of, opaque, optional_of
-from instar.cel.values import NONE, CelError, Opaque, OptionalValue
+from instar.cel.values import NONE, Opaque, OptionalValue
 
 FORMAT = opaque("kubernetes.NamedFormat")
 Check = Callable[[str], list[str]]
@@ -115,9 +115,9 @@ def _fails(valid: Callable[[str], bool], text: str) -> Check:
 
 def _uri(value: str) -> list[str]:
     try:
-        parse_url(value)
-    except CelError as error:
-        return [str(error).removeprefix("URL parse error during conversion from string: ")]
+        read_url(value)
+    except ValueError as error:
+        return [str(error)]
     return []
 
 

@@ -59,15 +59,23 @@ class Url(Opaque):
 
 
 def parse_url(text: str) -> Url:
-    """Judged as a whole, then read without its fragment: upstream parses twice, too."""
+    try:
+        return read_url(text)
+    except ValueError as error:
+        raise CelError(f"URL parse error during conversion from string: {error}") from None
+
+
+def read_url(text: str) -> Url:
+    """Judged as a whole, then read without its fragment: upstream parses twice, too.
+
+    Raises ``ValueError`` with Go's text.
+    """
     try:
         whole = _parse(text)
         head, mark, _ = text.partition("#")
         return _parse(head) if mark else whole
     except ValueError as error:
-        raise CelError(
-            f"URL parse error during conversion from string: parse {go_quote(text)}: {error}"
-        ) from None
+        raise ValueError(f"parse {go_quote(text)}: {error}") from None
 
 
 def _parse(text: str) -> Url:

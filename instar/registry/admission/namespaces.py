@@ -5,8 +5,10 @@ from __future__ import annotations
 
 from instar import errors
 from instar.plain import Object
+from instar.protobuf.envelope import MAGIC, decode_object
+from instar.protobuf.errors import ProtobufError
 from instar.registry.resources.admission import Operation, Verb
-from instar.registry.stored.backend import Backend
+from instar.registry.stored.backend import Backend, guarded
 from instar.registry.stored.entry import Entry, Unreadable
 from instar.storage.keys import collection_prefix
 
@@ -36,10 +38,24 @@ class NamespaceLifecycle:
         # It may have been made, or made anew, through another replica a moment ago.
         await self._backend.consistent()
         entry = self._namespaces.entries.get(target.namespace)
-        if entry is None:
+        leaving = await self._foreign(target.namespace) if entry is None else is_terminating(entry)
+        if leaving is None:
             raise errors.not_found("", "namespaces", target.namespace)
-        if is_terminating(entry):
+        if leaving:
             raise _leaving(operation)
+
+    async def _foreign(self, namespace: str) -> bool | None:
+        """Whether a namespace that a kube-apiserver keeps in the same store is being deleted; None
+        when there is none. Asked of the store: its binary values are not in our cache."""
+        key = f"namespaces/{namespace}"
+        record = await guarded(lambda: self._backend.store.get(key))
+        if record is None or not record.value.startswith(MAGIC):
+            return None
+        try:
+            metadata = decode_object(record.value, "v1", "Namespace").get("metadata") or {}
+        except ProtobufError:
+            return None
+        return "deletionTimestamp" in metadata
 
     def _takes(self, namespace: str) -> bool:
         entry = self._namespaces.entries.get(namespace)

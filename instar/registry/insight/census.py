@@ -59,6 +59,9 @@ class Census:
             },
         }
 
+    def counted(self) -> Counted:
+        return Counted({item.crd.name: dict(self.of(item)) for item in self._catalog.customs()})
+
     def metric_lines(self) -> Iterable[str]:
         yield "# HELP instar_stored_objects Objects in the store, by CRD and stored version."
         yield "# TYPE instar_stored_objects gauge"
@@ -66,6 +69,19 @@ class Census:
             for version, count in self.of(resource).items():
                 labels = f'crd="{resource.crd.name}",version="{version}"'
                 yield f"instar_stored_objects{{{labels}}} {count}"
+
+
+class Counted:
+    """What a census said at one moment."""
+
+    def __init__(self, counts: dict[str, dict[str, int]]) -> None:
+        self._counts = counts
+
+    def counted(self) -> Counted:
+        return self
+
+    def of_crd(self, name: str) -> dict[str, int]:
+        return self._counts.get(name, {})
 
 
 class _Counter:
@@ -102,7 +118,7 @@ def _stored_in(entry: Entry) -> str:
 class StoredPrinter(TablePrinter):
     """CRDs in a table, with one more column that only ``-o wide`` shows."""
 
-    def __init__(self, plain: TablePrinter, census: Census) -> None:
+    def __init__(self, plain: TablePrinter, census: Census | Counted) -> None:
         self._plain = plain
         self._census = census
         self.definitions = [
@@ -115,6 +131,9 @@ class StoredPrinter(TablePrinter):
                 "priority": 1,
             },
         ]
+
+    def detached(self) -> TablePrinter:
+        return StoredPrinter(self._plain, self._census.counted())
 
     def cells(self, obj: dict[str, Any], now: datetime) -> list[Any]:
         counts = self._census.of_crd(obj.get("metadata", {}).get("name", ""))

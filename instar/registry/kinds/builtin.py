@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from instar.api.patch_types import OF_BUILTIN
+from instar.facts.messages import message_of
 from instar.fields import FieldError
 from instar.plain import Object
 from instar.registry.resources.strategy import Strategy
@@ -64,13 +65,30 @@ class BuiltinStrategy(Strategy):
         self.refuse_other_kinds(obj, version)
         try:
             unknown = self.clean_metadata(obj)
-            if obj.get("apiVersion") != version.api_version:
-                return unknown
             unknown += read_object(obj, version.api_version, version.kind)
         except (MetaError, TypedError) as error:
             raise self.undecodable(obj, version, str(error)) from error
         self.default(obj, version)
         return unknown
+
+    def refuse_other_kinds(self, obj: Object, version: VersionServing) -> None:
+        """Go decodes whatever kind it knows, and then finds that it is another one."""
+        api_version, kind = obj.get("apiVersion", ""), obj.get("kind", "")
+        if (api_version, kind) == (version.api_version, version.kind):
+            return
+        if message_of(api_version, kind) is None:
+            text = f'no kind "{kind}" is registered for version "{api_version}" in scheme '
+            raise self.undecodable(obj, version, f'{text}"{self.scheme}"')
+        try:
+            read_object(obj, api_version, kind)
+        except TypedError as error:
+            raise self.undecodable(obj, version, str(error)) from error
+        theirs = f"{api_version.rpartition('/')[2]}.{kind}"
+        group = version.api_version.rpartition("/")[0].partition(".")[0] or "core"
+        ours = f"{group}.{version.kind}"
+        raise self.undecodable(
+            obj, version, f"converting ({theirs}) to ({ours}): unknown conversion"
+        )
 
     def from_storage(self, obj: Object, version: VersionServing) -> None:
         metadata = obj.get("metadata")

@@ -47,6 +47,12 @@ _SELECTABLE: Mapping[tuple[str, str], tuple[str, ...]] = {
         ".reportingComponent",
         ".type",
     ),
+    ("events.k8s.io", "events"): (
+        *(f".regarding.{name}" for name in _REFERENCE),
+        ".reason",
+        ".reportingController",
+        ".type",
+    ),
 }
 """Paths that field selectors may name, as ``selectableFields`` of a CRD has them."""
 
@@ -63,18 +69,19 @@ _COLUMNS: Mapping[tuple[str, str], tuple[Column, ...]] = {
 }
 
 
-def builtin_servings(crd_strategy: Strategy) -> list[Serving]:
-    return [*_from_facts(crd_strategy), _migrations()]
+def builtin_servings(crd_strategy: Strategy, crds_stored_as: str = "v1") -> list[Serving]:
+    """``crds_stored_as``: beside a kube-apiserver CRDs lie in the form it keeps them in."""
+    return [*_from_facts(crd_strategy, crds_stored_as), _migrations()]
 
 
-def _from_facts(crd_strategy: Strategy) -> Iterator[Serving]:
+def _from_facts(crd_strategy: Strategy, crds_stored_as: str) -> Iterator[Serving]:
     found: dict[tuple[str, str], list[ResourceFacts]] = {}
     for facts in resources():
         if _STABLE.fullmatch(facts.version):
             found.setdefault((facts.group, facts.plural), []).append(facts)
     for place, versions in found.items():
         if place == _CRDS:
-            yield crd_serving(crd_strategy)
+            yield crd_serving(crd_strategy, crds_stored_as)
         elif place == _SECOND_EVENTS:
             yield _second_events(versions)
         else:
@@ -128,19 +135,24 @@ def _second_event_strategy() -> Strategy:
     return SecondEventStrategy()
 
 
-def crd_serving(strategy: Strategy) -> Serving:
-    """CustomResourceDefinitions themselves: v1 is stored, v1beta1 a view of the same."""
+def crd_serving(strategy: Strategy, stored_as: str = "v1") -> Serving:
+    """CustomResourceDefinitions themselves: v1 and v1beta1 are views of the same."""
     from instar.registry.kinds.crds import CrdConverter
 
     [facts] = [item for item in resources() if (item.group, item.plural) == _CRDS]
     crd = _describe(_CRDS, [facts])
     kind = facts.kind
-    old = replace(
-        crd.versions[0], name="v1beta1", storage=False, schema=SCHEMAS.get(f"{kind}/v1beta1")
+    versions = tuple(
+        replace(
+            crd.versions[0],
+            name=name,
+            storage=name == stored_as,
+            schema=SCHEMAS.get(f"{kind}/{name}") or SCHEMAS.get(kind),
+        )
+        for name in ("v1", "v1beta1")
     )
-    stored = replace(crd.versions[0], schema=SCHEMAS.get(f"{kind}/v1") or SCHEMAS.get(kind))
     return build_serving(
-        replace(crd, versions=(stored, old)),
+        replace(crd, versions=versions, stored_versions=(stored_as,)),
         converter=SharedConverter(CrdConverter()),
         strategy=lambda: strategy,
         compile_rules=lambda _: None,

@@ -63,6 +63,10 @@ class TablePrinter:
             self._cells.append(cell)
             self.definitions.append(_definition(column))
 
+    def detached(self) -> TablePrinter:
+        """The same for use in a thread: one that looks at nothing which may change meanwhile."""
+        return self
+
     def cells(self, obj: dict[str, Any], now: datetime) -> list[Any]:
         name = obj.get("metadata", {}).get("name", "")
         return [name, *(cell(obj, now) for cell in self._cells)]

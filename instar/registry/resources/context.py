@@ -51,6 +51,8 @@ class Context:
     backend: Backend
     authorizer: Authorizer = field(default_factory=AlwaysAllow)
     admission: Admission = field(default_factory=Chain)
+    rescue_deletes: bool = False
+    """Whether an object that cannot be converted may be deleted nevertheless."""
     now: Callable[[], datetime] = utc_now
     new_uid: Callable[[], str] = field(default_factory=Uids)
     choose: Callable[[str, int], list[str]] = field(
@@ -73,4 +75,6 @@ class WriteOptions:
     field_validation: str = "Warn"
     force: bool = False
     asked: Attributes = OURSELVES
+    size: int = 0
+    """Bytes the request came with: how much work it may be."""
     warn: Callable[[str], None] = field(default=lambda text: None)

@@ -28,7 +28,13 @@ class VersionServing:
     """One version of a resource: its schema compiled, its columns, its constant bytes."""
 
     def __init__(
-        self, crd: Crd, version: CrdVersion, compile_rules: RuleCompiler, api_version: str = ""
+        self,
+        crd: Crd,
+        version: CrdVersion,
+        compile_rules: RuleCompiler,
+        api_version: str = "",
+        *,
+        builtin: bool = False,
     ) -> None:
         """``api_version`` only where it is of another group."""
         self.name = version.name
@@ -40,6 +46,7 @@ class VersionServing:
         self.served = version.served
         self.has_status = version.has_status
         self.deprecation = deprecation_warning(crd, version.name)
+        self.builtin = builtin
         self.opening = f'{{"apiVersion":"{self.api_version}"'.encode()
         self.list_opening = f'{{"apiVersion":"{self.api_version}","items":['.encode()
         self.list_closing = f'],"kind":"{self.list_kind}","metadata":{{'.encode()
@@ -183,7 +190,9 @@ def build_serving(
     """``foreign``: apiVersions of versions that belong to another group, by name."""
     elsewhere = foreign or {}
     versions = {
-        version.name: VersionServing(crd, version, compile_rules, elsewhere.get(version.name, ""))
+        version.name: VersionServing(
+            crd, version, compile_rules, elsewhere.get(version.name, ""), builtin=builtin
+        )
         for version in crd.versions
     }
     return Serving(

@@ -15,7 +15,13 @@ from instar.errors import Undecodable
 from instar.fields import FieldError
 from instar.plain import Object
 from instar.schema.objectmeta import MetaError, NameRule, name_is_subdomain
-from instar.schema.pipeline import Warn, decode_metadata, metadata_errors, metadata_update_errors
+from instar.schema.pipeline import (
+    Warn,
+    decode_metadata,
+    metadata_errors,
+    metadata_update_errors,
+    take_in_applied,
+)
 
 if TYPE_CHECKING:
     from instar.registry.resources.serving import VersionServing
@@ -61,10 +67,7 @@ class Strategy:
             return
         try:
             self.clean_metadata(obj)
-            compiled = version.compiled
-            compiled.prune(obj)
-            compiled.coerce_embedded(obj, lenient=False)
-            compiled.default(obj)
+            take_in_applied(version.compiled, obj)
         except MetaError as error:
             raise self.undecodable(obj, version, str(error)) from error
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
-from instar import errors
+from instar import errors, offload
 from instar.api.names import parse_group_version
 from instar.api.objecttext import Repeated
 from instar.apply.applying import Application, Applied, apply_patch
@@ -30,7 +31,7 @@ async def apply_configuration(
     """Create or merge; ``config`` is the applied document as sent."""
     _check_identity(target, config)
 
-    async def merged(live: Object | None, conversions: Conversions) -> Applied:
+    async def merged(live: Object | None, conversions: Conversions, size: int) -> Applied:
         ownership = Ownership(context, target, options, subresource, conversions)
         request = Application(
             writer=ownership.writer(),
@@ -39,22 +40,23 @@ async def apply_configuration(
             schemas={v.api_version: v.typed for v in target.serving.versions.values()},
             force=options.force,
         )
-        applied = await drive(ownership, target, apply_patch(request))
+        applied = await drive(ownership, target, apply_patch(request), size)
         _report(duplicates, options)
         return applied
 
     async def propose(old: Object, entry: Entry) -> Proposal:
         conversions = Conversions(target.codec)
         conversions.starts_from(old, entry)
-        applied = await merged(old, conversions)
+        size = max(options.size, entry.size)
+        applied = await merged(old, conversions, size)
         obj = applied.obj
         obj["metadata"].setdefault("resourceVersion", str(entry.revision))
-        target.serving.strategy.adopt(obj, target.version)
+        await offload.run(size, lambda: target.serving.strategy.adopt(obj, target.version))
         check_names(obj, target)
         return Proposal(obj, applied.managed_fields or [], conversions)
 
     async def created() -> Applied:
-        return await merged(None, Conversions(target.codec))
+        return await merged(None, Conversions(target.codec), options.size)
 
     while True:
         if target.entry() is None:
@@ -86,18 +88,28 @@ async def _create(
             "found",
         )
     obj = applied.obj
-    target.serving.strategy.adopt(obj, target.version)
+    await offload.run(options.size, lambda: target.serving.strategy.adopt(obj, target.version))
     obj["metadata"].setdefault("name", target.name)
     check_names(obj, target)
     return await create(context, target, obj, options, applied.managed_fields or [])
 
 
-async def drive(ownership: Ownership, target: Target, step: Step[Applied]) -> Applied:
+async def drive(ownership: Ownership, target: Target, step: Step[Applied], size: int) -> Applied:
     """Answer the step's questions, one batch of conversions per pair of versions."""
+    answers: list[Object | None] | None = None
+    while True:
+        need = await offload.run(size, partial(_asked, step, answers))
+        if isinstance(need, Applied):
+            return need
+        answers = await _converted(ownership, target, need)
+
+
+def _asked(
+    step: Step[Applied], answers: list[Object | None] | None
+) -> Sequence[Conversion] | Applied:
+    """What the step wants to know next, or its result."""
     try:
-        need = next(step)
-        while True:
-            need = step.send(await _converted(ownership, target, need))
+        return next(step) if answers is None else step.send(answers)
     except StopIteration as done:
         result: Applied = done.value
         return result
@@ -121,12 +133,19 @@ async def _converted(
 def _check_identity(target: Target, config: Object) -> None:
     version = target.version
     if config.get("apiVersion") != version.api_version or config.get("kind") != version.kind:
-        given = parse_group_version(config.get("apiVersion") or "")
-        kind = config.get("kind", "")
-        raise errors.BadRequest(f"invalid object type: {given}, Kind={kind}")
+        raise errors.BadRequest(f"invalid object type: {_type_of(config)}")
     metadata = config.get("metadata")
     if isinstance(metadata, dict) and metadata.get("managedFields"):
         raise errors.BadRequest("metadata.managedFields must be nil")
+
+
+def _type_of(config: Object) -> str:
+    """As upstream prints it; nothing of it where the version cannot be one."""
+    try:
+        given = parse_group_version(config.get("apiVersion") or "")
+    except ValueError:
+        return "/, Kind="
+    return f"{given}, Kind={config.get('kind', '')}"
 
 
 def _report(duplicates: Sequence[Repeated], options: WriteOptions) -> None:

@@ -1,7 +1,7 @@
 """Delete and deletecollection: preconditions, finalizers, propagation, and what is answered.
 
-Deleting needs only metadata, which no conversion may change: an object that may go at once goes
-without asking its webhook. One that has finalizers is shown to the client, at the client's version.
+As upstream, an object is converted to the request's version before it goes, and stays when that
+fails; deleting needs only metadata, so ``--rescue-deletes`` and clean-up do without.
 """
 
 from __future__ import annotations
@@ -142,6 +142,9 @@ async def _delete_once(
     stored = entry.decode()
     metadata = stored["metadata"]
     _check_preconditions(target, metadata, entry, options)
+    if options.answered and not context.rescue_deletes:
+        # As upstream, which decodes what it deletes: a webhook that is down keeps its objects.
+        await target.codec.views([entry], target.version)
     strategy = target.serving.strategy
     period = strategy.grace_period(stored, options.grace)
     grace = None

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import orjson
 
+from instar import offload
 from instar.api.objecttext import Malformed, read_json_object
 from instar.errors import BadRequest, Invalid, Undecodable
 from instar.fields import invalid
@@ -30,12 +31,16 @@ Quote = Callable[[], str]
 async def patch(
     context: Context, target: Target, change: Patch, options: WriteOptions, subresource: str = ""
 ) -> Written:
-    async def propose(old: Object, entry: Entry) -> Proposal:
+    def patched(old: Object, entry: Entry) -> Object:
         patched = change.apply(old)
         kept = _kept_members(target, entry, old, patched)
         obj = _decode_patched(target, patched, kept, change, options)
         check_names(obj, target)
-        return Proposal(obj)
+        return obj
+
+    async def propose(old: Object, entry: Entry) -> Proposal:
+        size = max(options.size, entry.size)
+        return Proposal(await offload.run(size, lambda: patched(old, entry)))
 
     rules = UpdateRules(
         subresource,

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 
+from instar import offload
 from instar.api.crd import ScalePaths
 from instar.apply.applying import Application, apply_patch
 from instar.apply.scale import replicas_path
@@ -70,7 +71,8 @@ async def _write(
     is_patch: bool,
 ) -> Written:
     async def propose(old: Object, entry: Entry) -> Proposal:
-        wanted = change(to_scale(old, paths) if has_replicas(old, paths) else unset_scale(old))
+        current = to_scale(old, paths) if has_replicas(old, paths) else unset_scale(old)
+        wanted = await offload.run(options.size, lambda: change(current))
         check_names(wanted, target)
         new = copy_json(old)
         set_replicas(new, wanted, paths)
@@ -107,7 +109,7 @@ async def apply_scale(
             schemas={API_VERSION: SCALE_SCHEMA},
             force=options.force,
         )
-        applied = await drive(ownership, target, apply_patch(request))
+        applied = await drive(ownership, target, apply_patch(request), entry.size)
         new = copy_json(old)
         set_replicas(new, applied.obj, paths)
         entries = entries_of_parent(

@@ -7,15 +7,12 @@ the way back) is asked before. ``update`` is the one loop behind PUT, PATCH, sta
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple
 
-import orjson
-
-from instar import errors
+from instar import errors, offload
 from instar.api.jsontext import encode_sorted
 from instar.fields import FieldError, invalid
 from instar.plain import Object, copy_json
@@ -36,7 +33,8 @@ from instar.registry.verbs.ownership import Ownership
 from instar.storage.store import Stale
 
 _GENERATE_ATTEMPTS = 8
-_LARGE = 4096
+_RULES_WEIGH = 4
+"""As much as so many times the same object without rules, when it comes to leaving the loop."""
 _UPDATE_ATTEMPTS = 100
 MODIFIED = (
     "the object has been modified; please apply your changes to the latest version and try again"
@@ -88,7 +86,7 @@ async def create(
         metadata["namespace"] = target.namespace
     else:
         metadata.pop("namespace", None)
-    if metadata.get("resourceVersion", "0") not in ("", "0") and not options.dry_run:
+    if _names_a_revision(metadata) and not options.dry_run:
         raise errors.Unclassified("resourceVersion should not be set on objects to be created")
     _check_staying(target, metadata.get("name", ""))
     wipe_for_create(metadata, uid=context.new_uid(), created=context.timestamp())
@@ -104,7 +102,7 @@ async def create(
         dedupe_owners(metadata, options.warn, patched=True)
         serving.strategy.prepare_create(obj, target.version)
     check = partial(serving.strategy.check_create, obj, target.version, options.warn)
-    await _judge(target, obj, check)
+    await _judge(target, obj, check, options.size)
     for attempt in range(_GENERATE_ATTEMPTS if generated else 1):
         if attempt:
             metadata["name"] = context.generated_name(metadata["generateName"])
@@ -114,6 +112,14 @@ async def create(
             continue
     await context.backend.consistent()
     raise _exists(target.named(metadata["name"]), generated)
+
+
+def _names_a_revision(metadata: Object) -> bool:
+    """What is no number at all upstream passes over."""
+    try:
+        return parse_revision(metadata.get("resourceVersion") or "0") != 0
+    except ValueError:
+        return False
 
 
 def _check_staying(target: Target, name: str) -> None:
@@ -127,18 +133,14 @@ async def _store_new(
     context: Context, target: Target, operation: Operation, options: WriteOptions
 ) -> Written:
     assert operation.obj is not None
-    if target.serving.converts_remotely and target.entry() is not None:
-        await context.backend.consistent()
-        if target.entry() is not None:
-            raise Stale(target.suffix, 0, 1)
-    prepared = await target.codec.prepare(operation.obj, target.version)
+    prepared = await target.codec.prepare(operation.obj, target.version, size=options.size)
     await context.admission.validate(operation)
     if options.dry_run:
         await context.backend.consistent()
         if target.entry() is not None:
             raise Stale(target.suffix, 0, 1)
         seen = await target.codec.preview(prepared, target.version)
-        return Written(encode_sorted(seen), created=True)
+        return Written(await offload.run(options.size, lambda: encode_sorted(seen)), created=True)
     _check_staying(target, target.name)
     view = await _commit(context, target, prepared, expected=0)
     return Written(view, created=True)
@@ -205,6 +207,7 @@ async def _store_changed(
     rules: UpdateRules,
 ) -> Written:
     new, strategy = proposal.obj, target.serving.strategy
+    size = max(options.size, entry.size)
     _check_revision(target, new, entry, rules)
     _check_uid(target, new, old, rules)
     dedupe_owners(new["metadata"], options.warn, patched=not rules.uid_is_precondition)
@@ -215,7 +218,7 @@ async def _store_changed(
     conversions = proposal.conversions or Conversions(target.codec)
     conversions.starts_from(old, entry)
     if not (goes and target.serving.converts_remotely):
-        ownership = Ownership(context, target, options, rules.subresource, conversions)
+        ownership = Ownership(context, target, options, rules.subresource, conversions, size)
         await ownership.on_update(new, old, proposal.managed)
     operation = _operation(Verb.UPDATE, target, new, old, options, rules.subresource)
     await context.admission.admit(operation)
@@ -226,6 +229,7 @@ async def _store_changed(
         target,
         new,
         partial(strategy.check_update, new, old, target.version, rules.subresource, options.warn),
+        size,
     )
     await context.admission.validate(operation)
     if goes:
@@ -233,7 +237,7 @@ async def _store_changed(
     if _is_as_stored(target, entry, new, old):
         await _confirm(context, target, entry)
         return Written(revised(old, entry.revision))
-    prepared = await target.codec.prepare(new, target.version, conversions.convert)
+    prepared = await target.codec.prepare(new, target.version, conversions.convert, size)
     if prepared.raw == entry.stored():
         await _confirm(context, target, entry)
         unchanged = target.codec.view_now(entry, target.version)
@@ -241,7 +245,7 @@ async def _store_changed(
     if options.dry_run:
         await _confirm(context, target, entry)
         seen = await target.codec.preview(prepared, target.version)
-        return Written(revised(seen, entry.revision))
+        return Written(await offload.run(size, lambda: revised(seen, entry.revision)))
     return Written(await _commit(context, target, prepared, expected=entry.revision))
 
 
@@ -365,14 +369,18 @@ def _check_uid(target: Target, new: Object, old: Object, rules: UpdateRules) -> 
         )
 
 
-async def _judge(target: Target, obj: Object, check: Callable[[], list[FieldError]]) -> None:
-    """Refuse what is wrong. Rules over a large object may take long (their budget is generous):
-    in a thread of their own they share the processor instead of holding everyone up."""
-    apart = target.version.rules is not None and len(orjson.dumps(obj)) > _LARGE
-    found = await asyncio.to_thread(check) if apart else check()
-    if found:
-        name = obj["metadata"].get("name", "")
-        raise errors.invalid(target.serving.group, obj.get("kind", ""), name, found)
+async def _judge(
+    target: Target, obj: Object, check: Callable[[], list[FieldError]], size: int
+) -> None:
+    """Refuse what is wrong. Rules are more work than what their object's size says."""
+
+    def judged() -> None:
+        found = check()
+        if found:
+            name = obj["metadata"].get("name", "")
+            raise errors.invalid(target.serving.group, obj.get("kind", ""), name, found)
+
+    await offload.run(size if target.version.rules is None else size * _RULES_WEIGH, judged)
 
 
 def _modified(target: Target) -> errors.Conflict:

@@ -10,7 +10,7 @@ from typing import Any
 
 from instar.cel.types import BOOL, STRING, Type
 from instar.fields import FieldError, child, forbidden, index, internal, invalid, key
-from instar.schema.structural import Rule, Structural
+from instar.schema.structural import Structural, ValidationRule
 from instar.schema.validations.compile import (
     Compiled,
     CompiledRule,
@@ -184,7 +184,7 @@ def _problem(compiled: Compiled, what: str, wanted: Type, otherwise: str) -> str
     return None if compiled.type == wanted else otherwise
 
 
-def _shown(rule: Rule) -> dict[str, Any]:
+def _shown(rule: ValidationRule) -> dict[str, Any]:
     """The rule as upstream prints its own struct."""
     return {
         "Rule": rule.rule,

@@ -12,7 +12,7 @@ from instar.cel.cost import estimate, shape_of
 from instar.cel.declared import Declared
 from instar.cel.engine import BadExpression, BadProgram, Runner, analyse, prepare
 from instar.cel.types import Type, optional_of
-from instar.schema.structural import Rule, Structural
+from instar.schema.structural import Structural, ValidationRule
 from instar.schema.validations.declare import declare
 
 _REMEMBERED = 8192
@@ -34,7 +34,7 @@ class Compiled:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CompiledRule:
-    rule: Rule
+    rule: ValidationRule
     condition: Compiled
     message: Compiled | None
 
@@ -91,7 +91,7 @@ def type_key(node: Structural, *, root: bool) -> TypeKey:
     return TypeKey((root, *_content(node)), node, root)
 
 
-def compile_rule(rule: Rule, key: TypeKey) -> CompiledRule:
+def compile_rule(rule: ValidationRule, key: TypeKey) -> CompiledRule:
     optional = rule.optional_old_self is True
     message = rule.message_expression
     return CompiledRule(

@@ -18,7 +18,7 @@ from instar.cel.values import (
     NoSuchOverload,
     OptionalValue,
 )
-from instar.fields import FieldError, child, index, key
+from instar.fields import FieldError, child, distinct, index, key
 from instar.schema.ratchet import child_partner, item_partners, unchanged
 from instar.schema.rules import Outcome
 from instar.schema.structural import Structural
@@ -275,5 +275,4 @@ def _one_default(node: Structural, path: str, budget: Budget, *, root: bool) -> 
     program = CelProgram(tree)
     found = program.evaluate_at(path, node.default, node.default, budget).errors
     found += program.evaluate_at(path, node.default, None, budget).errors
-    distinct = {str(error): error for error in found}
-    return list(distinct.values())
+    return distinct(found)

@@ -28,7 +28,7 @@ from instar.schema.rules import RuleCompiler
 
 
 @dataclass(frozen=True)
-class Subject:
+class Side:
     """A CRD under review."""
 
     given: Object
@@ -77,7 +77,7 @@ class Subject:
         return self.version_pointer(version, "schema", "openAPIV3Schema", *steps)
 
 
-def subject(given: Mapping[str, Any]) -> Subject:
+def read_side(given: Mapping[str, Any]) -> Side:
     """``given`` is a v1 or v1beta1 CRD as JSON; it is not changed.
 
     Raises ``CrdDecodeError`` where a server could not even read it.
@@ -88,7 +88,7 @@ def subject(given: Mapping[str, Any]) -> Subject:
     decoded = decode(dict(given), version)
     raw = from_internal(to_internal(with_defaults(copy_json(decoded.obj))), "v1")
     known = bool((decoded.obj.get("status") or {}).get("storedVersions"))
-    return Subject(
+    return Side(
         given=decoded.obj,
         raw=raw,
         crd=read_crd(raw),

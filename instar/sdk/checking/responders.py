@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import ssl
 import uuid
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
+from urllib.parse import urlsplit, urlunsplit
 
 import orjson
 
-from instar.api import review
+from instar.api import conversion_review
+from instar.api.crd import Crd
 from instar.conversion import contract
 from instar.plain import Object
-from instar.sdk.checking.subject import UnusableTarget
+from instar.sdk.checking.case import Uncheckable
 from instar.sdk.converter import BuiltConverter
 from instar.sdk.errors import ConversionError
 
@@ -22,7 +25,7 @@ if TYPE_CHECKING:
     import aiohttp
 
 
-class InProcessTarget:
+class InProcessResponder:
     def __init__(self, converter: BuiltConverter) -> None:
         self._converter = converter
 
@@ -30,7 +33,22 @@ class InProcessTarget:
         return self._converter.convert_all(objects, api_version)
 
 
-class UrlTarget:
+def webhook_of(crd: Crd) -> tuple[str, str]:
+    """Where a CRD sends its ConversionReviews, and the PEM of whom it trusts there."""
+    client = crd.conversion.client
+    if crd.conversion.strategy != "Webhook" or client is None:
+        raise Uncheckable(f"{crd.name} has no conversion webhook; give --converter or --url")
+    pem = base64.b64decode(client.ca_bundle or "").decode(errors="replace")
+    if client.url:
+        return client.url, pem
+    service = client.service
+    if service is None:
+        raise Uncheckable(f"{crd.name}: its webhook has neither url nor service")
+    path = "/" + (service.path or "").lstrip("/")
+    return f"https://{service.name}.{service.namespace}.svc:{service.port or 443}{path}", pem
+
+
+class UrlResponder:
     """A webhook written in any language. Use as a context manager.
 
     Laws are ordinary functions, so each call runs to its end on a private event loop.
@@ -41,21 +59,30 @@ class UrlTarget:
         url: str,
         *,
         ca: Path | None = None,
+        ca_data: str = "",
+        connect: str = "",
         client_cert: tuple[Path, Path] | None = None,
         insecure: bool = False,
         review_version: str = "v1",
         timeout: float = 30,
     ) -> None:
+        """``connect`` is where to reach it (``HOST:PORT``), where its own name leads nowhere."""
         self._url, self._timeout, self._version = url, timeout, review_version
+        self._name: str | None = None
+        if connect:
+            parts = urlsplit(url)
+            self._name = parts.hostname
+            self._url = urlunsplit(parts._replace(netloc=connect))
         try:
-            self._tls = ssl.create_default_context(cafile=str(ca) if ca else None)
+            cafile = str(ca) if ca else None
+            self._tls = ssl.create_default_context(cafile=cafile, cadata=ca_data or None)
             if insecure:
                 self._tls.check_hostname = False
                 self._tls.verify_mode = ssl.CERT_NONE
             if client_cert is not None:
                 self._tls.load_cert_chain(*client_cert)
         except (OSError, ssl.SSLError) as error:
-            raise UnusableTarget(f"certificates for {url}: {error}") from None
+            raise Uncheckable(f"certificates for {url}: {error}") from None
         self._runner = asyncio.Runner()
         self._session: aiohttp.ClientSession | None = None
 
@@ -70,12 +97,12 @@ class UrlTarget:
     def convert(self, objects: Sequence[Object], api_version: str) -> Sequence[Any]:
         uid = str(uuid.uuid4())
         encoded = [orjson.dumps(obj) for obj in objects]
-        body = review.encode_request(self._version, uid, api_version, encoded)
+        body = conversion_review.encode_request(self._version, uid, api_version, encoded)
         data = self._runner.run(self._post(body))
-        sent = review.ReviewRequest(self._version, uid, api_version, objects)
+        sent = conversion_review.ConversionRequest(self._version, uid, api_version, objects)
         try:
-            return contract.check_answer(sent, review.parse_response(data))
-        except (review.MalformedReview, contract.Broken) as error:
+            return contract.check_answer(sent, conversion_review.parse_response(data))
+        except (conversion_review.NoConversionReview, contract.Broken) as error:
             raise ConversionError(str(error)) from None
 
     async def _post(self, body: bytes) -> bytes:
@@ -87,13 +114,13 @@ class UrlTarget:
         headers = {"Content-Type": "application/json"}
         try:
             async with self._session.post(
-                self._url, data=body, headers=headers, ssl=self._tls
+                self._url, data=body, headers=headers, ssl=self._tls, server_hostname=self._name
             ) as response:
                 data = await response.read()
         except TimeoutError:
             raise ConversionError(f"no answer within {self._timeout:g} s") from None
         except aiohttp.ClientError as error:
-            raise UnusableTarget(f"{self._url}: {error}") from None
+            raise Uncheckable(f"{self._url}: {error}") from None
         if response.status != 200:
             text = data[:200].decode(errors="replace").strip()
             raise ConversionError(f"HTTP {response.status}: {text}")
