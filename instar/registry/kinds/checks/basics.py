@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from instar.api.strings import Rule, dns1123_label, dns1123_subdomain, label_value, qualified_name
+from instar.api.strings import dns1123_label, dns1123_subdomain, label_value, qualified_name
 from instar.fields import FieldError, child, invalid, not_supported, required
 
 NOT_NEGATIVE = "must be greater than or equal to 0"
 IMMUTABLE = "field is immutable"
 MOST_INT32 = 2**31 - 1
+Rule = Callable[[str], list[str]]
+"""A text's complaints."""
 _PERCENT = re.compile(r"[0-9]+%", re.ASCII)
 _PERCENT_TEXT = (
     "a valid percent string must be a numeric string followed by an ending '%' (e.g. '1%',  or "

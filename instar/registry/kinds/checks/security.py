@@ -37,9 +37,7 @@ def container_security_errors(context: Object, path: str) -> list[FieldError]:
         found.append(invalid(path, internal("SecurityContext", context), text))
     added = (context.get("capabilities") or {}).get("add") or ()
     if "CAP_SYS_ADMIN" in added:
-        text = (
-            "cannot set `allowPrivilegeEscalation` to false and `capabilities.Add` CAP_SYS_ADMIN"
-        )
+        text = "cannot set `allowPrivilegeEscalation` to false and `capabilities.Add` CAP_SYS_ADMIN"
         found.append(invalid(path, internal("SecurityContext", context), text))
     return found
 

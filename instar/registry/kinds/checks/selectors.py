@@ -39,9 +39,9 @@ def _expression_errors(expression: Object, path: str) -> list[FieldError]:
             found.append(forbidden(child(path, "values"), VALUES_FORBIDDEN))
     else:
         found.append(invalid(child(path, "operator"), operator, NO_OPERATOR))
-    found += texts_at(child(path, "key"), expression.get("key", ""), qualified_name(
-        expression.get("key", "")
-    ))
+    found += texts_at(
+        child(path, "key"), expression.get("key", ""), qualified_name(expression.get("key", ""))
+    )
     for position, value in enumerate(values):
         found += texts_at(index(child(path, "values"), position), value, label_value(value))
     return found
