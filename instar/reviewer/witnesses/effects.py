@@ -10,7 +10,6 @@ from instar.reviewer.report import Effect, Verdict
 from instar.schema.values import same_json
 
 
-
 def places(verdict: Verdict) -> list[str]:
     """What each complaint is about; empty for the object as a whole."""
     return [error.path if isinstance(error, FieldError) else "" for error in verdict.errors]
