@@ -130,7 +130,7 @@ def render_value(value: Any) -> str:
         return str(value)
     if isinstance(value, float):
         return go_number(value)
-    return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
+    return json.dumps(value, separators=(",", ":"), ensure_ascii=False).translate(_HTML_SAFE)
 
 
 def go_quote(text: str) -> str:
@@ -175,6 +175,10 @@ def go_number(value: float) -> str:
     return f"{digits}e{'-' if exponent < 0 else '+'}{abs(exponent):02d}"
 
 
+_HTML_SAFE = str.maketrans(
+    {char: f"\\u{ord(char):04x}" for char in ("<", ">", "&", "\u2028", "\u2029")}
+)
+"""Go's JSON writer keeps its output safe inside HTML."""
 _ESCAPES = {
     '"': '\\"',
     "\\": "\\\\",
