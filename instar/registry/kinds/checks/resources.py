@@ -29,7 +29,7 @@ def quantity_value(text: str) -> Fraction:
     digits, ten, two = split_quantity(text)
     ten = max(-_HUGEST, min(_HUGEST, ten))
     tens = Fraction(10**ten) if ten >= 0 else Fraction(1, 10**-ten)
-    return Fraction(digits) * tens * 1024**two
+    return Fraction(digits) * tens * Fraction(1024**two)
 
 
 def is_standard(name: str) -> bool:
