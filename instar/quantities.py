@@ -105,3 +105,9 @@ def split_quantity(text: str) -> tuple[int, int, int]:
         return digits, -len(fraction), _BINARY.index(suffix)
     power = _DECIMAL[suffix] if suffix in _DECIMAL else int(suffix[1:])
     return digits, power - len(fraction), 0
+
+
+def round_up_to_milli(text: str) -> str:
+    """Of a canonical decimal quantity in nanos or micros."""
+    digits, power, _ = split_quantity(text)
+    return canonical_quantity(f"{-(-digits // 10 ** (-3 - power))}m")
