@@ -76,7 +76,8 @@ def _metric_errors(metric: Object, path: str) -> list[FieldError]:
     if not type:
         return [required(child(path, "type"), "must specify a metric source type")]
     if type not in _TYPES:
-        return [not_supported(child(path, "type"), type, _TYPES)]
+        # Upstream finds it once as a type and once as a source, and tells both.
+        return [not_supported(child(path, "type"), type, _TYPES)] * 2
     place = _PLACES[type]
     found: list[FieldError] = []
     if metric.get(place) is None:

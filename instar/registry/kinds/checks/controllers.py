@@ -183,7 +183,21 @@ def statefulset_errors(spec: Object) -> list[FieldError]:
     if spec.get("serviceName"):
         found += dns_label_errors(spec["serviceName"], "spec.serviceName")
     found += _selector_errors(spec, "statefulset")
-    return found + _template_errors(spec, "StatefulSet", "")
+    return found + _template_errors(_with_claims(spec), "StatefulSet", "")
+
+
+def _with_claims(spec: Object) -> Object:
+    """Each claim template is a volume of the pods to be."""
+    claims = [
+        {"name": (claim.get("metadata") or {}).get("name", ""), "emptyDir": {}}
+        for claim in spec.get("volumeClaimTemplates") or ()
+    ]
+    template = spec.get("template") or {}
+    pod = template.get("spec") or {}
+    present = pod.get("volumes") or []
+    names = {volume.get("name") for volume in present}
+    volumes = [*present, *(claim for claim in claims if claim["name"] not in names)]
+    return {**spec, "template": {**template, "spec": {**pod, "volumes": volumes}}}
 
 
 def _stateful_update_errors(strategy: Object, path: str) -> list[FieldError]:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from instar.plain import Object
-from instar.quantities import round_up_to_milli
+from instar.quantities import round_up_to_milli, sum_quantities
 
 _CONTAINER_LISTS = ("initContainers", "containers", "ephemeralContainers")
 _FILE_MODE = 0o644
@@ -51,6 +51,23 @@ def default_pod_only(spec: Object) -> None:
         if spec.get("hostNetwork"):
             for port in container.get("ports") or ():
                 port.setdefault("hostPort", port.get("containerPort", 0))
+    if spec.get("resources"):
+        _default_pod_requests(spec)
+
+
+def _default_pod_requests(spec: Object) -> None:
+    """Of the pod as a whole: what its containers ask for, then its limits."""
+    limits = spec["resources"].get("limits")
+    if not limits:
+        return
+    requests = dict(spec["resources"].get("requests") or {})
+    asked: dict[str, list[str]] = {}
+    for container in spec.get("containers") or ():
+        for name, quantity in (container["resources"].get("requests") or {}).items():
+            asked.setdefault(name, []).append(quantity)
+    for name, quantities in asked.items():
+        requests.setdefault(name, sum_quantities(quantities))
+    spec["resources"]["requests"] = dict(sorted({**limits, **requests}.items()))
 
 
 def round_resources(resources: Object) -> None:
@@ -148,6 +165,7 @@ def default_volume(volume: Object) -> None:
 def _default_projected(projected: Object) -> None:
     projected.setdefault("defaultMode", _FILE_MODE)
     for source in projected.get("sources") or ():
+        source.pop("clusterTrustBundle", None)  # behind a gate that is closed by default
         if "serviceAccountToken" in source:
             source["serviceAccountToken"].setdefault("expirationSeconds", 3600)
         if "downwardAPI" in source:
