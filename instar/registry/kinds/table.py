@@ -7,7 +7,7 @@ that is imported when the kind is first asked for.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from importlib import import_module
@@ -15,11 +15,12 @@ from typing import Any
 
 from instar.api.crd import Conversion, Crd, CrdVersion, Names, ScalePaths, Subresource
 from instar.api.names import GroupVersionKind
-from instar.conversion.converter import NoneConverter
+from instar.conversion.converter import Converter, NoneConverter
 from instar.conversion.shared import SharedConverter
 from instar.facts.resources import ResourceFacts, resources
 from instar.facts.types import schema_of
 from instar.openapi.builtin_schemas import SCHEMAS
+from instar.plain import Object
 from instar.registry.kinds.builtin import BuiltinStrategy
 from instar.registry.kinds.events import CORE, EventConverter
 from instar.registry.kinds.manners import MANNERS
@@ -35,6 +36,10 @@ from instar.storage.keys import collection_prefix
 _STABLE = re.compile(r"v[0-9]+")
 _CRDS = ("apiextensions.k8s.io", "customresourcedefinitions")
 _SECOND_EVENTS = ("events.k8s.io", "events")
+_CONVERTERS = {
+    ("autoscaling", "horizontalpodautoscalers"): "autoscaling_versions:AutoscalerConverter",
+}
+"""Of kinds whose versions differ: ``module:Class``, as ``RULES`` has them."""
 
 _REFERENCE = ("kind", "namespace", "name", "uid", "apiVersion", "resourceVersion", "fieldPath")
 _SELECTABLE: Mapping[tuple[str, str], tuple[str, ...]] = {
@@ -79,13 +84,32 @@ def _from_facts(crd_strategy: Strategy, crds_stored_as: str) -> Iterator[Serving
 def _serving(place: tuple[str, str], versions: list[ResourceFacts]) -> Serving:
     return build_serving(
         _describe(place, versions),
-        converter=SharedConverter(NoneConverter()),
+        converter=SharedConverter(_converter(place)),
         strategy=partial(_strategy, place),
         compile_rules=lambda _: None,
         verbs=versions[0].verbs,
         builtin=True,
         printer=partial(printer_for, versions[0]),
     )
+
+
+class _LateConverter:
+    """A converter that is imported when the first object is converted."""
+
+    def __init__(self, named: str) -> None:
+        self._named = named
+        self._own: Converter | None = None
+
+    async def convert(self, objects: Sequence[Object], api_version: str) -> list[Object]:
+        if self._own is None:
+            module, _, name = self._named.partition(":")
+            self._own = getattr(import_module(f"instar.registry.kinds.{module}"), name)()
+        return await self._own.convert(objects, api_version)
+
+
+def _converter(place: tuple[str, str]) -> Converter:
+    named = _CONVERTERS.get(place)
+    return NoneConverter() if named is None else _LateConverter(named)
 
 
 def _strategy(place: tuple[str, str]) -> Strategy:
