@@ -8,10 +8,12 @@ import orjson
 
 from instar.api.gojson import go_type, syntax_error
 from instar.api.jsontext import decode, duplicate_keys
+from instar.api.objecttext import MAX_DEPTH_TEXT, Malformed
 from instar.errors import BadRequest
 from instar.server.negotiate import PROTOBUF, YAML, unknown_format
 
-MAX_DEPTH_TEXT = "exceeded max depth"
+__all__ = ["Body", "Malformed", "parse", "read_json", "read_object"]
+
 _TYPE_META = (
     "json: cannot unmarshal {found} into Go value of type struct {{ APIVersion string "
     '"json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }}'
@@ -22,10 +24,6 @@ class Body(NamedTuple):
     obj: dict[str, Any]
     duplicates: list[str]
     """Texts of repeated keys, in document order: ``duplicate field "spec.a"``."""
-
-
-class Malformed(Exception):
-    """The body is not a JSON (or YAML) object; ``str()`` is the parser's sentence."""
 
 
 def read_object(body: bytes, media: str, kind: str, typed_as: str = "") -> Body:
@@ -56,7 +54,7 @@ def parse(body: bytes, media: str) -> Body:
     if media == PROTOBUF:
         return _read_protobuf(body)
     if media == YAML:
-        from instar.server.yamltext import read_yaml
+        from instar.api.yamltext import read_yaml
 
         value, duplicates = read_yaml(body)
     else:

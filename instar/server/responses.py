@@ -192,7 +192,7 @@ def _written(status: int, chunks: Sequence[bytes], form: Form) -> Response:
 
 
 def to_yaml(document: bytes) -> bytes:
-    from instar.server.yamltext import write_yaml
+    from instar.api.yamltext import write_yaml
 
     return write_yaml(orjson.loads(document))
 

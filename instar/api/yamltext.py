@@ -10,7 +10,7 @@ from typing import Any
 
 import yaml
 
-from instar.server.bodies import MAX_DEPTH_TEXT, Malformed
+from instar.api.objecttext import MAX_DEPTH_TEXT, Malformed
 
 try:
     from yaml import CSafeDumper as _Dumper
