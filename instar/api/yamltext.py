@@ -24,18 +24,30 @@ _ALIASED = 10_000
 _MAX_DEPTH = 200
 
 
-def read_yaml(body: bytes) -> tuple[Any, list[str]]:
-    """The document, and a text per repeated key: ``line 7: key "a" already set in map``."""
+class NotYaml(Malformed):
+    """Text that is no YAML, and the line where it stops being some; 0 when that is not known."""
+
+    def __init__(self, problem: str, line: int = 0) -> None:
+        where = f"line {line}: " if line else ""
+        super().__init__(f"error converting YAML to JSON: yaml: {where}{problem}")
+        self.problem, self.line = problem, line
+
+
+def read_yaml(body: bytes, *, typed_keys: bool = False) -> tuple[Any, list[str]]:
+    """The document, and a text per repeated key: ``line 7: key "a" already set in map``.
+
+    ``typed_keys`` is for documents that Kubernetes never sees: there a key may be a number.
+    """
     try:
         _check_depth(body)
         node = yaml.compose(body, Loader=_Loader)
     except yaml.YAMLError as error:
-        raise Malformed(f"error converting YAML to JSON: yaml: {_short(error)}") from error
+        raise _not_yaml(error) from error
     except RecursionError as error:
         raise Malformed(f"json parse error: {MAX_DEPTH_TEXT}") from error
     if node is None:
         return None, []
-    reader = _Reader()
+    reader = _Reader(typed_keys)
     return reader.value(node, 0), reader.duplicates
 
 
@@ -65,7 +77,8 @@ def write_yaml(value: Any) -> bytes:
 class _Reader:
     """Builds plain values from nodes; counts them, so aliases cannot explode."""
 
-    def __init__(self) -> None:
+    def __init__(self, typed_keys: bool) -> None:
+        self._typed_keys = typed_keys
         self.duplicates: list[str] = []
         self._seen: set[int] = set()
         self._repeated = 0
@@ -87,9 +100,9 @@ class _Reader:
             return [self.value(item, depth + 1) for item in node.value]
         return self._scalar(node)
 
-    def _mapping(self, node: yaml.MappingNode, depth: int) -> dict[str, Any]:
+    def _mapping(self, node: yaml.MappingNode, depth: int) -> dict[Any, Any]:
         self._constructor.flatten_mapping(node)
-        result: dict[str, Any] = {}
+        result: dict[Any, Any] = {}
         for key_node, value_node in node.value:
             key = self._key(key_node)
             if key in result:
@@ -98,10 +111,12 @@ class _Reader:
             result[key] = self.value(value_node, depth + 1)
         return result
 
-    def _key(self, node: yaml.Node) -> str:
+    def _key(self, node: yaml.Node) -> Any:
         if not isinstance(node, yaml.ScalarNode):
             raise Malformed("error converting YAML to JSON: unsupported map key")
         value = self._scalar(node)
+        if self._typed_keys:
+            return value
         if isinstance(value, bool):
             return "true" if value else "false"
         return str(node.value) if not isinstance(value, str) else value
@@ -126,7 +141,7 @@ def _as_json(value: Any) -> Any:
     return value
 
 
-def _short(error: yaml.YAMLError) -> str:
+def _not_yaml(error: yaml.YAMLError) -> NotYaml:
     mark = getattr(error, "problem_mark", None)
     problem = getattr(error, "problem", None) or str(error).splitlines()[0]
-    return f"line {mark.line + 1}: {problem}" if mark is not None else problem
+    return NotYaml(problem, mark.line + 1 if mark is not None else 0)

@@ -129,22 +129,10 @@ def _target(
 
 
 def _read_crd(source: str, name: str | None) -> Crd:
-    import yaml
-
-    from instar.sdk.checking.subject import UnusableTarget, parse_crd
+    from instar.sdk.checking.definition import crd_in
 
     text = sys.stdin.read() if source == "-" else Path(source).read_text()
-    try:
-        documents = [item for item in yaml.safe_load_all(text) if isinstance(item, dict)]
-    except yaml.YAMLError as error:
-        raise UnusableTarget(f"{source}: {error}") from None
-    crds = [item for item in documents if item.get("kind") == "CustomResourceDefinition"]
-    if name is not None:
-        crds = [item for item in crds if (item.get("metadata") or {}).get("name") == name]
-    if len(crds) != 1:
-        hint = "; choose one with --crd-name" if len(crds) > 1 else ""
-        raise UnusableTarget(f"{source} holds {len(crds)} matching CRDs{hint}")
-    return parse_crd(crds[0])
+    return crd_in(text, source, name)
 
 
 def _check(args: argparse.Namespace, subject: Subject, built: BuiltConverter | None) -> Report:

@@ -18,8 +18,8 @@ from instar.api.crd_codec import CrdDecodeError
 from instar.cli.failure import CliFailure
 
 if TYPE_CHECKING:
+    from instar.api.manifests import Document
     from instar.reviewer.config import Config
-    from instar.reviewer.documents import Document
     from instar.reviewer.engine import Options
     from instar.reviewer.report import CrdReview, Problem, Report
     from instar.reviewer.sources import Cluster, Loaded

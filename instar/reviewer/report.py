@@ -12,16 +12,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
-from instar.plain import Object
-
-Pointer = tuple[str | int, ...]
-"""A place in a CRD written as v1: ``("spec", "versions", 0, "schema", …)``."""
-
+from instar.plain import Object, Pointer
 
 NO_CANDIDATE = "searched: no value was found that only one side takes"
 """The one reason for a missing witness that is itself evidence."""
-
-
 _TOKEN = re.compile(r"([^.\[\]]+)|\[(\d+)\]")
 
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from instar.api.crd import Crd
-from instar.api.crd_codec import from_internal, to_internal
 from instar.conversion.factory import ConversionServices, shared_converter_for
 from instar.conversion.metrics import PrometheusConversionMetrics
+from instar.crds.documents import as_v1
 from instar.fields import FieldError
 from instar.registry.controllers.crds import CrdController
 from instar.registry.controllers.migrations import MigrationController
@@ -147,7 +147,7 @@ def read_stored_crd(entry: Entry) -> dict[str, Any]:
     obj = entry.decode()
     if obj.get("apiVersion", "").endswith("/v1"):
         return obj
-    return from_internal(to_internal(obj), "v1")
+    return as_v1(obj)
 
 
 def compile_rules_lazily(root: Structural) -> Program | None:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from instar.schema.compiled import Compiled, compile_schema
 from instar.schema.generate import objects, values
 from instar.schema.parse import structural
-from instar.sdk.checking.subject import parse_crd
+from instar.sdk.checking.definition import parse_crd
 
 CORPUS = Path(__file__).parents[2].parent / "shared" / "corpus"
 SAMPLES = (

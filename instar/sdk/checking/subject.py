@@ -6,8 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from instar.api.crd import Crd, CrdVersion, read_crd
-from instar.api.crd_codec import from_internal, to_internal
+from instar.api.crd import Crd, CrdVersion
 from instar.conversion import contract
 from instar.plain import Object, copy_json
 from instar.schema.compiled import Compiled, compile_schema
@@ -113,15 +112,6 @@ class Subject:
         seen: Object = copy_json(self.convert(obj, to))
         to.settle(seen)
         return seen
-
-
-def parse_crd(document: Mapping[str, Any]) -> Crd:
-    """A ``Crd`` from a v1 or v1beta1 document."""
-    if document.get("kind") != "CustomResourceDefinition":
-        raise UnusableTarget(f"expected a CustomResourceDefinition, got {document.get('kind')!r}")
-    if str(document.get("apiVersion", "")).endswith("/v1beta1"):
-        return read_crd(from_internal(to_internal(dict(document)), "v1"))
-    return read_crd(document)
 
 
 def subject_of(

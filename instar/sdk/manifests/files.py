@@ -10,11 +10,10 @@ from typing import Any
 
 import orjson
 
+from instar.api.manifests import SUFFIXES
 from instar.sdk.converter import BuiltConverter
 from instar.sdk.errors import ConversionError
 from instar.sdk.manifests.documents import Convert
-
-SUFFIXES = (".yaml", ".yml", ".json")
 
 
 def manifest_files(paths: Iterable[Path]) -> Iterator[Path]:

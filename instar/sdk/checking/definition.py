@@ -1,0 +1,37 @@
+"""The CRD a check is about: out of a document, or the one that is meant in a text of several."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from instar.api.crd import KIND, Crd, is_crd
+from instar.api.crd_codec import CrdDecodeError
+from instar.api.manifests import Unreadable, documents, members
+from instar.crds.documents import read_definition
+from instar.sdk.checking.subject import UnusableTarget
+
+
+def parse_crd(document: Mapping[str, Any]) -> Crd:
+    """A ``Crd`` from a v1 or v1beta1 document."""
+    if document.get("kind") != KIND:
+        raise UnusableTarget(f"expected a {KIND}, got {document.get('kind')!r}")
+    try:
+        return read_definition(document).crd
+    except CrdDecodeError as error:
+        raise UnusableTarget(f"not a usable CRD: {error}") from None
+
+
+def crd_in(text: str, file: str, name: str | None = None) -> Crd:
+    """The only CRD of a text, or the one called ``name``."""
+    try:
+        values = [each.value for document in documents(text, file) for each in members(document)]
+    except Unreadable as error:
+        raise UnusableTarget(str(error)) from None
+    found = [value for value in values if is_crd(value)]
+    if name is not None:
+        found = [value for value in found if (value.get("metadata") or {}).get("name") == name]
+    if len(found) != 1:
+        which = "" if name is None else f" called {name}"
+        raise UnusableTarget(f"{file} holds {len(found)} CRDs{which}; it must be one")
+    return parse_crd(found[0])
