@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from instar.varint import TooLong, read_varint
+
 _VARINT, _I64, _BYTES, _I32 = 0, 1, 2, 5
-_MAX_SHIFT = 63
 _SIGN, _WRAP = 1 << 63, 1 << 64
 
 
@@ -55,16 +56,9 @@ def as_number(value: int | bytes) -> int:
 
 
 def _varint(data: bytes, at: int) -> tuple[int, int]:
-    """An unsigned number, and where it ends."""
-    value = shift = 0
-    while True:
-        if at >= len(data):
-            raise ProtobufError("unexpected EOF")
-        if shift > _MAX_SHIFT:
-            raise ProtobufError("proto: integer overflow")
-        byte = data[at]
-        at += 1
-        value |= (byte & 0x7F) << shift
-        if byte < 0x80:
-            return value % _WRAP, at
-        shift += 7
+    try:
+        return read_varint(data, at)
+    except IndexError:
+        raise ProtobufError("unexpected EOF") from None
+    except TooLong:
+        raise ProtobufError("proto: integer overflow") from None

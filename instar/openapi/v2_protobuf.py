@@ -11,6 +11,8 @@ import struct
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+from instar.varint import varint
+
 Json = Mapping[str, Any]
 Writer = Callable[[int, Any], bytes]
 
@@ -22,23 +24,13 @@ def encode(document: Json) -> bytes:
     return _message(document, _DOCUMENT)
 
 
-def _long_varint(value: int) -> bytes:
-    value &= 0xFFFFFFFFFFFFFFFF
-    out = bytearray()
-    while value > 0x7F:
-        out.append(value & 0x7F | 0x80)
-        value >>= 7
-    out.append(value)
-    return bytes(out)
-
-
-_VARINTS = [_long_varint(value) for value in range(0x4000)]
+_VARINTS = [varint(value) for value in range(0x4000)]
 """Nearly every length and all tags: a document is made of half a million of them."""
-_BYTES_TAGS = [_long_varint(number << 3 | _BYTES) for number in range(32)]
+_BYTES_TAGS = [varint(number << 3 | _BYTES) for number in range(32)]
 
 
 def _varint(value: int) -> bytes:
-    return _VARINTS[value] if 0 <= value < 0x4000 else _long_varint(value)
+    return _VARINTS[value] if 0 <= value < 0x4000 else varint(value)
 
 
 def _tag(number: int, wire: int) -> bytes:
