@@ -14,6 +14,7 @@ from instar.registry.resources.context import Context
 from instar.registry.resources.resource import Resource, Target
 from instar.registry.stored.backend import Backend, Objects
 from instar.registry.stored.entry import Entry, Unreadable
+from instar.registry.stored.writing import put_own
 from instar.registry.verbs.delete import purge
 from instar.storage.cache import Change
 from instar.storage.keys import collection_prefix
@@ -115,9 +116,7 @@ class NamespaceController:
             },
         }
         serving.strategy.prepare_create(obj, serving.storage)
-        prepared = await self._namespaces.codec.prepare(obj, serving.storage)
-        draft = Entry(prepared.raw, 0, name, prepared.at)
-        await self._context.backend.put(self._objects, draft, 0)
+        await put_own(self._context.backend, self._namespaces, name, obj, 0)
 
     async def _empty(self, name: str) -> None:
         while self._leaving(name):
@@ -166,9 +165,7 @@ class NamespaceController:
             return True
         if finalizers != spec.get("finalizers"):
             spec["finalizers"] = finalizers
-            prepared = await self._namespaces.codec.prepare(obj, self._namespaces.serving.storage)
-            draft = Entry(prepared.raw, 0, name, prepared.at)
-            await self._context.backend.put(self._objects, draft, entry.revision)
+            await put_own(self._context.backend, self._namespaces, name, obj, entry.revision)
         return False
 
 
