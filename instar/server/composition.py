@@ -11,6 +11,7 @@ from instar.conversion.factory import ConversionServices, shared_converter_for
 from instar.conversion.metrics import PrometheusConversionMetrics
 from instar.crds.documents import as_v1
 from instar.fields import FieldError
+from instar.metrics import Measured
 from instar.registry.controllers.crds import CrdController
 from instar.registry.controllers.migrations import MigrationController
 from instar.registry.controllers.namespaces import NamespaceController, namespace_check
@@ -107,9 +108,7 @@ def build(
         version.printer = MigrationPrinter()
     authenticator = Authenticator(tokens)
     metrics = Metrics()
-    metrics.add_source(census.metric_lines)
-    metrics.add_source(lambda: _store_lines(backend))
-    metrics.add_source(lambda: conversion_metrics.render().splitlines())
+    metrics.add(census.metric(), _stored_objects(backend), *conversion_metrics.all())
     app = App(
         context=context,
         catalog=catalog,
@@ -182,9 +181,10 @@ def check_rules_lazily(
     return found or default_rule_errors(root, path)
 
 
-def _store_lines(backend: Backend) -> Iterable[str]:
-    yield "# HELP apiserver_storage_objects Objects in the store, by collection."
-    yield "# TYPE apiserver_storage_objects gauge"
-    for collection in backend.cache.collections():
-        resource = collection.prefix.rstrip("/")
-        yield f'apiserver_storage_objects{{resource="{resource}"}} {len(collection.entries)}'
+def _stored_objects(backend: Backend) -> Measured:
+    def measure() -> Iterable[tuple[tuple[str], int]]:
+        for collection in backend.cache.collections():
+            yield (collection.prefix.rstrip("/"),), len(collection.entries)
+
+    help = "Objects in the store, by collection."
+    return Measured("apiserver_storage_objects", help, ("resource",), measure)
