@@ -6,16 +6,18 @@ import argparse
 import asyncio
 import json
 from collections import Counter
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import orjson
 
 from instar.cli.cluster import add_cluster_arguments, read_crds, with_client
 from instar.cli.failure import CliFailure
-
-if TYPE_CHECKING:
-    from instar.client.client import Client
-    from instar.migrator.census import Census
-    from instar.storage.open import StorageOptions
-    from instar.storage.store import Store
+from instar.client.client import Client
+from instar.migrator.census import Census, estimate, exact_census
+from instar.migrator.plan import objects
+from instar.migrator.subject import read_subject
+from instar.storage.open import StorageOptions, open_store
+from instar.storage.store import Store, StoreError
 
 _PAGE = 1000
 _UNREADABLE = "(not JSON: encrypted or binary)"
@@ -54,9 +56,6 @@ Row = tuple[str, str, "Census"]
 
 
 async def _from_cluster(args: argparse.Namespace, client: Client) -> list[Row]:
-    from instar.migrator.census import Census, estimate, exact_census
-    from instar.migrator.subject import read_subject
-
     exact = await exact_census(client)
     rows: list[Row] = []
     for raw in await read_crds(client, args.crd):
@@ -73,9 +72,6 @@ async def _from_cluster(args: argparse.Namespace, client: Client) -> list[Row]:
 
 def _from_storage(args: argparse.Namespace) -> list[Row]:
     """Bytes as they lie in the store, whoever wrote them; CRDs are named, or found there."""
-    from instar.storage.open import StorageOptions
-    from instar.storage.store import StoreError
-
     options = StorageOptions(
         etcd_cafile=args.etcd_ca, etcd_certfile=args.etcd_cert, etcd_keyfile=args.etcd_key
     )
@@ -86,9 +82,6 @@ def _from_storage(args: argparse.Namespace) -> list[Row]:
 
 
 async def _count_stored(args: argparse.Namespace, options: StorageOptions) -> list[Row]:
-    from instar.migrator.census import Census
-    from instar.storage.open import open_store
-
     store = await open_store(args.storage, options)
     try:
         rows: list[Row] = []
@@ -132,8 +125,6 @@ async def _count(store: Store, prefix: str) -> dict[str, int]:
 
 
 def _decoded(value: bytes) -> dict[str, Any] | None:
-    import orjson
-
     try:
         document = orjson.loads(value)
     except orjson.JSONDecodeError:
@@ -142,8 +133,6 @@ def _decoded(value: bytes) -> dict[str, Any] | None:
 
 
 def _print(rows: list[Row]) -> None:
-    from instar.migrator.plan import objects
-
     for name, storage, census in rows:
         print(f"{name}: {objects(census.total)} ({census.how})")
         versions = list(dict.fromkeys([*census.counts, *census.candidates]))

@@ -8,16 +8,27 @@ import contextlib
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from rich.console import Console
+from rich.progress import Progress
+
+from instar.api.crd import Crd
 from instar.cli.failure import CliFailure
-
-if TYPE_CHECKING:
-    from instar.api.crd import Crd
-    from instar.sdk.checking.laws import Law
-    from instar.sdk.checking.report import Outcome, Report
-    from instar.sdk.checking.subject import Subject, Target
-    from instar.sdk.converter import BuiltConverter
+from instar.client.client import Client
+from instar.client.kubeconfig import KubeconfigError, load_access
+from instar.errors import ApiError
+from instar.sdk.checking.definition import crd_in
+from instar.sdk.checking.laws import LAWS, Law, law_named
+from instar.sdk.checking.live import check_live, live_objects
+from instar.sdk.checking.render import as_json, as_junit, as_pytest, as_text
+from instar.sdk.checking.report import Outcome, Report
+from instar.sdk.checking.search import check
+from instar.sdk.checking.subject import Subject, Target, UnusableTarget, subject_of
+from instar.sdk.checking.targets import InProcessTarget, UrlTarget
+from instar.sdk.converter import BuiltConverter
+from instar.sdk.errors import ConverterDefinitionError
+from instar.sdk.loading import load
 
 EXIT_UNCHECKED = 2
 
@@ -61,11 +72,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from instar.client.kubeconfig import KubeconfigError
-    from instar.errors import ApiError
-    from instar.sdk.checking.subject import UnusableTarget
-    from instar.sdk.errors import ConverterDefinitionError
-
     if args.list_laws:
         return _list_laws()
     if not args.crd or not (args.converter or args.url):
@@ -82,8 +88,6 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _list_laws() -> int:
-    from instar.sdk.checking.laws import LAWS
-
     for law in LAWS:
         print(f"{law.name:<14} {law.title}")
     return 0
@@ -91,8 +95,6 @@ def _list_laws() -> int:
 
 @contextlib.contextmanager
 def _subject(args: argparse.Namespace) -> Iterator[tuple[Subject, BuiltConverter | None]]:
-    from instar.sdk.checking.subject import subject_of
-
     crd = _read_crd(args.crd, args.crd_name)
     with contextlib.ExitStack() as stack:
         target, built = _target(args, stack)
@@ -110,11 +112,7 @@ def _subject(args: argparse.Namespace) -> Iterator[tuple[Subject, BuiltConverter
 def _target(
     args: argparse.Namespace, stack: contextlib.ExitStack
 ) -> tuple[Target, BuiltConverter | None]:
-    from instar.sdk.checking.targets import InProcessTarget, UrlTarget
-
     if args.converter:
-        from instar.sdk.loading import load
-
         built = load(args.converter)
         return InProcessTarget(built), built
     pair = (args.cert, args.key) if args.cert and args.key else None
@@ -129,16 +127,11 @@ def _target(
 
 
 def _read_crd(source: str, name: str | None) -> Crd:
-    from instar.sdk.checking.definition import crd_in
-
     text = sys.stdin.read() if source == "-" else Path(source).read_text()
     return crd_in(text, source, name)
 
 
 def _check(args: argparse.Namespace, subject: Subject, built: BuiltConverter | None) -> Report:
-    from instar.sdk.checking.live import check_live
-    from instar.sdk.checking.search import check
-
     laws = _laws(args)
     losses = built.losses if built else ()
     name = args.converter or args.url
@@ -160,17 +153,11 @@ def _check(args: argparse.Namespace, subject: Subject, built: BuiltConverter | N
 
 
 async def _live_objects(args: argparse.Namespace, crd: Crd) -> dict[str, list[dict[str, Any]]]:
-    from instar.client.client import Client
-    from instar.client.kubeconfig import load_access
-    from instar.sdk.checking.live import live_objects
-
     async with Client(load_access(args.kubeconfig, args.context)) as client:
         return await live_objects(client, crd, most=args.limit)
 
 
 def _laws(args: argparse.Namespace) -> list[Law]:
-    from instar.sdk.checking.laws import LAWS, law_named
-
     wanted = {law_named(name).name for name in _words(args.laws)}
     skipped = {law_named(name).name for name in _words(args.skip)}
     return [law for law in LAWS if (not wanted or law.name in wanted) and law.name not in skipped]
@@ -185,9 +172,6 @@ def _progress(args: argparse.Namespace, total: int) -> Iterator[Callable[[Outcom
     if args.no_progress or not sys.stderr.isatty():
         yield lambda outcome: None
         return
-    from rich.console import Console
-    from rich.progress import Progress
-
     with Progress(console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task("checking", total=total)
 
@@ -199,8 +183,6 @@ def _progress(args: argparse.Namespace, total: int) -> Iterator[Callable[[Outcom
 
 
 def _print(args: argparse.Namespace, report: Report) -> None:
-    from instar.sdk.checking.render import as_json, as_junit, as_pytest, as_text
-
     renderers = {"text": as_text, "json": as_json, "junit": as_junit}
     sys.stdout.write(renderers[args.output](report))
     if args.write_tests and report.broken:

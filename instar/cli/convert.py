@@ -6,12 +6,12 @@ import argparse
 import difflib
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from instar.cli.failure import CliFailure
-
-if TYPE_CHECKING:
-    from instar.sdk.manifests.documents import Convert, Rewritten
+from instar.sdk.errors import ConverterDefinitionError
+from instar.sdk.loading import load
+from instar.sdk.manifests.documents import Convert, Rewritten, rewrite
+from instar.sdk.manifests.files import converting, manifest_files, write
 
 EXIT_CHANGES = 1
 EXIT_USAGE = 2
@@ -38,10 +38,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from instar.sdk.errors import ConverterDefinitionError
-    from instar.sdk.loading import load
-    from instar.sdk.manifests.files import converting, manifest_files
-
     try:
         converters = [load(spec) for spec in args.converter]
     except ConverterDefinitionError as error:
@@ -61,9 +57,6 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _one(args: argparse.Namespace, path: Path, convert: Convert, *, first: bool) -> Rewritten:
-    from instar.sdk.manifests.documents import rewrite
-    from instar.sdk.manifests.files import write
-
     name = "stdin" if path == Path("-") else str(path)
     text = _read(path)
     result = rewrite(text, convert)

@@ -12,17 +12,23 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
+from rich.progress import Progress as RichProgress
 
 from instar.cli.cluster import add_cluster_arguments, read_crds, with_client
 from instar.cli.failure import CliFailure
-
-if TYPE_CHECKING:
-    from instar.client.client import Client
-    from instar.migrator.migration import Options
-    from instar.migrator.plan import Plan
-    from instar.migrator.progress import Progress
-    from instar.migrator.report import Report
+from instar.client.client import Client
+from instar.migrator.journal import Journal, JournalBusy
+from instar.migrator.migration import Options, migrate
+from instar.migrator.plan import Plan
+from instar.migrator.preflight import find_out
+from instar.migrator.progress import Progress
+from instar.migrator.report import Report
+from instar.migrator.retrying import Patience
+from instar.migrator.subject import USER_AGENT, read_subject
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -58,8 +64,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from instar.migrator.subject import USER_AGENT
-
     if bool(args.crd) == args.all:
         raise CliFailure("name the CRDs, or say --all", code=2)
     if args.concurrency < 1 or args.page < 1 or args.retries < 0:
@@ -77,8 +81,6 @@ def run(args: argparse.Namespace) -> int:
 
 
 async def _migrate_all(args: argparse.Namespace, client: Client) -> list[dict[str, Any]]:
-    from instar.migrator.subject import read_subject
-
     documents = []
     for raw in await read_crds(client, args.crd):
         subject = read_subject(raw)
@@ -94,10 +96,6 @@ async def _migrate_all(args: argparse.Namespace, client: Client) -> list[dict[st
 async def _migrate_one(
     args: argparse.Namespace, client: Client, raw: dict[str, Any]
 ) -> dict[str, Any]:
-    from instar.migrator.plan import Plan
-    from instar.migrator.preflight import find_out
-    from instar.migrator.subject import read_subject
-
     subject = read_subject(raw)
     if not subject.crd.served():
         raise CliFailure(f"{subject.name}: no version is served, so no object can be read")
@@ -117,9 +115,6 @@ async def _migrate_one(
 
 
 async def _run(args: argparse.Namespace, client: Client, plan: Plan) -> Report:
-    from instar.migrator.journal import Journal, JournalBusy
-    from instar.migrator.migration import migrate
-
     path = args.progress or _default_progress(plan)
     try:
         journal = Journal(":memory:" if args.dry_run else path)
@@ -136,9 +131,6 @@ async def _run(args: argparse.Namespace, client: Client, plan: Plan) -> Report:
 
 
 def _options(args: argparse.Namespace) -> Options:
-    from instar.migrator.migration import Options
-    from instar.migrator.retrying import Patience
-
     return Options(
         concurrency=args.concurrency,
         page=args.page,
@@ -189,10 +181,6 @@ class _Quiet:
 @contextmanager
 def _bar() -> Iterator[Progress]:
     """A bar with rate and time left."""
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
-    from rich.progress import Progress as RichProgress
-
     rate = TextColumn("{task.fields[rate]}")
     columns = (
         TextColumn("{task.description}"),

@@ -8,22 +8,41 @@ from __future__ import annotations
 import argparse
 import asyncio
 import contextlib
+import json
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import date
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from instar.api.crd_codec import CrdDecodeError
+from instar.api.manifests import Document
 from instar.cli.failure import CliFailure
-
-if TYPE_CHECKING:
-    from instar.api.manifests import Document
-    from instar.reviewer.config import Config
-    from instar.reviewer.engine import Options
-    from instar.reviewer.report import CrdReview, Problem, Report
-    from instar.reviewer.sources import Cluster, Loaded
-    from instar.reviewer.stored import Convert
+from instar.reviewer.config import Config, ConfigError, decide, fail_on, write_baseline
+from instar.reviewer.engine import Options
+from instar.reviewer.render import MACHINE
+from instar.reviewer.render.json import json_schema
+from instar.reviewer.render.text import to_text
+from instar.reviewer.report import CrdReview, Problem, Report
+from instar.reviewer.reviewing import located, review_crd
+from instar.reviewer.rules import RULES
+from instar.reviewer.sources import (
+    Cluster,
+    Loaded,
+    history,
+    load_baseline,
+    load_config,
+    load_crds,
+    load_live_objects,
+    load_objects,
+)
+from instar.reviewer.stored import ConversionFailed, Convert
+from instar.reviewer.subject import subject
+from instar.sdk.checking.subject import UnusableTarget
+from instar.sdk.checking.targets import InProcessTarget, UrlTarget
+from instar.sdk.errors import ConversionError, ConverterDefinitionError
+from instar.sdk.loading import load
 
 OUTPUTS = ("text", "markdown", "json", "sarif", "github", "junit", "html")
 EXIT_UNUSABLE = 2
@@ -67,8 +86,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from instar.reviewer.config import ConfigError
-
     if args.rules:
         return _list_rules()
     if args.schema:
@@ -80,8 +97,6 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _list_rules() -> int:
-    from instar.reviewer.rules import RULES
-
     width = max(len(rule.id) for rule in RULES)
     for rule in RULES:
         print(f"{rule.id:{width}}  {rule.severity:7}  {rule.summary}")
@@ -89,19 +104,11 @@ def _list_rules() -> int:
 
 
 def _print_schema() -> int:
-    import json
-
-    from instar.reviewer.render.json import json_schema
-
     print(json.dumps(json_schema(), indent=2))
     return 0
 
 
 def _review(args: argparse.Namespace) -> int:
-    from instar.reviewer.config import decide, fail_on, write_baseline
-    from instar.reviewer.engine import Options
-    from instar.reviewer.sources import load_baseline, load_config
-
     config = load_config(args.config)
     options = Options(severities=config.severities, all=args.all)
     with _convert(args) as convert:
@@ -124,9 +131,6 @@ def _baseline(args: argparse.Namespace, config: Config) -> str:
 
 
 def _pair(args: argparse.Namespace, options: Options, convert: Convert | None) -> Report:
-    from instar.reviewer.report import Report
-    from instar.reviewer.sources import load_crds
-
     if not 1 <= len(args.sources) <= 2:
         raise CliFailure("give OLD and NEW, or NEW alone, or --history PATH", EXIT_UNUSABLE)
     cluster = _cluster(args)
@@ -173,9 +177,6 @@ def _one(
     objects: list[dict[str, Any]] | None = None,
     convert: Convert | None = None,
 ) -> CrdReview:
-    from instar.reviewer.reviewing import located, review_crd
-    from instar.reviewer.subject import subject
-
     found = review_crd(
         None if old is None else subject(old.value),
         subject(new.value),
@@ -189,9 +190,6 @@ def _one(
 
 def _unusable(old: Document | None, new: Document, error: CrdDecodeError) -> Problem:
     """Which of the two a server could not read."""
-    from instar.reviewer.report import Problem
-    from instar.reviewer.subject import subject
-
     bad = new
     try:
         subject(new.value)
@@ -203,16 +201,12 @@ def _unusable(old: Document | None, new: Document, error: CrdDecodeError) -> Pro
 
 
 def _local_objects(args: argparse.Namespace) -> Loaded:
-    from instar.reviewer.sources import Loaded, load_objects
-
     if not args.objects or str(args.objects).startswith("kube:"):
         return Loaded()
     return asyncio.run(load_objects(args.objects))
 
 
 def _objects(args: argparse.Namespace, crd: Document, cluster: Cluster, local: Loaded) -> Loaded:
-    from instar.reviewer.sources import load_live_objects
-
     if not str(args.objects or "").startswith("kube:"):
         return local
     return asyncio.run(load_live_objects(crd.value, cluster))
@@ -220,11 +214,6 @@ def _objects(args: argparse.Namespace, crd: Document, cluster: Cluster, local: L
 
 def _history(args: argparse.Namespace, options: Options) -> Report:
     """Each commit of a file against the one before it."""
-    from dataclasses import replace
-
-    from instar.reviewer.report import Report
-    from instar.reviewer.sources import history, load_crds
-
     commits, problem = history(args.history)
     problems = [problem] if problem is not None else []
     crds: list[CrdReview] = []
@@ -244,8 +233,6 @@ def _history(args: argparse.Namespace, options: Options) -> Report:
 
 
 def _cluster(args: argparse.Namespace) -> Cluster:
-    from instar.reviewer.sources import Cluster
-
     return Cluster(args.kubeconfig, args.context)
 
 
@@ -255,12 +242,6 @@ def _convert(args: argparse.Namespace) -> Iterator[Convert | None]:
     if not args.converter and not args.webhook:
         yield None
         return
-    from instar.reviewer.stored import ConversionFailed
-    from instar.sdk.checking.subject import UnusableTarget
-    from instar.sdk.checking.targets import InProcessTarget, UrlTarget
-    from instar.sdk.errors import ConversionError, ConverterDefinitionError
-    from instar.sdk.loading import load
-
     with contextlib.ExitStack() as stack:
         try:
             if args.converter:
@@ -282,9 +263,6 @@ def _convert(args: argparse.Namespace) -> Iterator[Convert | None]:
 
 
 def _print(args: argparse.Namespace, report: Report) -> None:
-    from instar.reviewer.render import MACHINE
-    from instar.reviewer.render.text import to_text
-
     if args.output != "text":
         sys.stdout.write(MACHINE[args.output](report))
         for problem in report.problems:

@@ -6,8 +6,13 @@ import argparse
 import asyncio
 from pathlib import Path
 
+from rich.progress import Progress
+
 from instar.cli.failure import CliFailure
 from instar.cli.serve import storage_options
+from instar.storage.copy import copy_store
+from instar.storage.open import open_store
+from instar.storage.store import StoreError
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -30,12 +35,6 @@ def run(args: argparse.Namespace) -> int:
 
 
 async def _copy(args: argparse.Namespace) -> int:
-    from rich.progress import Progress
-
-    from instar.storage.copy import copy_store
-    from instar.storage.open import open_store
-    from instar.storage.store import StoreError
-
     options = storage_options(args)
     try:
         source = await open_store(args.source, options)

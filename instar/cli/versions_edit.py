@@ -6,23 +6,31 @@ import argparse
 import io
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ruamel.yaml.error import YAMLError
 
 from instar.api.crd import GROUP, KIND, is_crd
 from instar.api.manifests import Unreadable, only_document
 from instar.cli.failure import CliFailure
+from instar.client.client import Client
+from instar.client.paths import crd_path
 from instar.migrator.edits import EDITS, Wish
 from instar.migrator.lifecycle import STEPS, Situation, blocks_schema
 from instar.migrator.subject import read_subject
+from instar.migrator.usage import Usage
 from instar.plain import Object
 from instar.sdk.manifests.documents import editor_for
 from instar.sdk.manifests.files import write
 
-if TYPE_CHECKING:
-    from instar.client.client import Client
-
+DONE = {
+    "add": "added",
+    "serve": "served",
+    "deprecate": "deprecated",
+    "storage": "made the storage version",
+    "unserve": "unserved",
+    "remove": "removed",
+}
 _AFTER = {
     "add": "clients may use {version} now; when they do: instar versions {crd} storage {version}",
     "serve": "clients may use {version} again",
@@ -37,8 +45,6 @@ async def edit_cluster(
     args: argparse.Namespace, client: Client, situation: Situation, raw: Object
 ) -> int:
     """Guarded by the resourceVersion that the checks looked at."""
-    from instar.client.paths import crd_path
-
     wish = _wish(args)
     _refuse(args, situation, wish)
     EDITS[args.action](raw, wish)
@@ -73,8 +79,6 @@ def edit_file(
 
 def _as_in_file(situation: Situation | None, target: Object, cluster: Object | None) -> Situation:
     """The file's spec with what the cluster knows about objects and clients."""
-    from instar.migrator.usage import Usage
-
     merged = {**target, "status": (cluster or {}).get("status") or {}}
     crd = read_subject(merged).crd
     if situation is None:
@@ -113,7 +117,7 @@ def _refuse(args: argparse.Namespace, situation: Situation, wish: Wish) -> None:
     if args.action == "add":
         blocks += blocks_schema(situation.crd, wish.source, wish.schema)
     if blocks:
-        raise CliFailure(f"{wish.version} cannot be {_word(args.action)}: {'; '.join(blocks)}")
+        raise CliFailure(f"{wish.version} cannot be {DONE[args.action]}: {'; '.join(blocks)}")
 
 
 def _load(path: Path, name: str) -> tuple[Any, list[Any], Any]:
@@ -131,16 +135,10 @@ def _load(path: Path, name: str) -> tuple[Any, list[Any], Any]:
     raise CliFailure(f"{path}: no {GROUP}/v1 {KIND} {name} in it")
 
 
-def _word(action: str) -> str:
-    from instar.cli.versions import DONE
-
-    return DONE[action]
-
-
 def _tell(args: argparse.Namespace, where: str) -> None:
     crd, version = args.crd, args.version
     if args.dry_run:
-        print(f"{crd}: {version} can be {_word(args.action)} in {where}; nothing was changed")
+        print(f"{crd}: {version} can be {DONE[args.action]} in {where}; nothing was changed")
         return
-    print(f"{crd}: {version} is {_word(args.action)} in {where}")
+    print(f"{crd}: {version} is {DONE[args.action]} in {where}")
     print(_AFTER[args.action].format(crd=crd, version=version))

@@ -10,6 +10,8 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import NamedTuple
 
+from cryptography import x509
+
 from instar.client.client import Client
 from instar.client.paths import crd_path
 from instar.errors import ApiError
@@ -125,8 +127,6 @@ def _warnings(subject: Subject) -> Iterable[str]:
 
 def _expiry(bundle: str) -> datetime | None:
     """When the first certificate of a caBundle ends."""
-    from cryptography import x509
-
     try:
         certificates = x509.load_pem_x509_certificates(base64.b64decode(bundle))
     except ValueError:

@@ -129,6 +129,7 @@ class _State:
 
     @cached_property
     def swagger(self) -> dict[str, Any]:
+        # Only here and below: for kubectl before 1.27; newer clients ask for v3.
         from instar.openapi import v2
 
         return v2.document(self.resources, server_version=SERVER_VERSION)

@@ -192,6 +192,7 @@ def _written(status: int, chunks: Sequence[bytes], form: Form) -> Response:
 
 
 def to_yaml(document: bytes) -> bytes:
+    # Only here: most servers never meet a word of YAML.
     from instar.api.yamltext import write_yaml
 
     return write_yaml(orjson.loads(document))

@@ -11,7 +11,7 @@ from instar.conversion import contract
 from instar.plain import Object, copy_json
 from instar.schema.compiled import Compiled, compile_schema
 from instar.schema.rules import Program
-from instar.schema.walk import walk
+from instar.schema.validations.evaluate import compile_rules
 from instar.sdk.errors import ConversionError
 from instar.sdk.ruleset import Loss
 
@@ -148,15 +148,6 @@ def schema_of(crd: Crd, version: CrdVersion, losses: Sequence[Loss] = ()) -> Ver
         version.name,
         f"{crd.group}/{version.name}",
         compiled,
-        compile_rules(compiled),
+        compile_rules(compiled.structural),
         tuple(loss for loss in losses if loss.version == version.name),
     )
-
-
-def compile_rules(compiled: Compiled) -> Program | None:
-    """The schema's CEL rules; the engine is only loaded for a schema that has some."""
-    if not any(node.rules for _, node in walk(compiled.structural)):
-        return None
-    from instar.schema.validations.evaluate import compile_rules as compile_cel
-
-    return compile_cel(compiled.structural)
