@@ -54,6 +54,7 @@ def parse(body: bytes, media: str) -> Body:
     if media == PROTOBUF:
         return _read_protobuf(body)
     if media == YAML:
+        # Only here: most servers never meet a word of YAML.
         from instar.api.yamltext import read_yaml
 
         value, duplicates = read_yaml(body)
@@ -74,6 +75,7 @@ def parse(body: bytes, media: str) -> Body:
 
 
 def _read_protobuf(body: bytes) -> Body:
+    # Only here: few clients write protobuf.
     from instar.api.protobuf import UnknownKind, decode_object
     from instar.api.protobuf_wire import ProtobufError
 

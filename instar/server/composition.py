@@ -174,6 +174,7 @@ def check_rules_lazily(
 ) -> list[FieldError]:
     if not has_rules(root):
         return []
+    # Only here: as above.
     from instar.schema.validations.check import check_rules
     from instar.schema.validations.evaluate import default_rule_errors
 
