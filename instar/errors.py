@@ -57,6 +57,14 @@ class BadRequest(ApiError):
     reason = "BadRequest"
 
 
+class Undecodable(BadRequest):
+    """A document that cannot be an object of the kind; ``why`` is the decoder's own complaint."""
+
+    def __init__(self, message: str, why: str) -> None:
+        super().__init__(message)
+        self.why = why
+
+
 class Unauthorized(ApiError):
     code = 401
     reason = "Unauthorized"

@@ -130,7 +130,20 @@ def render_value(value: Any) -> str:
         return str(value)
     if isinstance(value, float):
         return go_number(value)
-    return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
+    text = json.dumps(value, separators=(",", ":"), ensure_ascii=False)
+    for char, escape in JSON_ESCAPED:
+        text = text.replace(char, escape)
+    return text
+
+
+JSON_ESCAPED = (
+    ("<", "\\u003c"),
+    (">", "\\u003e"),
+    ("&", "\\u0026"),
+    ("\u2028", "\\u2028"),
+    ("\u2029", "\\u2029"),
+)
+"""What Go's JSON encoder escapes inside strings, where ours does not."""
 
 
 def go_quote(text: str) -> str:
@@ -148,19 +161,22 @@ def go_quote(text: str) -> str:
     return "".join(out)
 
 
+_EXACT_FLOAT = 2.0**53
+
+
 def go_float(value: float) -> str:
     """A float64 as Go's JSON encoder writes it: no fraction where there is none, ``e+21`` forms."""
-    if value == int(value) and abs(value) < 1e21:
+    if value == int(value) and abs(value) < _EXACT_FLOAT:
         return str(int(value)) if value or str(value) == "0.0" else "-0"
     text = repr(value)
-    if "e" in text:
-        mantissa, exponent = text.split("e")
-        sign = "-" if exponent.startswith("-") else "+"
-        digits = exponent.lstrip("+-").lstrip("0")
-        if sign == "-" and int(digits) <= 6:
-            return f"{Decimal(text):f}"
-        return f"{mantissa.removesuffix('.0')}e{sign}{digits}"
-    return text
+    if "e" not in text:
+        return text.removesuffix(".0")
+    if 1e-6 <= abs(value) < 1e21:
+        # The digits that tell the float apart and zeros, not all the digits it stands for.
+        return f"{Decimal(text):f}"
+    mantissa, exponent = text.split("e")
+    sign = "-" if exponent.startswith("-") else "+"
+    return f"{mantissa.removesuffix('.0')}e{sign}{exponent.lstrip('+-').lstrip('0')}"
 
 
 def go_number(value: float) -> str:
@@ -173,6 +189,19 @@ def go_number(value: float) -> str:
     if -4 <= exponent < 6:
         return f"{exact:f}"
     return f"{digits}e{'-' if exponent < 0 else '+'}{abs(exponent):02d}"
+
+
+def go_plain(value: Any) -> str:
+    """Go's ``%v`` of a JSON value."""
+    if isinstance(value, dict):
+        return "map[" + " ".join(f"{k}:{go_plain(v)}" for k, v in sorted(value.items())) + "]"
+    if isinstance(value, list):
+        return "[" + " ".join(go_plain(item) for item in value) + "]"
+    if value is None:
+        return "<nil>"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return value if isinstance(value, str) else go_number(value)
 
 
 _ESCAPES = {

@@ -52,3 +52,15 @@ def fresh_server(storages: Storages) -> Iterator[LiveServer]:
     """For tests that look at everything or change settings of the whole server."""
     with live_server(storage=storages.empty(chosen_engine())) as running:
         yield running
+
+
+@pytest.fixture(autouse=True)
+def nobody_holds_the_loop(request: pytest.FixtureRequest) -> Iterator[None]:
+    """No request of any test may take the event loop for itself (see ``server/watchdog.py``)."""
+    names = [name for name in ("server", "fresh_server") if name in request.fixturenames]
+    servers: list[LiveServer] = [request.getfixturevalue(name) for name in names]
+    yield
+    for server in servers:
+        watchdog = server.running.machinery.watchdog
+        held, watchdog.held = watchdog.held, []
+        assert not held, f"the event loop was held: {held}"

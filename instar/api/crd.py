@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
-from instar.api.names import by_priority
+from instar.api.names import GroupVersionKind, by_priority
 
 GROUP = "apiextensions.k8s.io"
 PLURAL = "customresourcedefinitions"
@@ -54,6 +54,21 @@ class ScalePaths:
     spec_replicas: str
     status_replicas: str
     label_selector: str = ""
+    selector_is: str = "text"
+    """``text`` at that path, or an object for ``labels`` or a whole ``selector``."""
+
+
+class Subresource(NamedTuple):
+    """A path below an object that is served by rules of its own."""
+
+    name: str
+    verbs: tuple[str, ...] = ("get", "patch", "update")
+    kind: GroupVersionKind | None = None
+    """What is read and written there, where it is not the object itself."""
+
+
+STATUS = Subresource("status")
+SCALE = Subresource("scale", kind=GroupVersionKind("autoscaling", "v1", "Scale"))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -70,6 +85,13 @@ class CrdVersion:
     columns: tuple[Column, ...] = ()
     selectable_fields: tuple[str, ...] = ()
     """JSON paths with their leading dot."""
+    further: tuple[Subresource, ...] = ()
+    """What a built-in kind has beside status and scale."""
+
+    def subresources(self) -> tuple[Subresource, ...]:
+        status = (STATUS,) if self.has_status else ()
+        scale = () if self.scale is None else (SCALE,)
+        return (*status, *scale, *self.further)
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,9 +15,9 @@ from typing import Any, NamedTuple
 import orjson
 import yaml
 
-from instar.api.jsontext import decode
-from instar.api.objecttext import Malformed
-from instar.api.yamltext import NotYaml, read_yaml
+from instar.api.goyaml import YamlError
+from instar.api.jsontext import TooDeep, decode
+from instar.api.yamltext import read_yaml
 from instar.plain import Pointer
 
 SUFFIXES = (".yaml", ".yml", ".json")
@@ -122,7 +122,11 @@ def listed(value: Any) -> list[Any] | None:
 
 def only_document(text: str, file: str, *, typed_keys: bool = False) -> Any:
     """The value of a text that is one document: a configuration, a kubeconfig, a schema."""
-    return read(Chunk(text, 0), file, typed_keys=typed_keys)
+    values = [read(chunk, file, typed_keys=typed_keys) for chunk in chunks(text)]
+    found = [value for value in values if value is not None]
+    if len(found) > 1:
+        raise Unreadable(f"it holds {len(found)} documents, one was expected", file)
+    return found[0] if found else None
 
 
 def chunks(text: str) -> Iterator[Chunk]:
@@ -155,15 +159,22 @@ def read(chunk: Chunk, file: str, *, typed_keys: bool = False) -> Any:
     if bare[:1] in ("{", "["):
         try:
             return decode(bare.encode(errors="surrogateescape"))
-        except orjson.JSONDecodeError:
+        except (orjson.JSONDecodeError, TooDeep):
             pass  # a mapping in YAML may begin like this, too
     try:
         return read_yaml(encoded, typed_keys=typed_keys)[0]
-    except NotYaml as error:
-        line = chunk.before + error.line if error.line else 0
-        raise Unreadable(error.problem, file, line) from None
-    except Malformed as error:
-        raise Unreadable(str(error), file, chunk.before + 1) from None
+    except (YamlError, TooDeep) as error:
+        raise _unreadable(error, chunk, file) from None
+
+
+def _unreadable(error: Exception, chunk: Chunk, file: str) -> Unreadable:
+    """The parser's own complaint knows the line; what Go says of it counts from elsewhere."""
+    found = error.__cause__
+    if isinstance(found, yaml.MarkedYAMLError):
+        mark = found.problem_mark or found.context_mark
+        line = 0 if mark is None else int(mark.line)
+        return Unreadable(str(found.problem or found.context), file, chunk.before + line + 1)
+    return Unreadable(str(error), file, chunk.before + 1)
 
 
 def _step(node: yaml.Node, token: str | int) -> tuple[yaml.Node | None, yaml.Node | None]:

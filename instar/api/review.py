@@ -14,7 +14,7 @@ from typing import Any
 import orjson
 
 from instar.api.gojson import go_type
-from instar.api.jsontext import decode
+from instar.api.jsontext import TooDeep, decode
 
 GROUP = "apiextensions.k8s.io"
 KIND = "ConversionReview"
@@ -129,6 +129,8 @@ def _encode_response(version: str, uid: str, objects: list[Any], result: dict[st
 def _parse_object(body: bytes) -> dict[str, Any]:
     try:
         review = decode(body)
+    except TooDeep as error:
+        raise MalformedReview(f"couldn't get version/kind; json parse error: {error}") from error
     except orjson.JSONDecodeError as error:
         problem = _go_syntax_error(body, error.pos)
         raise MalformedReview(f"couldn't get version/kind; json parse error: {problem}") from error

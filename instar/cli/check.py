@@ -17,24 +17,33 @@ from instar.api.crd import Crd
 from instar.cli.failure import CliFailure
 from instar.client.client import Client
 from instar.client.kubeconfig import KubeconfigError, load_access
+from instar.client.paths import crd_path
 from instar.errors import ApiError
-from instar.sdk.checking.definition import crd_in
+from instar.sdk.checking import startup
+from instar.sdk.checking.definition import crd_in, parse_crd
 from instar.sdk.checking.laws import LAWS, Law, law_named
 from instar.sdk.checking.live import check_live, live_objects
 from instar.sdk.checking.render import as_json, as_junit, as_pytest, as_text
 from instar.sdk.checking.report import Outcome, Report
 from instar.sdk.checking.search import check
+from instar.sdk.checking.startup import startup_outcomes
 from instar.sdk.checking.subject import Subject, Target, UnusableTarget, subject_of
-from instar.sdk.checking.targets import InProcessTarget, UrlTarget
+from instar.sdk.checking.targets import InProcessTarget, UrlTarget, webhook_of
 from instar.sdk.converter import BuiltConverter
 from instar.sdk.errors import ConverterDefinitionError
 from instar.sdk.loading import load
 
 EXIT_UNCHECKED = 2
+_LIVE = "kube:"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--crd", metavar="FILE", help="the CRD; - is stdin")
+    parser.add_argument(
+        "--crd",
+        metavar="FILE|kube:NAME",
+        help="the CRD; - is stdin; kube:NAME takes it from a cluster, and with it the webhook's "
+        "URL and authority",
+    )
     parser.add_argument("--crd-name", metavar="NAME", help="which one, when the file has several")
     parser.add_argument("--versions", default="", metavar="A,B", help="only these versions")
     parser.add_argument(
@@ -51,7 +60,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     webhook.add_argument("--key", type=Path, metavar="FILE", help="its key")
     webhook.add_argument("--insecure", action="store_true", help="do not verify the webhook")
     webhook.add_argument("--review-version", choices=("v1", "v1beta1"), default="v1")
+    webhook.add_argument(
+        "--connect", default="", metavar="HOST:PORT", help="reach it here (kubectl port-forward)"
+    )
     webhook.add_argument("--hub", metavar="VERSION", help="check only to and from this version")
+    webhook.add_argument(
+        "--controller-version",
+        default="",
+        metavar="VERSION",
+        help="what the controller lists, for the start-up law (with kube:; the storage version)",
+    )
     search = parser.add_argument_group("search")
     search.add_argument("--examples", type=int, default=200, metavar="N", help="objects per law")
     search.add_argument("--seed", type=int, help="repeat a run that printed this seed")
@@ -74,11 +92,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     if args.list_laws:
         return _list_laws()
-    if not args.crd or not (args.converter or args.url):
+    live_crd = str(args.crd or "").startswith(_LIVE)
+    if not args.crd or not (args.converter or args.url or live_crd):
         raise CliFailure("give --crd FILE, and --converter or --url", EXIT_UNCHECKED)
     try:
         with _subject(args) as (subject, built):
             report = _check(args, subject, built)
+            if live_crd:
+                version = args.controller_version or subject.crd.storage_version()
+                report.outcomes.extend(startup_outcomes(subject.crd, version))
     except (UnusableTarget, ConverterDefinitionError, KubeconfigError, ApiError) as error:
         raise CliFailure(str(error), EXIT_UNCHECKED) from error
     except (OSError, ValueError) as error:
@@ -90,14 +112,18 @@ def run(args: argparse.Namespace) -> int:
 def _list_laws() -> int:
     for law in LAWS:
         print(f"{law.name:<14} {law.title}")
+    print(f"{startup.LAW:<14} {startup.TITLE}")
     return 0
 
 
 @contextlib.contextmanager
 def _subject(args: argparse.Namespace) -> Iterator[tuple[Subject, BuiltConverter | None]]:
-    crd = _read_crd(args.crd, args.crd_name)
+    if args.crd.startswith(_LIVE):
+        crd = asyncio.run(_live_crd(args))
+    else:
+        crd = _read_crd(args.crd, args.crd_name)
     with contextlib.ExitStack() as stack:
-        target, built = _target(args, stack)
+        target, built = _target(args, crd, stack)
         subject = subject_of(
             crd,
             target,
@@ -110,20 +136,30 @@ def _subject(args: argparse.Namespace) -> Iterator[tuple[Subject, BuiltConverter
 
 
 def _target(
-    args: argparse.Namespace, stack: contextlib.ExitStack
+    args: argparse.Namespace, crd: Crd, stack: contextlib.ExitStack
 ) -> tuple[Target, BuiltConverter | None]:
     if args.converter:
         built = load(args.converter)
         return InProcessTarget(built), built
     pair = (args.cert, args.key) if args.cert and args.key else None
+    ca_data = ""
+    if not args.url:
+        args.url, ca_data = webhook_of(crd)
     target = UrlTarget(
         args.url,
         ca=args.ca,
+        ca_data="" if args.ca else ca_data,
+        connect=args.connect,
         client_cert=pair,
         insecure=args.insecure,
         review_version=args.review_version,
     )
     return stack.enter_context(target), None
+
+
+async def _live_crd(args: argparse.Namespace) -> Crd:
+    async with Client(load_access(args.kubeconfig, args.context)) as client:
+        return parse_crd(await client.get(crd_path(args.crd.removeprefix(_LIVE))))
 
 
 def _read_crd(source: str, name: str | None) -> Crd:

@@ -21,6 +21,7 @@ from instar.api.manifests import Document
 from instar.cli.failure import CliFailure
 from instar.reviewer.config import Config, ConfigError, decide, fail_on, write_baseline
 from instar.reviewer.engine import Options
+from instar.reviewer.presence import with_presence
 from instar.reviewer.render import MACHINE
 from instar.reviewer.render.json import json_schema
 from instar.reviewer.render.text import to_text
@@ -36,6 +37,7 @@ from instar.reviewer.sources import (
     load_crds,
     load_live_objects,
     load_objects,
+    whole_cluster,
 )
 from instar.reviewer.stored import ConversionFailed, Convert
 from instar.reviewer.subject import subject
@@ -58,6 +60,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.epilog = _SOURCES
     parser.add_argument("sources", nargs="*", metavar="SOURCE", help="OLD NEW, or NEW alone")
     parser.add_argument("--history", metavar="PATH", help="review every commit of a file")
+    parser.add_argument(
+        "--removed",
+        action="store_true",
+        help="with kube: as OLD, CRDs of the cluster that NEW does not have count as removed",
+    )
     parser.add_argument("--all", action="store_true", help="also what the old CRD already had")
     parser.add_argument("--no-witnesses", action="store_true", help="do not search for evidence")
     objects = parser.add_argument_group("stored objects")
@@ -160,11 +167,18 @@ def _pair(args: argparse.Namespace, options: Options, convert: Convert | None) -
             )
         except CrdDecodeError as error:
             problems.append(_unusable(before.get(name), new.crds[name], error))
-    return Report(
+    report = Report(
         crds=tuple(crds),
         only_old=tuple(sorted(set(before) - set(new.crds))),
         only_new=() if old is None else tuple(sorted(set(new.crds) - set(before))),
         problems=tuple(dict.fromkeys(problems)),
+    )
+    return with_presence(
+        report,
+        before,
+        new.crds,
+        options,
+        removed=args.removed or not whole_cluster(args.sources[0]),
     )
 
 

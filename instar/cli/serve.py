@@ -79,15 +79,26 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default="off",
         help="review CRD updates: warn about breaking changes, or refuse them",
     )
+    add(
+        "--rescue-deletes",
+        action="store_true",
+        help="delete objects whose conversion fails (upstream keeps them)",
+    )
+    add(
+        "--gc",
+        choices=["on", "off"],
+        default="on",
+        help="collect objects whose owners are gone (off: as an API server without controllers)",
+    )
     add("--log", choices=["text", "json"], default="text", help="form of log lines")
     add("--verbose", "-v", action="store_true", help="log every request")
 
 
 def run(args: argparse.Namespace) -> int:
+    settings = _settings(args)
     gc.disable()  # until the server is ready: starting makes much and drops little
     _keep_pages()
     _set_up_logging(args.log, args.verbose)
-    settings = _settings(args)
     try:
         with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
             return runner.run(_serve(settings, args))
@@ -118,6 +129,8 @@ def _settings(args: argparse.Namespace) -> Settings:
         client_ca=args.client_ca,
         authorization=args.authorization,
         strict_namespaces=args.namespaces == "strict",
+        collect_garbage=args.gc == "on",
+        rescue_deletes=args.rescue_deletes,
         history_seconds=args.history,
         services=tuple(args.service),
         converters=_converters(args.converter),
@@ -169,15 +182,26 @@ def _review(mode: str) -> Callable[[dict[str, Any], dict[str, Any]], list[str]] 
 
 
 def storage_options(args: argparse.Namespace) -> StorageOptions:
-    password = args.etcd_password_file
     return StorageOptions(
         etcd_cafile=args.etcd_cafile,
         etcd_certfile=args.etcd_certfile,
         etcd_keyfile=args.etcd_keyfile,
         etcd_username=args.etcd_username,
-        etcd_password=password.read_text().splitlines()[0] if password is not None else "",
+        etcd_password=_first_line(args.etcd_password_file),
         etcd_timeout=args.etcd_timeout,
     )
+
+
+def _first_line(path: Path | None) -> str:
+    if path is None:
+        return ""
+    try:
+        lines = path.read_text().splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise CliFailure(f"--etcd-password-file {path}: {error}") from error
+    if not lines or not lines[0]:
+        raise CliFailure(f"--etcd-password-file {path}: its first line is empty")
+    return lines[0]
 
 
 def _default_cert_dir(storage: str) -> Path | None:
@@ -245,7 +269,7 @@ def _spare_the_long_lived() -> None:
     """Stored objects and compiled schemas live long and form no cycles: looking through them
     over and over is most of what the collector would do here."""
     gc.freeze()
-    gc.set_threshold(50_000, 20, 50)
+    gc.set_threshold(50_000, 4, 100)  # a round over a quarter of a million is felt, over more seen
     gc.enable()
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import io
+import sys
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -16,8 +17,8 @@ from instar.cli.failure import CliFailure
 from instar.client.client import Client
 from instar.client.paths import crd_path
 from instar.migrator.edits import EDITS, Wish
-from instar.migrator.lifecycle import STEPS, Situation, blocks_schema
-from instar.migrator.subject import read_subject
+from instar.migrator.lifecycle import STEPS, Situation, blocks_schema, warnings_remove
+from instar.migrator.live_crd import read_live_crd
 from instar.migrator.usage import Usage
 from instar.plain import Object
 from instar.sdk.manifests.documents import editor_for
@@ -47,6 +48,7 @@ async def edit_cluster(
     """Guarded by the resourceVersion that the checks looked at."""
     wish = _wish(args)
     _refuse(args, situation, wish)
+    _warn(args, situation)
     EDITS[args.action](raw, wish)
     dry_run = "All" if args.dry_run else None
     await client.put(crd_path(args.crd), raw, fieldManager="instar-versions", dryRun=dry_run)
@@ -80,7 +82,7 @@ def edit_file(
 def _as_in_file(situation: Situation | None, target: Object, cluster: Object | None) -> Situation:
     """The file's spec with what the cluster knows about objects and clients."""
     merged = {**target, "status": (cluster or {}).get("status") or {}}
-    crd = read_subject(merged).crd
+    crd = read_live_crd(merged).crd
     if situation is None:
         return Situation(
             crd=crd,
@@ -97,6 +99,8 @@ def _as_in_file(situation: Situation | None, target: Object, cluster: Object | N
         now=situation.now,
         quiet=situation.quiet,
         clients_migrated=situation.clients_migrated,
+        dependents=situation.dependents,
+        named=situation.named,
     )
 
 
@@ -118,6 +122,12 @@ def _refuse(args: argparse.Namespace, situation: Situation, wish: Wish) -> None:
         blocks += blocks_schema(situation.crd, wish.source, wish.schema)
     if blocks:
         raise CliFailure(f"{wish.version} cannot be {DONE[args.action]}: {'; '.join(blocks)}")
+
+
+def _warn(args: argparse.Namespace, situation: Situation) -> None:
+    if args.action == "remove":
+        for text in warnings_remove(situation, args.version):
+            print(f"warning: {text}", file=sys.stderr)
 
 
 def _load(path: Path, name: str) -> tuple[Any, list[Any], Any]:

@@ -18,7 +18,6 @@ from instar.client.kubeconfig import KubeconfigError, load_access
 from instar.errors import ApiError
 from instar.sdk.asgi import DEFAULT_MAX_BODY, ConversionApp
 from instar.sdk.converter import BuiltConverter
-from instar.sdk.crdpatch import conversion_stanza, patch_crd
 from instar.sdk.deployment import Deployment
 from instar.sdk.errors import ConverterDefinitionError
 from instar.sdk.loading import load
@@ -59,6 +58,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     self_signed.add_argument(
         "--patch-crd", action="append", default=[], metavar="CRD", help="write the caBundle there"
+    )
+    self_signed.add_argument(
+        "--repoint",
+        action="store_true",
+        help="with --patch-crd: even if the CRD's webhook is at another address now",
     )
     self_signed.add_argument(
         "--service-port",
@@ -147,12 +151,19 @@ def _issue(args: argparse.Namespace, folder: Path) -> Issued:
 async def _patch_crds(args: argparse.Namespace, issued: Issued, listening: int) -> None:
     if not args.patch_crd:
         return
+    # Only here: as for the certificate itself.
+    from instar.sdk.crdpatch import AddressMismatch, conversion_stanza, patch_crd
+
     usual = 443 if args.self_signed.endswith(".svc") else listening
     port = args.service_port or usual
     stanza = conversion_stanza(args.self_signed, issued.bundle, path=args.path, port=port)
     async with Client(load_access(args.kubeconfig, args.context)) as client:
         for name in args.patch_crd:
-            print(await patch_crd(client, name, stanza), file=sys.stderr)
+            try:
+                done = await patch_crd(client, name, stanza, repoint=args.repoint)
+            except AddressMismatch as error:
+                raise CliFailure(str(error), EXIT_FAILED) from error
+            print(done, file=sys.stderr)
 
 
 async def _serve(

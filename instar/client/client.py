@@ -30,6 +30,7 @@ _PATCH_TYPES: dict[PatchType, str] = {
     "strategic": "application/strategic-merge-patch+json",
 }
 _BROKEN_GATEWAY = {502, 503}
+_METADATA = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
 
 
 class Client:
@@ -86,6 +87,17 @@ class Client:
             if not token:
                 return
 
+    async def metadata_pages(self, path: str, *, limit: int = 500) -> AsyncIterator[Object]:
+        """Every page, with the metadata of its objects alone."""
+        token = ""
+        while True:
+            query = {"limit": limit, "continue": token or None}
+            page = await self.request("GET", path, query=query, accept=_METADATA)
+            yield page
+            token = (page.get("metadata") or {}).get("continue") or ""
+            if not token:
+                return
+
     async def post(self, path: str, body: Object, **query: str | int | bool | None) -> Object:
         return await self.request("POST", path, body=body, query=query)
 
@@ -117,6 +129,7 @@ class Client:
         body: Any = None,
         query: Query | None = None,
         content_type: str = "application/json",
+        accept: str = "application/json",
     ) -> Object:
         """The JSON answer, or an ``ApiError``; a lost connection is ``ServiceUnavailable``."""
         # Only here: aiohttp takes longer to import than most tools run that ask no cluster.
@@ -129,7 +142,7 @@ class Client:
             reply = await self._http.send(
                 method,
                 f"{self._access.server}{path}",
-                headers=self._headers(None if body is None else content_type),
+                headers=self._headers(None if body is None else content_type, accept),
                 body=None if body is None else orjson.dumps(body),
                 query=_params(query),
                 server_name=self._access.server_name,
@@ -142,8 +155,8 @@ class Client:
             return _decode(reply.body)
         raise _failure(reply)
 
-    def _headers(self, content_type: str | None) -> dict[str, str]:
-        headers = {"Accept": "application/json", "User-Agent": self._user_agent}
+    def _headers(self, content_type: str | None, accept: str) -> dict[str, str]:
+        headers = {"Accept": accept, "User-Agent": self._user_agent}
         if content_type:
             headers["Content-Type"] = content_type
         token = self._access.bearer()

@@ -130,7 +130,7 @@ def restored_metadata(original: Mapping[str, Any], converted: Mapping[str, Any])
         raise Broken(Stage.METADATA, text)
     kept = original.get("metadata", {})
     if not isinstance(kept, dict):
-        text = f"invalid metadata of type {go_value_type(kept)} in original object"
+        text = f"invalid metadata of type {go_value_type(kept)} in input object"
         raise Broken(Stage.METADATA, text)
     result = dict(kept)
     for name, validate in _CHANGEABLE:

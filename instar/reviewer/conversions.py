@@ -88,7 +88,8 @@ def _pair(
             said = "; ".join(taken.errors)
             yield _finding("conversion-fails", source, target, steps, obj, taken, said)
             continue
-        source.prepare(back)
+        source.pipeline.after_conversion(back)
+        source.pipeline.default(back)
         if not same_json(_value(obj, steps), _value(back, steps)):
             said = "it does not survive the way there and back"
             yield _finding("conversion-loses", source, target, steps, obj, taken, said)

@@ -114,6 +114,10 @@ _ADVICE: tuple[tuple[str, str], ...] = (
     ("conversion-loses", "Find every loss with instar check; keep what does not fit with keep()."),
     ("conversion-fails", "Let the converter write only what the other version takes."),
     ("conversion-*", "Prove the converter with instar check before the change."),
+    (
+        "crd-removed",
+        "Keep it until nobody has objects of it; then remove it in a release that says so.",
+    ),
     ("crd-refused", "Correct it: it cannot be installed like this."),
     ("unknown-crd-field", "Correct the spelling or leave it out."),
     ("unpruned-crd", "Set spec.preserveUnknownFields to false and describe every field."),

@@ -13,6 +13,7 @@ from instar.reviewer.checklist import checklist
 from instar.reviewer.conversions import converted_findings
 from instar.reviewer.documents import line_of
 from instar.reviewer.engine import Options, find
+from instar.reviewer.field_use import with_use
 from instar.reviewer.plan import plan
 from instar.reviewer.report import CrdReview, Finding, Problem, Report, Severity, in_order
 from instar.reviewer.stored import Convert, Trial, stored_finding
@@ -67,6 +68,7 @@ def review_crd(
         findings = in_order([*findings, *crossing])
     trial = Trial(old, new, compile_rules, convert)
     mine = [item for item in objects if trial.belongs(item)]
+    findings = with_use(findings, old, mine)
     stored = tuple(trial.run(mine))
     broken = stored_finding(new.name, stored, len(mine))
     if broken is not None:

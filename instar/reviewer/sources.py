@@ -57,6 +57,12 @@ async def load_crds(source: str, cluster: Cluster | None = None) -> Loaded:
     return _crds(source, found)
 
 
+def whole_cluster(source: str) -> bool:
+    """``kube:`` without a name: every CRD there is, whoever brought it."""
+    scheme, _, rest = source.partition(":")
+    return scheme == "kube" and not rest.removeprefix("//").partition("?")[0]
+
+
 async def load_objects(source: str, cluster: Cluster | None = None) -> Loaded:
     """Custom resources of a file or folder, keyed by where they stand."""
     found = await _load(source, cluster or Cluster())
@@ -94,6 +100,10 @@ def _crds(source: str, found: _Read) -> Loaded:
         seen += 1
         problem = crd_problem(item)
         name = crd_name(item.value)
+        if problem is None and name in loaded.crds and _other_form(loaded.crds[name], item):
+            # Releases for old and new clusters lie side by side; v1 is what counts.
+            loaded.crds[name] = max(loaded.crds[name], item, key=_is_v1)
+            continue
         if problem is None and name in loaded.crds:
             first = loaded.crds[name]
             text = f"{name} is here a second time; first at {first.file}:{first.line}"
@@ -109,6 +119,15 @@ def _crds(source: str, found: _Read) -> Loaded:
     if not seen and not found.problems:
         loaded.problems.append(_not_a_crd(source, found.documents))
     return loaded
+
+
+def _is_v1(item: Document) -> bool:
+    return str(item.value.get("apiVersion", "")).endswith("/v1")
+
+
+def _other_form(one: Document, other: Document) -> bool:
+    """The v1 and the v1beta1 form of one CRD."""
+    return bool(one.value.get("apiVersion") != other.value.get("apiVersion"))
 
 
 def _not_a_crd(source: str, found: list[Document]) -> Problem:

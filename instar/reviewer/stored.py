@@ -13,13 +13,14 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from instar.api.names import parse_group_version
+from instar.fields import FieldError
 from instar.plain import Object, copy_json
-from instar.reviewer.judge import Judge
 from instar.reviewer.report import Finding, Severity, StoredObject
 from instar.reviewer.rules import BY_ID
 from instar.reviewer.subject import Subject
-from instar.schema.metatypes import MetaError
-from instar.schema.rules import RuleCompiler
+from instar.schema.answers import as_new
+from instar.schema.pipeline import RULES_SKIPPED, Pipeline
+from instar.schema.rules import RuleCompiler, no_rules
 from instar.schema.values import ABSENT, same_json
 
 Convert = Callable[[list[Object], str], list[Object]]
@@ -38,7 +39,7 @@ def convert_none(objects: list[Object], api_version: str) -> list[Object]:
 
 
 class Trial:
-    """One CRD pair; judges are compiled once."""
+    """One CRD pair."""
 
     def __init__(
         self,
@@ -48,9 +49,8 @@ class Trial:
         convert: Convert | None = None,
     ) -> None:
         self._old, self._new = old, new
-        self._compile_rules = compile_rules
+        self._compile_rules = compile_rules or no_rules
         self._convert = convert or convert_none
-        self._judges: dict[tuple[int, str], Judge] = {}
 
     def belongs(self, obj: Any) -> bool:
         if not isinstance(obj, dict) or not isinstance(obj.get("apiVersion"), str):
@@ -63,11 +63,8 @@ class Trial:
         found = [outcome for obj in objects if (outcome := self._one(obj)) is not None]
         return sorted(found, key=lambda item: (_WORST.index(item.outcome), item.name))
 
-    def _judge(self, subject: Subject, version: str) -> Judge:
-        key = (id(subject), version)
-        if key not in self._judges:
-            self._judges[key] = Judge(subject, version, self._compile_rules)
-        return self._judges[key]
+    def _pipeline(self, subject: Subject, version: str) -> Pipeline:
+        return subject.pipeline(version, self._compile_rules)
 
     def _one(self, obj: Object) -> StoredObject | None:
         version = parse_group_version(obj["apiVersion"]).version
@@ -76,22 +73,17 @@ class Trial:
             seen.append(("unreadable", f"its version {version} is not in the new CRD"))
             return _outcome(obj, version, seen)
         read = self._read(obj, version, seen)
-        if read is not None:
-            self._defaults(obj, read, version, seen)
-            self._at_others(read, version, seen)
+        self._defaults(obj, read, version, seen)
+        self._at_others(read, version, seen)
         return _outcome(obj, version, seen) if seen else None
 
-    def _read(self, obj: Object, version: str, seen: list[tuple[str, str]]) -> Object | None:
+    def _read(self, obj: Object, version: str, seen: list[tuple[str, str]]) -> Object:
         """The object as the new CRD reads it at its own version."""
         read: Object = copy_json(obj)
-        try:
-            lost = self._judge(self._new, version).prepare(read, lenient=True)
-        except MetaError as error:
-            seen.append(("unreadable", str(error)))
-            return None
+        lost = self._pipeline(self._new, version).from_storage(read)
         known = set()
         if self._old is not None and self._old.crd.version(version) is not None:
-            known = set(self._judge(self._old, version).prepare(copy_json(obj), lenient=True))
+            known = set(self._pipeline(self._old, version).from_storage(copy_json(obj)))
         seen += [("pruned", f"{path} is dropped") for path in lost if path not in known]
         return read
 
@@ -101,7 +93,7 @@ class Trial:
         if self._old is None or self._old.crd.version(version) is None:
             return
         before = copy_json(obj)
-        self._judge(self._old, version).prepare(before, lenient=True)
+        self._pipeline(self._old, version).from_storage(before)
         lost = {text.partition(" ")[0] for kind, text in seen if kind == "pruned"}
         seen += [
             ("changed", f"{path} reads differently")
@@ -118,21 +110,22 @@ class Trial:
             converted = self._converted(read, version, target, seen)
             if converted is None:
                 continue
-            judge = self._judge(self._new, target)
-            lost = judge.prepare(converted, lenient=True)
+            pipeline = self._pipeline(self._new, target)
+            lost = pipeline.after_conversion(converted)
+            pipeline.default(converted)
             if target != version:
                 seen += [("pruned", f"{path} is lost at {target}") for path in lost]
             if target in (storage, version):
-                _judged(judge, converted, seen, self._known(converted, target))
+                _judged(pipeline, converted, seen, self._known(converted, target))
 
     def _known(self, obj: Object, version: str) -> set[str]:
         """What the old CRD would already have found wrong."""
         if self._old is None or self._old.crd.version(version) is None:
             return set()
-        judge = self._judge(self._old, version)
-        before: Object = copy_json(obj)
-        judge.prepare(before, lenient=True)
-        return {str(error) for error in judge.errors(before, ABSENT)}
+        pipeline = self._pipeline(self._old, version)
+        before: Object = {**copy_json(obj), "kind": pipeline.kind}
+        pipeline.from_storage(before)
+        return set(_texts(pipeline.check_create(as_new(before))))
 
     def _converted(
         self, read: Object, version: str, target: str, seen: list[tuple[str, str]]
@@ -147,11 +140,16 @@ class Trial:
             return None
 
 
-def _judged(judge: Judge, obj: Object, seen: list[tuple[str, str]], known: set[str]) -> None:
-    forgiven = [str(error) for error in judge.errors(obj, copy_json(obj))]
-    others = [str(error) for error in judge.errors(obj, ABSENT)]
+def _judged(pipeline: Pipeline, obj: Object, seen: list[tuple[str, str]], known: set[str]) -> None:
+    forgiven = _texts(pipeline.check_update(obj, copy_json(obj)))
+    others = _texts(pipeline.check_create(as_new(obj)))
     seen += [("invalid", text) for text in forgiven if text not in known]
     seen += [("frozen", text) for text in others if text not in {*known, *forgiven}]
+
+
+def _texts(errors: Iterable[FieldError]) -> list[str]:
+    """Reasons only: that rules were left out because of them is none."""
+    return [str(error) for error in errors if error is not RULES_SKIPPED]
 
 
 def _outcome(obj: Object, version: str, seen: list[tuple[str, str]]) -> StoredObject:

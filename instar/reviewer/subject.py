@@ -12,13 +12,14 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from instar.api.crd import Crd
+from instar.api.crd import Crd, CrdVersion
 from instar.api.crd_codec import to_internal
 from instar.crds.defaults import with_defaults
 from instar.crds.documents import read_definition
 from instar.plain import Object, Pointer, copy_json
 from instar.reviewer.normal import normalise
-from instar.schema.compiled import Compiled, compile_schema
+from instar.schema.pipeline import Pipeline, pipeline_of
+from instar.schema.rules import RuleCompiler
 
 
 @dataclass(frozen=True)
@@ -49,17 +50,16 @@ class Subject:
         return {item.name: normalise(item.schema or {}) for item in self.crd.versions}
 
     @cached_property
-    def _compiled(self) -> dict[str, Compiled]:
+    def _pipelines(self) -> dict[tuple[str, RuleCompiler], Pipeline]:
         return {}
 
-    def compiled(self, version: str) -> Compiled:
-        if version not in self._compiled:
-            found = self.crd.version(version)
-            schema = None if found is None else found.schema
-            self._compiled[version] = compile_schema(
-                schema, preserve_unknown=self.crd.preserve_unknown
-            )
-        return self._compiled[version]
+    def pipeline(self, version: str, compile_rules: RuleCompiler) -> Pipeline:
+        """What a server does to objects of a version; one the CRD lacks knows no field."""
+        key = (version, compile_rules)
+        if key not in self._pipelines:
+            found = self.crd.version(version) or CrdVersion(version, served=False, storage=False)
+            self._pipelines[key] = pipeline_of(self.crd, found, compile_rules)
+        return self._pipelines[key]
 
     def index(self, version: str) -> int:
         names = [item.name for item in self.crd.versions]

@@ -1,7 +1,6 @@
 """Everything one version's schema can do to an object, compiled together.
 
-The one value other rooms hold. Order of use is theirs: on the way in prune, drop nulls, coerce
-embedded resources, default; then validate.
+The steps by themselves; their order is ``pipeline.py``'s.
 """
 
 from __future__ import annotations

@@ -49,7 +49,7 @@ _TIME = re.compile(
     r"([01]\d|2[0-3]):[0-5]\d:[0-5]\d([.,]\d+)?(z|[+-]\d{2}:\d{2})", re.ASCII | re.IGNORECASE
 )
 _GO_DURATION = re.compile(r"[+-]?(0|((\d+(\.\d*)?|\.\d+)(ns|us|µs|μs|ms|s|m|h))+)", re.ASCII)
-_LOOSE_DURATION = re.compile(r"(\d+)\s*([a-zµ]+)", re.ASCII | re.IGNORECASE)
+_LOOSE_DURATION = re.compile(r"(?<!\d)(\d+)\s*([a-zµ]+)", re.ASCII | re.IGNORECASE)
 _DURATION_UNITS = (
     ("ns", "nano"),
     ("us", "µs", "micro"),

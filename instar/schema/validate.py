@@ -16,7 +16,7 @@ from instar.schema.combinators import compile_combinators
 from instar.schema.containers import array_checks, object_checks
 from instar.schema.formats import is_supported, string_format
 from instar.schema.node import UNJUDGED, Check, Node
-from instar.schema.numbers import compile_numbers
+from instar.schema.numbers import NUMBER_FORMATS, compile_numbers
 from instar.schema.ratchet import unchanged
 from instar.schema.scalars import enum_checks, format_check, string_checks, type_checks
 from instar.schema.structural import Structural
@@ -86,10 +86,9 @@ def compile_node(schema: Structural) -> Node:
     node = Node(schema)
     combined = compile_combinators(raw, compile_node)
     named = string_format(format) if format else None
-    numeric = "integer" if "integer" in types else next(iter(types), "")
     by_kind: dict[type, list[Check]] = {
         str: [*string_checks(raw), *([format_check(format, named)] if named else ())],
-        int: [_number(check) for check in compile_numbers(raw, numeric, format)],
+        int: [_number(check) for check in compile_numbers(raw, *_numeric(types, format))],
         list: array_checks(schema, compile_node),
     }
     by_kind[float] = by_kind[int]
@@ -108,6 +107,13 @@ def compile_node(schema: Structural) -> Node:
         *enum_checks(raw, null),
     )
     return node
+
+
+def _numeric(types: tuple[str, ...], format: str) -> tuple[str, str]:
+    """Type and format whose range a number must keep; neither where the type is ambiguous."""
+    if len(types) != 1 or types[0] not in NUMBER_FORMATS:
+        return "", ""
+    return types[0], format if format in NUMBER_FORMATS[types[0]] else ""
 
 
 def stated_types(schema: Structural) -> tuple[str, ...]:

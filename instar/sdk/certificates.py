@@ -12,7 +12,7 @@ from pathlib import Path
 
 from instar.certificates import Authority, KeyPair
 
-_VALID = timedelta(days=3650)
+_VALID_DAYS = 3650
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,9 +32,10 @@ class Issued:
         key.write_bytes(self.pem.key)
 
 
-def self_signed(host: str) -> Issued:
-    authority = Authority.make("instar webhook CA", _VALID)
-    return Issued(authority.server(host, _names(host), _VALID), authority.pem.cert)
+def self_signed(host: str, *, days: int = _VALID_DAYS) -> Issued:
+    valid = timedelta(days=days)
+    authority = Authority.make("instar webhook CA", valid)
+    return Issued(authority.server(host, _names(host), valid), authority.pem.cert)
 
 
 def _names(host: str) -> list[str]:

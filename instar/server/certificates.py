@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import ssl
+import tempfile
 from collections.abc import Sequence
 from dataclasses import astuple, dataclass
 from datetime import UTC, datetime, timedelta
@@ -61,11 +62,15 @@ def server_context(certificates: Certificates, extra_client_ca: Path | None) -> 
 
 def write_private(path: Path, data: bytes) -> None:
     """Atomically, readable by the owner only."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    with os.fdopen(descriptor, "wb") as file:
-        file.write(data)
-    temporary.replace(path)
+    # Nobody can have made it before us: the name is random, and an existing file is not opened.
+    descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(data)
+        os.replace(temporary, path)
+    except BaseException:
+        os.unlink(temporary)
+        raise
 
 
 def _valid_for_long(path: Path) -> bool:

@@ -8,36 +8,35 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import fcntl
+import itertools
 import logging
 import secrets
-import shutil
-import tempfile
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from instar.access.attributes import ADMIN_GROUP, AUTHENTICATED, User
+from instar.access.authorizers import AlwaysAllow, Authorizer
 from instar.conversion.factory import ConversionServices
 from instar.conversion.memo import Memo
 from instar.conversion.metrics import PrometheusConversionMetrics
+from instar.errors import TooManyRequests
 from instar.registry.stored.backend import Backend
-from instar.server.auth import (
-    ADMIN_GROUP,
-    AUTHENTICATED,
-    AlwaysAllow,
-    Authorizer,
-    User,
-    read_token_file,
-)
+from instar.server.auth import read_token_file
 from instar.server.certificates import ensure_certificates, server_context, write_private
 from instar.server.composition import Machinery, build
 from instar.server.http1 import Connections
 from instar.server.kubeconfig import write_kubeconfig
+from instar.server.problems import problem
+from instar.server.request import Request
+from instar.server.responses import Response
 from instar.server.settings import Settings
+from instar.server.tempfolder import temporary_folder
 from instar.storage.compactor import Compactor
 from instar.storage.keys import collection_prefix
 from instar.storage.open import open_store
-from instar.storage.store import Lost, Replayable, Store, Unavailable
+from instar.storage.store import Checkable, Lost, Replayable, Store, Unavailable
 from instar.webhooks.https import ClientCertificate
 from instar.webhooks.resolver import ServiceResolver, parse_mapping
 from instar.webhooks.transport import TransportPool, TransportSettings
@@ -45,6 +44,7 @@ from instar.webhooks.transport import TransportPool, TransportSettings
 log = logging.getLogger(__name__)
 _GRACE_SECONDS = 5.0
 _PROBE_SECONDS = 2.0
+_WRITE_TURNS = 15
 
 
 @dataclass(frozen=True)
@@ -67,12 +67,13 @@ async def running(
     ``overrides`` are single settings by name.
     """
     settings = replace(settings or Settings(port=0), **overrides)
-    folder = Path(tempfile.mkdtemp(prefix="instar-"))
-    try:
+    if settings.cert_dir is not None and settings.kubeconfig is not None:
+        async with _served(settings, settings.cert_dir) as server:
+            yield server
+        return
+    with temporary_folder() as folder:
         async with _served(settings, folder) as server:
             yield server
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
 
 
 @contextlib.asynccontextmanager
@@ -92,11 +93,13 @@ async def _served(settings: Settings, folder: Path) -> AsyncIterator[RunningServ
         authorizer=authorizer,
         strict_namespaces=settings.strict_namespaces,
         request_timeout=settings.request_timeout,
+        collect_garbage=settings.collect_garbage,
+        rescue_deletes=settings.rescue_deletes,
         review=settings.review,
         deny_breaking=settings.deny_breaking,
         make_conversion=lambda backend, metrics: _conversion(settings, backend, metrics),
     )
-    connections = Connections(machinery.app)
+    connections = Connections(machinery.app, _one_too_many)
     loop = asyncio.get_running_loop()
     try:
         listening = await loop.create_server(
@@ -115,6 +118,7 @@ async def _served(settings: Settings, folder: Path) -> AsyncIterator[RunningServ
     try:
         await _start_backend(machinery.backend)
         tasks.append(loop.create_task(_probing(machinery.backend)))
+        tasks.append(loop.create_task(machinery.consistency.run()))
         await machinery.start()
         await listening.start_serving()
         port = listening.sockets[0].getsockname()[1]
@@ -144,6 +148,11 @@ def _alone_in(folder: Path) -> Iterator[Path]:
         yield folder
 
 
+def _one_too_many(request: Request) -> Response:
+    text = "too many large answers are being read at once, please try again later"
+    return problem(TooManyRequests(text), request)
+
+
 async def _start_backend(backend: Backend) -> None:
     """Wait for a store that is not up yet; anything else is the operator's to mend."""
     delay = 0.1
@@ -162,10 +171,17 @@ async def _start_backend(backend: Backend) -> None:
 
 
 async def _probing(backend: Backend) -> None:
-    """Nobody may be asking anything when a remote store goes away; /readyz tells nevertheless."""
-    while not isinstance(backend.store, Replayable):
+    """Nobody may be asking anything when a store goes away or a disk is full; /readyz tells
+    nevertheless. A store in a file is written to now and then, and after a failure until it works.
+    """
+    remote = not isinstance(backend.store, Replayable)
+    checkable = isinstance(backend.store, Checkable)
+    for turn in itertools.count(1):
+        if not (remote or checkable):
+            return
         await asyncio.sleep(_PROBE_SECONDS)
-        await backend.probe()
+        if remote or backend.trouble is not None or turn % _WRITE_TURNS == 0:
+            await backend.probe()
 
 
 def _authorizer(settings: Settings) -> Authorizer:

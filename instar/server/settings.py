@@ -33,6 +33,8 @@ class Settings:
     """Who else may sign client certificates, besides our own CA."""
     authorization: str = "AlwaysAllow"
     strict_namespaces: bool = True
+    collect_garbage: bool = True
+    rescue_deletes: bool = False
     history_seconds: float = 300.0
     """How long past revisions stay readable."""
     request_timeout: float = 60.0

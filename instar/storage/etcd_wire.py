@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from instar.varint import read_varint, varint
+from instar.protobuf.wire import read_varint, varint
 
 _VARINT, _I64, _BYTES, _I32 = 0, 1, 2, 5
 _MOD, _EQUAL = 2, 0

@@ -150,6 +150,15 @@ class Near(Protocol):
 
 
 @runtime_checkable
+class Checkable(Protocol):
+    """A store that can tell more of itself than whether it answers."""
+
+    async def check(self) -> None:
+        """Write something that changes nothing, durably. Raises ``StoreError``."""
+        ...
+
+
+@runtime_checkable
 class Replayable(Protocol):
     """A store whose content is at hand, so that a follower need not page through it at start."""
 

@@ -91,7 +91,7 @@ def test_what_cannot_be_read_names_file_and_line_of_the_whole_text() -> None:
     "text",
     [
         "[" * 5000 + "]" * 5000,
-        "a: &a [x, x]\nb: &b [*a, *a]\n" + "c: [*b, *b]\n" * 9000,
+        "a0: &a0 [x, x]\n" + "".join(f"a{n}: &a{n} [*a{n - 1}, *a{n - 1}]\n" for n in range(1, 40)),
         "a: .nan",
         "? [a]\n: b",
         "a: \udcff",

@@ -20,12 +20,11 @@ LATE = {
     ("instar/cli/serve.py", "instar.review"): "only with --review",
     ("instar/cli/serve.py", "instar.sdk"): "only with --converter",
     ("instar/crds/ca_bundle.py", "cryptography"): "only for a CRD with a caBundle",
+    ("instar/schema/validations/ondemand.py", "instar.schema.validations.check"): "CEL",
+    ("instar/schema/validations/ondemand.py", "instar.schema.validations.evaluate"): "CEL",
     ("instar/server/bodies.py", "instar.api.yamltext"): "only for bodies in YAML",
-    ("instar/server/bodies.py", "instar.api.protobuf"): "only for bodies in protobuf",
-    ("instar/server/bodies.py", "instar.api.protobuf_wire"): "only for bodies in protobuf",
+    ("instar/server/bodies.py", "instar.api.goyaml"): "only for bodies in YAML",
     ("instar/server/certificates.py", "instar.certificates"): "only when some must be made",
-    ("instar/server/composition.py", "instar.schema.validations.check"): "only for CEL rules",
-    ("instar/server/composition.py", "instar.schema.validations.evaluate"): "only for CEL rules",
     ("instar/server/documents.py", "instar.openapi"): "only for clients that ask for OpenAPI v2",
     ("instar/server/responses.py", "instar.api.yamltext"): "only for answers in YAML",
     ("instar/storage/open.py", "instar.storage.etcd"): "gRPC only for etcd",
@@ -33,6 +32,7 @@ LATE = {
     ("instar/webhooks/transport.py", "urllib.request"): "only behind a proxy",
     # Libraries that take longer to import than the tool runs without them.
     ("instar/cli/webhook.py", "instar.sdk.certificates"): "cryptography only with --self-signed",
+    ("instar/cli/webhook.py", "instar.sdk.crdpatch"): "cryptography only with --patch-crd",
     ("instar/client/client.py", "instar.client.http"): "aiohttp only for tools that ask a cluster",
     ("instar/sdk/checking/targets.py", "instar.client.http"): "aiohttp only with --url",
     # Not a dependency of ours.

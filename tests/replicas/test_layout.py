@@ -45,7 +45,7 @@ def test_one_json_document_an_object_at_its_storage_version(pair: Deployment, on
     assert document == expected
     crds = stored(pair.cluster.addresses[0], CRD_KEY)
     definition = json.loads(crds[f"{CRD_KEY}/notes.{group}"])
-    assert definition["apiVersion"] == "apiextensions.k8s.io/v1"
+    assert definition["apiVersion"] == "apiextensions.k8s.io/v1beta1"
     assert "resourceVersion" not in definition["metadata"]
 
 

@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from instar.reviewer.config import Config, decide, parse, section
-from instar.reviewer.documents import documents
+from instar.reviewer.documents import crd_name, documents
 from instar.reviewer.engine import Options
+from instar.reviewer.presence import with_presence
 from instar.reviewer.render.json import finding_dict
 from instar.reviewer.report import Report
 from instar.reviewer.reviewing import located, review_crd
@@ -34,6 +35,10 @@ def review_folder(name: str) -> Report:
     old, new = (_document(folder, side) for side in ("old", "new"))
     config = _config(folder)
     options = Options(severities=config.severities)
+    if crd_name(old.value) != crd_name(new.value):
+        apart = Report(only_old=(crd_name(old.value),), only_new=(crd_name(new.value),))
+        before, after = ({crd_name(side.value): side} for side in (old, new))
+        return decide(with_presence(apart, before, after, options), config, (), TODAY)
     crd = review_crd(
         subject(old.value),
         subject(new.value),

@@ -75,6 +75,17 @@ def test_servers_refuse_the_update_that_shows_a_transition_rule(
     _replay(servers, widget(), new, review(widget(), new).findings, "transition.example.com")
 
 
+def test_servers_refuse_the_status_that_shows_a_transition_rule(
+    servers: tuple[LiveServer, LiveServer],
+) -> None:
+    rule = {"rule": "self >= oldSelf", "message": "went back"}
+    new = changed(put("status", "ready", x_kubernetes_validations=[rule]))
+    found = review(widget(), new).findings
+
+    assert all(item.witness and item.witness.through_status for item in found)
+    _replay(servers, widget(), new, found, "status-transition.example.com")
+
+
 def test_server_shows_what_strategy_none_loses(servers: tuple[LiveServer, LiveServer]) -> None:
     [finding] = _witnessed("conversion-none-loses")
     assert finding.witness is not None
@@ -151,6 +162,10 @@ def _write(server: LiveServer, witness: Witness, group: str, plural: str, number
     if answer.status != 201 or not (witness.before or witness.through_status):
         return answer
     path = f"{_path(group, witness.version, plural, first)}/{name}"
+    if witness.before and witness.through_status:
+        with_status = {**answer.json, "status": first.get("status")}
+        answer = server.request("PUT", f"{path}/status", with_status)
+        assert answer.status == 200, answer.text
     sent = _named(witness.object, name)
     sent["apiVersion"] = f"{group}/{witness.version}"
     sent["metadata"]["resourceVersion"] = answer.json["metadata"]["resourceVersion"]

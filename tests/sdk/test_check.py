@@ -25,7 +25,7 @@ from instar.sdk.asgi import ConversionApp
 from instar.sdk.checking.definition import parse_crd
 from instar.sdk.checking.report import Outcome, Report
 from instar.sdk.checking.search import check as run_check
-from instar.sdk.checking.subject import UnusableTarget, subject_of
+from instar.sdk.checking.subject import UnusableTarget, schema_of, subject_of
 from instar.sdk.serving import TlsFiles, listen, serve
 from instar.testing import assert_converter, assert_law, check_converter, read_crd_file
 from tests.sdk import planted
@@ -179,6 +179,36 @@ def test_rules_written_in_cel_limit_the_objects() -> None:
     report = check_converter(crd, _plain(refuse_bad), examples=30)
 
     assert not [o for o in report.broken if o.source == "v1"]
+
+
+def test_objects_are_admitted_as_a_server_would_keep_them() -> None:
+    embedded = {
+        "type": "object",
+        "x-kubernetes-embedded-resource": True,
+        "x-kubernetes-preserve-unknown-fields": True,
+    }
+    schema = {"type": "object", "properties": {"em": embedded}}
+    crd = parse_crd(
+        {
+            "kind": "CustomResourceDefinition",
+            "spec": {
+                "group": "ex.io",
+                "names": {"kind": "Foo"},
+                "versions": [{"name": "v1", "schema": {"openAPIV3Schema": schema}}],
+            },
+        }
+    )
+    version = schema_of(crd, crd.versions[0])
+    head = {"apiVersion": "ex.io/v1", "kind": "Foo", "metadata": {"name": "a"}}
+    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p", "zz": 1}}
+
+    admitted = version.admit({**head, "em": pod})
+
+    assert admitted == {**head, "em": {**pod, "metadata": {"name": "p"}}}
+    assert version.admit({**head, "em": {**pod, "kind": 1}}) is None
+    assert version.problems({**head, "em": {**pod, "kind": 1}}) == [
+        "em.kind: Invalid value: 1: must be a string"
+    ]
 
 
 def test_a_crd_with_one_version_cannot_be_checked() -> None:

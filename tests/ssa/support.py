@@ -43,6 +43,12 @@ SPEC: Object = {
         },
         "free": {"type": "object", "x-kubernetes-preserve-unknown-fields": True},
         "maybe": {"type": "string", "nullable": True},
+        "inner": {
+            "type": "object",
+            "nullable": True,
+            "required": ["value"],
+            "properties": {"value": {"type": "string"}},
+        },
     },
 }
 STATUS = {

@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from instar.protobuf.errors import ProtobufError
+from instar.protobuf.wire import read_varint, varint
 from instar.storage import etcd_wire as wire
-from instar.varint import TooLong, read_varint, varint
 
 NUMBERS = st.integers(0, 2**63 - 1)
 BLOBS = st.binary(max_size=300)
@@ -30,7 +31,7 @@ def test_a_number_reads_back(number: int) -> None:
 
 def test_a_negative_number_takes_ten_bytes_and_more_than_ten_are_refused() -> None:
     assert read_varint(varint(-1), 0) == (2**64 - 1, 10)
-    with pytest.raises(TooLong):
+    with pytest.raises(ProtobufError):
         read_varint(b"\xff" * 10 + b"\x01", 0)
     with pytest.raises(IndexError):
         read_varint(b"\xff\xff", 0)

@@ -60,6 +60,9 @@ class Census:
             },
         }
 
+    def counted(self) -> Counted:
+        return Counted({item.crd.name: dict(self.of(item)) for item in self._catalog.customs()})
+
     def metric(self) -> Measured:
         return Measured(
             "instar_stored_objects",
@@ -72,6 +75,19 @@ class Census:
         for resource in self._catalog.customs():
             for version, count in self.of(resource).items():
                 yield (resource.crd.name, version), count
+
+
+class Counted:
+    """What a census said at one moment."""
+
+    def __init__(self, counts: dict[str, dict[str, int]]) -> None:
+        self._counts = counts
+
+    def counted(self) -> Counted:
+        return self
+
+    def of_crd(self, name: str) -> dict[str, int]:
+        return self._counts.get(name, {})
 
 
 class _Counter:
@@ -108,7 +124,7 @@ def _stored_in(entry: Entry) -> str:
 class StoredPrinter(TablePrinter):
     """CRDs in a table, with one more column that only ``-o wide`` shows."""
 
-    def __init__(self, plain: TablePrinter, census: Census) -> None:
+    def __init__(self, plain: TablePrinter, census: Census | Counted) -> None:
         self._plain = plain
         self._census = census
         self.definitions = [
@@ -121,6 +137,9 @@ class StoredPrinter(TablePrinter):
                 "priority": 1,
             },
         ]
+
+    def detached(self) -> TablePrinter:
+        return StoredPrinter(self._plain, self._census.counted())
 
     def cells(self, obj: dict[str, Any], now: datetime) -> list[Any]:
         counts = self._census.of_crd(obj.get("metadata", {}).get("name", ""))

@@ -6,7 +6,7 @@ A ``Serving`` is the bundle per CRD, a ``VersionServing`` the part per version. 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -19,6 +19,7 @@ from instar.crds.deprecation import deprecation_warning
 from instar.registry.resources.columns import TablePrinter
 from instar.registry.resources.strategy import Strategy
 from instar.schema.compiled import Compiled, compile_schema
+from instar.schema.pipeline import Pipeline
 from instar.schema.rules import Program, RuleCompiler
 from instar.storage.keys import collection_prefix
 
@@ -27,7 +28,13 @@ class VersionServing:
     """One version of a resource: its schema compiled, its columns, its constant bytes."""
 
     def __init__(
-        self, crd: Crd, version: CrdVersion, compile_rules: RuleCompiler, api_version: str = ""
+        self,
+        crd: Crd,
+        version: CrdVersion,
+        compile_rules: RuleCompiler,
+        api_version: str = "",
+        *,
+        builtin: bool = False,
     ) -> None:
         """``api_version`` only where it is of another group."""
         self.name = version.name
@@ -39,6 +46,7 @@ class VersionServing:
         self.served = version.served
         self.has_status = version.has_status
         self.deprecation = deprecation_warning(crd, version.name)
+        self.builtin = builtin
         self.opening = f'{{"apiVersion":"{self.api_version}"'.encode()
         self.list_opening = f'{{"apiVersion":"{self.api_version}","items":['.encode()
         self.list_closing = f'],"kind":"{self.list_kind}","metadata":{{'.encode()
@@ -50,8 +58,19 @@ class VersionServing:
         return compile_schema(self.definition.schema, preserve_unknown=self._preserve_unknown)
 
     @cached_property
+    def pipeline(self) -> Pipeline:
+        return Pipeline(
+            self.compiled,
+            api_version=self.api_version,
+            kind=self.kind,
+            has_status=self.has_status,
+            scale=self.definition.scale,
+            compile_rules=self._compile_rules,
+        )
+
+    @property
     def rules(self) -> Program | None:
-        return self._compile_rules(self.compiled.structural)
+        return self.pipeline.rules
 
     @cached_property
     def printer(self) -> TablePrinter:
@@ -79,12 +98,17 @@ class Serving:
     """Every version of ``spec.versions``, served or not: any may be a stored one."""
     storage: VersionServing
     converter: SharedConverter
-    strategy: Strategy
+    make_strategy: Callable[[], Strategy]
+    """Asked once, when the first object comes."""
     verbs: tuple[str, ...] | None = None
     """For built-ins that offer less than everything; None for custom resources."""
     builtin: bool = False
     stored_in: str = ""
     """The collection prefix, where another group's objects are shown."""
+
+    @cached_property
+    def strategy(self) -> Strategy:
+        return self.make_strategy()
 
     @property
     def group(self) -> str:
@@ -156,7 +180,7 @@ def build_serving(
     crd: Crd,
     *,
     converter: SharedConverter,
-    strategy: Strategy,
+    strategy: Callable[[], Strategy],
     compile_rules: RuleCompiler,
     verbs: tuple[str, ...] | None = None,
     builtin: bool = False,
@@ -166,7 +190,9 @@ def build_serving(
     """``foreign``: apiVersions of versions that belong to another group, by name."""
     elsewhere = foreign or {}
     versions = {
-        version.name: VersionServing(crd, version, compile_rules, elsewhere.get(version.name, ""))
+        version.name: VersionServing(
+            crd, version, compile_rules, elsewhere.get(version.name, ""), builtin=builtin
+        )
         for version in crd.versions
     }
     return Serving(
@@ -174,7 +200,7 @@ def build_serving(
         versions=versions,
         storage=versions[crd.storage_version()],
         converter=converter,
-        strategy=strategy,
+        make_strategy=strategy,
         verbs=verbs,
         builtin=builtin,
         stored_in=stored_in,

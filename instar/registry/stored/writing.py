@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from instar.registry.resources.resource import Resource
 
 
-def draft(prepared: Prepared, suffix: str) -> Entry:
+def new_entry(prepared: Prepared, suffix: str) -> Entry:
     """An entry whose revision only the store can tell."""
     return Entry(prepared.raw, 0, suffix, prepared.at)
 
@@ -26,4 +26,4 @@ async def put_own(
     Raises ``Stale`` where the revision is not the expected one; 0 is "must not exist".
     """
     prepared = await resource.codec.prepare(obj, resource.serving.storage)
-    return await backend.put(resource.objects, draft(prepared, suffix), expected)
+    return await backend.put(resource.objects, new_entry(prepared, suffix), expected)

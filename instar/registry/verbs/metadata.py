@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from instar.api.jsontext import encode_sorted
 from instar.errors import BadRequest
 from instar.plain import Object
 from instar.registry.resources.resource import Target
@@ -61,15 +62,14 @@ def dedupe_owners(metadata: Object, warn: Callable[[str], None], *, patched: boo
     owners = metadata.get("ownerReferences")
     if not owners or len(owners) < 2:
         return
-    unique: list[Object] = []
-    repeated: list[str] = []
-    for owner in owners:
-        if owner in unique:
-            repeated.append(owner.get("uid", ""))
-        else:
-            unique.append(owner)
+    unique: dict[bytes, Object] = {}
+    repeated = [
+        owner.get("uid", "")
+        for owner in owners
+        if unique.setdefault(encode_sorted(owner), owner) is not owner
+    ]
     if repeated:
-        metadata["ownerReferences"] = unique
+        metadata["ownerReferences"] = list(unique.values())
         when = " after mutating admission happens" if patched else ""
         uids = ", ".join(sorted(set(repeated)))
         warn(_DUPLICATE_OWNERS.format(when=when, uids=uids))

@@ -26,6 +26,12 @@ from instar.reviewer.rules import (
 
 OWN_RULES = (
     Rule("unclaimed-change", WARNING, "something changed that no rule knows"),
+    Rule(
+        "crd-removed",
+        ERROR,
+        "a CRD is only on the old side: pruning it deletes every object of it",
+        (Hit.WRITERS, Hit.READERS, Hit.STORED),
+    ),
     Rule("metadata-changed", INFO, "labels or annotations of the CRD changed"),
     Rule(
         "stored-objects-break",

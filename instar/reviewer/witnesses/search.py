@@ -15,10 +15,11 @@ from typing import Any
 
 from instar.plain import Object, copy_json
 from instar.reviewer.judge import Judge
-from instar.reviewer.report import NO_CANDIDATE, Effect, Verdict, Witness
+from instar.reviewer.report import NO_CANDIDATE, Effect, Witness
 from instar.reviewer.rulekit import Probe
 from instar.reviewer.rules.validations import uses_old
 from instar.reviewer.subject import Subject
+from instar.reviewer.witnesses.effects import effect_of, near, shows, split
 from instar.reviewer.witnesses.placing import concrete_path, node_at, tokens, whole_object
 from instar.reviewer.witnesses.pools import UNKNOWN, candidates
 from instar.reviewer.witnesses.repair import repaired
@@ -27,6 +28,7 @@ from instar.reviewer.witnesses.transitions import update_witness
 from instar.schema.compiled import compile_schema
 from instar.schema.metatypes import MetaError
 from instar.schema.parse import structural
+from instar.schema.pipeline import take_in, value_errors
 from instar.schema.rules import Program, RuleCompiler
 from instar.schema.values import ABSENT, same_json
 
@@ -39,7 +41,7 @@ _PATIENCE = 0.12
 """Seconds for one finding; a schema on which that is too short is worth no more."""
 _NO_OBJECT = "a value was found, but no whole object around it that one side takes"
 _NO_TIME = "not searched: the time for witnesses of this CRD was used up"
-_NOT_WRITABLE = "nobody can write an object of a version that is not served"
+NOT_WRITABLE = "nobody can write an object of a version that is not served"
 _NO_RULES = "CEL rules were not run"
 
 
@@ -83,9 +85,8 @@ class Search:
             return self._unserved(sides)
         if "subresources" in probe.keywords:
             return self._status_ignored(sides)
-        served = sides.base.served and (sides.other.served or probe.target)
-        if not served and probe.effect is not Effect.PRUNED:
-            return _NOT_WRITABLE
+        if not (sides.base.served and (sides.other.served or probe.target)):
+            return NOT_WRITABLE
         return self._search(probe, sides)
 
     def judge(self, subject: Subject, version: str) -> Judge:
@@ -185,20 +186,27 @@ class Search:
 
         def errors(candidate: Any) -> list[tuple[str, str]]:
             prepared = base.create(candidate)
-            return [_split(text) for text in prepared.errors]
+            return [split(text) for text in prepared.errors]
 
         found = repaired(self._samples, obj, schema, point, errors)
-        if found is not None:
-            yield found
+        if found is None:
+            return
+        yield found
+        path = concrete_path(steps)
+
+        def all_errors(candidate: Any) -> list[tuple[str, str]]:
+            """The other side's complaints too, but for those the witness is about."""
+            elsewhere = [split(text) for text in sides.other.create(candidate).errors]
+            return [*errors(candidate), *(item for item in elsewhere if not near(item[0], path))]
+
+        if path and all_errors(found):
+            again = repaired(self._samples, found, schema, point, all_errors)
+            if again is not None:
+                yield again
 
 
 def _question(probe: Probe) -> tuple[object, ...]:
     return probe.effect, probe.steps, probe.keywords, probe.rule_text
-
-
-def _split(text: str) -> tuple[str, str]:
-    field, _, rest = text.partition(": ")
-    return field, rest
 
 
 def _values(samples: Samples, nodes: _Nodes, probe: Probe, sides: _Sides) -> Iterator[Any]:
@@ -303,20 +311,12 @@ class _Member:
 
     def treat(self, value: Any) -> Object | None:
         """The object as it would be served, or None when it is refused."""
-        schema, holder = self._schema, {"value": copy_json(value)}
-        schema.prune(holder)
-        schema.drop_nulls(holder)
+        holder = {"value": copy_json(value)}
         try:
-            schema.coerce_embedded(holder, lenient=False)
+            take_in(self._schema, holder)
         except MetaError:
             return None
-        schema.default(holder)
-        refused = (
-            schema.validate(holder)
-            or schema.embedded_errors(holder)
-            or schema.list_type_errors(holder)
-        )
-        return None if refused else holder
+        return None if value_errors(self._schema, holder) else holder
 
 
 def one_rule(node: Mapping[str, Any], text: str) -> dict[str, Any]:
@@ -342,8 +342,8 @@ def _confirmed(probe: Probe, sides: _Sides, obj: Object) -> Witness | None:
         assert base.result is not None
         sent = {**base.result, "apiVersion": f"{sides.other.subject.crd.group}/{probe.target}"}
     other = sides.other.create(sent)
-    effect = _effect(probe.effect, base, other, concrete_path(probe.steps))
-    if not _shows(probe.effect, effect):
+    effect = effect_of(probe.effect, base, other, concrete_path(probe.steps))
+    if not shows(probe.effect, effect):
         return None
     found = Witness(
         Effect.ACCEPTED if sides.swapped else effect or probe.effect,
@@ -355,29 +355,3 @@ def _confirmed(probe: Probe, sides: _Sides, obj: Object) -> Witness | None:
         through_status="status" in obj and (sides.base.has_status or sides.other.has_status),
     )
     return replace(found, old=other, new=base) if sides.swapped else found
-
-
-def _effect(wanted: Effect, base: Verdict, other: Verdict, path: str) -> Effect | None:
-    """What the second side does that the first did not.
-
-    Reading prunes and never validates, so a loss counts even where a write would be refused.
-    """
-    lost = any(item.startswith(path) for item in set(other.pruned) - set(base.pruned))
-    if lost and wanted is Effect.PRUNED:
-        return Effect.PRUNED
-    if not other.accepted:
-        return Effect.REFUSED
-    if lost:
-        return Effect.PRUNED
-    left, right = ({**(side.result or {}), "apiVersion": ""} for side in (base, other))
-    return None if same_json(left, right) else Effect.CHANGED
-
-
-def _shows(wanted: Effect, seen: Effect | None) -> bool:
-    if seen is None:
-        return False
-    if wanted is Effect.ACCEPTED:
-        return seen in (Effect.REFUSED, Effect.PRUNED)
-    if wanted is Effect.CHANGED:
-        return seen in (Effect.CHANGED, Effect.REFUSED)
-    return seen is wanted

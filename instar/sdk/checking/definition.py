@@ -1,4 +1,4 @@
-"""The CRD a check is about: out of a document, or the one that is meant in a text of several."""
+"""The CRDs a check is about: out of a document, or those of a text of several."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from instar.api.crd import KIND, Crd, is_crd
 from instar.api.crd_codec import CrdDecodeError
 from instar.api.manifests import Unreadable, documents, members
 from instar.crds.documents import read_definition
+from instar.plain import Object
 from instar.sdk.checking.subject import UnusableTarget
 
 
@@ -24,14 +25,26 @@ def parse_crd(document: Mapping[str, Any]) -> Crd:
 
 def crd_in(text: str, file: str, name: str | None = None) -> Crd:
     """The only CRD of a text, or the one called ``name``."""
-    try:
-        values = [each.value for document in documents(text, file) for each in members(document)]
-    except Unreadable as error:
-        raise UnusableTarget(str(error)) from None
-    found = [value for value in values if is_crd(value)]
+    found = _documents(text, file)
     if name is not None:
-        found = [value for value in found if (value.get("metadata") or {}).get("name") == name]
+        found = [each for each in found if (each.get("metadata") or {}).get("name") == name]
     if len(found) != 1:
         which = "" if name is None else f" called {name}"
         raise UnusableTarget(f"{file} holds {len(found)} CRDs{which}; it must be one")
     return parse_crd(found[0])
+
+
+def crds_in(text: str, file: str) -> list[Crd]:
+    """Every CRD of a text; what else stands there does not matter."""
+    try:
+        return [read_definition(each).crd for each in _documents(text, file)]
+    except CrdDecodeError as error:
+        raise UnusableTarget(f"{file}: not a usable CRD: {error}") from None
+
+
+def _documents(text: str, file: str) -> list[Object]:
+    try:
+        values = [each.value for document in documents(text, file) for each in members(document)]
+    except Unreadable as error:
+        raise UnusableTarget(str(error)) from None
+    return [value for value in values if is_crd(value)]

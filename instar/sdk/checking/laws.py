@@ -96,6 +96,42 @@ def keeps_contract(pair: Pair, inputs: Sequence[Object]) -> None:
         raise LawBroken("labels or annotations of the object are lost", steps, found)
 
 
+LABELS = {
+    "app": "x",
+    "app.kubernetes.io/name": "widget",
+    "app.kubernetes.io/managed-by": "Helm",
+    "team": "",
+    "example.com/tier-1": "a" * 63,
+}
+ANNOTATIONS = {
+    "kubectl.kubernetes.io/last-applied-configuration": '{"spec":{"a":1}}\n',
+    "meta.helm.sh/release-name": "prod",
+    "argocd.argoproj.io/sync-wave": "-1",
+    "note": "üñí\n" * 20,
+    "example.com/empty": "",
+}
+"""What objects carry that nobody thought of when the converter was written."""
+
+
+def keeps_labels(pair: Pair, inputs: Sequence[Object]) -> None:
+    """One label in a test object is easily kept; these are of every kind, all at once."""
+    metadata = inputs[0]["metadata"]
+    labels = {**(metadata.get("labels") or {}), **LABELS}
+    annotations = {**(metadata.get("annotations") or {}), **ANNOTATIONS}
+    obj = {**inputs[0], "metadata": {**metadata, "labels": labels, "annotations": annotations}}
+    try:
+        there = pair.subject.convert(obj, pair.target)
+        back = pair.subject.convert(there, pair.source)
+    except (Refused, ContractBroken) as error:
+        raise Inapplicable from error
+    before = {"metadata": obj["metadata"]}
+    for name, result in ((pair.target.name, there), (pair.source.name, back)):
+        found = object_differences(before, {"metadata": result["metadata"]})
+        if found:
+            steps = [("object", obj), (f"at {name}", result)]
+            raise LawBroken(f"labels or annotations are lost or changed at {name}", steps, found)
+
+
 def fits_schema(pair: Pair, inputs: Sequence[Object]) -> None:
     try:
         result = pair.subject.convert(inputs[0], pair.target)
@@ -249,6 +285,7 @@ def parts_stay_parts(pair: Pair, inputs: Sequence[Object]) -> None:
 LAWS: tuple[Law, ...] = (
     Law("total", "every valid object converts", total),
     Law("contract", "metadata is kept as an API server demands", keeps_contract),
+    Law("labels", "labels and annotations of every kind survive, both ways", keeps_labels),
     Law("schema", "the result is valid, and nothing of it is pruned", fits_schema),
     Law("round-trip", "there and back loses nothing", round_trip),
     Law("edit", "an edit made in one version survives", edits_win, ("source", "target", "source")),

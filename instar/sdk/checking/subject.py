@@ -9,9 +9,9 @@ from typing import Any, Protocol
 from instar.api.crd import Crd, CrdVersion
 from instar.conversion import contract
 from instar.plain import Object, copy_json
-from instar.schema.compiled import Compiled, compile_schema
-from instar.schema.rules import Program
-from instar.schema.validations.evaluate import compile_rules
+from instar.schema.answers import create
+from instar.schema.compiled import Compiled
+from instar.schema.pipeline import Pipeline, pipeline_of
 from instar.sdk.errors import ConversionError
 from instar.sdk.ruleset import Loss
 
@@ -39,36 +39,29 @@ class VersionSchema:
     """One version: what an API server would do to an object of it, apart from converting."""
 
     name: str
-    api_version: str
-    compiled: Compiled
-    rules: Program | None = None
+    pipeline: Pipeline
     losses: tuple[Loss, ...] = ()
+
+    @property
+    def api_version(self) -> str:
+        return self.pipeline.api_version
+
+    @property
+    def compiled(self) -> Compiled:
+        return self.pipeline.compiled
 
     def admit(self, obj: Object) -> Object | None:
         """The object as the server would have stored it, or ``None`` if it would not."""
-        admitted: Object = copy_json(obj)
-        self.settle(admitted)
-        self.compiled.default(admitted)
-        return None if self.problems(admitted) else admitted
+        answer = create(self.pipeline, obj)
+        return answer.obj if answer.accepted else None
 
     def settle(self, obj: Object) -> list[str]:
-        """Prune and drop nulls, in place, as after every read; answers what was pruned."""
-        dropped = self.compiled.prune_reporting(obj)
-        self.compiled.drop_nulls(obj)
-        return dropped
+        """Prune and drop nulls, in place, as after every conversion; answers what was pruned."""
+        return self.pipeline.after_conversion(obj)
 
     def problems(self, obj: Object) -> list[str]:
         """Why a client could not write this object back; defaults count as given."""
-        filled = copy_json(obj)
-        self.compiled.default(filled)
-        errors = [
-            *self.compiled.validate(filled),
-            *self.compiled.list_type_errors(filled),
-            *self.compiled.embedded_errors(filled),
-        ]
-        if self.rules is not None and not errors:
-            errors += self.rules.evaluate(filled, None).errors
-        return [str(error) for error in errors]
+        return create(self.pipeline, obj).refusals
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -143,11 +136,8 @@ def subject_of(
 
 
 def schema_of(crd: Crd, version: CrdVersion, losses: Sequence[Loss] = ()) -> VersionSchema:
-    compiled = compile_schema(version.schema, preserve_unknown=crd.preserve_unknown)
     return VersionSchema(
         version.name,
-        f"{crd.group}/{version.name}",
-        compiled,
-        compile_rules(compiled.structural),
+        pipeline_of(crd, version),
         tuple(loss for loss in losses if loss.version == version.name),
     )

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import ssl
 import uuid
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
+from urllib.parse import urlsplit, urlunsplit
 
 import orjson
 
 from instar.api import review
+from instar.api.crd import Crd
 from instar.conversion import contract
 from instar.plain import Object
 from instar.sdk.checking.subject import UnusableTarget
@@ -30,6 +33,21 @@ class InProcessTarget:
         return self._converter.convert_all(objects, api_version)
 
 
+def webhook_of(crd: Crd) -> tuple[str, str]:
+    """Where a CRD sends its reviews, and the PEM of whom it trusts there."""
+    client = crd.conversion.client
+    if crd.conversion.strategy != "Webhook" or client is None:
+        raise UnusableTarget(f"{crd.name} has no conversion webhook; give --converter or --url")
+    pem = base64.b64decode(client.ca_bundle or "").decode(errors="replace")
+    if client.url:
+        return client.url, pem
+    service = client.service
+    if service is None:
+        raise UnusableTarget(f"{crd.name}: its webhook has neither url nor service")
+    path = "/" + (service.path or "").lstrip("/")
+    return f"https://{service.name}.{service.namespace}.svc:{service.port or 443}{path}", pem
+
+
 class UrlTarget:
     """A webhook written in any language. Use as a context manager.
 
@@ -41,14 +59,23 @@ class UrlTarget:
         url: str,
         *,
         ca: Path | None = None,
+        ca_data: str = "",
+        connect: str = "",
         client_cert: tuple[Path, Path] | None = None,
         insecure: bool = False,
         review_version: str = "v1",
         timeout: float = 30,
     ) -> None:
+        """``connect`` is where to reach it (``HOST:PORT``), where its own name leads nowhere."""
         self._url, self._timeout, self._version = url, timeout, review_version
+        self._name: str | None = None
+        if connect:
+            parts = urlsplit(url)
+            self._name = parts.hostname
+            self._url = urlunsplit(parts._replace(netloc=connect))
         try:
-            self._tls = ssl.create_default_context(cafile=str(ca) if ca else None)
+            cafile = str(ca) if ca else None
+            self._tls = ssl.create_default_context(cafile=cafile, cadata=ca_data or None)
             if insecure:
                 self._tls.check_hostname = False
                 self._tls.verify_mode = ssl.CERT_NONE
@@ -86,7 +113,9 @@ class UrlTarget:
             self._http = Http(self._tls, self._timeout, proxies=False)
         headers = {"Content-Type": "application/json"}
         try:
-            reply = await self._http.send("POST", self._url, headers=headers, body=body)
+            reply = await self._http.send(
+                "POST", self._url, headers=headers, body=body, server_name=self._name
+            )
         except TimeoutError as error:
             raise ConversionError(str(error)) from None
         except Lost as error:
