@@ -13,4 +13,4 @@ from tests.builtins.replay import RECORDINGS, Replayed, replay
 def replayed() -> Iterator[Replayed]:
     if not RECORDINGS.exists():
         pytest.skip(f"no recordings at {RECORDINGS}")
-    yield replay(("defaults", "invalid", "patch"))
+    return replay(("defaults", "invalid", "patch"))
