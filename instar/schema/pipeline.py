@@ -15,7 +15,7 @@ from functools import cached_property
 from typing import Any
 
 from instar.api.crd import Crd, CrdVersion, ScalePaths
-from instar.fields import NO_FIELD, Code, FieldError, Kind, distinct, invalid
+from instar.fields import NO_FIELD, Code, FieldError, Kind, invalid
 from instar.plain import Object
 from instar.schema.compiled import Compiled, compile_schema
 from instar.schema.metarules import NameRule, finalizer_advice, name_is_subdomain
