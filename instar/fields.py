@@ -27,6 +27,7 @@ class Kind(StrEnum):
     NOT_SUPPORTED = "FieldValueNotSupported"
     FORBIDDEN = "FieldValueForbidden"
     DUPLICATE = "FieldValueDuplicate"
+    NOT_FOUND = "FieldValueNotFound"
     TOO_MANY = "FieldValueTooMany"
     TOO_LONG = "FieldValueTooLong"
     INTERNAL = "InternalError"
@@ -104,6 +105,11 @@ def forbidden(field: str, detail: str) -> FieldError:
 
 def duplicate(field: str, value: Any) -> FieldError:
     return FieldError(Kind.DUPLICATE, field, "", value)
+
+
+def missing(field: str, value: Any) -> FieldError:
+    """A name of something that is not there."""
+    return FieldError(Kind.NOT_FOUND, field, "", value)
 
 
 def too_many(field: str, actual: int, most: int) -> FieldError:
@@ -266,6 +272,7 @@ _BODIES: dict[Kind, Callable[[FieldError], str]] = {
     Kind.NOT_SUPPORTED: _with_value("Unsupported value"),
     Kind.FORBIDDEN: _without_value("Forbidden"),
     Kind.DUPLICATE: _with_value("Duplicate value"),
+    Kind.NOT_FOUND: _with_value("Not found"),
     Kind.TOO_MANY: _with_value("Too many"),
     Kind.TOO_LONG: _without_value("Too long"),
     Kind.INTERNAL: _without_value("Internal error"),

@@ -91,3 +91,17 @@ def _binary(digits: int, decimals: int, thousands: int) -> str:
     while amount % 1024 == 0 and step < len(_BINARY) - 1:
         amount, step = amount // 1024, step + 1
     return f"{amount}{_BINARY[step]}"
+
+
+def split_quantity(text: str) -> tuple[int, int, int]:
+    """(digits, power of ten, power of 1024) of a quantity. Raises ``QuantityError``."""
+    match = _FORM.fullmatch(text.strip())
+    if match is None or len(text) > _MAX_TEXT:
+        raise QuantityError(WRONG_FORM)
+    sign, number, suffix = match.groups(default="")
+    whole, _, fraction = number.partition(".")
+    digits = int(whole + fraction) * (-1 if sign == "-" else 1)
+    if suffix.endswith("i"):
+        return digits, -len(fraction), _BINARY.index(suffix)
+    power = _DECIMAL[suffix] if suffix in _DECIMAL else int(suffix[1:])
+    return digits, power - len(fraction), 0

@@ -28,6 +28,7 @@ RULES: Mapping[str, Mapping[str, str]] = {
         "statefulsets": "workloads.sets:StatefulSetStrategy",
         "daemonsets": "workloads.sets:DaemonSetStrategy",
         "replicasets": "workloads.sets:ReplicaSetStrategy",
+        "controllerrevisions": "workloads.sets:ControllerRevisionStrategy",
     },
     "batch": {
         "jobs": "workloads.jobs:JobStrategy",
