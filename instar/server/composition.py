@@ -206,15 +206,17 @@ def read_stored_crd(entry: Entry) -> dict[str, Any]:
 
 
 def check_rules_lazily(
-    root: Structural, path: str, known_rules: frozenset[str], per_expression_limit_waived: bool
+    root: Structural,
+    path: str,
+    known_rules: frozenset[str],
+    per_expression_limit_waived: bool,
+    spoiled: Callable[[str], bool],
 ) -> list[FieldError]:
     if not has_rules(root):
         return []
     from instar.schema.validations.check import check_rules
-    from instar.schema.validations.evaluate import default_rule_errors
 
-    found = check_rules(root, path, known_rules, per_expression_limit_waived)
-    return found or default_rule_errors(root, path)
+    return check_rules(root, path, known_rules, per_expression_limit_waived, spoiled)
 
 
 def _store_lines(backend: Backend) -> Iterable[str]:

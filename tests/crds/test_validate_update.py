@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -188,7 +189,13 @@ def test_rule_checker_learns_old_rules_and_unchanged_schemas() -> None:
 
     calls: list[tuple[frozenset[str], bool]] = []
 
-    def checker(root: Structural, path: str, old: frozenset[str], waived: bool) -> list[FieldError]:
+    def checker(
+        root: Structural,
+        path: str,
+        old: frozenset[str],
+        waived: bool,
+        spoiled: Callable[[str], bool],
+    ) -> list[FieldError]:
         calls.append((old, waived))
         return []
 

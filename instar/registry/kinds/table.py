@@ -13,7 +13,7 @@ from functools import partial
 from importlib import import_module
 from typing import Any
 
-from instar.api.crd import Column, Conversion, Crd, CrdVersion, Names, ScalePaths, Subresource
+from instar.api.crd import Conversion, Crd, CrdVersion, Names, ScalePaths, Subresource
 from instar.api.names import GroupVersionKind
 from instar.conversion.converter import Converter, NoneConverter
 from instar.conversion.shared import SharedConverter
@@ -21,13 +21,13 @@ from instar.facts.resources import ResourceFacts, resources
 from instar.facts.types import schema_of
 from instar.openapi.builtin_schemas import SCHEMAS
 from instar.plain import Object
-from instar.registry.kinds import columns
 from instar.registry.kinds.builtin import BuiltinStrategy
 from instar.registry.kinds.events import CORE, EventConverter
 from instar.registry.kinds.manners import MANNERS
 from instar.registry.kinds.migrations import GROUP as MIGRATION_GROUP
 from instar.registry.kinds.migrations import PLURAL as MIGRATIONS
 from instar.registry.kinds.migrations import MigrationStrategy
+from instar.registry.kinds.printing.printer import printer_for
 from instar.registry.kinds.rules import RULES
 from instar.registry.resources.serving import Serving, build_serving
 from instar.registry.resources.strategy import Strategy
@@ -61,18 +61,6 @@ _SELECTABLE: Mapping[tuple[str, str], tuple[str, ...]] = {
 }
 """Paths that field selectors may name, as ``selectableFields`` of a CRD has them."""
 
-_COLUMNS: Mapping[tuple[str, str], tuple[Column, ...]] = {
-    ("", "namespaces"): columns.NAMESPACE,
-    ("", "configmaps"): columns.CONFIG_MAP,
-    ("", "secrets"): columns.SECRET,
-    ("", "services"): columns.SERVICE,
-    ("", "serviceaccounts"): columns.SERVICE_ACCOUNT,
-    ("", "events"): columns.EVENT,
-    ("coordination.k8s.io", "leases"): columns.LEASE,
-    _SECOND_EVENTS: columns.EVENT,
-    _CRDS: columns.CRD,
-}
-
 
 def builtin_servings(crd_strategy: Strategy, crds_stored_as: str = "v1") -> list[Serving]:
     """``crds_stored_as``: beside a kube-apiserver CRDs lie in the form it keeps them in."""
@@ -101,6 +89,7 @@ def _serving(place: tuple[str, str], versions: list[ResourceFacts]) -> Serving:
         compile_rules=lambda _: None,
         verbs=versions[0].verbs,
         builtin=True,
+        printer=partial(printer_for, versions[0]),
     )
 
 
@@ -148,6 +137,7 @@ def _second_events(versions: list[ResourceFacts]) -> Serving:
         compile_rules=lambda _: None,
         verbs=versions[0].verbs,
         builtin=True,
+        printer=partial(printer_for, versions[0]),
         stored_in=collection_prefix("", "events"),
         foreign={"core": CORE},
     )
@@ -181,6 +171,7 @@ def crd_serving(strategy: Strategy, stored_as: str = "v1") -> Serving:
         strategy=lambda: strategy,
         compile_rules=lambda _: None,
         builtin=True,
+        printer=partial(printer_for, facts),
     )
 
 
@@ -261,7 +252,6 @@ def _version(place: tuple[str, str], facts: ResourceFacts, *, stored: bool) -> C
         storage=stored,
         schema=_Schema(facts.api_version, facts.kind),
         has_status=any(part.name == "status" for part in facts.subresources),
-        columns=_COLUMNS.get(place, ()),
         selectable_fields=_SELECTABLE.get(place, ()),
         scale=_scale(facts) if scaled else None,
         further=further,
