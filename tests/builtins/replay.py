@@ -213,8 +213,19 @@ def replay(names: Sequence[str]) -> Replayed:
     return found
 
 
+def _tell_all(prefix: str) -> None:
+    found = replay(("defaults", "invalid", "patch"))
+    for line, texts in found.items():
+        if texts and line.startswith(prefix):
+            print(line, *texts[:5], sep="\n    ")
+    print(sum(not texts for texts in found.values()), "of", len(found))
+
+
 def main() -> None:
     name, prefix = sys.argv[1], sys.argv[2] if len(sys.argv) > 2 else ""
+    if name == "all":
+        _tell_all(prefix)
+        return
     right = total = 0
     with live_server(storage="memory:") as server:
         prepare(server)
