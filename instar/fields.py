@@ -237,6 +237,10 @@ def go_plain(value: Any) -> str:
     return value if isinstance(value, str) else go_number(value)
 
 
+_HTML_SAFE = str.maketrans(
+    {char: f"\\u{ord(char):04x}" for char in ("<", ">", "&", "\u2028", "\u2029")}
+)
+"""Go's JSON writer keeps its output safe inside HTML."""
 _ESCAPES = {
     '"': '\\"',
     "\\": "\\\\",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -11,16 +12,8 @@ from instar.crds.validate_update import validate_status_update, validate_update
 from instar.fields import FieldError
 from instar.plain import Object
 from instar.schema.structural import Structural
-from tests.crds.make import (
-    NOW,
-    crd,
-    created,
-    internal,
-    update_problems,
-    version,
-    with_field,
-    with_schema,
-)
+from tests.crds.make import NOW, created, internal, update_problems, with_field, with_schema
+from tests.support.crds import crd, version
 
 A = "spec.validation.openAPIV3Schema.properties[a]"
 
@@ -188,7 +181,13 @@ def test_rule_checker_learns_old_rules_and_unchanged_schemas() -> None:
 
     calls: list[tuple[frozenset[str], bool]] = []
 
-    def checker(root: Structural, path: str, old: frozenset[str], waived: bool) -> list[FieldError]:
+    def checker(
+        root: Structural,
+        path: str,
+        old: frozenset[str],
+        waived: bool,
+        spoiled: Callable[[str], bool],
+    ) -> list[FieldError]:
         calls.append((old, waived))
         return []
 

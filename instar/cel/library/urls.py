@@ -8,19 +8,19 @@ from typing import Any
 from urllib.parse import quote, unquote_plus, unquote_to_bytes
 
 from instar.cel.functions import (
+    TRAVERSAL,
+    Estimate,
     Overload,
-    Shape,
+    Site,
     function,
     method,
-    nominal,
     per_byte,
-    same_shape,
 )
-from instar.cel.types import BOOL, STRING, Type, list_of, map_of, opaque
+from instar.cel.types import BOOL, STRING, Type, list_of, map_of, message
 from instar.cel.values import CelError, Opaque
 from instar.fields import go_quote
 
-URL = opaque("kubernetes.URL")
+URL = message("kubernetes.URL")
 _SCHEME = re.compile(r"([a-zA-Z][a-zA-Z0-9+.-]*):")
 _BAD_ESCAPE = re.compile(r"%(?![0-9a-fA-F]{2})")
 _BAD_HOST = re.compile(r"[\x00-\x20\"<>\\^`{|}\x7f]")
@@ -152,25 +152,32 @@ def _is_url(text: str) -> bool:
     return True
 
 
-def _query_shape(of: Shape) -> Shape:
-    return Shape(of.size, Shape(of.size, Shape(of.size)))
+def _estimated_url(site: Site) -> Estimate:
+    size = site.args[0].known()
+    return Estimate(size.scaled(TRAVERSAL), size)
 
 
 def overloads() -> list[Overload]:
     def accessor(name: str, impl: Any) -> Overload:
-        return method(name, (URL,), STRING, impl, shape=same_shape)
+        return method(name, (URL,), STRING, impl)
 
     return [
-        function("url", (STRING,), URL, parse_url, work=per_byte, shape=same_shape),
-        function("isURL", (STRING,), BOOL, _is_url, work=per_byte, estimate=nominal),
+        function(
+            "url",
+            (STRING,),
+            URL,
+            parse_url,
+            work=per_byte,
+            estimate=_estimated_url,
+            by_name=True,
+        ),
+        function("isURL", (STRING,), BOOL, _is_url),
         accessor("getScheme", lambda url: url.scheme),
         accessor("getHost", lambda url: url.host),
         accessor("getHostname", Url.hostname),
         accessor("getPort", Url.port),
         accessor("getEscapedPath", lambda url: url.path),
-        method(
-            "getQuery", (URL,), map_of(STRING, list_of(STRING)), Url.parameters, shape=_query_shape
-        ),
+        method("getQuery", (URL,), map_of(STRING, list_of(STRING)), Url.parameters),
     ]
 
 

@@ -46,7 +46,7 @@ RULES: Mapping[str, Mapping[str, str]] = {
         "endpointslices": "networking:EndpointSliceStrategy",
     },
     "policy": {
-        "poddisruptionbudgets": "cluster:PodDisruptionBudgetStrategy",
+        "poddisruptionbudgets": "autoscaling:PodDisruptionBudgetStrategy",
     },
     "rbac.authorization.k8s.io": {
         "roles": "rbac:RoleStrategy",

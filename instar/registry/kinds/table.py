@@ -7,7 +7,7 @@ that is imported when the kind is first asked for.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from importlib import import_module
@@ -15,13 +15,15 @@ from typing import Any
 
 from instar.api.crd import Conversion, Crd, CrdVersion, Names, ScalePaths, Subresource
 from instar.api.names import GroupVersionKind
-from instar.conversion.converter import NoneConverter
+from instar.conversion.converter import Converter, NoneConverter
 from instar.conversion.shared import SharedConverter
 from instar.facts.resources import ResourceFacts, resources
 from instar.facts.types import schema_of
 from instar.openapi.builtin_schemas import SCHEMAS
+from instar.plain import Object
 from instar.registry.kinds.builtin import BuiltinStrategy
-from instar.registry.kinds.events import CORE, EventConverter
+from instar.registry.kinds.crds import CrdConverter
+from instar.registry.kinds.events import CORE, EventConverter, SecondEventStrategy
 from instar.registry.kinds.manners import MANNERS
 from instar.registry.kinds.migrations import GROUP as MIGRATION_GROUP
 from instar.registry.kinds.migrations import PLURAL as MIGRATIONS
@@ -35,6 +37,10 @@ from instar.storage.keys import collection_prefix
 _STABLE = re.compile(r"v[0-9]+")
 _CRDS = ("apiextensions.k8s.io", "customresourcedefinitions")
 _SECOND_EVENTS = ("events.k8s.io", "events")
+_CONVERTERS = {
+    ("autoscaling", "horizontalpodautoscalers"): "autoscaling_versions:AutoscalerConverter",
+}
+"""Of kinds whose versions differ: ``module:Class``, as ``RULES`` has them."""
 
 _REFERENCE = ("kind", "namespace", "name", "uid", "apiVersion", "resourceVersion", "fieldPath")
 _SELECTABLE: Mapping[tuple[str, str], tuple[str, ...]] = {
@@ -79,13 +85,32 @@ def _from_facts(crd_strategy: Strategy, crds_stored_as: str) -> Iterator[Serving
 def _serving(place: tuple[str, str], versions: list[ResourceFacts]) -> Serving:
     return build_serving(
         _describe(place, versions),
-        converter=SharedConverter(NoneConverter()),
+        converter=SharedConverter(_converter(place)),
         strategy=partial(_strategy, place),
         compile_rules=lambda _: None,
         verbs=versions[0].verbs,
         builtin=True,
         printer=partial(printer_for, versions[0]),
     )
+
+
+class _LateConverter:
+    """A converter that is imported when the first object is converted."""
+
+    def __init__(self, named: str) -> None:
+        self._named = named
+        self._own: Converter | None = None
+
+    async def convert(self, objects: Sequence[Object], api_version: str) -> list[Object]:
+        if self._own is None:
+            module, _, name = self._named.partition(":")
+            self._own = getattr(import_module(f"instar.registry.kinds.{module}"), name)()
+        return await self._own.convert(objects, api_version)
+
+
+def _converter(place: tuple[str, str]) -> Converter:
+    named = _CONVERTERS.get(place)
+    return NoneConverter() if named is None else _LateConverter(named)
 
 
 def _strategy(place: tuple[str, str]) -> Strategy:
@@ -109,7 +134,7 @@ def _second_events(versions: list[ResourceFacts]) -> Serving:
     return build_serving(
         replace(crd, versions=shown, stored_versions=("core",)),
         converter=SharedConverter(EventConverter()),
-        strategy=_second_event_strategy,
+        strategy=SecondEventStrategy,
         compile_rules=lambda _: None,
         verbs=versions[0].verbs,
         builtin=True,
@@ -119,16 +144,8 @@ def _second_events(versions: list[ResourceFacts]) -> Serving:
     )
 
 
-def _second_event_strategy() -> Strategy:
-    from instar.registry.kinds.events import SecondEventStrategy
-
-    return SecondEventStrategy()
-
-
 def crd_serving(strategy: Strategy, stored_as: str = "v1") -> Serving:
     """CustomResourceDefinitions themselves: v1 and v1beta1 are views of the same."""
-    from instar.registry.kinds.crds import CrdConverter
-
     [facts] = [item for item in resources() if (item.group, item.plural) == _CRDS]
     crd = _describe(_CRDS, [facts])
     kind = facts.kind

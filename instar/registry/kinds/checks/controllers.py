@@ -42,6 +42,15 @@ STS_IMMUTABLE = (
 _DEPLOYMENT_TYPES = ("Recreate", "RollingUpdate")
 
 
+_DEPLOYMENT_COUNTS = (
+    "replicas",
+    "updatedReplicas",
+    "readyReplicas",
+    "availableReplicas",
+    "unavailableReplicas",
+)
+
+
 def statefulset_name(name: str, prefix: bool) -> list[str]:
     """It becomes a label of its pods."""
     return dns1123_label(f"{name[:-1]}a" if prefix and name.endswith("-") else name)
@@ -89,7 +98,7 @@ def _strategy_errors(strategy: Object, path: str) -> list[FieldError]:
         text = "may not be specified when strategy `type` is 'Recreate'"
         return [] if rolling is None else [forbidden(where, text)]
     if type != "RollingUpdate":
-        return [not_supported(child(path, "type"), type, _DEPLOYMENT_TYPES)]
+        return [not_supported(path, _in_order(strategy, "DeploymentStrategy"), _DEPLOYMENT_TYPES)]
     unavailable, surge = (rolling or {}).get("maxUnavailable"), (rolling or {}).get("maxSurge")
     found = int_or_percent_errors(unavailable or 0, child(where, "maxUnavailable"))
     found += int_or_percent_errors(surge or 0, child(where, "maxSurge"))
@@ -97,6 +106,23 @@ def _strategy_errors(strategy: Object, path: str) -> list[FieldError]:
         text = "may not be 0 when `maxSurge` is 0"
         found.append(invalid(child(where, "maxUnavailable"), unavailable, text))
     return found + whole_percent_errors(unavailable, child(where, "maxUnavailable"))
+
+
+def deployment_status_errors(status: Object) -> list[FieldError]:
+    """Of the pods there are, no more can be in any state."""
+    found = count_errors(status, "status", "observedGeneration")
+    for name in _DEPLOYMENT_COUNTS:
+        found += count_errors(status, "status", name)
+    found += count_errors(status, "status", "collisionCount", "terminatingReplicas")
+    total = status.get("replicas", 0)
+    for name in ("updatedReplicas", "readyReplicas", "availableReplicas"):
+        if status.get(name, 0) > total:
+            text = "cannot be greater than status.replicas"
+            found.append(invalid(child("status", name), status.get(name, 0), text))
+    if status.get("availableReplicas", 0) > status.get("readyReplicas", 0):
+        text = "cannot be greater than readyReplicas"
+        found.append(invalid("status.availableReplicas", status["availableReplicas"], text))
+    return found
 
 
 def replicaset_errors(spec: Object) -> list[FieldError]:
@@ -157,7 +183,21 @@ def statefulset_errors(spec: Object) -> list[FieldError]:
     if spec.get("serviceName"):
         found += dns_label_errors(spec["serviceName"], "spec.serviceName")
     found += _selector_errors(spec, "statefulset")
-    return found + _template_errors(spec, "StatefulSet", "")
+    return found + _template_errors(_with_claims(spec), "StatefulSet", "")
+
+
+def _with_claims(spec: Object) -> Object:
+    """Each claim template is a volume of the pods to be."""
+    claims = [
+        {"name": (claim.get("metadata") or {}).get("name", ""), "emptyDir": {}}
+        for claim in spec.get("volumeClaimTemplates") or ()
+    ]
+    template = spec.get("template") or {}
+    pod = template.get("spec") or {}
+    present = pod.get("volumes") or []
+    names = {volume.get("name") for volume in present}
+    volumes = [*present, *(claim for claim in claims if claim["name"] not in names)]
+    return {**spec, "template": {**template, "spec": {**pod, "volumes": volumes}}}
 
 
 def _stateful_update_errors(strategy: Object, path: str) -> list[FieldError]:

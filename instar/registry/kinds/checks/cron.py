@@ -7,7 +7,7 @@ import re
 _BOUNDS = ((0, 59), (0, 23), (1, 31), (1, 12), (0, 6))
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _DAYS = ("sun", "mon", "tue", "wed", "thu", "fri", "sat")
-_NAMES = (
+_NAMES: tuple[dict[str, int], ...] = (
     {},
     {},
     {},

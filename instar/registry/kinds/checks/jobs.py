@@ -50,8 +50,11 @@ def cron_name(name: str, prefix: bool) -> list[str]:
 
 def job_errors(job: Object) -> list[FieldError]:
     spec, uid = job["spec"], job["metadata"].get("uid", "")
-    found = _generated_errors(spec, uid)
-    found += job_spec_errors(spec, "spec")
+    return _generated_errors(spec, uid) + _selected_spec_errors(spec)
+
+
+def _selected_spec_errors(spec: Object) -> list[FieldError]:
+    found = job_spec_errors(spec, "spec")
     selector = spec.get("selector")
     if selector is None:
         found.append(required("spec.selector"))
@@ -187,7 +190,8 @@ def _exit_code_errors(codes: Object, path: str) -> list[FieldError]:
 def job_change_errors(new: Object, old: Object) -> list[FieldError]:
     """Both are Jobs."""
     spec, former = new["spec"], old["spec"]
-    found = _completion_errors(spec, former)
+    # Upstream judges the spec once as a Job's and once as a changed Job's, and tells both.
+    found = [*_selected_spec_errors(spec), *_completion_errors(spec, former)]
     selector = spec.get("selector")
     found += immutable_errors(
         selector, former.get("selector"), "spec.selector", in_go_order(selector)

@@ -7,6 +7,7 @@ from instar.plain import Object, copy_json
 from instar.registry.kinds.checks.basics import MOST_INT32
 from instar.registry.kinds.checks.containers import ephemeral_container_errors
 from instar.registry.kinds.checks.internal import difference, internal
+from instar.registry.kinds.checks.podspec import pod_errors
 from instar.registry.kinds.checks.scheduling import gate_errors, toleration_errors
 from instar.registry.kinds.checks.volumes import volume_errors
 
@@ -24,7 +25,8 @@ def change_errors(new: Object, old: Object) -> list[FieldError]:
         if len(new.get(name) or ()) != len(old.get(name) or ()):
             what = "containers" if name == "containers" else "init containers"
             return [forbidden(f"spec.{name}", f"pod updates may not add or remove {what}")]
-    found = _image_errors(new)
+    found = pod_errors(new)
+    found += _image_errors(new)
     found += _deadline_errors(new, old)
     found += _toleration_errors(new, old)
     found += _gate_errors(new, old)

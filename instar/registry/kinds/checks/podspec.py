@@ -182,11 +182,16 @@ def lasting_template_errors(template: Object, path: str, owner: str) -> list[Fie
     return found
 
 
-def new_pod_errors(spec: Object) -> list[FieldError]:
+def pod_errors(spec: Object) -> list[FieldError]:
     """What is asked of a Pod and not of a template."""
     found = pod_spec_errors(spec, "spec")
     for name in ("containers", "initContainers"):
         found += padded_image_errors(spec.get(name) or [], child("spec", name))
+    return found
+
+
+def new_pod_errors(spec: Object) -> list[FieldError]:
+    found = pod_errors(spec)
     if spec.get("ephemeralContainers"):
         found.append(forbidden("spec.ephemeralContainers", "cannot be set on create"))
     return found

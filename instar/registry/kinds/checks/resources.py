@@ -28,7 +28,8 @@ def quantity_value(text: str) -> Fraction:
     """The amount as a number; exponents out of all reason are cut."""
     digits, ten, two = split_quantity(text)
     ten = max(-_HUGEST, min(_HUGEST, ten))
-    return Fraction(digits) * Fraction(10) ** ten * 1024**two
+    tens = Fraction(10**ten) if ten >= 0 else Fraction(1, 10**-ten)
+    return Fraction(digits) * tens * Fraction(1024**two)
 
 
 def is_standard(name: str) -> bool:

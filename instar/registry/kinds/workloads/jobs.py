@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from instar.registry.resources.serving import VersionServing
 
 _JOB_NAME = "batch.kubernetes.io/job-name"
+_OWN_LABELS = frozenset({checks.CONTROLLER_UID, _JOB_NAME, "controller-uid", "job-name"})
 _NO_LIMIT = 2**31 - 1
 
 
@@ -60,6 +61,14 @@ class JobStrategy(TemplateStrategy):
         if _labelled_by_template(metadata.get("labels") or {}, labels):
             metadata["labels"] = dict(sorted(labels.items()))
 
+    def metadata_errors(self, obj: Object, version: VersionServing) -> list[FieldError]:
+        """Labels the server itself made of the name are not the client's fault."""
+        labels = obj["metadata"].get("labels") or {}
+        if set(labels) != _OWN_LABELS:
+            return super().metadata_errors(obj, version)
+        bare = {name: value for name, value in obj["metadata"].items() if name != "labels"}
+        return super().metadata_errors({**obj, "metadata": bare}, version)
+
     def check(self, obj: Object, version: VersionServing) -> list[FieldError]:
         return checks.job_errors(obj)
 
@@ -74,8 +83,7 @@ class JobStrategy(TemplateStrategy):
 
 def _labelled_by_template(labels: Object, template: Object) -> bool:
     """Whether it has no labels but those that defaulting took from the template."""
-    own = {checks.CONTROLLER_UID, _JOB_NAME, "controller-uid", "job-name"}
-    return labels == {name: value for name, value in template.items() if name not in own}
+    return labels == {n: value for n, value in template.items() if n not in _OWN_LABELS}
 
 
 class CronJobStrategy(BuiltinStrategy):

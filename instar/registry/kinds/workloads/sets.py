@@ -85,6 +85,11 @@ class DeploymentStrategy(SelectedStrategy):
     def check(self, obj: Object, version: VersionServing) -> list[FieldError]:
         return checks.deployment_errors(obj["spec"])
 
+    def check_status_change(
+        self, new: Object, old: Object, version: VersionServing
+    ) -> list[FieldError]:
+        return checks.deployment_status_errors(new.get("status") or {})
+
 
 class StatefulSetStrategy(TemplateStrategy):
     names_pods = False
