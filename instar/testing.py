@@ -14,16 +14,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from instar.api.crd import Crd
-from instar.sdk.checking.case import (
-    Case,
-    Uncheckable,
-    case_of,
-    parse_crd,
-    schema_of,
-)
+from instar.sdk.checking.case import Case, case_of, schema_of
+from instar.sdk.checking.definition import crd_in, parse_crd
 from instar.sdk.checking.laws import LAWS, Inapplicable, LawBroken, Pair, law_named
 from instar.sdk.checking.render import as_text, to_yaml
 from instar.sdk.checking.report import CheckReport
@@ -105,14 +98,7 @@ def objects(crd: AnyCrd, version: str) -> Any:
 
 def read_crd_file(path: str | Path) -> Crd:
     """The only CRD in a YAML file."""
-    documents = [
-        document
-        for document in yaml.safe_load_all(Path(path).read_bytes())
-        if isinstance(document, dict) and document.get("kind") == "CustomResourceDefinition"
-    ]
-    if len(documents) != 1:
-        raise Uncheckable(f"{path} holds {len(documents)} CRDs, expected one")
-    return parse_crd(documents[0])
+    return crd_in(Path(path).read_text(), str(path))
 
 
 def _crd(given: AnyCrd) -> Crd:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from hypothesis import settings
@@ -18,9 +17,6 @@ from tests.support.storages import storages as open_storages
 settings.register_profile("ci", derandomize=True)
 if os.environ.get("CI"):
     settings.load_profile("ci")
-
-CORPUS = Path(__file__).resolve().parents[2] / "shared" / "corpus"
-
 
 ON_EVERY_STORAGE = (
     "tests.server.test_smoke",
@@ -56,13 +52,6 @@ def fresh_server(storages: Storages) -> Iterator[LiveServer]:
     """For tests that look at everything or change settings of the whole server."""
     with live_server(storage=storages.empty(chosen_engine())) as running:
         yield running
-
-
-@pytest.fixture(scope="session")
-def corpus() -> Path:
-    if not CORPUS.is_dir():
-        pytest.skip(f"the corpus of real CRDs is not at {CORPUS}")
-    return CORPUS
 
 
 @pytest.fixture(autouse=True)

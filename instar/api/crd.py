@@ -18,6 +18,15 @@ KIND = "CustomResourceDefinition"
 CLEANUP_FINALIZER = "customresourcecleanup.apiextensions.k8s.io"
 
 
+def is_crd(value: Any) -> bool:
+    """Whether a document calls itself a CRD, of whichever version."""
+    return (
+        isinstance(value, dict)
+        and value.get("kind") == KIND
+        and str(value.get("apiVersion", "")).startswith(f"{GROUP}/")
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class Names:
     plural: str = ""

@@ -64,6 +64,22 @@ def go_type(value: Any) -> str:
             return "null"
 
 
+_GO_TYPES = {
+    bool: "bool",
+    int: "int64",
+    float: "float64",
+    str: "string",
+    list: "[]interface {}",
+    dict: "map[string]interface {}",
+    type(None): "<nil>",
+}
+
+
+def go_value_type(value: Any) -> str:
+    """Go's ``%T`` of a decoded JSON value; a converter in Python may have made something else."""
+    return _GO_TYPES.get(type(value), type(value).__name__)
+
+
 def syntax_error(data: bytes, near: int = 0) -> str:
     """The sentence for the first mistake, or for what Go reads and we do not.
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from instar.api.gojson import go_value_type
 from instar.apply.fieldset import element_text
 from instar.apply.typed import (
     BOOLEAN,
@@ -66,7 +67,7 @@ def _mismatch(atom: Atom, value: Any) -> str:
         return f"expected list, got &{{{go_plain(value)}}}"
     match atom.scalar:
         case s if s == NUMERIC and (isinstance(value, bool) or not isinstance(value, int | float)):
-            return f"expected numeric (int or float), got {_go_type(value)}"
+            return f"expected numeric (int or float), got {go_value_type(value)}"
         case s if s == STRING and not isinstance(value, str):
             return f"expected string, got &value.valueUnstructured{{Value:{_literal(value)}}}"
         case s if s == BOOLEAN and not isinstance(value, bool):
@@ -103,14 +104,6 @@ def _check_list(kind: ListType, items: list[Any], path: str, out: list[TypeProbl
             out.append(TypeProblem(path, f"duplicate entries for key {shown}"))
         seen.add(element)
         _check(kind.element, item, path + shown, out)
-
-
-def _go_type(value: Any) -> str:
-    if isinstance(value, bool):
-        return "bool"
-    if isinstance(value, str):
-        return "string"
-    return "map[string]interface {}" if isinstance(value, dict) else "[]interface {}"
 
 
 def _literal(value: Any) -> str:

@@ -6,16 +6,19 @@ import argparse
 import asyncio
 import json
 from collections import Counter
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import orjson
 
 from instar.cli.cluster import add_cluster_arguments, read_crds, with_client
 from instar.cli.failure import CliFailure
-
-if TYPE_CHECKING:
-    from instar.client.client import Client
-    from instar.migrator.census import Census
-    from instar.storage.open import StorageOptions
-    from instar.storage.store import Store
+from instar.client.client import Client
+from instar.migrator.census import Census, estimate, exact_census
+from instar.migrator.field_census import count_fields
+from instar.migrator.live_crd import read_live_crd
+from instar.migrator.plan import objects
+from instar.storage.open import StorageOptions, open_store
+from instar.storage.store import Store, StoreError
 
 _PAGE = 1000
 _UNREADABLE = "(not JSON: encrypted or binary)"
@@ -55,9 +58,6 @@ def run(args: argparse.Namespace) -> int:
 
 
 async def _fields(args: argparse.Namespace, client: Client) -> int:
-    from instar.migrator.field_census import count_fields
-    from instar.migrator.live_crd import read_live_crd
-
     live = read_live_crd((await read_crds(client, args.crd))[0])
     tally = await count_fields(client, live)
     uses = sorted(tally.fields.values(), key=lambda use: use.path)
@@ -91,9 +91,6 @@ Row = tuple[str, str, "Census"]
 
 
 async def _from_cluster(args: argparse.Namespace, client: Client) -> list[Row]:
-    from instar.migrator.census import estimate, exact_census
-    from instar.migrator.live_crd import read_live_crd
-
     exact = await exact_census(client)
     rows: list[Row] = []
     for raw in await read_crds(client, args.crd):
@@ -108,9 +105,6 @@ async def _from_cluster(args: argparse.Namespace, client: Client) -> list[Row]:
 
 def _from_storage(args: argparse.Namespace) -> list[Row]:
     """Bytes as they lie in the store, whoever wrote them; CRDs are named, or found there."""
-    from instar.storage.open import StorageOptions
-    from instar.storage.store import StoreError
-
     options = StorageOptions(
         etcd_cafile=args.etcd_ca, etcd_certfile=args.etcd_cert, etcd_keyfile=args.etcd_key
     )
@@ -121,9 +115,6 @@ def _from_storage(args: argparse.Namespace) -> list[Row]:
 
 
 async def _count_stored(args: argparse.Namespace, options: StorageOptions) -> list[Row]:
-    from instar.migrator.census import Census
-    from instar.storage.open import open_store
-
     store = await open_store(args.storage, options)
     try:
         rows: list[Row] = []
@@ -167,8 +158,6 @@ async def _count(store: Store, prefix: str) -> dict[str, int]:
 
 
 def _decoded(value: bytes) -> dict[str, Any] | None:
-    import orjson
-
     try:
         document = orjson.loads(value)
     except orjson.JSONDecodeError:
@@ -177,8 +166,6 @@ def _decoded(value: bytes) -> dict[str, Any] | None:
 
 
 def _print(rows: list[Row]) -> None:
-    from instar.migrator.plan import objects
-
     for name, storage, census in rows:
         count = objects(census.total) if census.counted else "not counted"
         print(f"{name}: {count} ({census.how})")

@@ -8,16 +8,30 @@ import contextlib
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from rich.console import Console
+from rich.progress import Progress
+
+from instar.api.crd import Crd
 from instar.cli.failure import CliFailure
-
-if TYPE_CHECKING:
-    from instar.api.crd import Crd
-    from instar.sdk.checking.case import Case, Responder
-    from instar.sdk.checking.laws import Law
-    from instar.sdk.checking.report import CheckReport, LawResult
-    from instar.sdk.converter import BuiltConverter
+from instar.client.client import Client
+from instar.client.kubeconfig import KubeconfigError, load_access
+from instar.client.paths import crd_path
+from instar.errors import ApiError
+from instar.sdk.checking import startup
+from instar.sdk.checking.case import Case, Responder, Uncheckable, case_of
+from instar.sdk.checking.definition import crd_in, parse_crd
+from instar.sdk.checking.laws import LAWS, Law, law_named
+from instar.sdk.checking.live import check_live, live_objects
+from instar.sdk.checking.render import as_json, as_junit, as_pytest, as_text
+from instar.sdk.checking.report import CheckReport, LawResult
+from instar.sdk.checking.responders import InProcessResponder, UrlResponder, webhook_of
+from instar.sdk.checking.search import check
+from instar.sdk.checking.startup import startup_outcomes
+from instar.sdk.converter import BuiltConverter
+from instar.sdk.errors import ConverterDefinitionError
+from instar.sdk.loading import load
 
 EXIT_UNCHECKED = 2
 _LIVE = "kube:"
@@ -76,12 +90,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from instar.client.kubeconfig import KubeconfigError
-    from instar.errors import ApiError
-    from instar.sdk.checking.case import Uncheckable
-    from instar.sdk.checking.startup import startup_outcomes
-    from instar.sdk.errors import ConverterDefinitionError
-
     if args.list_laws:
         return _list_laws()
     live_crd = str(args.crd or "").startswith(_LIVE)
@@ -102,9 +110,6 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _list_laws() -> int:
-    from instar.sdk.checking import startup
-    from instar.sdk.checking.laws import LAWS
-
     for law in LAWS:
         print(f"{law.name:<14} {law.title}")
     print(f"{startup.LAW:<14} {startup.TITLE}")
@@ -113,8 +118,6 @@ def _list_laws() -> int:
 
 @contextlib.contextmanager
 def _case(args: argparse.Namespace) -> Iterator[tuple[Case, BuiltConverter | None]]:
-    from instar.sdk.checking.case import case_of
-
     if args.crd.startswith(_LIVE):
         crd = asyncio.run(_live_crd(args))
     else:
@@ -135,11 +138,7 @@ def _case(args: argparse.Namespace) -> Iterator[tuple[Case, BuiltConverter | Non
 def _responder(
     args: argparse.Namespace, crd: Crd, stack: contextlib.ExitStack
 ) -> tuple[Responder, BuiltConverter | None]:
-    from instar.sdk.checking.responders import InProcessResponder, UrlResponder, webhook_of
-
     if args.converter:
-        from instar.sdk.loading import load
-
         built = load(args.converter)
         return InProcessResponder(built), built
     pair = (args.cert, args.key) if args.cert and args.key else None
@@ -159,38 +158,16 @@ def _responder(
 
 
 async def _live_crd(args: argparse.Namespace) -> Crd:
-    from instar.client.client import Client
-    from instar.client.kubeconfig import load_access
-    from instar.client.paths import crd_path
-    from instar.sdk.checking.case import parse_crd
-
     async with Client(load_access(args.kubeconfig, args.context)) as client:
         return parse_crd(await client.get(crd_path(args.crd.removeprefix(_LIVE))))
 
 
 def _read_crd(source: str, name: str | None) -> Crd:
-    import yaml
-
-    from instar.sdk.checking.case import Uncheckable, parse_crd
-
     text = sys.stdin.read() if source == "-" else Path(source).read_text()
-    try:
-        documents = [item for item in yaml.safe_load_all(text) if isinstance(item, dict)]
-    except yaml.YAMLError as error:
-        raise Uncheckable(f"{source}: {error}") from None
-    crds = [item for item in documents if item.get("kind") == "CustomResourceDefinition"]
-    if name is not None:
-        crds = [item for item in crds if (item.get("metadata") or {}).get("name") == name]
-    if len(crds) != 1:
-        hint = "; choose one with --crd-name" if len(crds) > 1 else ""
-        raise Uncheckable(f"{source} holds {len(crds)} matching CRDs{hint}")
-    return parse_crd(crds[0])
+    return crd_in(text, source, name)
 
 
 def _check(args: argparse.Namespace, case: Case, built: BuiltConverter | None) -> CheckReport:
-    from instar.sdk.checking.live import check_live
-    from instar.sdk.checking.search import check
-
     laws = _laws(args)
     losses = built.losses if built else ()
     name = args.converter or args.url
@@ -212,17 +189,11 @@ def _check(args: argparse.Namespace, case: Case, built: BuiltConverter | None) -
 
 
 async def _live_objects(args: argparse.Namespace, crd: Crd) -> dict[str, list[dict[str, Any]]]:
-    from instar.client.client import Client
-    from instar.client.kubeconfig import load_access
-    from instar.sdk.checking.live import live_objects
-
     async with Client(load_access(args.kubeconfig, args.context)) as client:
         return await live_objects(client, crd, most=args.limit)
 
 
 def _laws(args: argparse.Namespace) -> list[Law]:
-    from instar.sdk.checking.laws import LAWS, law_named
-
     wanted = {law_named(name).name for name in _words(args.laws)}
     skipped = {law_named(name).name for name in _words(args.skip)}
     return [law for law in LAWS if (not wanted or law.name in wanted) and law.name not in skipped]
@@ -237,9 +208,6 @@ def _progress(args: argparse.Namespace, total: int) -> Iterator[Callable[[LawRes
     if args.no_progress or not sys.stderr.isatty():
         yield lambda outcome: None
         return
-    from rich.console import Console
-    from rich.progress import Progress
-
     with Progress(console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task("checking", total=total)
 
@@ -251,8 +219,6 @@ def _progress(args: argparse.Namespace, total: int) -> Iterator[Callable[[LawRes
 
 
 def _print(args: argparse.Namespace, report: CheckReport) -> None:
-    from instar.sdk.checking.render import as_json, as_junit, as_pytest, as_text
-
     renderers = {"text": as_text, "json": as_json, "junit": as_junit}
     sys.stdout.write(renderers[args.output](report))
     if args.write_tests and report.broken:

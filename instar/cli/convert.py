@@ -6,15 +6,15 @@ import argparse
 import difflib
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from instar.api.crd import KIND as CRD_KIND
 from instar.cli.failure import CliFailure
-
-if TYPE_CHECKING:
-    from instar.schema.pipeline import Pipeline
-    from instar.sdk.manifests.documents import Convert, Rewritten
-    from instar.sdk.manifests.files import GroupKind
+from instar.schema.pipeline import Pipeline, pipeline_of
+from instar.sdk.checking.case import Uncheckable
+from instar.sdk.checking.definition import crds_in
+from instar.sdk.errors import ConverterDefinitionError
+from instar.sdk.loading import load
+from instar.sdk.manifests.documents import Convert, Rewritten, rewrite
+from instar.sdk.manifests.files import GroupKind, converting, manifest_files, write
 
 EXIT_CHANGES = 1
 EXIT_USAGE = 2
@@ -49,10 +49,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from instar.sdk.errors import ConverterDefinitionError
-    from instar.sdk.loading import load
-    from instar.sdk.manifests.files import converting, manifest_files
-
     try:
         converters = [load(spec) for spec in args.converter]
     except ConverterDefinitionError as error:
@@ -78,19 +74,12 @@ def run(args: argparse.Namespace) -> int:
 
 def _pipelines(files: list[Path], version: str) -> dict[GroupKind, Pipeline]:
     """What a server does to objects of the wanted version, by group and kind."""
-    import yaml
-
-    from instar.schema.pipeline import pipeline_of
-    from instar.sdk.checking.case import Uncheckable, parse_crd
-    from instar.sdk.manifests.documents import read_all
-
     found: dict[GroupKind, Pipeline] = {}
     for path in files:
         try:
-            documents = [item for item in read_all(_read(path)) if isinstance(item, dict)]
-            crds = [parse_crd(item) for item in documents if item.get("kind") == CRD_KIND]
-        except (yaml.YAMLError, Uncheckable) as error:
-            raise CliFailure(f"{path}: {error}", EXIT_USAGE) from error
+            crds = crds_in(_read(path), str(path))
+        except Uncheckable as error:
+            raise CliFailure(str(error), EXIT_USAGE) from error
         for crd in crds:
             wanted = crd.version(version)
             if wanted is not None:
@@ -99,9 +88,6 @@ def _pipelines(files: list[Path], version: str) -> dict[GroupKind, Pipeline]:
 
 
 def _one(args: argparse.Namespace, path: Path, convert: Convert, *, first: bool) -> Rewritten:
-    from instar.sdk.manifests.documents import rewrite
-    from instar.sdk.manifests.files import write
-
     name = "stdin" if path == Path("-") else str(path)
     text = _read(path)
     result = rewrite(text, convert)

@@ -6,12 +6,12 @@ import argparse
 import json
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import yaml
 
 from instar.cli.cluster import add_cluster_arguments, read_crds, with_client
 from instar.cli.failure import CliFailure
+from instar.client.client import Client
 from instar.client.paths import crd_path, resource_path
 from instar.errors import ApiError, NotFound
 from instar.migrator.field_census import count_fields
@@ -26,9 +26,6 @@ from instar.migrator.fields import (
 )
 from instar.migrator.live_crd import read_live_crd
 from instar.plain import Object
-
-if TYPE_CHECKING:
-    from instar.client.client import Client
 
 _GROUP = "admissionregistration.k8s.io"
 _PLURALS = {

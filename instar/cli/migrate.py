@@ -14,19 +14,26 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
+from rich.progress import Progress as RichProgress
 
 from instar.cli.cluster import add_cluster_arguments, read_crds, with_client
 from instar.cli.failure import CliFailure
-
-if TYPE_CHECKING:
-    from instar.client.client import Client
-    from instar.migrator.journal import Journal
-    from instar.migrator.live_crd import LiveCrd
-    from instar.migrator.migration import Options
-    from instar.migrator.plan import Plan
-    from instar.migrator.progress import Progress
-    from instar.migrator.report import MigrationReport
+from instar.client.client import Client
+from instar.migrator.journal import Journal, JournalBusy
+from instar.migrator.live_crd import USER_AGENT, LiveCrd, read_live_crd
+from instar.migrator.migration import Options, migrate
+from instar.migrator.outcomes import DONE
+from instar.migrator.plan import Plan
+from instar.migrator.preflight import find_out
+from instar.migrator.progress import Progress
+from instar.migrator.references import dependents, repoint
+from instar.migrator.report import MigrationReport
+from instar.migrator.retrying import Patience
+from instar.migrator.settling import seconds_to_settle
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -83,8 +90,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from instar.migrator.live_crd import USER_AGENT
-
     if bool(args.crd) == args.all:
         raise CliFailure("name the CRDs, or say --all", code=2)
     if args.concurrency < 1 or args.page < 1 or args.retries < 0:
@@ -104,8 +109,6 @@ def run(args: argparse.Namespace) -> int:
 
 
 async def _migrate_all(args: argparse.Namespace, client: Client) -> list[dict[str, Any]]:
-    from instar.migrator.live_crd import read_live_crd
-
     documents = []
     for raw in await read_crds(client, args.crd):
         live = read_live_crd(raw)
@@ -121,11 +124,6 @@ async def _migrate_all(args: argparse.Namespace, client: Client) -> list[dict[st
 async def _migrate_one(
     args: argparse.Namespace, client: Client, raw: dict[str, Any]
 ) -> dict[str, Any]:
-    from instar.migrator.live_crd import read_live_crd
-    from instar.migrator.plan import Plan
-    from instar.migrator.preflight import find_out
-    from instar.migrator.settling import seconds_to_settle
-
     live = read_live_crd(raw)
     if not live.crd.served():
         raise CliFailure(f"{live.name}: no version is served, so no object can be read")
@@ -167,9 +165,6 @@ async def _repointed(
     args: argparse.Namespace, client: Client, live: LiveCrd, document: dict[str, Any]
 ) -> None:
     """Look for owner references at versions on their way out; change them, unless only asked."""
-    from instar.migrator.references import dependents, repoint
-    from instar.migrator.retrying import Patience
-
     found = await dependents(client, live, live.leaving)
     lines = [f"  owner references at leaving versions: {len(found.found)}"]
     document["ownerReferences"] = {"found": [str(item) for item in found.found]}
@@ -186,9 +181,6 @@ async def _repointed(
 
 
 async def _run(args: argparse.Namespace, client: Client, plan: Plan) -> MigrationReport:
-    from instar.migrator.journal import Journal, JournalBusy
-    from instar.migrator.migration import migrate
-
     path = args.progress or _default_progress(plan)
     try:
         journal = Journal(":memory:" if args.dry_run else path)
@@ -221,8 +213,6 @@ def _decide(args: argparse.Namespace, journal: Journal) -> None:
 
 
 def _interrupted(journal: Journal) -> str:
-    from instar.migrator.outcomes import DONE
-
     counts = journal.counts()
     done = sum(count for fate, count in counts.items() if fate in DONE)
     return (
@@ -232,9 +222,6 @@ def _interrupted(journal: Journal) -> str:
 
 
 def _options(args: argparse.Namespace) -> Options:
-    from instar.migrator.migration import Options
-    from instar.migrator.retrying import Patience
-
     return Options(
         concurrency=args.concurrency,
         page=args.page,
@@ -284,10 +271,6 @@ class _Quiet:
 @contextmanager
 def _bar() -> Iterator[Progress]:
     """A bar with rate and time left."""
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
-    from rich.progress import Progress as RichProgress
-
     rate = TextColumn("{task.fields[rate]}")
     columns = (
         TextColumn("{task.description}"),

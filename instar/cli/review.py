@@ -8,24 +8,41 @@ from __future__ import annotations
 import argparse
 import asyncio
 import contextlib
+import json
 import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import date
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from instar.api.manifests import Document
 from instar.cli.failure import CliFailure
 from instar.plain import Object
-
-if TYPE_CHECKING:
-    from instar.reviewer.config import Config
-    from instar.reviewer.documents import Document
-    from instar.reviewer.engine import Options
-    from instar.reviewer.report import CrdReview, Problem, Report
-    from instar.reviewer.reviewing import StoredObjects
-    from instar.reviewer.sources import Cluster
-    from instar.reviewer.stored import Convert
+from instar.reviewer.config import Config, ConfigError, decide, fail_on, write_baseline
+from instar.reviewer.engine import Options
+from instar.reviewer.presence import with_presence
+from instar.reviewer.render import MACHINE
+from instar.reviewer.render.json import json_schema
+from instar.reviewer.render.text import to_text
+from instar.reviewer.report import CrdReview, Problem, Report
+from instar.reviewer.reviewing import StoredObjects, review_documents
+from instar.reviewer.rules import RULES
+from instar.reviewer.sources import (
+    Cluster,
+    history,
+    load_baseline,
+    load_config,
+    load_crds,
+    load_live_objects,
+    load_objects,
+    whole_cluster,
+)
+from instar.reviewer.stored import Convert, Unconvertible
+from instar.sdk.checking.case import Uncheckable
+from instar.sdk.checking.responders import InProcessResponder, UrlResponder
+from instar.sdk.errors import ConversionError, ConverterDefinitionError
+from instar.sdk.loading import load
 
 OUTPUTS = ("text", "markdown", "json", "sarif", "github", "junit", "html")
 EXIT_UNUSABLE = 2
@@ -74,8 +91,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from instar.reviewer.config import ConfigError
-
     if args.rules:
         return _list_rules()
     if args.schema:
@@ -87,8 +102,6 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _list_rules() -> int:
-    from instar.reviewer.rules import RULES
-
     width = max(len(rule.id) for rule in RULES)
     for rule in RULES:
         print(f"{rule.id:{width}}  {rule.severity:7}  {rule.summary}")
@@ -96,19 +109,11 @@ def _list_rules() -> int:
 
 
 def _print_schema() -> int:
-    import json
-
-    from instar.reviewer.render.json import json_schema
-
     print(json.dumps(json_schema(), indent=2))
     return 0
 
 
 def _review(args: argparse.Namespace) -> int:
-    from instar.reviewer.config import decide, fail_on, write_baseline
-    from instar.reviewer.engine import Options
-    from instar.reviewer.sources import load_baseline, load_config
-
     config = load_config(args.config)
     options = Options(severities=config.severities, all=args.all)
     with _convert(args) as convert:
@@ -131,10 +136,6 @@ def _baseline(args: argparse.Namespace, config: Config) -> str:
 
 
 def _pair(args: argparse.Namespace, options: Options, convert: Convert | None) -> Report:
-    from instar.reviewer.presence import with_presence
-    from instar.reviewer.reviewing import review_documents
-    from instar.reviewer.sources import load_crds, whole_cluster
-
     if not 1 <= len(args.sources) <= 2:
         raise CliFailure("give OLD and NEW, or NEW alone, or --history PATH", EXIT_UNUSABLE)
     cluster = _cluster(args)
@@ -162,8 +163,6 @@ def _objects(
     args: argparse.Namespace, cluster: Cluster, problems: list[Problem]
 ) -> StoredObjects | None:
     """Where stored objects come from; what cannot be read is added to ``problems``."""
-    from instar.reviewer.sources import load_live_objects, load_objects
-
     if not args.objects:
         return None
     if not str(args.objects).startswith("kube:"):
@@ -181,10 +180,6 @@ def _objects(
 
 def _history(args: argparse.Namespace, options: Options) -> Report:
     """Each commit of a file against the one before it."""
-    from instar.reviewer.report import Report
-    from instar.reviewer.reviewing import review_documents
-    from instar.reviewer.sources import history, load_crds
-
     commits, problem = history(args.history)
     problems = [problem] if problem is not None else []
     crds: list[CrdReview] = []
@@ -200,8 +195,6 @@ def _history(args: argparse.Namespace, options: Options) -> Report:
 
 
 def _cluster(args: argparse.Namespace) -> Cluster:
-    from instar.reviewer.sources import Cluster
-
     return Cluster(args.kubeconfig, args.context)
 
 
@@ -211,12 +204,6 @@ def _convert(args: argparse.Namespace) -> Iterator[Convert | None]:
     if not args.converter and not args.webhook:
         yield None
         return
-    from instar.reviewer.stored import Unconvertible
-    from instar.sdk.checking.case import Uncheckable
-    from instar.sdk.checking.responders import InProcessResponder, UrlResponder
-    from instar.sdk.errors import ConversionError, ConverterDefinitionError
-    from instar.sdk.loading import load
-
     with contextlib.ExitStack() as stack:
         try:
             if args.converter:
@@ -238,9 +225,6 @@ def _convert(args: argparse.Namespace) -> Iterator[Convert | None]:
 
 
 def _print(args: argparse.Namespace, report: Report) -> None:
-    from instar.reviewer.render import MACHINE
-    from instar.reviewer.render.text import to_text
-
     if args.output != "text":
         sys.stdout.write(MACHINE[args.output](report))
         for problem in report.problems:

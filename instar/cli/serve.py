@@ -17,11 +17,16 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import uvloop
+
 from instar.cli.failure import CliFailure
+from instar.cli.workers import with_workers
 from instar.conversion.inprocess import ConvertFunction
+from instar.server.lifetime import running
 from instar.server.settings import Settings
 from instar.storage.open import StorageOptions
-from instar.storage.store import Store
+from instar.storage.peer import PeerStore
+from instar.storage.store import Store, StoreError
 
 _LARGEST_BLOCK = 4 << 20
 _NOT_BOUND = (errno.EADDRINUSE, errno.EADDRNOTAVAIL, errno.EACCES)
@@ -98,8 +103,6 @@ def run(args: argparse.Namespace) -> int:
     _keep_pages()
     _set_up_logging(args.log, args.verbose)
     try:
-        import uvloop
-
         with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
             return runner.run(_serve(settings, args))
     except KeyboardInterrupt:
@@ -155,6 +158,7 @@ def _converters(specs: list[str]) -> dict[str, ConvertFunction]:
     """``CRD_NAME=package.module:converter``; the SDK is imported only when one is asked for."""
     if not specs:
         return {}
+    # Only here: few servers convert in their own process.
     from instar.sdk import ConverterDefinitionError, load
 
     found: dict[str, ConvertFunction] = {}
@@ -174,6 +178,7 @@ def _converters(specs: list[str]) -> dict[str, ConvertFunction]:
 def _review(mode: str) -> Callable[[dict[str, Any], dict[str, Any]], list[str]] | None:
     if mode == "off":
         return None
+    # Only here: the reviewer with all its rules is as large as the server.
     from instar.review import breaking
 
     return breaking
@@ -210,14 +215,9 @@ def _default_cert_dir(storage: str) -> Path | None:
 
 
 async def _serve(settings: Settings, args: argparse.Namespace) -> int:
-    from instar.server.running import running
-    from instar.storage.store import StoreError
-
     async def serve() -> None:
         async with contextlib.AsyncExitStack() as stack:
             if args.workers > 1:
-                from instar.cli.workers import with_workers
-
                 server = await stack.enter_async_context(with_workers(settings, args))
             else:
                 server = await stack.enter_async_context(running(settings))
@@ -257,8 +257,6 @@ def once_readable(loop: asyncio.AbstractEventLoop, file: int, then: Callable[[],
 
 async def _until_its_store_is_lost(store: Store) -> None:
     """A worker is of no use without the process it belongs to, which starts another."""
-    from instar.storage.peer import PeerStore
-
     if isinstance(store, PeerStore):
         await store.lost()
 

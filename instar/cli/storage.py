@@ -6,8 +6,15 @@ import argparse
 import asyncio
 from pathlib import Path
 
+import orjson
+from rich.progress import Progress
+
 from instar.cli.failure import CliFailure
 from instar.cli.serve import storage_options
+from instar.storage.copy import copy_store
+from instar.storage.open import open_store
+from instar.storage.store import StoreError
+from instar.storage.verify import verify_file
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -34,12 +41,6 @@ def run(args: argparse.Namespace) -> int:
 
 
 async def _copy(args: argparse.Namespace) -> int:
-    from rich.progress import Progress
-
-    from instar.storage.copy import copy_store
-    from instar.storage.open import open_store
-    from instar.storage.store import StoreError
-
     options = storage_options(args)
     try:
         source = await open_store(args.source, options)
@@ -64,11 +65,6 @@ async def _copy(args: argparse.Namespace) -> int:
 
 
 def _verify(path: str) -> int:
-    import orjson
-
-    from instar.storage.store import StoreError
-    from instar.storage.verify import verify_file
-
     def is_object(value: bytes) -> bool:
         try:
             return isinstance(orjson.loads(value), dict)

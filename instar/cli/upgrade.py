@@ -15,17 +15,29 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, date, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from instar.api.crd_codec import CrdDecodeError
 from instar.cli.cluster import add_cluster_arguments, with_client
 from instar.cli.failure import CliFailure
+from instar.client.client import Client
+from instar.migrator.journal import Journal
+from instar.migrator.live_crd import read_live_crd
+from instar.migrator.migration import Options as MigrationOptions
+from instar.migrator.migration import migrate
+from instar.migrator.plan import Plan
+from instar.migrator.preflight import find_out
+from instar.migrator.report import MigrationReport
+from instar.migrator.retrying import Patience
+from instar.migrator.settling import seconds_to_settle
 from instar.plain import Object
-
-if TYPE_CHECKING:
-    from instar.client.client import Client
-    from instar.migrator.report import MigrationReport
-    from instar.reviewer.config import Config
-    from instar.upgrader.report import UpgradeReport
+from instar.reviewer.config import Config, decide, fail_on
+from instar.reviewer.engine import severity_map
+from instar.reviewer.side import read_side
+from instar.reviewer.sources import load_config, load_crds
+from instar.upgrader.job import UpgradeJob
+from instar.upgrader.judging import judged, sample
+from instar.upgrader.report import UpgradeReport
+from instar.upgrader.upgrade import Options, upgrade
 
 EXIT_UNUSABLE = 2
 
@@ -64,16 +76,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     if args.manifests:
-        from instar.upgrader.job import UpgradeJob
-
         job = UpgradeJob(args.name, args.namespace, args.image, args.config_map, args.hook)
         print(job.render(), end="")
         return 0
     if not args.source:
         raise CliFailure("which CRDs? Name files or folders", EXIT_UNUSABLE)
-    from instar.reviewer.engine import severity_map
-    from instar.reviewer.sources import load_config
-
     crds = asyncio.run(_crds(args.source))
     try:
         config = load_config(args.config)
@@ -96,10 +103,6 @@ def run(args: argparse.Namespace) -> int:
 
 async def _crds(sources: list[str]) -> list[Object]:
     """Every CRD of the sources as v1; the first problem ends it."""
-    from instar.api.crd_codec import CrdDecodeError
-    from instar.reviewer.side import read_side
-    from instar.reviewer.sources import load_crds
-
     found: dict[str, Object] = {}
     for source in sources:
         loaded = await load_crds(source)
@@ -119,9 +122,6 @@ async def _crds(sources: list[str]) -> list[Object]:
 async def _upgrade(
     args: argparse.Namespace, client: Client, crds: list[Object], config: Config
 ) -> UpgradeReport:
-    from instar.migrator.retrying import Patience
-    from instar.upgrader.upgrade import Options, upgrade
-
     options = Options(
         plan_only=args.plan,
         take_back=not args.no_rollback,
@@ -141,9 +141,6 @@ async def _upgrade(
 async def _judged(
     args: argparse.Namespace, client: Client, config: Config, old: Object | None, new: Object
 ) -> tuple[bool, tuple[str, ...]]:
-    from instar.reviewer.config import decide, fail_on
-    from instar.upgrader.judging import judged, sample
-
     objects = [] if old is None else await sample(client, old, args.sample)
     report = decide(judged(old, new, objects, config), config, (), date.today())
     threshold = fail_on(args.fail_on) if args.fail_on else config.fail_on
@@ -160,14 +157,6 @@ async def _judged(
 async def _migrated(
     args: argparse.Namespace, client: Client, live: Object, leaving: Sequence[str]
 ) -> MigrationReport | str:
-    from instar.migrator.journal import Journal
-    from instar.migrator.live_crd import read_live_crd
-    from instar.migrator.migration import Options, migrate
-    from instar.migrator.plan import Plan
-    from instar.migrator.preflight import find_out
-    from instar.migrator.retrying import Patience
-    from instar.migrator.settling import seconds_to_settle
-
     crd = read_live_crd(live)
     facts = await find_out(client, crd, via_status=False, concurrency=args.concurrency)
     settle = 0.0 if facts.is_instar else args.settle
@@ -181,7 +170,7 @@ async def _migrated(
     )
     if plan.obstacles:
         return "; ".join(plan.obstacles)
-    options = Options(
+    options = MigrationOptions(
         concurrency=args.concurrency,
         clean_managed_fields=True,
         leaving=tuple(leaving),

@@ -6,28 +6,23 @@ import argparse
 import json
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from instar.cli.cluster import add_cluster_arguments, read_crds, with_client
 from instar.cli.failure import CliFailure
+from instar.cli.versions_edit import DONE, edit_cluster, edit_file
+from instar.client.client import Client
 from instar.errors import Conflict
+from instar.migrator.census import estimate, exact_census
+from instar.migrator.lifecycle import Situation, ago, next_steps, why_safe
+from instar.migrator.live_crd import LiveCrd, read_live_crd
+from instar.migrator.plan import objects
+from instar.migrator.references import dependents, naming_entries
+from instar.migrator.usage import from_audit_logs, from_server
 from instar.plain import Object
-
-if TYPE_CHECKING:
-    from instar.client.client import Client
-    from instar.migrator.lifecycle import Situation
-    from instar.migrator.live_crd import LiveCrd
 
 ACTIONS = ("add", "serve", "deprecate", "storage", "unserve", "remove")
 _ATTEMPTS = 5
-DONE = {
-    "add": "added",
-    "serve": "served",
-    "deprecate": "deprecated",
-    "storage": "made the storage version",
-    "unserve": "unserved",
-    "remove": "removed",
-}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -54,8 +49,6 @@ def run(args: argparse.Namespace) -> int:
     if args.offline and not args.file:
         raise CliFailure("--offline needs --file: there is nothing else to look at", code=2)
     if args.offline:
-        from instar.cli.versions_edit import edit_file
-
         return edit_file(args, None)
     return with_client(
         args, lambda client: _with_cluster(args, client), user_agent="instar-versions"
@@ -63,8 +56,6 @@ def run(args: argparse.Namespace) -> int:
 
 
 async def _with_cluster(args: argparse.Namespace, client: Client) -> int:
-    from instar.cli.versions_edit import edit_cluster, edit_file
-
     raw = (await read_crds(client, [args.crd]))[0]
     situation = await _situation(args, client, raw)
     if not args.action:
@@ -83,11 +74,6 @@ async def _with_cluster(args: argparse.Namespace, client: Client) -> int:
 
 
 async def _situation(args: argparse.Namespace, client: Client, raw: Object) -> Situation:
-    from instar.migrator.census import estimate, exact_census
-    from instar.migrator.lifecycle import Situation
-    from instar.migrator.live_crd import read_live_crd
-    from instar.migrator.usage import from_audit_logs, from_server
-
     live = read_live_crd(raw)
     exact = await exact_census(client)
     census = None if exact is None else exact.get(live.name)
@@ -114,8 +100,6 @@ async def _situation(args: argparse.Namespace, client: Client, raw: Object) -> S
 
 async def _references(args: argparse.Namespace, client: Client, live: LiveCrd) -> dict[str, Any]:
     """Every object of every kind is looked at, so only when a version is to go."""
-    from instar.migrator.references import dependents, naming_entries
-
     if args.action != "remove" or live.crd.version(args.version) is None:
         return {}
     return {
@@ -125,9 +109,6 @@ async def _references(args: argparse.Namespace, client: Client, live: LiveCrd) -
 
 
 def _show(args: argparse.Namespace, situation: Situation, server: str) -> None:
-    from instar.migrator.lifecycle import next_steps
-    from instar.migrator.plan import objects
-
     crd = situation.crd
     steps = {item.name: next_steps(situation, item.name) for item in crd.versions}
     if args.output == "json":
@@ -157,8 +138,6 @@ def _counted_since(situation: Situation) -> str:
 
 
 def _row(situation: Situation, name: str) -> tuple[str, str, str, str, str, str]:
-    from instar.migrator.lifecycle import ago
-
     version = situation.crd.version(name)
     assert version is not None
     last = situation.usage.latest(name)
@@ -177,9 +156,6 @@ def _row(situation: Situation, name: str) -> tuple[str, str, str, str, str, str]
 
 
 def _show_next(situation: Situation, steps: dict[str, list[tuple[str, list[str]]]]) -> None:
-    from instar.migrator.lifecycle import why_safe
-    from instar.migrator.plan import objects
-
     crd = situation.crd
     stale = 0 if situation.census is None else situation.census.stale(situation.storage)
     others = [name for name in crd.stored_versions if name != situation.storage]

@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 
 from instar.cli.failure import CliFailure
 from instar.server.kubeconfig import write_kubeconfig
-from instar.server.running import RunningServer, running
+from instar.server.lifetime import RunningServer, running
 from instar.server.settings import Settings
 from instar.server.tempfolder import temporary_folder
 from instar.storage.peer_server import StoreServer

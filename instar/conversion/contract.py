@@ -21,7 +21,7 @@ from instar.api.conversion_review import (
     ConversionRequest,
     ConversionResponse,
 )
-from instar.api.gojson import go_type
+from instar.api.gojson import go_type, go_value_type
 from instar.api.names import GroupVersionKind, parse_group_version
 from instar.api.strings import label_value, qualified_name
 from instar.conversion.failure import FailureType
@@ -132,11 +132,11 @@ def restored_metadata(original: Mapping[str, Any], converted: Mapping[str, Any])
         raise Broken(Stage.METADATA, "missing metadata in converted object")
     answer = converted["metadata"]
     if not isinstance(answer, dict):
-        text = f"invalid metadata of type {_go_value_type(answer)} in converted object"
+        text = f"invalid metadata of type {go_value_type(answer)} in converted object"
         raise Broken(Stage.METADATA, text)
     kept = original.get("metadata", {})
     if not isinstance(kept, dict):
-        text = f"invalid metadata of type {_go_value_type(kept)} in input object"
+        text = f"invalid metadata of type {go_value_type(kept)} in input object"
         raise Broken(Stage.METADATA, text)
     result = dict(kept)
     for name, validate in _CHANGEABLE:
@@ -190,13 +190,13 @@ def _check_changed(
 ) -> None:
     for values, owner in ((after, "converted"), (before, "original")):
         if values is not None and not isinstance(values, dict):
-            found = _go_value_type(values)
+            found = go_value_type(values)
             raise Broken(
                 Stage.METADATA, f"invalid metadata.{name} of type {found} in {owner} object"
             )
     for key, value in after.items():
         if not isinstance(value, str):
-            found = _go_value_type(value)
+            found = go_value_type(value)
             raise Broken(
                 Stage.METADATA,
                 f"metadata.{name}[{key}] must be a string, but is {found} in converted object",
@@ -242,18 +242,3 @@ def _not_an_object(value: Any) -> str:
         return "unexpected end of JSON input"
     kind = go_type(value)
     return f"json: cannot unmarshal {kind} into Go value of type map[string]interface {{}}"
-
-
-def _go_value_type(value: Any) -> str:
-    """Go's ``%T`` of a decoded JSON value."""
-    if value is None:
-        return "<nil>"
-    names = {
-        bool: "bool",
-        int: "int64",
-        float: "float64",
-        str: "string",
-        list: "[]interface {}",
-        dict: "map[string]interface {}",
-    }
-    return names.get(type(value), type(value).__name__)

@@ -11,6 +11,8 @@ from functools import partial
 from itertools import islice
 from typing import NamedTuple
 
+from cryptography import x509
+
 from instar.client.client import Client
 from instar.client.paths import crd_path
 from instar.errors import ApiError
@@ -139,8 +141,6 @@ def _warnings(live: LiveCrd) -> Iterable[str]:
 
 def _expiry(bundle: str) -> datetime | None:
     """When the first certificate of a caBundle ends."""
-    from cryptography import x509
-
     try:
         certificates = x509.load_pem_x509_certificates(base64.b64decode(bundle))
     except ValueError:

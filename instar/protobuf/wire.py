@@ -59,7 +59,11 @@ def text_bytes(text: str) -> bytes:
 
 def read_varint(data: bytes, at: int) -> tuple[int, int]:
     """(unsigned value, where it ends). ``IndexError`` beyond the end of the data."""
-    value = shift = 0
+    byte = data[at]
+    at += 1
+    if byte < 0x80:
+        return byte, at
+    value, shift = byte & 0x7F, 7
     while shift < 64:
         byte = data[at]
         at += 1

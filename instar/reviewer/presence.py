@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from instar.api.crd_codec import CrdDecodeError
-from instar.reviewer.documents import Document
+from instar.api.manifests import Document
+from instar.reviewer.documents import line_of
 from instar.reviewer.engine import Options, find
 from instar.reviewer.report import CrdReview, Finding, Problem, Report, Severity
 from instar.reviewer.rules import BY_ID
@@ -68,7 +69,7 @@ def _removed(name: str, document: Document, options: Options) -> CrdReview:
 def _refused(name: str, document: Document, options: Options) -> CrdReview:
     """New to the other side, so only what the server says of it counts."""
     found = [
-        replace(item, file=document.file, line=document.line_of(item.pointer))
+        replace(item, file=document.file, line=line_of(document, item.pointer))
         for item in find(None, read_side(document.value), options)
         if item.rule == REFUSED
     ]

@@ -13,11 +13,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from instar.fields import FieldError
-from instar.plain import Object
-
-Pointer = tuple[str | int, ...]
-"""A place in a CRD written as v1: ``("spec", "versions", 0, "schema", …)``."""
-
+from instar.plain import Object, Pointer
 
 _TOKEN = re.compile(r"([^.\[\]]+)|\[(\d+)\]")
 

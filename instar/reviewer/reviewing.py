@@ -7,10 +7,11 @@ from dataclasses import replace
 from typing import Any
 
 from instar.api.crd_codec import CrdDecodeError
+from instar.api.manifests import Document
 from instar.plain import Object
 from instar.reviewer.checklist import checklist
 from instar.reviewer.conversions import converted_findings
-from instar.reviewer.documents import Document, crd_name
+from instar.reviewer.documents import crd_name, line_of
 from instar.reviewer.engine import Options, find
 from instar.reviewer.field_use import with_use
 from instar.reviewer.plan import plan
@@ -124,7 +125,7 @@ def located(crd: CrdReview, old: Document | None, new: Document) -> CrdReview:
 
     def place(finding: Finding) -> Finding:
         document = old if finding.on_old and old is not None else new
-        return replace(finding, file=document.file, line=document.line_of(finding.pointer))
+        return replace(finding, file=document.file, line=line_of(document, finding.pointer))
 
     return replace(crd, findings=tuple(map(place, crd.findings)))
 

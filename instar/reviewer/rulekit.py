@@ -11,8 +11,9 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from instar.plain import Pointer
 from instar.reviewer.changes import NodeChange, Steps
-from instar.reviewer.report import Effect, Hit, Pointer, Severity
+from instar.reviewer.report import Effect, Hit, Severity
 from instar.reviewer.side import Side
 
 WRITERS, READERS, STORED, APPLIERS, CLIENTS = Hit

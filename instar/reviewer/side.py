@@ -12,17 +12,12 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from instar.api.crd import Crd, CrdVersion, read_crd
-from instar.api.crd_codec import (
-    CrdDecodeError,
-    decode,
-    from_internal,
-    to_internal,
-)
+from instar.api.crd import Crd, CrdVersion
+from instar.api.crd_codec import to_internal
 from instar.crds.defaults import with_defaults
-from instar.plain import Object, copy_json
+from instar.crds.documents import read_definition
+from instar.plain import Object, Pointer, copy_json
 from instar.reviewer.normal import normalise
-from instar.reviewer.report import Pointer
 from instar.schema.pipeline import Pipeline, pipeline_of
 from instar.schema.rules import RuleCompiler
 
@@ -82,16 +77,12 @@ def read_side(given: Mapping[str, Any]) -> Side:
 
     Raises ``CrdDecodeError`` where a server could not even read it.
     """
-    version = str(given.get("apiVersion", "")).rpartition("/")[2]
-    if version not in ("v1", "v1beta1"):
-        raise CrdDecodeError(f"apiVersion {given.get('apiVersion')!r} is no version of a CRD")
-    decoded = decode(dict(given), version)
-    raw = from_internal(to_internal(with_defaults(copy_json(decoded.obj))), "v1")
-    known = bool((decoded.obj.get("status") or {}).get("storedVersions"))
+    found = read_definition(given)
+    known = bool((found.given.get("status") or {}).get("storedVersions"))
     return Side(
-        given=decoded.obj,
-        raw=raw,
-        crd=read_crd(raw),
+        given=found.given,
+        raw=found.raw,
+        crd=found.crd,
         knows_status=known,
-        unknown=tuple(decoded.unknown),
+        unknown=found.unknown,
     )

@@ -16,18 +16,16 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import parse_qs, unquote
 
-import yaml
-
-from instar.api.crd import GROUP, PLURAL
+from instar.api.crd import GROUP, PLURAL, is_crd
+from instar.api.manifests import SUFFIXES, Document, Unreadable, only_document
 from instar.client.client import Client
 from instar.client.kubeconfig import KubeconfigError, load_access
 from instar.errors import ApiError, NotFound
 from instar.plain import Object
 from instar.reviewer.config import FILES, Config, ConfigError, parse, read_baseline, section
-from instar.reviewer.documents import Document, crd_name, crd_problem, documents, is_crd
+from instar.reviewer.documents import crd_name, crd_problem, documents
 from instar.reviewer.report import Problem
 
-_SUFFIXES = (".yaml", ".yml", ".json")
 _PAGE = 500
 
 
@@ -152,7 +150,7 @@ def _from_path(source: str) -> _Read:
     path = Path(source)
     try:
         if path.is_dir():
-            files = sorted(item for item in path.rglob("*") if item.suffix in _SUFFIXES)
+            files = sorted(item for item in path.rglob("*") if item.suffix in SUFFIXES)
             return _parsed((str(item), item.read_text()) for item in files if item.is_file())
         return _parsed([(source, path.read_text())])
     except OSError as error:
@@ -208,7 +206,7 @@ def _git_texts(reference: str, path: str) -> Iterator[tuple[str, str]]:
         return
     names = _git(folder, "ls-tree", "-r", "--name-only", "-z", spec, must=True)
     for name in sorted(filter(None, names.split("\0"))):
-        if name.endswith(_SUFFIXES):
+        if name.endswith(SUFFIXES):
             text = _git(folder, "show", f"{spec.rstrip('/')}/{name}".replace(":/", ":"), must=True)
             yield f"git:{reference}:{path.rstrip('/')}/{name}", text
 
@@ -336,15 +334,19 @@ def load_config(path: str | None) -> Config:
 def _read_config(path: Path) -> Config | None:
     try:
         if path.suffix == ".toml":
-            document = tomllib.loads(path.read_text())
+            settings = tomllib.loads(path.read_text())
         else:
-            document = yaml.safe_load(path.read_text()) or {}
-        raw = section(path.name, document)
+            settings = only_document(path.read_text(), str(path)) or {}
+        if not isinstance(settings, dict):
+            raise ConfigError("not a configuration: its top is no mapping")
+        raw = section(path.name, settings)
         return None if raw is None else parse(raw, str(path))
     except OSError as error:
         raise ConfigError(f"{path}: {error.strerror}") from None
-    except (tomllib.TOMLDecodeError, yaml.YAMLError) as error:
+    except tomllib.TOMLDecodeError as error:
         raise ConfigError(f"{path}: {' '.join(str(error).split())}") from None
+    except Unreadable as error:
+        raise ConfigError(str(error)) from None
     except ConfigError as error:
         raise ConfigError(f"{path}: {error}") from None
 

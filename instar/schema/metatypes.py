@@ -11,6 +11,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from instar.api.gojson import go_type
 from instar.fields import go_quote
 from instar.schema.numbers import INT64_MAX, INT64_MIN
 
@@ -25,8 +26,6 @@ Decoder = Callable[[Any, str, str, list[str]], Any]
 A clean value of None means the field vanishes, as empty fields do.
 """
 
-_JSON_WORDS = {str: "string", bool: "bool", int: "number", float: "number"}
-_JSON_WORDS |= {list: "array", dict: "object"}
 _RFC3339 = re.compile(
     r"(\d{4})-(\d{2})-(\d{2})T(\d{2}):(\d{2}):(\d{2})(?:[.,]\d+)?(?:Z|([+-])(\d{2}):(\d{2}))",
     re.ASCII,
@@ -35,9 +34,8 @@ _LAYOUT = "2006-01-02T15:04:05Z07:00"
 
 
 def wrong(value: Any, where: str, wanted: str) -> MetaError:
-    word = _JSON_WORDS[type(value)]
     place = f"Go struct field {where}" if where else "Go value"
-    return MetaError(f"json: cannot unmarshal {word} into {place} of type {wanted}")
+    return MetaError(f"json: cannot unmarshal {go_type(value)} into {place} of type {wanted}")
 
 
 def text(wanted: str = "string") -> Decoder:

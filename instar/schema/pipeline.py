@@ -25,8 +25,9 @@ from instar.schema.objectmeta import (
     validate_metadata,
     validate_metadata_update,
 )
-from instar.schema.rules import Program, RuleCompiler, compile_if_any
+from instar.schema.rules import Program, RuleCompiler
 from instar.schema.scale import scale_errors
+from instar.schema.validations.ondemand import compile_if_any
 from instar.schema.values import ABSENT
 
 Warn = Callable[[str], None]

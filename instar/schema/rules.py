@@ -34,23 +34,3 @@ RuleCompiler = Callable[[Structural], Program | None]
 
 def no_rules(root: Structural) -> None:
     """For schemas whose rules shall not be run."""
-
-
-def compile_if_any(root: Structural) -> Program | None:
-    """The rules of a schema; most schemas have none, and then CEL is not even imported."""
-    if not has_rules(root):
-        return None
-    from instar.schema.validations.evaluate import compile_rules
-
-    return compile_rules(root)
-
-
-def has_rules(node: Structural) -> bool:
-    if node.rules:
-        return True
-    children: list[Structural] = [*node.properties.values()]
-    if node.items is not None:
-        children.append(node.items)
-    if isinstance(node.additional, Structural):
-        children.append(node.additional)
-    return any(has_rules(child) for child in children)

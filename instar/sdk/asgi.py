@@ -23,9 +23,10 @@ from instar.errors import (
     RequestTooLarge,
     UnsupportedMediaType,
 )
+from instar.metrics import CONTENT_TYPE
 from instar.sdk.conversion_reviews import ConversionAnswer, ConversionReviewHandler
 from instar.sdk.converter import BuiltConverter, Converter
-from instar.sdk.metrics import CONTENT_TYPE, WebhookMetrics
+from instar.sdk.metrics import WebhookMetrics
 
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
@@ -125,7 +126,7 @@ class ConversionApp:
         return code, b"text/plain; charset=utf-8", text
 
     def _exposition(self) -> tuple[int, bytes, bytes]:
-        return 200, CONTENT_TYPE.encode(), self._metrics.render()
+        return 200, CONTENT_TYPE.encode(), self._metrics.page()
 
 
 _PAGES: dict[str, Callable[[ConversionApp], tuple[int, bytes, bytes]]] = {

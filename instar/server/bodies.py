@@ -66,7 +66,7 @@ def parse(body: bytes, media: str) -> Body:
 def _read_yaml(body: bytes) -> Body:
     # Only here: most servers never meet a word of YAML.
     from instar.api.goyaml import YamlError
-    from instar.server.yamltext import read_yaml
+    from instar.api.yamltext import read_yaml
 
     try:
         value, repeated = read_yaml(body)

@@ -9,10 +9,10 @@ from typing import Any
 from instar.access.attributes import User
 from instar.access.authorizers import Authorizer
 from instar.api.crd import Crd
-from instar.api.crd_codec import from_internal, to_internal
 from instar.conversion.factory import ConversionServices, shared_converter_for
 from instar.conversion.metrics import PrometheusConversionMetrics
-from instar.fields import FieldError
+from instar.crds.documents import as_v1
+from instar.metrics import Measured
 from instar.registry.admission.classes import ClassAdmission
 from instar.registry.admission.namespaces import NamespaceLifecycle
 from instar.registry.admission.pods import PodAdmission
@@ -36,8 +36,8 @@ from instar.registry.resources.strategy import Strategy
 from instar.registry.stored.backend import Backend
 from instar.registry.stored.consistency import Consistency
 from instar.registry.stored.entry import Entry
-from instar.schema.rules import RuleCompiler, compile_if_any, has_rules
-from instar.schema.structural import Structural
+from instar.schema.rules import RuleCompiler
+from instar.schema.validations.ondemand import check_if_any, compile_if_any
 from instar.server.app import App
 from instar.server.auth import Authenticator
 from instar.server.health import Health
@@ -119,7 +119,7 @@ def build(
         admission=Chain(plugins),
         rescue_deletes=rescue_deletes,
     )
-    crd_strategy = CrdStrategy(check_rules_lazily, review=review, deny=deny_breaking)
+    crd_strategy = CrdStrategy(check_if_any, review=review, deny=deny_breaking)
     catalog = Catalog(
         backend,
         builtin_servings(crd_strategy, "v1beta1" if _company(store) is Company.EQUALS else "v1"),
@@ -144,13 +144,9 @@ def build(
     )
     garbage = GarbageCollector(context, catalog, leadership) if collect_garbage else None
     authenticator = Authenticator(tokens)
-    metrics, watchdog = Metrics(), Watchdog()
-    metrics.add_source(watchdog.lines)
-    consistency = Consistency(backend)
-    metrics.add_source(consistency.lines)
-    metrics.add_source(census.metric_lines)
-    metrics.add_source(lambda: _store_lines(backend))
-    metrics.add_source(lambda: conversion_metrics.render().splitlines())
+    metrics, watchdog, consistency = Metrics(), Watchdog(), Consistency(backend)
+    metrics.add(*watchdog.metrics(), consistency.checks, census.metric())
+    metrics.add(_stored_objects(backend), *conversion_metrics.all())
     app = App(
         context=context,
         catalog=catalog,
@@ -202,26 +198,13 @@ def read_stored_crd(entry: Entry) -> dict[str, Any]:
     obj = entry.decode()
     if obj.get("apiVersion", "").endswith("/v1"):
         return obj
-    return from_internal(to_internal(obj), "v1")
+    return as_v1(obj)
 
 
-def check_rules_lazily(
-    root: Structural,
-    path: str,
-    known_rules: frozenset[str],
-    per_expression_limit_waived: bool,
-    spoiled: Callable[[str], bool],
-) -> list[FieldError]:
-    if not has_rules(root):
-        return []
-    from instar.schema.validations.check import check_rules
+def _stored_objects(backend: Backend) -> Measured:
+    def measure() -> Iterable[tuple[tuple[str], int]]:
+        for collection in backend.cache.collections():
+            yield (collection.prefix.rstrip("/"),), len(collection.entries)
 
-    return check_rules(root, path, known_rules, per_expression_limit_waived, spoiled)
-
-
-def _store_lines(backend: Backend) -> Iterable[str]:
-    yield "# HELP apiserver_storage_objects Objects in the store, by collection."
-    yield "# TYPE apiserver_storage_objects gauge"
-    for collection in backend.cache.collections():
-        resource = collection.prefix.rstrip("/")
-        yield f'apiserver_storage_objects{{resource="{resource}"}} {len(collection.entries)}'
+    help = "Objects in the store, by collection."
+    return Measured("apiserver_storage_objects", help, ("resource",), measure)

@@ -143,6 +143,7 @@ class _State:
 
     @cached_property
     def swagger(self) -> dict[str, Any]:
+        # Only here: clients of today ask for v3.
         from instar.openapi import v2
 
         return v2.document(self.resources, server_version=SERVER_VERSION)
@@ -162,6 +163,7 @@ class _State:
 
 
 def _protobuf(document: dict[str, Any]) -> bytes:
+    # Only here: of those that ask for v2, most take JSON.
     from instar.openapi import v2_protobuf
 
     return v2_protobuf.encode(document)

@@ -12,6 +12,7 @@ import orjson
 from instar import offload
 from instar.api.jsontext import encode, encode_pretty, encode_sorted
 from instar.errors import BadRequest, NotAcceptable, Unclassified
+from instar.protobuf.envelope import encode_list, encode_message, encode_object
 from instar.registry.resources.columns import TablePrinter, utc_now
 from instar.registry.resources.serving import VersionServing
 from instar.registry.verbs.read import Listing
@@ -161,7 +162,8 @@ def _is_plain(form: Form) -> bool:
 def _yaml_list(
     version: VersionServing, listing: Listing, objects: Iterator[dict[str, Any]]
 ) -> bytes:
-    from instar.server.yamltext import write_yaml
+    # Only here and in ``to_yaml``: most servers never meet a word of YAML.
+    from instar.api.yamltext import write_yaml
 
     return write_yaml({**_without_items(version, listing), "items": objects})
 
@@ -169,17 +171,12 @@ def _yaml_list(
 def _protobuf_list(
     version: VersionServing, meta: dict[str, Any], objects: Iterator[dict[str, Any]]
 ) -> bytes:
-    # Only here: who never meets a client written in Go never needs it.
-    from instar.protobuf.envelope import encode_list, encode_message
-
     api_version, kind = version.api_version, version.kind
     items = (encode_message(api_version, kind, obj) for obj in objects)
     return encode_list(api_version, version.list_kind, meta, items)
 
 
 def to_protobuf(document: bytes) -> bytes:
-    from instar.protobuf.envelope import encode_object
-
     return encode_object(orjson.loads(document))
 
 
@@ -298,7 +295,8 @@ def _written(status: int, chunks: Sequence[bytes], form: Form) -> Response:
 
 
 def to_yaml(document: bytes) -> bytes:
-    from instar.server.yamltext import write_yaml
+    # Only here: most servers never meet a word of YAML.
+    from instar.api.yamltext import write_yaml
 
     return write_yaml(orjson.loads(document))
 

@@ -10,6 +10,7 @@ from typing import Any
 import orjson
 
 from instar.api.jsontext import encode
+from instar.protobuf.watch import watch_frame
 from instar.registry.resources.serving import VersionServing
 from instar.registry.stored.backend import Backend
 from instar.registry.stored.watchers import MAX_PENDING
@@ -42,16 +43,12 @@ class _ProtobufEvents:
     """Frames: a length and an event, whose object is a whole message."""
 
     def __init__(self, form: Form) -> None:
-        # Only here: most servers never meet a client that asks for it.
-        from instar.protobuf.watch import watch_frame
-
-        self._frame = watch_frame
         self._form = form
 
     def __call__(self, type_: str, view: bytes) -> bytes:
         if self._form.transform and type_ != "ERROR":
             view = encode(partial(orjson.loads(view), self._form.version))
-        return self._frame(type_, to_protobuf(view))
+        return watch_frame(type_, to_protobuf(view))
 
 
 class _TableEvents:

@@ -12,11 +12,11 @@ import logging
 import sys
 import threading
 import time
-from collections.abc import Iterable
 from types import FrameType
 from typing import NamedTuple
 
 from instar import limits
+from instar.metrics import Histogram, Measured, Metric
 from instar.server.request import Request
 
 log = logging.getLogger(__name__)
@@ -38,8 +38,7 @@ class Watchdog:
         self.held: list[Held] = []
         """The latest holds, for tests and for whoever asks."""
         self._threshold = threshold
-        self._counts = [0] * (len(_BUCKETS) + 1)
-        self._sum = 0.0
+        self._lag = Histogram(METRIC, "How late the event loop is.", (), _BUCKETS)
         self._worst = 0.0
         self._beats = 0
         self._spent = 0.0
@@ -75,8 +74,7 @@ class Watchdog:
 
     def _beat(self) -> None:
         lag = max(asyncio.get_running_loop().time() - self._due, 0.0)
-        self._counts[next((n for n, top in enumerate(_BUCKETS) if lag <= top), -1)] += 1
-        self._sum += lag
+        self._lag.observe((), lag)
         self._worst = max(self._worst, lag)
         spent = time.thread_time()
         taken, self._spent = spent - self._spent, spent
@@ -102,19 +100,12 @@ class Watchdog:
         """Processor time of the loop since its last beat."""
         return 0.0 if self._clock is None else time.clock_gettime(self._clock) - self._spent
 
-    def lines(self) -> Iterable[str]:
-        """For the page of metrics."""
-        yield f"# HELP {METRIC} How late the event loop is."
-        yield f"# TYPE {METRIC} histogram"
-        total = 0
-        for top, count in zip((*map(str, _BUCKETS), "+Inf"), self._counts, strict=True):
-            total += count
-            yield f'{METRIC}_bucket{{le="{top}"}} {total}'
-        yield f"{METRIC}_sum {self._sum:.6f}"
-        yield f"{METRIC}_count {total}"
-        yield "# HELP instar_loop_lag_worst_seconds The latest it has been since the start."
-        yield "# TYPE instar_loop_lag_worst_seconds gauge"
-        yield f"instar_loop_lag_worst_seconds {self._worst:.6f}"
+    def metrics(self) -> tuple[Metric, ...]:
+        worst = "The latest it has been since the start."
+        return (
+            self._lag,
+            Measured("instar_loop_lag_worst_seconds", worst, (), lambda: [((), self._worst)]),
+        )
 
 
 def _described(frame: FrameType | None) -> str:

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from instar.api.goyaml import YamlError, go_g
 from instar.api.jsontext import TooDeep
+from instar.api.yamltext import read_yaml, write_yaml
 from instar.limits import MAX_DEPTH
-from instar.server.yamltext import read_yaml, write_yaml
 
 SCALARS: dict[str, Any] = {
     # words

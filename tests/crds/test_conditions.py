@@ -20,7 +20,8 @@ from instar.crds.conditions import (
 )
 from instar.crds.lifecycle import settling_states
 from instar.plain import Object
-from tests.crds.make import LATER, NOW, crd, version, written
+from tests.crds.make import LATER, NOW, written
+from tests.support.crds import crd, version
 
 Summary = list[tuple[str, str, str]]
 

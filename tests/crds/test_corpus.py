@@ -13,7 +13,8 @@ from instar.api.crd_codec import decode, from_internal, same, to_internal
 from instar.crds.defaults import with_defaults
 from instar.crds.lifecycle import settling_states
 from instar.plain import Object
-from tests.crds.make import NOW, corpus, created, internal, problems, update_problems, written
+from tests.crds.make import NOW, created, internal, problems, update_problems, written
+from tests.support.corpus import corpus
 
 
 @pytest.fixture(scope="module")

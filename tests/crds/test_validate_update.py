@@ -12,16 +12,8 @@ from instar.crds.validate_update import validate_status_update, validate_update
 from instar.fields import FieldError
 from instar.plain import Object
 from instar.schema.structural import Structural
-from tests.crds.make import (
-    NOW,
-    crd,
-    created,
-    internal,
-    update_problems,
-    version,
-    with_field,
-    with_schema,
-)
+from tests.crds.make import NOW, created, internal, update_problems, with_field, with_schema
+from tests.support.crds import crd, version
 
 A = "spec.validation.openAPIV3Schema.properties[a]"
 

@@ -14,7 +14,8 @@ from instar.openapi import v2, v3
 from instar.openapi.builtin_schemas import SCHEMAS
 from instar.openapi.models import SCALE as SCALE_MODELS
 from instar.openapi.models import SHARED
-from tests.openapi.make import builtin, corpus, custom, version
+from tests.openapi.make import builtin, custom, established_corpus
+from tests.support.crds import version
 
 OA = {"plural": "oas", "singular": "oa", "kind": "Oa", "listKind": "OaList"}
 SCALE = {"specReplicasPath": ".spec.n", "statusReplicasPath": ".status.n"}
@@ -290,7 +291,7 @@ def test_no_reference_of_a_builtin_document_dangles() -> None:
 
 
 def test_every_crd_of_the_corpus_is_published_without_dangling_references() -> None:
-    resources = corpus()
+    resources = established_corpus()
 
     merged = v2.document(resources, server_version="")
     documents = [v3_document(resources, *gv) for gv in v3.group_versions(resources)]

@@ -9,7 +9,8 @@ import pytest
 from instar.api.discovery import Resource
 from instar.openapi.dialect import V2, V3, Dialect
 from instar.openapi.published import published_schema
-from tests.openapi.make import custom, version
+from tests.openapi.make import custom
+from tests.support.crds import version
 
 PRESERVE = "x-kubernetes-preserve-unknown-fields"
 GVK = [{"group": "example.com", "kind": "Foo", "version": "v1"}]

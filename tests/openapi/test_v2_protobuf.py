@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from instar.openapi import v2
 from instar.openapi.v2_protobuf import encode
-from tests.openapi.make import corpus, custom, version
+from tests.openapi.make import custom, established_corpus
+from tests.support.crds import version
 
 Message = dict[int, list[Any]]
 
@@ -151,7 +152,7 @@ def test_integers_survive(value: int) -> None:
 
 
 def test_the_whole_corpus_can_be_read_back() -> None:
-    document = v2.document(corpus(), server_version="v1")
+    document = v2.document(established_corpus(), server_version="v1")
 
     found = definitions(document)
 

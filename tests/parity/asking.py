@@ -12,7 +12,8 @@ from instar.plain import Object
 from instar.reviewer.judge import Judge
 from instar.reviewer.side import read_side
 from instar.schema.validations.evaluate import compile_rules
-from instar.sdk.checking.case import VersionSchema, parse_crd, schema_of
+from instar.sdk.checking.case import VersionSchema, schema_of
+from instar.sdk.checking.definition import parse_crd
 from tests.support.server import Answer, LiveServer
 
 CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"

@@ -22,7 +22,8 @@ from tests.parity.asking import (
 )
 from tests.parity.schemas import SCALE, SCHEMA, crd, full_crd, plain_crd
 from tests.rest.support import KeptAlive
-from tests.reviewer.corpus import CORPUS, crds
+from tests.reviewer.corpus import crds
+from tests.support.corpus import CORPUS, needs_corpus
 from tests.support.server import LiveServer
 
 SKIPPED = (
@@ -355,7 +356,7 @@ REAL = {
 }
 
 
-@pytest.mark.skipif(not CORPUS.is_dir(), reason=f"no corpus at {CORPUS}")
+@needs_corpus
 @pytest.mark.parametrize("name", REAL)
 def test_objects_of_real_crds_get_one_answer(kept_alive: LiveServer, name: str) -> None:
     project = CORPUS / REAL[name]

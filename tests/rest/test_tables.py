@@ -151,7 +151,7 @@ def anything(server: LiveServer) -> Collection:
                 version(
                     "v1",
                     storage=True,
-                    schema={"openAPIV3Schema": schema},
+                    schema=schema,
                     additionalPrinterColumns=columns,
                 )
             ],

@@ -6,10 +6,11 @@ import pytest
 
 from instar.review import review
 from instar.reviewer.report import NoWitness
-from tests.reviewer.corpus import CORPUS, Neighbours, crds, neighbours
+from tests.reviewer.corpus import Neighbours, crds, neighbours
 from tests.reviewer.replay import assert_real
+from tests.support.corpus import needs_corpus
 
-pytestmark = pytest.mark.skipif(not CORPUS.is_dir(), reason=f"no corpus at {CORPUS}")
+pytestmark = needs_corpus
 
 ALWAYS_SHOWN = {"field-removed", "field-renamed", "field-moved", "required-added"}
 

@@ -12,10 +12,11 @@ import yaml
 from instar.plain import Object
 from instar.review import review
 from instar.reviewer.report import Effect, Finding, Witness
-from tests.reviewer.corpus import CORPUS, Neighbours, crds, neighbours
+from tests.reviewer.corpus import Neighbours, crds, neighbours
 from tests.reviewer.golden import FOLDER, cases, review_folder
 from tests.reviewer.replay import assert_real
 from tests.reviewer.widget import changed, put, widget
+from tests.support.corpus import needs_corpus
 from tests.support.server import Answer, LiveServer, live_server
 
 _NOT_ESTABLISHABLE = {"crd-refused", "unique-items-added", "unique-items-removed"}
@@ -102,7 +103,7 @@ def test_server_shows_what_strategy_none_loses(servers: tuple[LiveServer, LiveSe
 _PAIRS = {"flux-source v0.36.1 v1.0.0", "flux-source v1.6.0 v1.7.0", "gateway-api v0.5.1 v0.8.1"}
 
 
-@pytest.mark.skipif(not CORPUS.is_dir(), reason=f"no corpus at {CORPUS}")
+@needs_corpus
 @pytest.mark.parametrize(
     "pair", [item for item in neighbours() if item.name in _PAIRS], ids=lambda pair: pair.name
 )

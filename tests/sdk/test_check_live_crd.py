@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from instar.plain import Object
-from instar.sdk.checking.case import Uncheckable, parse_crd
+from instar.sdk.checking.case import Uncheckable
+from instar.sdk.checking.definition import parse_crd
 from instar.sdk.checking.responders import webhook_of
 from instar.sdk.checking.startup import startup_outcomes
 from tests.migrator.running import instar

@@ -332,3 +332,18 @@ def test_wrong_calls_exit_2(rules: str, words: list[str], message: str) -> None:
         _run(rules, *words)
 
     assert caught.value.code == 2
+
+
+def test_a_document_with_keys_that_are_no_text_is_left_alone_and_told(
+    rules: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "a.yaml"
+    text = MANIFEST + "  labels: {on: 1}\n"
+    path.write_text(text)
+
+    code = _run(rules, str(path))
+
+    out, err = capsys.readouterr()
+    assert code == 1
+    assert out == text
+    assert "line 5: keys that are no plain text cannot be kept" in err

@@ -215,7 +215,7 @@ def test_certificates_carry_both_service_names() -> None:
 
     issued = self_signed("hook.ns.svc")
 
-    names = x509.load_pem_x509_certificate(issued.cert).extensions.get_extension_for_class(
+    names = x509.load_pem_x509_certificate(issued.pem.cert).extensions.get_extension_for_class(
         x509.SubjectAlternativeName
     )
     assert names.value.get_values_for_type(x509.DNSName) == [

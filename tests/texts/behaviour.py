@@ -18,11 +18,12 @@ from instar.schema.metatypes import MetaError
 from instar.schema.validations.check import check_rules
 from instar.schema.validations.evaluate import compile_rules
 from instar.testing import check_converter
-from tests.crds.make import crd, created, internal, version
+from tests.crds.make import created, internal
 from tests.crds.test_validate_schema import CASES
 from tests.crds.test_validate_update import FORGIVEN
 from tests.reviewer.golden import cases, review_folder, sides_of
 from tests.sdk import planted
+from tests.support.crds import crd, version
 
 Facts = Any
 

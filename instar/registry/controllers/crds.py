@@ -31,6 +31,7 @@ from instar.registry.resources.catalog import Catalog
 from instar.registry.resources.context import Context
 from instar.registry.resources.resource import Resource, Target
 from instar.registry.stored.entry import Entry, Unreadable
+from instar.registry.stored.writing import put_own
 from instar.registry.verbs.delete import purge
 from instar.storage.cache import Change
 from instar.storage.store import Stale
@@ -224,9 +225,8 @@ class CrdController:
         return (await codec.objects([entry], serving.versions["v1"]))[0]
 
     async def _write(self, entry: Entry, crd: Object) -> Entry:
-        prepared = await self._crds.codec.prepare(crd, self._crds.serving.versions["v1"])
-        draft = Entry(prepared.raw, 0, entry.suffix, prepared.at)
-        return await self._context.backend.put(self._crds.objects, draft, entry.revision)
+        backend = self._context.backend
+        return await put_own(backend, self._crds, entry.suffix, crd, entry.revision)
 
 
 def _is_leaving(crd: Object) -> bool:

@@ -14,6 +14,7 @@ from instar.registry.resources.context import Context, WriteOptions
 from instar.registry.resources.resource import Resource, Target
 from instar.registry.stored.backend import Objects
 from instar.registry.stored.entry import Entry
+from instar.registry.stored.writing import put_own
 from instar.registry.verbs.delete import purge
 from instar.registry.verbs.write import create
 from instar.storage.cache import Change
@@ -119,7 +120,5 @@ class NamespaceController:
             return True
         if finalizers != spec.get("finalizers"):
             spec["finalizers"] = finalizers
-            prepared = await self._namespaces.codec.prepare(obj, self._namespaces.serving.storage)
-            draft = Entry(prepared.raw, 0, name, prepared.at)
-            await self._context.backend.put(self._objects, draft, entry.revision)
+            await put_own(self._context.backend, self._namespaces, name, obj, entry.revision)
         return False

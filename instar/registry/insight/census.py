@@ -12,6 +12,7 @@ from datetime import datetime
 from typing import Any
 
 from instar.api.names import by_priority
+from instar.metrics import Measured
 from instar.registry.resources.catalog import Catalog
 from instar.registry.resources.columns import TablePrinter
 from instar.registry.resources.resource import Resource
@@ -62,13 +63,18 @@ class Census:
     def counted(self) -> Counted:
         return Counted({item.crd.name: dict(self.of(item)) for item in self._catalog.customs()})
 
-    def metric_lines(self) -> Iterable[str]:
-        yield "# HELP instar_stored_objects Objects in the store, by CRD and stored version."
-        yield "# TYPE instar_stored_objects gauge"
+    def metric(self) -> Measured:
+        return Measured(
+            "instar_stored_objects",
+            "Objects in the store, by CRD and stored version.",
+            ("crd", "version"),
+            self._measure,
+        )
+
+    def _measure(self) -> Iterable[tuple[tuple[str, str], int]]:
         for resource in self._catalog.customs():
             for version, count in self.of(resource).items():
-                labels = f'crd="{resource.crd.name}",version="{version}"'
-                yield f"instar_stored_objects{{{labels}}} {count}"
+                yield (resource.crd.name, version), count
 
 
 class Counted:

@@ -22,7 +22,8 @@ from instar.facts.types import schema_of
 from instar.openapi.builtin_schemas import SCHEMAS
 from instar.plain import Object
 from instar.registry.kinds.builtin import BuiltinStrategy
-from instar.registry.kinds.events import CORE, EventConverter
+from instar.registry.kinds.crds import CrdConverter
+from instar.registry.kinds.events import CORE, EventConverter, SecondEventStrategy
 from instar.registry.kinds.manners import MANNERS
 from instar.registry.kinds.migrations import GROUP as MIGRATION_GROUP
 from instar.registry.kinds.migrations import PLURAL as MIGRATIONS
@@ -133,7 +134,7 @@ def _second_events(versions: list[ResourceFacts]) -> Serving:
     return build_serving(
         replace(crd, versions=shown, stored_versions=("core",)),
         converter=SharedConverter(EventConverter()),
-        strategy=_second_event_strategy,
+        strategy=SecondEventStrategy,
         compile_rules=lambda _: None,
         verbs=versions[0].verbs,
         builtin=True,
@@ -143,16 +144,8 @@ def _second_events(versions: list[ResourceFacts]) -> Serving:
     )
 
 
-def _second_event_strategy() -> Strategy:
-    from instar.registry.kinds.events import SecondEventStrategy
-
-    return SecondEventStrategy()
-
-
 def crd_serving(strategy: Strategy, stored_as: str = "v1") -> Serving:
     """CustomResourceDefinitions themselves: v1 and v1beta1 are views of the same."""
-    from instar.registry.kinds.crds import CrdConverter
-
     [facts] = [item for item in resources() if (item.group, item.plural) == _CRDS]
     crd = _describe(_CRDS, [facts])
     kind = facts.kind

@@ -10,6 +10,7 @@ import asyncio
 import logging
 from collections.abc import Iterable
 
+from instar.metrics import Counter
 from instar.registry.stored.backend import Backend
 from instar.registry.stored.entry import Entry
 from instar.storage.keys import collection_of, in_layout
@@ -25,7 +26,9 @@ _SHOWN = 5
 class Consistency:
     def __init__(self, backend: Backend) -> None:
         self._backend = backend
-        self._checks = {"ok": 0, "different": 0, "failed": 0}
+        self.checks = Counter(METRIC, "Comparisons of the cache with the store.", ("result",))
+        for result in ("ok", "different", "failed"):
+            self.checks.add((result,), 0)
         self.differences: list[str] = []
         """Keys that differed in the last check."""
 
@@ -38,10 +41,10 @@ class Consistency:
         try:
             self.differences = await self._compared()
         except StoreError as error:
-            self._checks["failed"] += 1
+            self.checks.add(("failed",))
             log.warning("the cache could not be compared with the store: %s", error)
             return False
-        self._checks["different" if self.differences else "ok"] += 1
+        self.checks.add(("different" if self.differences else "ok",))
         if self.differences:
             shown = ", ".join(self.differences[:_SHOWN])
             log.error(
@@ -88,9 +91,3 @@ class Consistency:
             for suffix, entry in entries.items():
                 if entry.revision <= revision:
                     yield collection.prefix + suffix
-
-    def lines(self) -> Iterable[str]:
-        yield f"# HELP {METRIC} Comparisons of the cache with the store."
-        yield f"# TYPE {METRIC} counter"
-        for result, count in self._checks.items():
-            yield f'{METRIC}{{result="{result}"}} {count}'

@@ -27,6 +27,7 @@ from instar.registry.resources.resource import Target
 from instar.registry.stored.backend import Backend
 from instar.registry.stored.codec import revised
 from instar.registry.stored.entry import Entry, Unreadable
+from instar.registry.stored.writing import new_entry
 from instar.registry.verbs.grace import Grace, begin
 from instar.registry.verbs.read import Listing, ListOptions, list_objects
 from instar.storage.store import Stale
@@ -196,7 +197,7 @@ async def _linger(
     back = prepared.back
     if options.dry_run:
         return b"" if back is None else revised(back, entry.revision), entry.revision
-    draft = Entry(prepared.raw, 0, target.suffix, prepared.at)
+    draft = new_entry(prepared, target.suffix)
     learnt = None
     if back is not None:
         learnt = partial(codec.remember, version=target.version, back=back)

@@ -21,6 +21,7 @@ from instar.registry.resources.context import Context, WriteOptions
 from instar.registry.resources.resource import Target
 from instar.registry.stored.codec import Prepared, revised
 from instar.registry.stored.entry import Entry
+from instar.registry.stored.writing import new_entry
 from instar.registry.verbs.conversions import Conversions
 from instar.registry.verbs.metadata import (
     another_uid,
@@ -252,7 +253,7 @@ async def _store_changed(
 
 async def _commit(context: Context, target: Target, prepared: Prepared, expected: int) -> bytes:
     _check_timely(target)
-    draft = Entry(prepared.raw, 0, target.suffix, prepared.at)
+    draft = new_entry(prepared, target.suffix)
     stored = target.serving.storage
     draft.know(api_version=stored.api_version, labels=prepared.obj["metadata"].get("labels"))
     if target.version is stored and stored.pipeline.reads_alike(prepared.obj):

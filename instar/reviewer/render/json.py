@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from instar.plain import Pointer
 from instar.reviewer.report import (
     CrdReview,
     Finding,
     Hit,
-    Pointer,
     Report,
     Severity,
     Verdict,

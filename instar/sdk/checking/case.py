@@ -6,8 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from instar.api.crd import Crd, CrdVersion, read_crd
-from instar.api.crd_codec import CrdDecodeError, decode, from_internal, to_internal
+from instar.api.crd import Crd, CrdVersion
 from instar.conversion import contract
 from instar.plain import Object, copy_json
 from instar.schema.answers import create
@@ -111,18 +110,6 @@ class Case:
         seen: Object = copy_json(self.convert(obj, to))
         to.prune(seen)
         return seen
-
-
-def parse_crd(document: Mapping[str, Any]) -> Crd:
-    """A ``Crd`` from a v1 or v1beta1 document."""
-    if document.get("kind") != "CustomResourceDefinition":
-        raise Uncheckable(f"expected a CustomResourceDefinition, got {document.get('kind')!r}")
-    beta = str(document.get("apiVersion", "")).endswith("/v1beta1")
-    try:
-        decoded = decode(dict(document), "v1beta1" if beta else "v1")
-    except CrdDecodeError as error:
-        raise Uncheckable(f"not a usable CRD: {error}") from None
-    return read_crd(from_internal(to_internal(decoded.obj), "v1"))
 
 
 def case_of(

@@ -22,7 +22,7 @@ from instar.sdk.converter import BuiltConverter
 from instar.sdk.errors import ConversionError
 
 if TYPE_CHECKING:
-    import aiohttp
+    from instar.client.http import Http
 
 
 class InProcessResponder:
@@ -84,14 +84,14 @@ class UrlResponder:
         except (OSError, ssl.SSLError) as error:
             raise Uncheckable(f"certificates for {url}: {error}") from None
         self._runner = asyncio.Runner()
-        self._session: aiohttp.ClientSession | None = None
+        self._http: Http | None = None
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self._session is not None:
-            self._runner.run(self._session.close())
+        if self._http is not None:
+            self._runner.run(self._http.close())
         self._runner.close()
 
     def convert(self, objects: Sequence[Object], api_version: str) -> Sequence[Any]:
@@ -106,22 +106,21 @@ class UrlResponder:
             raise ConversionError(str(error)) from None
 
     async def _post(self, body: bytes) -> bytes:
-        import aiohttp
+        # Only here: aiohttp takes longer to import than a converter in Python to be checked.
+        from instar.client.http import Http, Lost
 
-        if self._session is None:
-            timeout = aiohttp.ClientTimeout(total=self._timeout)
-            self._session = aiohttp.ClientSession(timeout=timeout)
+        if self._http is None:
+            self._http = Http(self._tls, self._timeout, proxies=False)
         headers = {"Content-Type": "application/json"}
         try:
-            async with self._session.post(
-                self._url, data=body, headers=headers, ssl=self._tls, server_hostname=self._name
-            ) as response:
-                data = await response.read()
-        except TimeoutError:
-            raise ConversionError(f"no answer within {self._timeout:g} s") from None
-        except aiohttp.ClientError as error:
+            reply = await self._http.send(
+                "POST", self._url, headers=headers, body=body, server_name=self._name
+            )
+        except TimeoutError as error:
+            raise ConversionError(str(error)) from None
+        except Lost as error:
             raise Uncheckable(f"{self._url}: {error}") from None
-        if response.status != 200:
-            text = data[:200].decode(errors="replace").strip()
-            raise ConversionError(f"HTTP {response.status}: {text}")
-        return data
+        if reply.status != 200:
+            text = reply.body[:200].decode(errors="replace").strip()
+            raise ConversionError(f"HTTP {reply.status}: {text}")
+        return reply.body

@@ -7,8 +7,14 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+from hypothesis import HealthCheck, Phase, given, reject, settings
+from hypothesis import seed as seeded
+from hypothesis import strategies as st
+from hypothesis.errors import Flaky, Unsatisfiable
+
 from instar.api.crd import Crd
 from instar.plain import Object
+from instar.schema.generate import objects
 from instar.sdk.checking.case import Case, VersionSchema
 from instar.sdk.checking.laws import LAWS, Inapplicable, Law, LawBroken, Pair
 from instar.sdk.checking.minimise import minimise
@@ -108,9 +114,6 @@ class _Hunter:
 
 def _run(hunter: _Hunter, inputs: Any, examples: int, seed: int) -> str:
     """Returns a note when there was nothing to judge; what was caught is in the hunter."""
-    from hypothesis import HealthCheck, Phase, given, reject, settings
-    from hypothesis import seed as seeded
-    from hypothesis.errors import Flaky, Unsatisfiable
 
     def judge(drawn: list[Object]) -> None:
         if not hunter.judge(drawn):
@@ -148,8 +151,6 @@ def _counterexample(pair: Pair, hunter: _Hunter) -> Counterexample | None:
 
 
 def _inputs(pair: Pair, law: Law) -> Any:
-    from hypothesis import strategies as st
-
     sources = admitted(pair.case.crd, pair.source)
     targets = admitted(pair.case.crd, pair.target)
     schema = pair.source.compiled.structural
@@ -168,8 +169,6 @@ def _inputs(pair: Pair, law: Law) -> Any:
 
 
 def _part(draw: Callable[[Any], Any], whole: Object, schema: Any) -> Object:
-    from hypothesis import strategies as st
-
     fields = removable(whole, schema)
     if not fields:
         return whole
@@ -179,8 +178,6 @@ def _part(draw: Callable[[Any], Any], whole: Object, schema: Any) -> Object:
 
 def admitted(crd: Crd, version: VersionSchema) -> Any:
     """A strategy of valid objects of ``version``, as a server would have stored them."""
-    from instar.schema.generate import objects
-
     made = objects(
         version.compiled.structural,
         api_version=version.api_version,

@@ -10,6 +10,7 @@ from typing import Any
 
 import orjson
 
+from instar.api.manifests import SUFFIXES
 from instar.plain import Object, copy_json
 from instar.schema.answers import create
 from instar.schema.pipeline import Pipeline
@@ -17,7 +18,6 @@ from instar.sdk.converter import BuiltConverter
 from instar.sdk.errors import ConversionError
 from instar.sdk.manifests.documents import Convert
 
-SUFFIXES = (".yaml", ".yml", ".json")
 GroupKind = tuple[str, str]
 
 

@@ -12,8 +12,9 @@ import itertools
 import logging
 import secrets
 from collections.abc import AsyncIterator, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from instar.access.attributes import ADMIN_GROUP, AUTHENTICATED, User
 from instar.access.authorizers import AlwaysAllow, Authorizer
@@ -36,6 +37,7 @@ from instar.storage.compactor import Compactor
 from instar.storage.keys import collection_prefix
 from instar.storage.open import open_store
 from instar.storage.store import Checkable, Local, Lost, Store, Unavailable
+from instar.webhooks.https import ClientCertificate
 from instar.webhooks.resolver import ServiceResolver, parse_mapping
 from instar.webhooks.transport import TransportPool, TransportSettings
 
@@ -58,11 +60,13 @@ class RunningServer:
 
 @contextlib.asynccontextmanager
 async def running(
-    settings: Settings | None = None, **overrides: object
+    settings: Settings | None = None, **overrides: Any
 ) -> AsyncIterator[RunningServer]:
-    """A server from ``async with`` to its end. Without settings: memory store, any free port."""
-    if settings is None:
-        settings = Settings(**{"port": 0, **overrides})  # type: ignore[arg-type]
+    """A server from ``async with`` to its end. Without settings: memory store, any free port.
+
+    ``overrides`` are single settings by name.
+    """
+    settings = replace(settings or Settings(port=0), **overrides)
     if settings.cert_dir is not None and settings.kubeconfig is not None:
         async with _served(settings, settings.cert_dir) as server:
             yield server
@@ -203,9 +207,6 @@ def _conversion(
     mappings = dict(parse_mapping(text) for text in settings.services)
     certificate = None
     if settings.webhook_client_cert is not None and settings.webhook_client_key is not None:
-        # Only here: a server without webhooks never needs it.
-        from instar.webhooks.https import ClientCertificate
-
         certificate = ClientCertificate(
             str(settings.webhook_client_cert), str(settings.webhook_client_key)
         )

@@ -1,6 +1,6 @@
 """How many reviews `instar webhook` answers, beside a plain ``http.server`` doing the same work.
 
-Run by hand: ``python -m tests.sdk.bench_webhook [seconds]``. Both serve TLS with keep-alive to the
+Run by hand: ``python -m bench.webhook [seconds]``. Both serve TLS with keep-alive to the
 same clients; the plain handler is what one writes without a framework: json, one function.
 """
 
@@ -22,7 +22,7 @@ import aiohttp
 import orjson
 import trustme
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[1]
 CONNECTIONS = 8
 
 
@@ -136,8 +136,8 @@ def main() -> None:
         instar = ["instar.cli.main", "webhook", rules, "--listen", "127.0.0.1:0"]
         commands: dict[str, list[str]] = {
             "instar webhook": [*instar, "--cert", cert, "--key", key],
-            "http.server": ["tests.sdk.bench_webhook", "--plain", cert, key],
-            "  without Nagle": ["tests.sdk.bench_webhook", "--nodelay", "--plain", cert, key],
+            "http.server": ["bench.webhook", "--plain", cert, key],
+            "  without Nagle": ["bench.webhook", "--nodelay", "--plain", cert, key],
         }
         for name, words in commands.items():
             for objects, rate in run(words, tls, seconds).items():

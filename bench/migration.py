@@ -1,6 +1,6 @@
 """How long a migration takes, beside one-at-a-time PUTs with the ``kubernetes`` client.
 
-    python -m tests.migrator.measure 10000 [sqlite|etcd]
+    python -m bench.migration 10000 [sqlite|etcd]
 
 Not a test: it prints. The server is a process of its own, as it would be.
 """
@@ -16,34 +16,18 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
+from bench.process import serving
 from instar.client.client import Client
 from instar.client.kubeconfig import load_access
 from instar.client.paths import crd_path
 from instar.plain import Object
 from tests.migrator.support import crd, group_of, name_of, objects_path, widget
-from tests.storage.etcd_server import EtcdCluster, free_ports
-
-
-@contextmanager
-def _serving(folder: Path, storage: str) -> Iterator[Path]:
-    kubeconfig = folder / "kubeconfig"
-    (port,) = free_ports(1)
-    words = [sys.executable, "-m", "instar", "serve", "--listen", f"127.0.0.1:{port}"]
-    words += ["--storage", storage, "--kubeconfig", str(kubeconfig)]
-    words += ["--cert-dir", str(folder / "pki")]
-    process = subprocess.Popen(words, stdout=subprocess.PIPE, text=True)
-    assert process.stdout is not None
-    assert "ready" in process.stdout.readline()
-    try:
-        yield kubeconfig
-    finally:
-        process.terminate()
-        process.wait()
+from tests.storage.etcd_server import EtcdCluster
 
 
 async def _prepared(kubeconfig: Path, definition: Object, count: int) -> None:
@@ -143,7 +127,8 @@ def main() -> None:
             storage = f"sqlite:{folder / 'instar.db'}"
             if etcd is not None:
                 storage = f"etcd://{etcd.members[0].address}/measured"
-            with _serving(folder, storage) as kubeconfig:
+            with serving(storage, folder, "--cert-dir", str(folder / "pki")):
+                kubeconfig = folder / "kubeconfig"
                 for way, migrate in WAYS.items():
                     definition = crd()
                     asyncio.run(_prepared(kubeconfig, definition, count))
