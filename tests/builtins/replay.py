@@ -133,6 +133,9 @@ def differences(row: dict[str, Any], answer: Answer) -> list[str]:
             taken = _holds(_at(body, f"metadata.{part}"), wanted[part])
             if taken is not expected[part]:
                 found.append(f"{part} changed: {taken}")
+    elif isinstance(expected, dict) and "names" in expected:
+        names = sorted(item["metadata"]["name"] for item in body["items"])
+        found += _compare(sorted(expected["names"]), names, "names", partial=False)
     elif isinstance(expected, dict) and "(only)" in expected:
         for path in expected["(only)"]:
             found += _compare(_at(expected, path), _at(body, path), path, partial=False)

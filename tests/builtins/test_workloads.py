@@ -18,21 +18,23 @@ _KINDS = {
         "pod", "rc", "deploy", "sts", "ds", "rs", "cr", "job", "cj", "hpa", "pdb", "binding",
         "eviction",
     ),
-    "patch": ("pod", "scale", "delete", "put", "generation", "statusmeta", "apply", "smp", "json"),
+    "patch": (
+        "pod", "scale", "delete", "put", "generation", "statusmeta", "apply", "smp", "json",
+        "select",
+    ),
 }  # fmt: skip
-_OTHERS = re.compile(r"(smp|apply)\.(service|crd|secret|namespace)|generation\.\d+\.validating")
+_OTHERS = re.compile(
+    r"(smp|apply)\.(service|crd|secret|namespace)|(generation|put)\.\d+\.(validating|webhook)"
+)
 """Of those sequences, what is about kinds that have tests of their own."""
 
 EXCEPTIONS = {
     "defaults pod.overheadRejected": "an empty map that was sent is the same as none here",
     "defaults pod.limitRangeAdmission": "limit ranges are not applied to pods yet",
     "invalid pod.create.negQuantity": "upstream walks a Go map: the order is its chance",
-    "patch smp.deployment.34.typeMismatch": "the words of upstream's second decoder are not ours",
     "patch apply.deployment.11.scale.mf": "an entry written through scale has its time here",
     "patch apply.deployment.20.missingKey": "refused by the schema before the rules are asked",
     "patch apply.deployment.24.applyAfterClear": "a field set says more of what it contains",
-    "patch put.22.webhook.noResourceVersion": "webhook configurations are others' to judge",
-    "patch delete.15.collection": "an empty continue is shown in a list's metadata",
 }
 
 
