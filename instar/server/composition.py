@@ -13,6 +13,7 @@ from instar.conversion.factory import ConversionServices, shared_converter_for
 from instar.conversion.metrics import PrometheusConversionMetrics
 from instar.crds.documents import as_v1
 from instar.metrics import Measured
+from instar.registry.admission.addresses import ServiceAddresses
 from instar.registry.admission.classes import ClassAdmission
 from instar.registry.admission.namespaces import NamespaceLifecycle
 from instar.registry.admission.pods import PodAdmission
@@ -110,7 +111,11 @@ def build(
     backend = Backend(store)
     conversion_metrics = PrometheusConversionMetrics()
     conversion = make_conversion(backend, conversion_metrics)
-    plugins: list[Admission] = [PodAdmission(backend), ClassAdmission(backend)]
+    plugins: list[Admission] = [
+        PodAdmission(backend),
+        ClassAdmission(backend),
+        ServiceAddresses(backend),
+    ]
     if strict_namespaces:
         plugins.insert(0, NamespaceLifecycle(backend))
     context = Context(
