@@ -25,6 +25,7 @@ from instar.registry.stored.writing import new_entry
 from instar.registry.verbs.clashes import exists, modified
 from instar.registry.verbs.conversions import Conversions
 from instar.registry.verbs.metadata import (
+    another_uid,
     check_names,
     dedupe_owners,
     keep_server_fields,
@@ -358,14 +359,7 @@ def _check_uid(target: Target, new: Object, old: Object, rules: UpdateRules) -> 
     if not wanted:
         new["metadata"]["uid"] = actual
     elif wanted != actual and rules.uid_is_precondition:
-        raise errors.conflict(
-            target.serving.group,
-            target.serving.plural,
-            target.name,
-            f"StorageError: invalid object, Code: 4, Key: /registry/{target.serving.prefix}"
-            f"{target.suffix}, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: "
-            f"UID in precondition: {wanted}, UID in object meta: {actual}",
-        )
+        raise another_uid(target, wanted, actual)
 
 
 async def _judge(
