@@ -1,7 +1,8 @@
 """Where in an object something is wrong, and what: the vocabulary every rule speaks.
 
 A rule returns ``FieldError`` values; it never raises, logs or knows HTTP. The wording
-of ``body()`` is the wire format of kube-apiserver and is pinned by tests.
+of ``body()`` is the wire format of kube-apiserver and is pinned by tests. It is for people:
+whoever decides something by an error asks for its kind, its path or its code.
 """
 
 from __future__ import annotations
@@ -26,9 +27,19 @@ class Kind(StrEnum):
     NOT_SUPPORTED = "FieldValueNotSupported"
     FORBIDDEN = "FieldValueForbidden"
     DUPLICATE = "FieldValueDuplicate"
+    NOT_FOUND = "FieldValueNotFound"
     TOO_MANY = "FieldValueTooMany"
     TOO_LONG = "FieldValueTooLong"
     INTERNAL = "InternalError"
+
+
+class Code(StrEnum):
+    """What other code wants to know about an error: the fact beside the text. Not on the wire."""
+
+    UNPRUNED_DEFAULT = "unpruned-default"
+    """A default holds fields that pruning would remove."""
+    RULES_SKIPPED = "rules-skipped"
+    """CEL rules were not run because of other errors."""
 
 
 class _Omitted:
@@ -49,6 +60,16 @@ class FieldError:
     field: str
     detail: str = ""
     value: Any = None
+    code: Code | None = None
+    place: str | None = None
+    """Where it is, if upstream's ``field`` does not say so; see ``path``."""
+
+    @property
+    def path(self) -> str:
+        """Where the error is; empty at the root."""
+        if self.place is not None:
+            return self.place
+        return "" if self.field == NO_FIELD else self.field
 
     def body(self) -> str:
         return _BODIES[self.kind](self)
@@ -64,8 +85,8 @@ def required(field: str, detail: str = "") -> FieldError:
     return FieldError(Kind.REQUIRED, field, detail)
 
 
-def invalid(field: str, value: Any, detail: str) -> FieldError:
-    return FieldError(Kind.INVALID, field, detail, value)
+def invalid(field: str, value: Any, detail: str, code: Code | None = None) -> FieldError:
+    return FieldError(Kind.INVALID, field, detail, value, code)
 
 
 def type_invalid(field: str, value: Any, detail: str) -> FieldError:
@@ -84,6 +105,11 @@ def forbidden(field: str, detail: str) -> FieldError:
 
 def duplicate(field: str, value: Any) -> FieldError:
     return FieldError(Kind.DUPLICATE, field, "", value)
+
+
+def missing(field: str, value: Any) -> FieldError:
+    """A name of something that is not there."""
+    return FieldError(Kind.NOT_FOUND, field, "", value)
 
 
 def too_many(field: str, actual: int, most: int) -> FieldError:
@@ -112,6 +138,13 @@ def index(path: str, position: int) -> str:
 def key(path: str, name: str) -> str:
     """A map key: ``path[name]``."""
     return f"{path}[{name}]"
+
+
+def distinct(errors: Iterable[FieldError], besides: Iterable[FieldError] = ()) -> list[FieldError]:
+    """Each error that reads like no other once, and none that reads like one of ``besides``."""
+    known = set(map(str, besides))
+    found = {text: error for error in errors if (text := str(error)) not in known}
+    return list(found.values())
 
 
 def messages(errors: Sequence[FieldError]) -> str:
@@ -204,6 +237,10 @@ def go_plain(value: Any) -> str:
     return value if isinstance(value, str) else go_number(value)
 
 
+_HTML_SAFE = str.maketrans(
+    {char: f"\\u{ord(char):04x}" for char in ("<", ">", "&", "\u2028", "\u2029")}
+)
+"""Go's JSON writer keeps its output safe inside HTML."""
 _ESCAPES = {
     '"': '\\"',
     "\\": "\\\\",
@@ -239,6 +276,7 @@ _BODIES: dict[Kind, Callable[[FieldError], str]] = {
     Kind.NOT_SUPPORTED: _with_value("Unsupported value"),
     Kind.FORBIDDEN: _without_value("Forbidden"),
     Kind.DUPLICATE: _with_value("Duplicate value"),
+    Kind.NOT_FOUND: _with_value("Not found"),
     Kind.TOO_MANY: _with_value("Too many"),
     Kind.TOO_LONG: _without_value("Too long"),
     Kind.INTERNAL: _without_value("Internal error"),

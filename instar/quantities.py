@@ -91,3 +91,35 @@ def _binary(digits: int, decimals: int, thousands: int) -> str:
     while amount % 1024 == 0 and step < len(_BINARY) - 1:
         amount, step = amount // 1024, step + 1
     return f"{amount}{_BINARY[step]}"
+
+
+def split_quantity(text: str) -> tuple[int, int, int]:
+    """(digits, power of ten, power of 1024) of a quantity. Raises ``QuantityError``."""
+    match = _FORM.fullmatch(text.strip())
+    if match is None or len(text) > _MAX_TEXT:
+        raise QuantityError(WRONG_FORM)
+    sign, number, suffix = match.groups(default="")
+    whole, _, fraction = number.partition(".")
+    digits = int(whole + fraction) * (-1 if sign == "-" else 1)
+    if suffix.endswith("i"):
+        return digits, -len(fraction), _BINARY.index(suffix)
+    power = _DECIMAL[suffix] if suffix in _DECIMAL else int(suffix[1:])
+    return digits, power - len(fraction), 0
+
+
+def round_up_to_milli(text: str) -> str:
+    """Of a canonical decimal quantity in nanos or micros."""
+    digits, power, _ = split_quantity(text)
+    return canonical_quantity(f"{-(-digits // 10 ** (-3 - power))}m")
+
+
+def sum_quantities(texts: list[str]) -> str:
+    """In the form of the first."""
+    if len(texts) == 1:
+        return canonical_quantity(texts[0])
+    parts = [split_quantity(text) for text in texts]
+    least = min(ten for _, ten, _ in parts)
+    total: int = sum(digits * 10 ** (ten - least) * 1024**two for digits, ten, two in parts)
+    if parts[0][2] and least == 0 and total % 1024 == 0:
+        return canonical_quantity(f"{total // 1024}Ki")
+    return canonical_quantity(f"{total * 10 ** max(0, least + 9) // 10 ** max(0, -9 - least)}n")

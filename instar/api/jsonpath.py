@@ -25,7 +25,7 @@ Finder = Callable[[Any], list[Any]]
 _INT_MAX = 2**63 - 1
 _KEY = re.compile(r"'([^']*)'")
 _SLICE = re.compile(r"(-?[0-9]*)(:-?[0-9]*)?(:-?[0-9]*)?")
-_FLOAT = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)")
+_FLOAT = re.compile(r"[+-]?([0-9]+(?:\.[0-9]*)?|\.[0-9]+)")
 _TERMINATORS = frozenset(" \t\r\n.,[]$@{}")
 _OPERATOR_CHARACTERS = frozenset("!<>=")
 

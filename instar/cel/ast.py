@@ -1,5 +1,6 @@
-"""The syntax tree. Macros stay macros (one ``Comprehension`` node), so that checker, cost and
-interpreter each treat "all" as "all" instead of recognising a fold."""
+"""The syntax tree. A macro is expanded into the fold upstream makes of it, because its types and
+its estimated cost are those of the fold; the node also remembers which macro it was, so that the
+interpreter runs ``all`` as ``all``."""
 
 from __future__ import annotations
 
@@ -16,6 +17,8 @@ class Macro(Enum):
     MAP = "map"
     TRANSFORM_MAP = "transformMap"
     TRANSFORM_ENTRY = "transformMapEntry"
+    BIND = "bind"
+    """No loop: the accumulator is a name for a value that is computed when first read."""
 
 
 @dataclass(slots=True, eq=False)
@@ -69,36 +72,53 @@ class MapLiteral:
 
 
 @dataclass(slots=True, eq=False)
-class StructLiteral:
+class FieldValue:
+    """``name: value`` in a struct; ``pos`` is that of the colon."""
+
     pos: int
     name: str
+    value: Node
+    optional: bool
 
 
 @dataclass(slots=True, eq=False)
-class Comprehension:
-    """``filter`` is the predicate of all, exists, exists_one and filter; ``body`` what is built."""
+class StructLiteral:
+    pos: int
+    name: str
+    fields: list[FieldValue]
+
+
+@dataclass(slots=True, eq=False)
+class Fold:
+    """``filter`` and ``body`` are what the macro was given; the rest is what upstream folds."""
 
     pos: int
     macro: Macro
     variables: tuple[str, ...]
     range: Node
-    filter: Node | None
-    body: Node | None
+    accumulator: str
+    initial: Node
+    condition: Node
+    step: Node
+    result: Node
+    filter: Node | None = None
+    body: Node | None = None
 
 
 @dataclass(slots=True, eq=False)
-class Bind:
-    """Evaluate ``value`` once, name it, evaluate ``body`` (what optMap needs)."""
+class Again:
+    """A second copy of a tree, as optMap makes of its target. Held as a reference: copies of
+    copies would double with every link of a chain."""
 
     pos: int
-    variable: str
-    value: Node
-    body: Node
+    node: Node
 
 
 Node: TypeAlias = (
-    Const | Ident | Select | Call | ListLiteral | MapLiteral | StructLiteral | Comprehension | Bind
+    Const | Ident | Select | Call | ListLiteral | MapLiteral | StructLiteral | Fold | Again
 )
+
+ACCUMULATOR = "@result"
 
 
 def qualified_name(node: Node) -> str | None:
@@ -111,3 +131,23 @@ def qualified_name(node: Node) -> str | None:
         return None
     parts.append(node.name)
     return ".".join(reversed(parts))
+
+
+def children(node: Node) -> list[Node]:
+    """The parts of a node that are nodes themselves."""
+    match node:
+        case Select(operand=operand):
+            return [operand]
+        case Call(target=None, args=args):
+            return args
+        case Call(target=target, args=args) if target is not None:
+            return [target, *args]
+        case ListLiteral(items=items):
+            return items
+        case MapLiteral(entries=entries):
+            return [part for entry in entries for part in (entry.key, entry.value)]
+        case StructLiteral(fields=fields):
+            return [field.value for field in fields]
+        case Fold():
+            return [node.range, node.initial, node.condition, node.step, node.result]
+    return []

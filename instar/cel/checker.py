@@ -1,37 +1,36 @@
-"""Type checking with declared types. Collects every issue; the caller decides what they mean."""
+"""Type checking with declared types. Collects every issue; the caller decides what they mean.
+
+The walk keeps its own list of what is left to do, so a deep expression needs no deep stack.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from typing import Any, TypeAlias
 
 from instar.cel.ast import (
-    Bind,
+    Again,
     Call,
-    Comprehension,
     Const,
+    Fold,
     Ident,
     ListLiteral,
-    Macro,
     MapLiteral,
     Node,
     Select,
     StructLiteral,
     qualified_name,
 )
+from instar.cel.checked import CONSTANT_TYPES, Checked, Names, Opened, Variable
 from instar.cel.functions import Library, Overload
-from instar.cel.issues import BadExpression, Issue
-from instar.cel.literals import literal_issue
+from instar.cel.issues import MOST_ISSUES, BadExpression, Issue, no_overload, undeclared
+from instar.cel.resolution import resolve
 from instar.cel.types import (
     BOOL,
-    BYTES,
-    DOUBLE,
     DYN,
     ERROR,
     INT,
-    NULL,
     STRING,
-    UINT,
     Kind,
     Substitution,
     Type,
@@ -41,291 +40,292 @@ from instar.cel.types import (
     more_general,
     optional_of,
     type_of,
+    unwrapped,
 )
-from instar.cel.values import Uint
 
-MAX_DEPTH = 150
-"""Levels of a tree; ``a+a+…`` nests without parentheses."""
+_Todo: TypeAlias = list[tuple[Callable[[Any], None], Any]]
 
 
-class TooDeep(Exception):
-    """The tree has more levels than the stack should have frames."""
-
-
-@dataclass(slots=True, eq=False)
-class Checked:
-    """A tree with its types. Keys are ``id(node)``; the tree keeps the nodes alive."""
-
-    tree: Node
-    type: Type
-    types: dict[int, Type]
-    calls: dict[int, tuple[Overload, ...]]
-    type_names: dict[int, str]
-    """Nodes that name a type, such as ``int`` or ``net.IP``."""
-    namespaced: set[int] = field(default_factory=set)
-    """Calls whose target is part of the function's name: ``sets.contains(…)``."""
-    variables: set[str] = field(default_factory=set)
-    """Declared variables the expression reads."""
-
-    def operands(self, node: Call) -> list[Node]:
-        """What a call is applied to, receiver first."""
-        if node.target is None or id(node) in self.namespaced:
-            return node.args
-        return [node.target, *node.args]
-
-
-def check(source: str, tree: Node, variables: Mapping[str, Type], library: Library) -> Checked:
-    checker = _Checker(tree, variables, library)
-    found = checker.visit(tree)
+def check(
+    source: str,
+    tree: Node,
+    variables: Mapping[str, Type],
+    library: Library,
+    types: Mapping[str, Type],
+) -> Checked:
+    """``types`` are named object types on top of the library's; raises BadExpression."""
+    checker = _Checker(source, tree, variables, library, types)
+    checker.walk()
     if checker.issues:
         raise BadExpression(source, checker.issues)
-    return checker.finish(found)
+    return checker.finish()
 
 
 class _Checker:
-    def __init__(self, tree: Node, variables: Mapping[str, Type], library: Library) -> None:
+    def __init__(
+        self,
+        source: str,
+        tree: Node,
+        variables: Mapping[str, Type],
+        library: Library,
+        types: Mapping[str, Type],
+    ) -> None:
         self.issues: list[Issue] = []
         self._library = library
+        self._names = Names(variables, {**library.types, **types} if types else library.types)
         self._types = Substitution()
-        self._globals = variables
-        self._scopes: list[dict[str, Type]] = []
-        self._depth = 0
-        self._out = Checked(tree, DYN, {}, {}, {})
+        self._todo: _Todo = [(self._enter, tree)]
+        self._out = Checked(source, tree)
+        self._of = self._out.types
+        self._noted: dict[int, tuple[int, int]] = {}
+        """The issues found in a tree that has a second copy, from and to."""
 
-    def finish(self, result: Type) -> Checked:
-        apply = self._types.apply
-        out = self._out
-        out.type = apply(result, free_to_dyn=True)
-        out.types = {key: apply(each, free_to_dyn=True) for key, each in out.types.items()}
+    def walk(self) -> None:
+        todo = self._todo
+        while todo:
+            step, node = todo.pop()
+            step(node)
+
+    def finish(self) -> Checked:
+        apply, out = self._types.apply, self._out
+        for key, each in self._of.items():
+            if each.params or each.kind is Kind.PARAM:
+                self._of[key] = apply(each, free_to_dyn=True)
+        out.type = self._of[id(out.tree)]
         return out
 
-    def visit(self, node: Node) -> Type:
-        self._depth += 1
-        if self._depth > MAX_DEPTH:
-            raise TooDeep
-        match node:
-            case Const():
-                found = _constant(node)
-            case Ident():
-                found = self._ident(node)
-            case Select():
-                found = self._select(node)
-            case Call():
-                found = self._call(node)
-            case ListLiteral():
-                found = self._list(node)
-            case MapLiteral():
-                found = self._map(node)
-            case Comprehension():
-                found = self._comprehension(node)
-            case Bind():
-                found = self._bind(node)
-            case StructLiteral():
-                found = self._fail(node.pos, _undeclared(node.name))
-        self._depth -= 1
-        self._out.types[id(node)] = found
-        return found
+    def _enter(self, node: Node) -> None:
+        _ENTER[type(node)](self, node)
+
+    def _done(self, node: Node, found: Type) -> None:
+        self._of[id(node)] = found
+        self._out.order.append(node)
+
+    def _later(self, *steps: tuple[Callable[[Any], None], Any]) -> None:
+        self._todo.extend(reversed(steps))
+
+    def _visit(self, nodes: list[Node], then: Callable[[Any], None], node: Any) -> None:
+        """All of ``nodes`` in order, then the node itself."""
+        self._todo.append((then, node))
+        self._todo.extend([(self._enter, each) for each in reversed(nodes)])
 
     def _fail(self, pos: int, text: str) -> Type:
         self.issues.append(Issue(pos, text))
         return ERROR
 
-    def _ident(self, node: Ident) -> Type:
-        found = self._variable(node.name)
-        if found is not None:
-            return found
-        named = self._library.types.get(node.name)
-        if named is not None:
-            self._out.type_names[id(node)] = named.name if named is not DYN else "dyn"
-            return type_of(named)
-        return self._fail(node.pos, _undeclared(node.name))
+    def _mismatch(self, pos: int, expected: Type, found: Type) -> Type:
+        return self._fail(pos, f"expected type '{expected}' but found '{found}'")
 
-    def _variable(self, name: str) -> Type | None:
-        for scope in reversed(self._scopes):
-            if name in scope:
-                return scope[name]
-        found = self._globals.get(name)
-        if found is not None:
-            self._out.variables.add(name)
-        return found
+    # Names.
 
-    def _select(self, node: Select) -> Type:
-        if not node.test and (named := self._qualified_type(node)) is not None:
-            return named
-        operand = self.visit(node.operand)
-        found = self._field(node, operand)
-        return BOOL if node.test else found
+    def _const(self, node: Const) -> None:
+        self._done(node, CONSTANT_TYPES[type(node.value)])
 
-    def _qualified_type(self, node: Select) -> Type | None:
-        name = qualified_name(node)
-        if name is None or name not in self._library.types:
-            return None
-        named = self._library.types[name]
+    def _ident(self, node: Ident) -> None:
+        if not self._resolved(node, node.name):
+            self._done(node, self._fail(node.pos, undeclared(node.name)))
+
+    def _resolved(self, node: Node, written: str) -> bool:
+        name = written.removeprefix(".")
+        variable = self._names.variable(name)
+        if variable is not None:
+            self._out.names[id(node)] = variable
+            if variable.fold is None:
+                self._out.variables.add(name)
+            self._done(node, variable.type)
+            return True
+        named = self._names.type(name)
+        if named is None:
+            return False
         self._out.type_names[id(node)] = named.name
-        return type_of(named)
+        self._done(node, type_of(named))
+        return True
 
-    def _field(self, node: Select, operand: Type) -> Type:
-        return self._field_of(node.pos, node.field, operand)
+    def _select(self, node: Select) -> None:
+        name = None if node.test else qualified_name(node)
+        if name is None or not self._resolved(node, name):
+            self._visit([node.operand], self._leave_select, node)
 
-    def _field_of(self, pos: int, name: str, operand: Type) -> Type:
+    def _leave_select(self, node: Select) -> None:
+        found = self._field(node.pos, node.field, self._of[id(node.operand)], optional=False)
+        self._done(node, BOOL if node.test else found)
+
+    def _field(self, pos: int, name: str, operand: Type, *, optional: bool) -> Type:
         operand = self._types.apply(operand)
-        if is_optional(operand):
-            inner = self._field_of(pos, name, operand.params[0])
-            return inner if inner is ERROR else optional_of(inner)
-        match operand.kind:
+        found = self._field_of(pos, name, unwrapped(operand))
+        return optional_of(found) if optional or is_optional(operand) else found
+
+    def _field_of(self, pos: int, name: str, target: Type) -> Type:
+        match target.kind:
             case Kind.MAP:
-                return operand.params[1]
+                return target.params[1]
             case Kind.OBJECT:
-                declared = operand.declared
-                found = None if declared is None else declared.fields.get(name)
+                if target.declared is None:
+                    return self._fail(pos, f"unexpected failed resolution of '{target.name}'")
+                found = target.declared.field_named(name)
                 if found is None:
                     return self._fail(pos, f"undefined field '{name}'")
                 return found.declared.type
             case Kind.PARAM:
-                self._types.assignable(DYN, operand)
-                return DYN
+                self._types.assignable(DYN, target)
             case Kind.DYN | Kind.ERROR:
-                return DYN
-        return self._fail(pos, f"type '{operand}' does not support field selection")
+                pass
+            case _:
+                self._fail(pos, f"type '{target}' does not support field selection")
+        return DYN
 
-    def _call(self, node: Call) -> Type:
-        if node.function in ("_?._", "_[?_]") and node.target is None:
-            return self._optional_access(node)
-        if node.target is None:
-            return self._resolve(node, node.function, None)
-        prefix = qualified_name(node.target)
-        if prefix is not None and not self._is_variable(prefix):
-            namespaced = f"{prefix}.{node.function}"
-            if self._library.overloads(namespaced):
-                self._out.namespaced.add(id(node))
-                return self._resolve(node, namespaced, None)
-        return self._resolve(node, node.function, node.target)
+    # Calls.
 
-    def _is_variable(self, name: str) -> bool:
-        root = name.split(".", 1)[0]
-        return root in self._globals or any(root in scope for scope in self._scopes)
-
-    def _optional_access(self, node: Call) -> Type:
-        """``a.?b`` and ``a[?k]``: an optional, however many levels were optional before."""
-        operand = self._types.apply(self.visit(node.args[0]))
-        inner = operand.params[0] if is_optional(operand) else operand
+    def _call(self, node: Call) -> None:
         if node.function == "_?._":
-            name = node.args[1]
-            assert isinstance(name, Const)
-            found = self._field_of(name.pos, name.value, inner)
+            self._visit(node.args[:1], self._leave_optional_select, node)
+        elif node.target is None:
+            self._visit(node.args, self._leave_call, node)
+        elif self._library.overloads(_namespaced(node)):
+            self._out.namespaced.add(id(node))
+            self._visit(node.args, self._leave_namespaced, node)
         else:
-            key = self.visit(node.args[1])
-            found = self._element(node, inner, key)
-        return found if found is ERROR else optional_of(found)
+            self._call_method(node, node.target)
 
-    def _element(self, node: Call, container: Type, key: Type) -> Type:
-        if container.kind is Kind.LIST and self._types.assignable(INT, key):
-            return container.params[0]
-        if container.kind is Kind.MAP and self._types.assignable(container.params[0], key):
-            return container.params[1]
-        if container.kind in (Kind.DYN, Kind.ERROR, Kind.PARAM):
-            return DYN
-        return self._fail(node.pos, _no_overload("_[?_]", [container, key], member=False))
+    def _call_method(self, node: Call, target: Node) -> None:
+        self._noted[id(target)] = (len(self.issues), 0)
+        self._visit([*node.args, target], self._leave_method, node)
 
-    def _resolve(self, node: Call, name: str, target: Node | None) -> Type:
-        before = len(self.issues)
-        operands = ([] if target is None else [target]) + node.args
-        actual = [self.visit(each) for each in operands]
+    def _leave_optional_select(self, node: Call) -> None:
+        name = node.args[1]
+        assert isinstance(name, Const)
+        found = self._field(node.pos, name.value, self._of[id(node.args[0])], optional=True)
+        self._of[id(name)] = STRING
+        self._done(node, found)
+
+    def _leave_call(self, node: Call) -> None:
+        self._resolve(node, node.function.removeprefix("."), node.args, member=False)
+
+    def _leave_namespaced(self, node: Call) -> None:
+        self._resolve(node, _namespaced(node), node.args, member=False)
+
+    def _leave_method(self, node: Call) -> None:
+        assert node.target is not None
+        start, _ = self._noted[id(node.target)]
+        self._noted[id(node.target)] = (start, len(self.issues))
+        self._resolve(node, node.function, [node.target, *node.args], member=True)
+
+    def _resolve(self, node: Call, name: str, operands: list[Node], *, member: bool) -> None:
         overloads = self._library.overloads(name)
+        actual = [self._of[id(each)] for each in operands]
         if not overloads:
-            return self._fail(node.pos, _undeclared(name))
-        if len(self.issues) > before and any(each is ERROR for each in actual):
-            return ERROR
-        matching: list[Overload] = []
-        result: Type | None = None
-        for overload in overloads:
-            if overload.member != (target is not None) or len(overload.params) != len(actual):
-                continue
-            *expected, produced = self._types.instantiate((*overload.params, overload.result))
-            if self._types.assignable_all(expected, actual):
-                matching.append(overload)
-                outcome = self._types.apply(produced)
-                result = outcome if result is None or result == outcome else DYN
-        if result is None:
+            self._done(node, self._fail(node.pos, undeclared(name)))
+        elif name in ("_&&_", "_||_"):
+            self._done(node, self._logical(node, overloads[0], actual))
+        elif (found := resolve(self._types, overloads, actual, member=member)) is not None:
+            result, self._out.calls[id(node)] = found
+            self._done(node, result)
+        else:
             shown = [self._types.apply(each, free_to_dyn=True) for each in actual]
-            return self._fail(node.pos, _no_overload(name, shown, member=target is not None))
-        self._out.calls[id(node)] = tuple(matching)
-        self._literal_arguments(node, name, target)
-        return result
+            self._done(node, self._fail(node.pos, no_overload(name, shown, member)))
 
-    def _literal_arguments(self, node: Call, name: str, target: Node | None) -> None:
-        argument = node.args[-1] if node.args else None
-        if isinstance(argument, Const):
-            text = literal_issue(name, argument.value, member=target is not None)
-            if text is not None:
-                self._fail(argument.pos, text)
+    def _logical(self, node: Call, overload: Overload, actual: list[Type]) -> Type:
+        found = BOOL
+        for term, each in zip(node.args, actual, strict=True):
+            if not self._types.assignable(each, BOOL):
+                found = self._mismatch(term.pos, BOOL, each)
+        self._out.calls[id(node)] = (overload,)
+        return found
 
-    def _list(self, node: ListLiteral) -> Type:
+    # Literals.
+
+    def _list(self, node: ListLiteral) -> None:
+        self._visit(node.items, self._leave_list, node)
+
+    def _leave_list(self, node: ListLiteral) -> None:
         element: Type | None = None
         for position, item in enumerate(node.items):
-            found = self.visit(item)
+            found = self._of[id(item)]
             if position in node.optional:
-                found = self._unwrapped(item, found)
-            element = self._join(item.pos, element, found)
-        return list_of(self._types.fresh() if element is None else element)
+                found = self._held(item, found)
+            element = self._join(element, found)
+        self._done(node, list_of(self._types.fresh() if element is None else element))
 
-    def _map(self, node: MapLiteral) -> Type:
+    def _map(self, node: MapLiteral) -> None:
+        parts = [part for entry in node.entries for part in (entry.key, entry.value)]
+        self._visit(parts, self._leave_map, node)
+
+    def _leave_map(self, node: MapLiteral) -> None:
         key: Type | None = None
         value: Type | None = None
         for entry in node.entries:
-            key = self._join(entry.key.pos, key, self.visit(entry.key))
-            found = self.visit(entry.value)
+            key = self._join(key, self._of[id(entry.key)])
+            found = self._of[id(entry.value)]
             if entry.optional:
-                found = self._unwrapped(entry.value, found)
-            value = self._join(entry.value.pos, value, found)
+                found = self._held(entry.value, found)
+            value = self._join(value, found)
         fresh = self._types.fresh
-        return map_of(key or fresh(), value or fresh())
+        self._done(node, map_of(key or fresh(), value or fresh()))
 
-    def _unwrapped(self, node: Node, found: Type) -> Type:
-        found = self._types.apply(found)
-        if is_optional(found):
-            return found.params[0]
-        if found.kind in (Kind.DYN, Kind.ERROR):
-            return DYN
-        expected = optional_of(found)
-        return self._fail(node.pos, f"expected type '{expected}' but found '{found}'")
+    def _held(self, node: Node, found: Type) -> Type:
+        if not is_optional(found) and found.kind is not Kind.DYN:
+            self._mismatch(node.pos, optional_of(found), found)
+        return unwrapped(found)
 
-    def _join(self, pos: int, previous: Type | None, current: Type) -> Type:
-        """Literals are homogeneous: the next element must fit the ones before."""
+    def _join(self, previous: Type | None, current: Type) -> Type:
+        """The common type of a literal's elements; that it is one is asked afterwards."""
         if previous is None:
             return current
         if self._types.assignable(previous, current):
-            apply = self._types.apply
-            return more_general(apply(previous), apply(current))
-        self._fail(pos, f"expected type '{previous}' but found '{current}'")
-        return previous
+            return more_general(previous, current)
+        return DYN
 
-    def _comprehension(self, node: Comprehension) -> Type:
-        scope = self._iteration(node, self._types.apply(self.visit(node.range)))
-        self._scopes.append(scope)
-        if node.filter is not None:
-            self._expect_bool(node.filter)
-        body = None if node.body is None else self.visit(node.body)
-        self._scopes.pop()
-        match node.macro:
-            case Macro.ALL | Macro.EXISTS | Macro.EXISTS_ONE:
-                return BOOL
-            case Macro.FILTER:
-                return list_of(scope[node.variables[0]])
-            case Macro.MAP:
-                return list_of(body or DYN)
-            case Macro.TRANSFORM_MAP:
-                return map_of(scope[node.variables[0]], body or DYN)
-            case Macro.TRANSFORM_ENTRY:
-                return self._entry(node, body or DYN)
+    def _struct(self, node: StructLiteral) -> None:
+        self._visit([field.value for field in node.fields], self._leave_struct, node)
 
-    def _entry(self, node: Comprehension, body: Type) -> Type:
-        expected = map_of(self._types.fresh(), self._types.fresh())
-        if self._types.assignable(expected, body):
-            return self._types.apply(expected)
-        return self._fail(node.pos, f"expected type 'map(_, _)' but found '{body}'")
+    def _leave_struct(self, node: StructLiteral) -> None:
+        named = self._names.type(node.name.removeprefix("."))
+        if named is None:
+            self._done(node, self._fail(node.pos, undeclared(node.name)))
+            return
+        if named.kind is not Kind.OBJECT:
+            self._fail(node.pos, f"'{named}' is not a message type")
+            named = ERROR
+        self._done(node, named)
+        for field in node.fields:
+            expected = self._field_of(field.pos, field.name, named)
+            found = self._of[id(field.value)]
+            if field.optional:
+                found = self._held(field.value, found)
+            if not self._types.assignable(expected, found):
+                self._fail(
+                    field.pos,
+                    f"expected type of field '{field.name}' is '{expected}' but provided type is "
+                    f"'{found}'",
+                )
 
-    def _iteration(self, node: Comprehension, source: Type) -> dict[str, Type]:
+    # Folds.
+
+    def _fold(self, node: Fold) -> None:
+        self._later(
+            (self._enter, node.range),
+            (self._enter, node.initial),
+            (self._open, node),
+            (self._enter, node.condition),
+            (self._assert_condition, node),
+            (self._enter, node.step),
+            (self._assert_step, node),
+            (self._enter, node.result),
+            (self._leave_fold, node),
+        )
+
+    def _open(self, node: Fold) -> None:
+        accumulator = Variable(node.accumulator, self._of[id(node.initial)], node)
+        source = self._types.apply(self._of[id(node.range)])
+        types = self._iteration(node, source)
+        variables = tuple(
+            Variable(name, type, node) for name, type in zip(node.variables, types, strict=True)
+        )
+        self._names.open(accumulator)
+        self._names.open(*variables)
+        self._out.order.append(Opened(node, variables, accumulator))
+
+    def _iteration(self, node: Fold, source: Type) -> tuple[Type, ...]:
         pair: tuple[Type, Type]
         match source.kind:
             case Kind.LIST:
@@ -333,6 +333,7 @@ class _Checker:
             case Kind.MAP:
                 pair = source.params[0], source.params[1]
             case Kind.DYN | Kind.ERROR | Kind.PARAM:
+                self._types.assignable(DYN, source)
                 pair = (DYN, DYN)
             case _:
                 text = (
@@ -342,42 +343,47 @@ class _Checker:
                 self._fail(node.range.pos, text)
                 pair = (ERROR, ERROR)
         if len(node.variables) == 2:
-            return dict(zip(node.variables, pair, strict=True))
-        return {node.variables[0]: pair[0] if source.kind is Kind.MAP else pair[1]}
+            return pair
+        return (pair[1] if source.kind is Kind.LIST else pair[0],)
 
-    def _expect_bool(self, node: Node) -> None:
-        found = self.visit(node)
-        if not self._types.assignable(BOOL, found):
-            self._fail(node.pos, f"expected type 'bool' but found '{self._types.apply(found)}'")
+    def _assert_condition(self, node: Fold) -> None:
+        self._assert(node.condition, BOOL)
 
-    def _bind(self, node: Bind) -> Type:
-        value = self.visit(node.value)
-        self._scopes.append({node.variable: value})
-        found = self.visit(node.body)
-        self._scopes.pop()
-        return found
+    def _assert_step(self, node: Fold) -> None:
+        self._assert(node.step, self._of[id(node.initial)])
+        self._names.close()
+
+    def _assert(self, node: Node, expected: Type) -> None:
+        found = self._of[id(node)]
+        if not self._types.assignable(expected, found):
+            self._mismatch(node.pos, expected, found)
+
+    def _leave_fold(self, node: Fold) -> None:
+        self._names.close()
+        self._done(node, self._types.apply(self._of[id(node.result)]))
+
+    def _again(self, node: Again) -> None:
+        """The copy of a tree that was checked before, in the same scope; its issues count twice."""
+        start, end = self._noted[id(node.node)]
+        if len(self.issues) < MOST_ISSUES:
+            self.issues += self.issues[start:end]
+        self._done(node, self._of[id(node.node)])
 
 
-_CONSTANTS: dict[type, Type] = {
-    bool: BOOL,
-    int: INT,
-    Uint: UINT,
-    float: DOUBLE,
-    str: STRING,
-    bytes: BYTES,
-    type(None): NULL,
+_ENTER: dict[type, Callable[[_Checker, Any], None]] = {
+    Const: _Checker._const,
+    Ident: _Checker._ident,
+    Select: _Checker._select,
+    Call: _Checker._call,
+    ListLiteral: _Checker._list,
+    MapLiteral: _Checker._map,
+    StructLiteral: _Checker._struct,
+    Fold: _Checker._fold,
+    Again: _Checker._again,
 }
 
 
-def _constant(node: Const) -> Type:
-    return _CONSTANTS[type(node.value)]
-
-
-def _undeclared(name: str) -> str:
-    return f"undeclared reference to '{name}' (in container '')"
-
-
-def _no_overload(name: str, actual: list[Type], *, member: bool) -> str:
-    shown = [str(each) for each in actual]
-    signature = f"{shown[0]}.({', '.join(shown[1:])})" if member else f"({', '.join(shown)})"
-    return f"found no matching overload for '{name}' applied to '{signature}'"
+def _namespaced(node: Call) -> str:
+    """The function's name if its target is part of it: ``sets.contains``; else nothing."""
+    prefix = None if node.target is None else qualified_name(node.target)
+    return "" if prefix is None else f"{prefix.removeprefix('.')}.{node.function}"

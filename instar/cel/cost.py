@@ -1,14 +1,18 @@
-"""What an expression can cost at worst, from its tree and the declared sizes. No object needed."""
+"""What an expression can cost at worst, from its tree and the declared sizes. No object needed.
+
+Follows upstream step by step, oddities included: whether a rule may be installed depends on it.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 from instar.cel.ast import (
-    Bind,
+    Again,
     Call,
-    Comprehension,
     Const,
+    Fold,
     Ident,
     ListLiteral,
     Macro,
@@ -17,199 +21,297 @@ from instar.cel.ast import (
     Select,
     StructLiteral,
 )
-from instar.cel.checker import Checked
-from instar.cel.comprehensions import ESTIMATED_ENTRY, ESTIMATED_TURN
-from instar.cel.declared import Declared
-from instar.cel.functions import UNBOUNDED, Overload, Shape
-from instar.cel.interpreter import LIST_COST, MAP_COST
-from instar.cel.types import Kind, is_optional
+from instar.cel.checked import Checked, Opened, Variable
+from instar.cel.functions import (
+    LIST_COST,
+    MAP_COST,
+    STRUCT_COST,
+    Argument,
+    Estimate,
+    Path,
+    Site,
+    SizeAt,
+)
+from instar.cel.ranges import MOST, NOTHING, ONE, UNKNOWN, Range, exactly
+from instar.cel.types import Kind, Type, unwrapped
 
-Estimate = tuple[float, Shape]
-_SCALAR = Shape(1)
-_KEY = Shape(0)
-"""Upstream gives the keys of a map no size."""
-_SIZED = (Kind.LIST, Kind.MAP, Kind.DYN)
-_SIZED_NAMES = ("string", "bytes")
-
-
-def shape_of(declared: Declared) -> Shape:
-    element = None if declared.element is None else shape_of(declared.element)
-
-    def field(name: str) -> Shape:
-        found = declared.fields.get(name)
-        return _SCALAR if found is None else shape_of(found.declared)
-
-    is_map = declared.type.kind is Kind.MAP
-    return Shape(declared.max_size, element, field, _KEY if is_map else None)
+_NO_ITEMS = Range(MOST, 0)
+"""The size of the elements of a literal, before the first one is counted."""
+_SCALARS = ("bool", "double", "int", "uint", "duration", "timestamp")
+_STEPPED = (Kind.MAP, Kind.OBJECT, Kind.PARAM)
 
 
-def estimate(checked: Checked, variables: Mapping[str, Shape]) -> float:
-    """Cost units of one evaluation at the largest sizes the schema allows."""
-    return _Estimator(checked, dict(variables)).visit(checked.tree)[0]
+class Entries(NamedTuple):
+    """Sizes of the keys and values of a container the expression makes."""
+
+    is_list: bool
+    key: Range
+    value: Range
+
+
+class _Local(NamedTuple):
+    """What is known of a loop's variable or accumulator."""
+
+    path: Path
+    size: Range | None
+    entries: Entries | None
+
+
+def estimate(checked: Checked, size_at: SizeAt) -> Range:
+    """Cost units of one evaluation at the smallest and largest sizes there can be."""
+    return _Estimator(checked, size_at).run()
 
 
 class _Estimator:
-    def __init__(self, checked: Checked, shapes: dict[str, Shape]) -> None:
+    def __init__(self, checked: Checked, size_at: SizeAt) -> None:
         self._checked = checked
-        self._shapes = shapes
+        self._size_at = size_at
+        self._costs: dict[int, Range] = {}
+        self._sizes: dict[int, Range] = {}
+        self._entries: dict[int, Entries] = {}
+        self._paths: dict[int, Path] = {}
+        self._locals: dict[Variable, _Local] = {}
 
-    def visit(self, node: Node) -> Estimate:
-        if id(node) in self._checked.type_names:
-            return 1, _SCALAR
-        match node:
-            case Const():
-                sized = isinstance(node.value, (str, bytes))
-                return 0, Shape(len(node.value)) if sized else _SCALAR
-            case Ident():
-                return 1, self._shapes.get(node.name, _SCALAR)
-            case Select():
-                return self._select(node)
-            case Call():
-                return self._call(node)
-            case ListLiteral():
-                return self._list(node)
-            case MapLiteral():
-                return self._map(node)
-            case Comprehension():
-                return self._comprehension(node)
-            case Bind():
-                return self._bind(node)
-            case StructLiteral():
-                return 40, _SCALAR
+    def run(self) -> Range:
+        for node in self._checked.order:
+            if isinstance(node, Opened):
+                self._open(node)
+            else:
+                self._costs[id(node)] = _COSTS[type(node)](self, node)
+        return self._costs[id(self._checked.tree)]
 
-    def _select(self, node: Select) -> Estimate:
-        cost, shape = self.visit(node.operand)
+    def _cost(self, node: Node) -> Range:
+        return self._costs[id(node)]
+
+    def _type(self, node: Node) -> Type:
+        return self._checked.types[id(node)]
+
+    # Sizes and paths.
+
+    def _local(self, node: Node) -> _Local | None:
+        variable = self._checked.names.get(id(node))
+        return None if variable is None else self._locals.get(variable)
+
+    def _path(self, node: Node) -> Path:
+        if isinstance(node, Again):
+            return self._path(node.node)
+        local = self._local(node)
+        return self._paths.get(id(node), ()) if local is None else local.path
+
+    def _size(self, node: Node) -> Range | None:
+        if isinstance(node, Again):
+            return self._size(node.node)
+        known = self._sizes.get(id(node))
+        if known is not None:
+            return known
+        literal = _literal_size(node)
+        if literal is not None:
+            return literal
+        path = self._path(node)
+        declared = self._size_at(path) if path else None
+        if declared is not None:
+            self._sizes[id(node)] = declared
+            return declared
+        if _is_scalar(self._type(node)):
+            return ONE
+        local = self._local(node)
+        return None if local is None else local.size
+
+    def _known_size(self, node: Node) -> Range:
+        size = self._size(node)
+        return UNKNOWN if size is None else size
+
+    def _entries_of(self, node: Node) -> Entries | None:
+        if isinstance(node, Again):
+            return self._entries_of(node.node)
+        found = self._entries.get(id(node))
+        if found is None and (local := self._local(node)) is not None:
+            return local.entries
+        return found
+
+    def _same_sizes(self, node: Node, source: Node) -> None:
+        size, entries = self._size(source), self._entries_of(source)
+        if size is not None:
+            self._sizes[id(node)] = size
+        if entries is not None:
+            self._entries[id(node)] = entries
+
+    # Nodes.
+
+    def _const(self, _node: Const) -> Range:
+        return NOTHING
+
+    def _ident(self, node: Node) -> Range:
+        variable = self._checked.names.get(id(node))
+        if variable is None:
+            self._paths[id(node)] = (self._checked.type_names[id(node)],)
+        elif variable not in self._locals:
+            self._paths[id(node)] = (variable.name,)
+        return ONE
+
+    def _select(self, node: Select) -> Range:
+        if id(node) in self._checked.names or id(node) in self._checked.type_names:
+            return self._ident(node)
+        cost = self._cost(node.operand)
         if node.test:
-            return cost, _SCALAR
-        return cost + 1, self._member(node.operand, shape, node.field)
+            return cost
+        self._paths[id(node)] = (*self._path(node.operand), node.field)
+        return cost.plus(ONE) if self._type(node.operand).kind in _STEPPED else cost
 
-    def _member(self, operand: Node, shape: Shape, name: str) -> Shape:
-        kind = self._checked.types[id(operand)]
-        if is_optional(kind):
-            kind = kind.params[0]
-        if kind.kind is Kind.MAP:
-            return shape.element or Shape(UNBOUNDED)
-        return Shape(UNBOUNDED) if shape.fields is None else shape.fields(name)
+    def _again(self, node: Again) -> Range:
+        return self._cost(node.node)
 
-    def _call(self, node: Call) -> Estimate:
+    def _list(self, node: ListLiteral) -> Range:
+        cost, items = exactly(LIST_COST), _NO_ITEMS if node.items else NOTHING
+        for item in node.items:
+            cost = cost.plus(self._cost(item))
+            items = items.union(self._known_size(item))
+        self._entries[id(node)] = Entries(True, ONE, items)
+        return cost
+
+    def _map(self, node: MapLiteral) -> Range:
+        cost = exactly(MAP_COST)
+        keys = values = _NO_ITEMS if node.entries else NOTHING
+        for entry in node.entries:
+            cost = cost.plus(self._cost(entry.key)).plus(self._cost(entry.value))
+            keys = keys.union(self._known_size(entry.key))
+            values = values.union(self._known_size(entry.value))
+        self._entries[id(node)] = Entries(False, keys, values)
+        return cost
+
+    def _struct(self, node: StructLiteral) -> Range:
+        cost = exactly(STRUCT_COST)
+        for field in node.fields:
+            cost = cost.plus(self._cost(field.value))
+        return cost
+
+    # Calls.
+
+    def _call(self, node: Call) -> Range:
         match node.function:
             case "_&&_" | "_||_":
-                (left, _), (right, _) = self.visit(node.args[0]), self.visit(node.args[1])
-                return left + right, _SCALAR
+                left, right = self._cost(node.args[0]), self._cost(node.args[1])
+                return Range(left.low, left.plus(right).high)
             case "_?_:_":
                 return self._choice(node)
             case "_?._":
-                return self._optional_select(node)
-            case "_[?_]":
-                cost, shape = self.visit(node.args[0])
-                return cost + self.visit(node.args[1])[0] + 1, shape.element or _SCALAR
-        estimates = [self.visit(each) for each in self._checked.operands(node)]
-        shapes = [shape for _, shape in estimates]
-        candidates = self._checked.calls[id(node)]
-        own = max(_work(overload, shapes) for overload in candidates)
-        return sum(cost for cost, _ in estimates) + own, self._result(node, candidates, shapes)
+                return self._cost(node.args[0]).plus(ONE)
+            case "dyn":
+                self._same_sizes(node, node.args[0])
+                return self._cost(node.args[0]).plus(ONE)
+        return self._function(node)
 
-    def _choice(self, node: Call) -> Estimate:
-        condition, _ = self.visit(node.args[0])
-        (then, one), (otherwise, other) = self.visit(node.args[1]), self.visit(node.args[2])
-        return condition + max(then, otherwise), _larger(one, other)
+    def _choice(self, node: Call) -> Range:
+        condition, then, otherwise = node.args
+        size = self._known_size(then).union(self._known_size(otherwise))
+        self._sizes[id(node)] = size
+        self._join_entries(node, then, otherwise)
+        return self._cost(condition).plus(self._cost(then).union(self._cost(otherwise)))
 
-    def _optional_select(self, node: Call) -> Estimate:
-        cost, shape = self.visit(node.args[0])
-        name = node.args[1]
-        assert isinstance(name, Const)
-        return cost + 1, self._member(node.args[0], shape, name.value)
+    def _join_entries(self, node: Node, left: Node, right: Node) -> None:
+        one, other = self._entries_of(left), self._entries_of(right)
+        if one is not None and other is not None:
+            keys, values = one.key.union(other.key), one.value.union(other.value)
+            self._entries[id(node)] = Entries(one.is_list, keys, values)
 
-    def _result(self, node: Call, candidates: tuple[Overload, ...], shapes: list[Shape]) -> Shape:
-        if node.function == "range" and isinstance(node.args[0], Const):
-            return Shape(max(node.args[0].value, 0), _SCALAR)
-        shaped = [each.shape(*shapes) for each in candidates if each.shape is not None]
-        if shaped:
-            return max(shaped, key=lambda shape: shape.size)
-        kind = self._checked.types[id(node)]
-        if kind.kind in _SIZED or kind.name in _SIZED_NAMES:
-            total = sum(shape.size for shape in shapes)
-            return Shape(total, Shape(total))
-        return _SCALAR
+    def _function(self, node: Call) -> Range:
+        arguments = [self._argument(each) for each in node.args]
+        receiver = self._checked.receiver(node)
+        target = None if receiver is None else self._argument(receiver)
+        site = Site(target, arguments, self._size_at)
+        total = NOTHING
+        for each in self._checked.operands(node):
+            total = total.plus(self._cost(each))
+        if node.function == "_+_":
+            self._join_entries(node, node.args[1], node.args[0])
+        own, size = Range(MOST, 0), None
+        for overload in self._checked.calls[id(node)]:
+            found = Estimate(ONE) if overload.estimate is None else overload.estimate(site)
+            own = own.union(found.cost)
+            if found.size is not None:
+                size = found.size if size is None else size.union(found.size)
+            if node.function == "_[_]":
+                size = self._step_into(node, overload.params[0])
+            if size is None:
+                size = self._size(node)
+        if size is not None:
+            self._sizes[id(node)] = size
+        return total.plus(own)
 
-    def _list(self, node: ListLiteral) -> Estimate:
-        estimates = [self.visit(item) for item in node.items]
-        element = _SCALAR
-        for _, shape in estimates:
-            element = _larger(element, shape)
-        return sum(cost for cost, _ in estimates) + LIST_COST, Shape(len(estimates), element)
+    def _argument(self, node: Node) -> Argument:
+        return Argument(node, self._type(node), self._path(node) or None, self._size(node))
 
-    def _map(self, node: MapLiteral) -> Estimate:
-        total: float = MAP_COST
-        element = key = _SCALAR
-        for entry in node.entries:
-            key_cost, key_shape = self.visit(entry.key)
-            cost, shape = self.visit(entry.value)
-            total += key_cost + cost
-            element, key = _larger(element, shape), _larger(key, key_shape)
-        return total, Shape(len(node.entries), element, None, key)
+    def _step_into(self, node: Call, container: Type) -> Range | None:
+        """The size of an element is that of the elements, or is found along the path."""
+        if container.kind not in (Kind.LIST, Kind.MAP):
+            return None
+        step = "@items" if container.kind is Kind.LIST else "@values"
+        self._paths[id(node)] = (*self._path(node.args[0]), step)
+        entries = self._entries_of(node.args[0])
+        return None if entries is None else entries.value
 
-    def _comprehension(self, node: Comprehension) -> Estimate:
-        cost, source = self.visit(node.range)
-        first, second = _variables(source)
-        names = node.variables
-        pair = (first, second) if len(names) == 2 else (source.key or second,)
-        outer = self._shapes
-        self._shapes = {**outer, **dict(zip(names, pair, strict=True))}
-        turn: float = ESTIMATED_TURN[node.macro]
-        if node.filter is not None:
-            turn += self.visit(node.filter)[0]
-        built = _SCALAR
-        if node.body is not None:
-            body_cost, built = self.visit(node.body)
-            turn += body_cost
-        self._shapes = outer
-        total = cost + ESTIMATED_ENTRY[node.macro] + source.size * turn
-        return total, _built(node.macro, source, pair[0], built)
+    # Folds.
 
-    def _bind(self, node: Bind) -> Estimate:
-        cost, shape = self.visit(node.value)
-        outer = self._shapes
-        self._shapes = {**outer, node.variable: shape}
-        body, result = self.visit(node.body)
-        self._shapes = outer
-        return cost + body, result
+    def _open(self, opened: Opened) -> None:
+        fold = opened.fold
+        initial = fold.initial
+        self._locals[opened.accumulator] = _Local(
+            self._path(initial), self._size(initial), self._entries_of(initial)
+        )
+        entries = self._entries_of(fold.range)
+        listed = self._type(fold.range).kind is Kind.LIST if entries is None else entries.is_list
+        path = self._path(fold.range)
+        key, value = (None, None) if entries is None else (entries.key, entries.value)
+        by_key = _Local((*path, "@indices" if listed else "@keys"), key, None)
+        by_value = _Local((*path, "@items" if listed else "@values"), value, None)
+        single = by_value if listed else by_key
+        known = (by_key, by_value) if len(opened.variables) == 2 else (single,)
+        self._locals.update(zip(opened.variables, known, strict=True))
 
-
-def _variables(source: Shape) -> tuple[Shape, Shape]:
-    return source.key or _SCALAR, source.element or _SCALAR
-
-
-def _built(macro: Macro, source: Shape, item: Shape, body: Shape) -> Shape:
-    match macro:
-        case Macro.FILTER:
-            return Shape(source.size, item)
-        case Macro.MAP:
-            return Shape(source.size, body)
-        case Macro.TRANSFORM_MAP:
-            return Shape(source.size, body, None, item)
-        case Macro.TRANSFORM_ENTRY:
-            return Shape(source.size, body.element, None, body.key)
-    return _SCALAR
+    def _fold(self, node: Fold) -> Range:
+        entry = self._cost(node.range).plus(self._cost(node.initial)).plus(self._cost(node.result))
+        if node.macro is Macro.BIND:
+            self._same_sizes(node, node.result)
+            return entry
+        turns = self._known_size(node.range)
+        turn = self._cost(node.step).plus(self._cost(node.condition))
+        if isinstance(node.initial, Const):
+            size = self._size(node.initial)
+            if size is not None:
+                self._sizes[id(node)] = size
+        else:
+            self._sizes[id(node)] = turns
+            entries = self._entries_of(node.step)
+            if entries is not None:
+                self._entries[id(node)] = entries
+        return entry.plus(turns.times(turn))
 
 
-def _larger(one: Shape, other: Shape) -> Shape:
-    return one if one.size >= other.size else other
+def _literal_size(node: Node) -> Range | None:
+    match node:
+        case Const(value=str() | bytes()):
+            return exactly(len(node.value))
+        case Const():
+            return ONE
+        case ListLiteral():
+            return exactly(len(node.items))
+        case MapLiteral():
+            return exactly(len(node.entries))
+    return None
 
 
-def _work(overload: Overload, shapes: list[Shape]) -> float:
-    work = overload.estimate or overload.work
-    if work is None:
-        return 1
-    measure = _traversal if overload.traverses else _size
-    return float(work(*map(measure, shapes)))
+def _is_scalar(of: Type) -> bool:
+    return unwrapped(of).name in _SCALARS and not unwrapped(of).params
 
 
-def _size(shape: Shape) -> float:
-    return shape.size
-
-
-def _traversal(shape: Shape) -> float:
-    if shape.element is None:
-        return shape.size
-    return shape.size * (1 + shape.element.size * 0.1)
+_COSTS: dict[type, Callable[[_Estimator, Any], Range]] = {
+    Const: _Estimator._const,
+    Ident: _Estimator._ident,
+    Select: _Estimator._select,
+    Call: _Estimator._call,
+    ListLiteral: _Estimator._list,
+    MapLiteral: _Estimator._map,
+    StructLiteral: _Estimator._struct,
+    Fold: _Estimator._fold,
+    Again: _Estimator._again,
+}

@@ -1,4 +1,5 @@
-"""Calls whose argument types are known only at run time: which overload fits these values."""
+"""Calls whose argument types are known only at run time: which overload fits these values, and
+what is said when none does."""
 
 from __future__ import annotations
 
@@ -11,15 +12,19 @@ from instar.cel.values import (
     Duration,
     ListValue,
     MapValue,
+    NoSuchOverload,
     ObjectValue,
     Opaque,
     OptionalValue,
     Timestamp,
     TypeValue,
     Uint,
+    is_list,
+    type_name,
 )
 
 Fits = Callable[[Any], bool]
+Pick = Callable[[Sequence[Any]], Overload | None]
 
 _EXACT: dict[str, type] = {
     "bool": bool,
@@ -32,6 +37,33 @@ _EXACT: dict[str, type] = {
     "timestamp": Timestamp,
     "optional_type": OptionalValue,
 }
+_TIMES = ("google.protobuf.Duration", "google.protobuf.Timestamp")
+_NUMBERS = ("int", "uint", "double")
+_ORDERED = (*_NUMBERS, *_TIMES, "bool", "string", "bytes")
+_TRAITS: dict[str, tuple[str, ...]] = {
+    "_+_": (*_NUMBERS, *_TIMES, "string", "bytes", "list"),
+    "_-_": (*_NUMBERS, *_TIMES),
+    "_*_": _NUMBERS,
+    "_/_": _NUMBERS,
+    "_%_": ("int", "uint"),
+    **dict.fromkeys(("_<_", "_<=_", "_>_", "_>=_"), _ORDERED),
+    "-_": (),
+    "!_": (),
+    "size": (),
+    "matches": ("string",),
+}
+"""Functions upstream finds by what the first value can do; the rest it finds by all types."""
+_NAMELESS = ("contains", "startsWith", "endsWith", "@in")
+
+
+def misfit(name: str, values: Sequence[Any]) -> NoSuchOverload:
+    """The error of a call no overload takes."""
+    kinds = [type_name(value) for value in values]
+    if name in _NAMELESS or kinds[0] in _TRAITS.get(name, ()):
+        return NoSuchOverload()
+    if name in _TRAITS:
+        return NoSuchOverload(f"no such overload: {name}")
+    return NoSuchOverload(f"no such overload: {name}({', '.join(kinds)})")
 
 
 def certain(params: Sequence[Type], actual: Sequence[Type]) -> bool:
@@ -47,7 +79,7 @@ def _certain(expected: Type, actual: Type) -> bool:
     return all(_certain(e, a) for e, a in zip(expected.params, actual.params, strict=True))
 
 
-def choose(candidates: Sequence[Overload]) -> Callable[[Sequence[Any]], Overload | None]:
+def choose(candidates: Sequence[Overload]) -> Pick:
     guarded = [(tuple(_fits(each) for each in c.params), c) for c in candidates]
 
     def pick(values: Sequence[Any]) -> Overload | None:
@@ -67,12 +99,12 @@ def _fits(expected: Type) -> Fits:
             return lambda value: value is None
         case Kind.TYPE:
             return lambda value: type(value) is TypeValue
+        case Kind.LIST if expected.params[0].kind is Kind.LIST:
+            return is_list
         case Kind.LIST:
             return _list_fits(_fits(expected.params[0]))
         case Kind.MAP:
-            return lambda value: type(value) in (dict, MapValue)
-        case Kind.OBJECT:
-            return lambda value: type(value) is ObjectValue
+            return lambda value: type(value) in (dict, MapValue, ObjectValue)
     exact = _EXACT.get(expected.name)
     if exact is not None:
         return lambda value: type(value) is exact
@@ -81,4 +113,13 @@ def _fits(expected: Type) -> Fits:
 
 
 def _list_fits(element: Fits) -> Fits:
-    return lambda value: type(value) in (list, ListValue) and all(map(element, value))
+    """The element type decides between overloads; upstream looks at the first one only."""
+
+    def fits(value: Any) -> bool:
+        if type(value) is list:
+            return not value or element(value[0])
+        if type(value) is not ListValue:
+            return False
+        return not value.raw or element(value.declared.convert_element(value.raw[0]))
+
+    return fits

@@ -5,7 +5,8 @@ rules: object types can be declared only as protobuf messages, so ``undefined fi
 ``has()`` are out of reach; there is no cost accounting; a loop ends at 10 000 turns and an
 expression at 32 levels, both below upstream's limits; two-variable comprehensions, mixed number
 comparison and homogeneous literals are missing; run-time errors read differently. So parser,
-checker and interpreter are our own (``lang/``); the C++ engine is the oracle of the tests.
+checker and interpreter are our own; the C++ engine is one oracle of the tests, kube-apiserver's own
+answers the other.
 """
 
 from __future__ import annotations
@@ -13,30 +14,44 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
-from instar.cel.checker import Checked, TooDeep, check
+from instar.cel.checked import Checked
+from instar.cel.checker import check
+from instar.cel.functions import Library
 from instar.cel.interpreter import compile_tree
-from instar.cel.issues import BadExpression, BadProgram, Issue
+from instar.cel.issues import BadExpression, BadProgram
 from instar.cel.library import KUBERNETES
 from instar.cel.parser import parse
 from instar.cel.types import Type
+from instar.cel.validators import validate
 
 __all__ = ["BadExpression", "BadProgram", "Checked", "Runner", "analyse", "prepare"]
+
+_NO_TYPES: Mapping[str, Type] = {}
 
 
 class Runner(Protocol):
     """An expression ready to run."""
 
-    def run(self, values: Sequence[Any], limit: float, deadline: float) -> tuple[Any, float]:
-        """Result and cost; raises CelError, or CostExceeded beyond ``limit`` or ``deadline``."""
+    def run(self, values: Sequence[Any], limit: int, deadline: float) -> tuple[Any, int]:
+        """The value, or the CelError it ended in, and the cost; raises CostExceeded beyond
+        ``limit`` or ``deadline``."""
         ...
 
 
-def analyse(source: str, variables: Mapping[str, Type]) -> Checked:
-    """Parse and type-check; raises BadExpression with the framed report."""
-    try:
-        return check(source, parse(source), variables, KUBERNETES)
-    except (TooDeep, RecursionError):
-        raise BadExpression(source, [Issue(0, "expression is nested too deeply")]) from None
+def analyse(
+    source: str,
+    variables: Mapping[str, Type],
+    *,
+    types: Mapping[str, Type] = _NO_TYPES,
+    library: Library = KUBERNETES,
+) -> Checked:
+    """Parse and type-check; raises BadExpression with the framed report.
+
+    ``types`` are named object types an expression may build: ``Name{field: value}``.
+    """
+    checked = check(source, parse(source), variables, library, types)
+    validate(checked)
+    return checked
 
 
 def prepare(checked: Checked, variables: Sequence[str]) -> Runner:

@@ -2,7 +2,8 @@
 
 A frame is a plain list because reading ``frame[3]`` is the cheapest thing Python can do, and every
 step of every rule does it. Costs that do not depend on data are summed while compiling and charged
-once per branch, so straight-line code pays nothing per node.
+once per branch, so straight-line code pays nothing per node; where an error leaves the rest of a
+branch undone, its part is given back.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ CHECK_EVERY = 20_000
 """Cost units between two looks at the clock: some milliseconds."""
 
 
-def blank_frame(slots: int, cost: float) -> Frame:
+def blank_frame(slots: int, cost: int) -> Frame:
     """The frame every run of an expression starts from a copy of."""
     frame: Frame = [None] * (FIRST_VARIABLE + slots)
     frame[SPENT] = cost

@@ -3,28 +3,67 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import ceil
 from typing import Any, NamedTuple
 
-from instar.cel.types import Type
+from instar.cel.ast import Node
+from instar.cel.ranges import ONE, UNKNOWN, Range
+from instar.cel.types import Kind, Type, parameter_names
 
-UNBOUNDED = 1 << 62
-"""A size nobody limits; large enough that every budget refuses it, small enough to multiply."""
+TRAVERSAL = 0.1
+"""Cost of looking at one character."""
+REGEX = 0.25
+"""Cost of one character of a pattern, per character of the text."""
+LIST_COST, MAP_COST, STRUCT_COST = 10, 30, 40
+
+Path = tuple[str, ...]
+SizeAt = Callable[[Path], Range | None]
+"""The declared size of what lies at a path from a variable: ``("self", "items", "@items")``."""
 
 
-class Shape(NamedTuple):
-    """How large a value can get: its own length and that of its elements."""
+class Argument(NamedTuple):
+    """An argument as estimates see it."""
 
-    size: int
-    element: Shape | None = None
-    fields: Callable[[str], Shape] | None = None
-    key: Shape | None = None
+    node: Node
+    type: Type
+    path: Path | None
+    size: Range | None
+
+    def known(self) -> Range:
+        return UNKNOWN if self.size is None else self.size
 
 
-Work = Callable[..., float]
+class Site(NamedTuple):
+    """One call in an expression; ``target`` is the receiver of a method."""
+
+    target: Argument | None
+    args: Sequence[Argument]
+    size_at: SizeAt
+
+    def receiver(self) -> Range:
+        return UNKNOWN if self.target is None else self.target.known()
+
+    def element(self) -> tuple[Type | None, Range]:
+        """Type and size of the receiver's elements; no type when it is no list."""
+        if self.target is None or not self.target.type.params:
+            return None, UNKNOWN
+        path = self.target.path
+        size = None if path is None else self.size_at((*path, "@items"))
+        return self.target.type.params[0], UNKNOWN if size is None else size
+
+
+class Estimate(NamedTuple):
+    cost: Range
+    size: Range | None = None
+    """Of the result, where it has one."""
+
+
+Work = Callable[..., int]
 """Cost units of one call from the sizes of its arguments, beyond evaluating them."""
-ResultShape = Callable[..., Shape]
+Weigh = Callable[[Sequence[Any], Any], int]
+"""The same from the arguments themselves and the result."""
+Estimator = Callable[[Site], Estimate]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -35,12 +74,16 @@ class Overload:
     impl: Callable[..., Any]
     member: bool = False
     work: Work | None = None
-    """None: one unit, whatever the arguments."""
-    traverses: bool = False
-    """The sizes given to ``work`` count every element and string of a list, not just its length."""
-    shape: ResultShape | None = None
-    estimate: Work | None = None
-    """What estimates use instead of ``work``, where upstream prices a call differently."""
+    weigh: Weigh | None = None
+    """Without ``work`` and ``weigh`` a call costs one unit."""
+    estimate: Estimator | None = None
+    """None: one unit, a result of unknown size."""
+    by_name: bool = False
+    """Priced by the function's name; others cost one unit where the overload is not known."""
+    parameters: tuple[str, ...] = field(default=(), init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "parameters", parameter_names((*self.params, self.result)))
 
 
 def function(
@@ -50,11 +93,11 @@ def function(
     impl: Callable[..., Any],
     *,
     work: Work | None = None,
-    traverses: bool = False,
-    shape: ResultShape | None = None,
-    estimate: Work | None = None,
+    weigh: Weigh | None = None,
+    estimate: Estimator | None = None,
+    by_name: bool = False,
 ) -> Overload:
-    return Overload(name, tuple(params), result, impl, False, work, traverses, shape, estimate)
+    return Overload(name, tuple(params), result, impl, False, work, weigh, estimate, by_name)
 
 
 def method(
@@ -64,11 +107,12 @@ def method(
     impl: Callable[..., Any],
     *,
     work: Work | None = None,
-    traverses: bool = False,
-    shape: ResultShape | None = None,
+    weigh: Weigh | None = None,
+    estimate: Estimator | None = None,
+    by_name: bool = False,
 ) -> Overload:
     """``params[0]`` is the receiver."""
-    return Overload(name, tuple(params), result, impl, True, work, traverses, shape)
+    return Overload(name, tuple(params), result, impl, True, work, weigh, estimate, by_name)
 
 
 class Library:
@@ -80,21 +124,14 @@ class Library:
             self._overloads.setdefault(overload.function, []).append(overload)
         self.types = dict(type_names)
 
-    def overloads(self, name: str) -> list[Overload]:
-        return self._overloads.get(name, [])
+    def overloads(self, name: str) -> Sequence[Overload]:
+        return self._overloads.get(name, ())
 
     def names(self) -> list[str]:
         return sorted(self._overloads)
 
 
-# Cost formulas several families share; the factors are upstream's.
-
-TRAVERSAL = 0.1
-
-
-def nominal(*_sizes: float) -> float:
-    """Upstream's estimate of the global parsing functions: one unit, whatever the text."""
-    return 1
+# Formulas several families share.
 
 
 def tenth(size: float) -> int:
@@ -102,48 +139,35 @@ def tenth(size: float) -> int:
     return ceil(size * TRAVERSAL)
 
 
-def per_byte(*sizes: float) -> float:
+def per_byte(*sizes: int) -> int:
     """The first argument is read once."""
     return tenth(sizes[0])
 
 
-def per_element(*sizes: float) -> float:
-    return max(1, ceil(sizes[0]))
+def rewritten(*sizes: int) -> int:
+    """Read and written: replace, split."""
+    return ceil(sizes[0] * 2 * TRAVERSAL)
 
 
-def smaller_of(left: float, right: float) -> float:
-    return tenth(left if left < right else right) or 1
+def regex_work(text: int, pattern: int, *_more: int) -> int:
+    return ceil((1.0 + text) * TRAVERSAL) * ceil(pattern * REGEX)
 
 
-def both_read(left: float, right: float) -> float:
-    return tenth(left + right)
+def estimated_once(site: Site) -> Estimate:
+    """The first argument of a function is read once."""
+    return Estimate(site.args[0].known().scaled(TRAVERSAL))
 
 
-def product(left: float, right: float) -> float:
-    return tenth(left) * tenth(right)
+def estimated_same_size(site: Site) -> Estimate:
+    """The receiver is read once; the result is no longer than it."""
+    size = site.receiver()
+    return Estimate(size.scaled(TRAVERSAL), size)
 
 
-def rewritten(*sizes: float) -> float:
-    """Read and written: replace, split, join."""
-    return tenth(2 * sizes[0])
+def estimated_regex(site: Site) -> Estimate:
+    text = site.receiver().plus(ONE).scaled(TRAVERSAL)
+    return Estimate(text.times(site.args[0].known().scaled(REGEX)))
 
 
-def regex_work(text: float, pattern: float) -> float:
-    return tenth(text + 1) * ceil(pattern * 0.25)
-
-
-def same_shape(first: Shape, *_rest: Shape) -> Shape:
-    return first
-
-
-def summed_shape(left: Shape, right: Shape) -> Shape:
-    return Shape(left.size + right.size, left.element, left.fields, left.key)
-
-
-def element_shape(first: Shape, *_rest: Shape) -> Shape:
-    return first.element or Shape(first.size)
-
-
-def pieces_shape(first: Shape, *_rest: Shape) -> Shape:
-    """A string cut up: no more pieces than characters, none longer than the whole."""
-    return Shape(first.size, Shape(first.size))
+def is_text(candidate: Type) -> bool:
+    return candidate.kind is Kind.PRIMITIVE and candidate.name in ("string", "bytes")

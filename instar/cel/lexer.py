@@ -1,43 +1,62 @@
-"""Text to tokens, with CEL's string, bytes and number literals already decoded."""
+"""Text to tokens, with CEL's string, bytes and number literals already decoded.
+
+What is no token is reported and skipped, as upstream's lexer does, so that one report can name
+several mistakes.
+"""
 
 from __future__ import annotations
 
 import re
 from typing import Any, NamedTuple
 
-from instar.cel.issues import BadExpression, Issue
-from instar.cel.values import Uint
+from instar.cel.issues import Issue
+from instar.cel.values import INT_MAX, UINT_MAX, Uint
 
+_ESCAPE = r"\\(?:[abfnrtv\"'\\?`]|[xX][0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|[0-3][0-7]{2})"
+_DOUBLE_BODY = rf'(?:[^\\"\n\r]|{_ESCAPE})*'
+_SINGLE_BODY = rf"(?:[^\\'\n\r]|{_ESCAPE})*"
+_LONG_BODY = rf"(?:[^\\]|{_ESCAPE})*?"
+_STRING = rf"""
+    [rR](?:\"\"\"(?s:.)*?\"\"\"|'''(?s:.)*?'''|"[^"\n\r]*"|'[^'\n\r]*')
+  | \"\"\"{_LONG_BODY}\"\"\" | '''{_LONG_BODY}''' | "{_DOUBLE_BODY}" | '{_SINGLE_BODY}'
+"""
 _TOKEN = re.compile(
-    r"""
+    rf"""
     (?P<space>[ \t\r\n\f]+|//[^\n]*)
-  | (?P<string>(?:[rR][bB]|[bB][rR]|[rRbB])?(?:\"\"\"|\'\'\'|"|'))
-  | (?P<float>[0-9]*\.[0-9]+(?:[eE][+-]?[0-9]+)?|[0-9]+[eE][+-]?[0-9]+)
+  | (?P<bytes>[bB](?:{_STRING}))
+  | (?P<string>{_STRING})
+  | (?P<float>[0-9]+\.[0-9]+(?:[eE][+-]?[0-9]+)?|[0-9]+[eE][+-]?[0-9]+
+      |\.[0-9]+(?:[eE][+-]?[0-9]+)?)
   | (?P<uint>(?:0x[0-9a-fA-F]+|[0-9]+)[uU])
   | (?P<int>0x[0-9a-fA-F]+|[0-9]+)
   | (?P<ident>[A-Za-z_][A-Za-z0-9_]*)
-  | (?P<op>==|!=|<=|>=|&&|\|\||[-+*/%<>!?:.,()\[\]{}])
+  | (?P<escaped>`[A-Za-z0-9_.\-/ ]+`)
+  | (?P<op>==|!=|<=|>=|&&|\|\||[-+*/%<>!?:.,()\[\]{{}}])
     """,
     re.VERBOSE,
 )
-
-RESERVED = frozenset(
-    {
-        *("as", "break", "const", "continue", "else", "for", "function", "if", "import", "let"),
-        *("loop", "package", "namespace", "return", "var", "void", "while"),
-    }
+_UNFINISHED = re.compile(
+    rf"""[bB]?(?:
+    [rR](?:\"\"\"(?s:.)*|'''(?s:.)*|"[^"\n\r]*|'[^'\n\r]*)
+  | \"\"\"(?:[^\\]|{_ESCAPE})* | '''(?:[^\\]|{_ESCAPE})* | "{_DOUBLE_BODY} | '{_SINGLE_BODY}
+    )""",
+    re.VERBOSE,
 )
-KEYWORDS = frozenset({"in", "true", "false", "null"})
+_PARTIAL_ESCAPE = re.compile(
+    r"\\(?:[xX][0-9a-fA-F]?|u[0-9a-fA-F]{0,3}|U[0-9a-fA-F]{0,7}|[0-3][0-7]?)?"
+)
+_ESCAPED = re.compile(r"\\(?:[xX](..)|u(.{4})|U(.{8})|([0-3][0-7]{2})|(.))", re.DOTALL)
 
-_SIMPLE_ESCAPES = {
-    "a": 7, "b": 8, "f": 12, "n": 10, "r": 13, "t": 9, "v": 11,
-    "\\": 92, "?": 63, '"': 34, "'": 39, "`": 96,
-}  # fmt: skip
-_HEX_ESCAPES = {"x": 2, "X": 2, "u": 4, "U": 8}
+_SIMPLE_ESCAPES = {"a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
+_MOST_DIGITS = 24
+"""More than any 64-bit number has: what is longer need not be computed to be refused."""
 
 
 class Token(NamedTuple):
-    """``kind`` is op, ident, const or eof; ``text`` is the source form."""
+    """``kind`` is op, ident, escaped, const, wrong or eof; ``text`` is the source form.
+
+    A ``wrong`` token is a literal that looks right and is not; ``value`` says why.
+    """
 
     kind: str
     text: str
@@ -45,115 +64,158 @@ class Token(NamedTuple):
     value: Any = None
 
 
-def tokenize(source: str) -> list[Token]:
+def tokenize(source: str) -> tuple[list[Token], list[Issue]]:
     tokens: list[Token] = []
-    pos = 0
-    while pos < len(source):
-        match = _TOKEN.match(source, pos)
-        if match is None:
-            raise _unrecognised(source, pos, pos + 1)
-        kind, text = str(match.lastgroup), match.group()
-        if kind == "string":
-            token = _string(source, pos, text)
-            tokens.append(token)
-            pos += len(token.text)
+    issues: list[Issue] = []
+    pos, end = 0, len(source)
+    match = _TOKEN.match
+    while pos < end:
+        found = match(source, pos)
+        if found is None:
+            stop = _stuck_at(source, pos) + 1
+            text = f"Syntax error: token recognition error at: '{source[pos:stop]}'"
+            issues.append(Issue(pos, text))
+            pos = stop
             continue
-        if kind in ("op", "ident"):
+        kind, text = found.lastgroup, found.group()
+        if kind == "op" or kind == "ident" or kind == "escaped":
             tokens.append(Token(kind, text, pos))
         elif kind != "space":
-            tokens.append(Token("const", text, pos, _number(source, kind, text, pos)))
-        pos = match.end()
-    tokens.append(Token("eof", "<EOF>", len(source)))
-    return tokens
+            tokens.append(_literal(str(kind), text, pos))
+        pos = found.end()
+    tokens.append(Token("eof", "<EOF>", end))
+    return tokens, issues
 
 
-def _number(source: str, kind: str, text: str, pos: int) -> Any:
-    if kind == "float":
-        return float(text)
-    digits = text.rstrip("uU") if kind == "uint" else text
-    value = int(digits, 16 if digits.startswith("0x") else 10)
-    if kind == "uint":
-        if value >= 1 << 64:
-            raise BadExpression(source, [Issue(pos, "invalid uint literal")])
-        return Uint(value)
-    # 2**63 itself is legal behind a minus; the parser rejects it elsewhere.
-    if value > 1 << 63:
-        raise BadExpression(source, [Issue(pos, "invalid int literal")])
+def _stuck_at(source: str, pos: int) -> int:
+    """The first character that fits no continuation of a token starting at ``pos``."""
+    string = _UNFINISHED.match(source, pos)
+    if string is not None:
+        escape = _PARTIAL_ESCAPE.match(source, string.end())
+        return string.end() if escape is None else escape.end()
+    return pos + 1 if source[pos] in "&|=`" else pos
+
+
+def _literal(kind: str, text: str, pos: int) -> Token:
+    try:
+        return Token("const", text, pos, _DECODERS[kind](text))
+    except ValueError as error:
+        return Token("wrong", text, pos, str(error))
+
+
+def _integer(text: str) -> int:
+    # 2**63 itself is legal behind a minus; the parser refuses it elsewhere.
+    value = _whole(text)
+    if value is None or value > INT_MAX + 1:
+        raise ValueError("invalid int literal")
     return value
 
 
-def _string(source: str, pos: int, opening: str) -> Token:
-    prefix = opening.rstrip("\"'").lower()
-    quote = opening[len(prefix) :]
-    raw, binary = "r" in prefix, "b" in prefix
-    start = at = pos + len(opening)
-    while not source.startswith(quote, at):
-        if at >= len(source) or (len(quote) == 1 and source[at] in "\r\n"):
-            raise _unrecognised(source, pos, at)
-        at += 2 if source[at] == "\\" and not raw else 1
-    body = source[start:at]
-    end = at + len(quote)
-    text = source[pos:end]
-    if binary:
-        return Token("const", text, pos, _decode_bytes(source, body, raw, start))
-    return Token("const", text, pos, body if raw else _decode(source, body, start))
+def _unsigned(text: str) -> Uint:
+    value = _whole(text[:-1])
+    if value is None or value > UINT_MAX:
+        raise ValueError("invalid uint literal")
+    return Uint(value)
 
 
-def _decode(source: str, body: str, start: int) -> str:
-    if "\\" not in body:
+def _whole(text: str) -> int | None:
+    digits, base = (text[2:], 16) if text.startswith("0x") else (text, 10)
+    digits = digits.lstrip("0") or "0"
+    return int(digits, base) if len(digits) <= _MOST_DIGITS else None
+
+
+def _double(text: str) -> float:
+    value = float(text)
+    if value in (float("inf"), float("-inf")):
+        raise ValueError("invalid double literal")
+    return value
+
+
+def _body(text: str) -> tuple[str, bool]:
+    """What stands between the quotes, and whether it is raw."""
+    raw = text[0] in "rR"
+    if raw:
+        text = text[1:]
+    width = 3 if len(text) >= 6 and text[:3] in ('"""', "'''") else 1
+    return text[width:-width].replace("\r\n", "\n").replace("\r", "\n"), raw
+
+
+def _text(text: str) -> str:
+    body, raw = _body(text)
+    if raw or "\\" not in body:
         return body
-    return "".join(
-        chr(code) for code, _ in _code_points(source, body, start, largest_octal=0x10FFFF)
-    )
+    return _ESCAPED.sub(_character, body)
 
 
-def _decode_bytes(source: str, body: str, raw: bool, start: int) -> bytes:
+def _character(match: re.Match[str]) -> str:
+    two, four, eight, octal, simple = match.groups()
+    if simple is not None:
+        return _SIMPLE_ESCAPES.get(simple, simple)
+    code = int(octal, 8) if octal is not None else int(two or four or eight, 16)
+    if code > 0x10FFFF or 0xD800 <= code <= 0xDFFF:
+        raise ValueError("invalid unicode code point")
+    return chr(code)
+
+
+def _bytes(text: str) -> bytes:
+    body, raw = _body(text[1:])
     if raw or "\\" not in body:
         return body.encode()
-    out = bytearray()
-    for code, is_byte in _code_points(source, body, start, largest_octal=0xFF):
-        out += bytes([code]) if is_byte else chr(code).encode()
-    return bytes(out)
+    out, at = bytearray(), 0
+    for match in _ESCAPED.finditer(body):
+        out += body[at : match.start()].encode()
+        at = match.end()
+        two, four, eight, octal, simple = match.groups()
+        if four is not None or eight is not None:
+            raise ValueError("unable to unescape string")
+        if simple is not None:
+            out += _SIMPLE_ESCAPES.get(simple, simple).encode()
+        else:
+            out.append(int(octal, 8) if octal is not None else int(two, 16))
+    return bytes(out + body[at:].encode())
 
 
-def _code_points(
-    source: str, body: str, start: int, *, largest_octal: int
-) -> list[tuple[int, bool]]:
-    """Each character with a flag: written as a byte (``\\x``, octal) or as itself."""
-    out: list[tuple[int, bool]] = []
-    at = 0
-    while at < len(body):
-        char = body[at]
-        if char != "\\":
-            out.append((ord(char), False))
-            at += 1
-            continue
-        escape = body[at + 1 : at + 2]
-        if escape in _SIMPLE_ESCAPES:
-            out.append((_SIMPLE_ESCAPES[escape], False))
-            at += 2
-            continue
-        digits, base = _escape_digits(body, at, escape)
-        try:
-            code = int(digits, base)
-        except ValueError:
-            raise _unrecognised(source, start - 1, start + at + 2) from None
-        if code > largest_octal or 0xD800 <= code <= 0xDFFF:
-            raise _unrecognised(source, start - 1, start + at + 2)
-        out.append((code, escape in "xX" or base == 8))
-        at += 1 + len(digits) + (1 if base == 16 else 0)
-    return out
+_DECODERS = {
+    "int": _integer,
+    "uint": _unsigned,
+    "float": _double,
+    "string": _text,
+    "bytes": _bytes,
+}
 
 
-def _escape_digits(body: str, at: int, escape: str) -> tuple[str, int]:
-    if escape in _HEX_ESCAPES:
-        width = _HEX_ESCAPES[escape]
-        digits = body[at + 2 : at + 2 + width]
-        return (digits if len(digits) == width else "", 16)
-    digits = body[at + 1 : at + 4]
-    return (digits if len(digits) == 3 else "", 8)
+class Cursor:
+    """A place in a list of tokens, which ends with eof."""
 
+    __slots__ = ("_at", "_tokens")
 
-def _unrecognised(source: str, pos: int, end: int) -> BadExpression:
-    text = f"Syntax error: token recognition error at: '{source[pos:end]}'"
-    return BadExpression(source, [Issue(pos, text)])
+    def __init__(self, tokens: list[Token]) -> None:
+        self._tokens = tokens
+        self._at = 0
+
+    def peek(self) -> Token:
+        return self._tokens[self._at]
+
+    def ahead(self) -> Token:
+        """The token after the next one."""
+        return self._tokens[min(self._at + 1, len(self._tokens) - 1)]
+
+    def behind(self) -> Token:
+        """The token before the last one read."""
+        return self._tokens[self._at - 2]
+
+    def next(self) -> Token:
+        token = self._tokens[self._at]
+        if token.kind != "eof":
+            self._at += 1
+        return token
+
+    def is_op(self, text: str) -> bool:
+        token = self._tokens[self._at]
+        return token.kind == "op" and token.text == text
+
+    def accept(self, text: str) -> bool:
+        if self.is_op(text):
+            self._at += 1
+            return True
+        return False

@@ -4,7 +4,14 @@ from __future__ import annotations
 
 import re
 
-from instar.cel.lexer import KEYWORDS, RESERVED
+RESERVED = frozenset(
+    {
+        *("as", "break", "const", "continue", "else", "for", "function", "if", "import", "let"),
+        *("loop", "package", "namespace", "return", "var", "void", "while"),
+    }
+)
+"""Words that are no variables; behind a dot they are fields like any other."""
+KEYWORDS = frozenset({"in", "true", "false", "null"})
 
 _REACHABLE = re.compile(r"[a-zA-Z_./-][a-zA-Z0-9_./-]*", re.ASCII)
 _SPECIAL = re.compile(r"__|\.|-|/")

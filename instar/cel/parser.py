@@ -1,39 +1,51 @@
-"""Tokens to a tree, by precedence climbing. Macros are expanded by ``macros.py`` on the way."""
+"""Tokens to a tree, by operator precedence with a stack of our own: nesting costs no Python frames.
+
+Upstream's two limits on nesting are counted as it counts them: how often a grammar rule is open at
+once, and how deep the finished tree is. Macros are expanded by ``macros.py`` on the way.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from typing import NoReturn
 
-from instar.cel.ast import (
-    Call,
-    Const,
-    Entry,
-    Ident,
-    ListLiteral,
-    MapLiteral,
-    Node,
-    Select,
-    StructLiteral,
-    qualified_name,
+from instar.cel.ast import Call, Const, Ident, Node, Select, qualified_name
+from instar.cel.issues import NOWHERE, BadExpression, Issue
+from instar.cel.lexer import Cursor, Token, tokenize
+from instar.cel.macros import MacroError, expand
+from instar.cel.names import KEYWORDS, RESERVED
+from instar.cel.pending import (
+    AND,
+    OR,
+    PRECEDENCE,
+    Arguments,
+    Binary,
+    Choice,
+    Construct,
+    Fields,
+    Group,
+    Items,
+    Logic,
+    Nesting,
+    Operand,
+    Pairs,
+    Pending,
+    Prefix,
+    Subscript,
+    TooNested,
+    balanced,
+    bracketed,
 )
-from instar.cel.issues import BadExpression, Issue
-from instar.cel.lexer import KEYWORDS, RESERVED, Token, tokenize
-from instar.cel.macros import expand
 
 MAX_CODE_POINTS = 100_000
-MAX_NESTING = 80
-"""Parentheses, calls and brackets inside each other; keeps Python's stack out of danger."""
+MAX_DEPTH = 250
 
-_BINARY = {
-    "||": 1, "&&": 2,
-    "==": 3, "!=": 3, "<": 3, "<=": 3, ">": 3, ">=": 3, "in": 3,
-    "+": 4, "-": 4, "*": 5, "/": 5, "%": 5,
-}  # fmt: skip
 _LITERALS = {"true": True, "false": False, "null": None}
 _PRIMARY = (
     "{'[', '{', '(', '.', '-', '!', 'true', 'false', 'null', NUM_FLOAT, NUM_INT, NUM_UINT, "
     "STRING, BYTES, IDENTIFIER}"
 )
+_TRAILING_COMMA = (Items, Pairs, Fields)
+_MARKABLE = (Items, Pairs, Fields, Subscript)
 
 
 def parse(source: str) -> Node:
@@ -43,230 +55,326 @@ def parse(source: str) -> Node:
             f"expression code point size exceeds limit: size: {len(source)}, "
             f"limit {MAX_CODE_POINTS}"
         )
-        raise BadExpression(source, [Issue(0, text)])
-    return _Parser(source, tokenize(source)).whole()
+        raise BadExpression(source, [Issue(NOWHERE, text)])
+    return _Parser(source).whole()
+
+
+class _Unreadable(Exception):
+    """The rest of the text makes no sense; what was found before still counts."""
 
 
 class _Parser:
-    def __init__(self, source: str, tokens: list[Token]) -> None:
+    def __init__(self, source: str) -> None:
         self._source = source
-        self._tokens = tokens
-        self._at = 0
-        self._depth = 0
+        tokens, self._issues = tokenize(source)
+        self._tokens = Cursor(tokens)
+        self._operands: list[Operand] = []
+        self._pending: list[Pending] = []
+        self._nesting = Nesting(MAX_DEPTH)
 
     def whole(self) -> Node:
-        node = self._expression()
-        token = self._peek()
-        if token.kind != "eof":
-            raise self._error(token, f"extraneous input '{token.text}' expecting <EOF>")
-        return node
+        try:
+            self._read()
+        except _Unreadable:
+            pass
+        except TooNested as error:
+            self._issues.append(Issue(NOWHERE, str(error)))
+        if not self._issues and self._operands[0].depth > MAX_DEPTH:
+            self._issues.append(Issue(NOWHERE, "max recursion depth exceeded"))
+        if self._issues:
+            raise BadExpression(self._source, self._issues)
+        return self._operands[0].node
 
-    def _expression(self) -> Node:
-        self._depth += 1
-        if self._depth > MAX_NESTING:
-            issue = Issue(self._peek().pos, f"expression recursion limit exceeded: {MAX_NESTING}")
-            raise BadExpression(self._source, [issue])
-        condition = self._binary(1)
-        question = self._peek()
-        if question.text == "?" and question.kind == "op":
-            self._next()
-            then = self._binary(1)
-            self._expect(":")
-            condition = Call(question.pos, "_?_:_", None, [condition, then, self._expression()])
-        self._depth -= 1
-        return condition
-
-    def _binary(self, level: int) -> Node:
-        left = self._unary()
+    def _read(self) -> None:
+        begins = True
         while True:
-            token = self._peek()
-            precedence = _BINARY.get(token.text, 0) if token.kind != "const" else 0
-            if precedence < level:
-                return left
-            if precedence <= 2:
-                left = self._chain(left, token.text, precedence)
-                continue
-            self._next()
-            right = self._binary(precedence + 1)
-            name = "@in" if token.text == "in" else f"_{token.text}_"
-            left = Call(token.pos, name, None, [left, right])
-
-    def _chain(self, first: Node, operator: str, precedence: int) -> Node:
-        """``a && b && c`` as a balanced tree, so a long chain does not become a deep one."""
-        terms, positions = [first], []
-        while self._peek().kind == "op" and self._peek().text == operator:
-            positions.append(self._next().pos)
-            terms.append(self._binary(precedence + 1))
-        return _balanced(f"_{operator}_", terms, positions)
-
-    def _unary(self) -> Node:
-        token = self._peek()
-        if token.kind != "op" or token.text not in ("!", "-"):
-            return self._member()
-        count = 0
-        while self._peek().kind == "op" and self._peek().text == token.text:
-            self._next()
-            count += 1
-        follow = self._peek()
-        if count == 1 and token.text == "-" and type(follow.value) in (int, float):
-            self._next()
-            return self._postfix(Const(token.pos, -follow.value))
-        operand = self._member()
-        return Call(token.pos, f"{token.text}_", None, [operand]) if count % 2 else operand
-
-    def _member(self) -> Node:
-        return self._postfix(self._primary())
-
-    def _postfix(self, node: Node) -> Node:
-        while True:
-            token = self._peek()
-            if token.kind != "op":
-                return node
-            if token.text == ".":
-                node = self._selection(node)
-            elif token.text == "[":
-                node = self._index(node)
-            elif token.text == "{" and (name := qualified_name(node)) is not None:
-                return self._struct(node, name)
+            token = self._tokens.next()
+            if begins:
+                begins = self._begin(token)
+            elif token.kind == "eof":
+                return self._end(token)
             else:
-                return node
+                begins = self._go_on(token)
 
-    def _selection(self, operand: Node) -> Node:
-        dot = self._next()
-        optional = self._peek().text == "?" and self._peek().kind == "op"
-        if optional:
-            self._next()
-        name = self._next()
+    # A value must begin. Each method says whether one must still begin afterwards.
+
+    def _begin(self, token: Token) -> bool:
+        match token.kind:
+            case "const":
+                if type(token.value) is int and token.value == 1 << 63:
+                    return self._push(self._report(token.pos, "invalid int literal"))
+                return self._push(Const(token.pos, token.value))
+            case "wrong":
+                return self._push(self._report(token.pos, token.value))
+            case "ident" if token.text != "in":
+                return self._name(token, "")
+            case "op":
+                return self._begin_with(token)
+        return self._unexpected(token)
+
+    def _begin_with(self, token: Token) -> bool:
+        match token.text:
+            case "!" | "-":
+                return self._prefix(token)
+            case "(":
+                return self._open(Group(token.pos))
+            case "[":
+                return self._open(Items(token.pos))
+            case "{":
+                return self._open(Pairs(token.pos))
+            case "." if self._tokens.peek().kind == "ident":
+                return self._name(self._tokens.next(), ".")
+        return self._unexpected(token)
+
+    def _unexpected(self, token: Token) -> NoReturn:
+        self._fail(token, f"mismatched input '{token.text}' expecting {_PRIMARY}")
+
+    def _name(self, token: Token, dot: str) -> bool:
+        name = token.text
+        if name in _LITERALS and not dot:
+            return self._push(Const(token.pos, _LITERALS[name]))
+        if name in RESERVED or name in KEYWORDS:
+            return self._push(self._report(token.pos - len(dot), f"reserved identifier: {name}"))
+        if self._tokens.is_op("("):
+            return self._open(Arguments(self._tokens.next().pos, function=dot + name))
+        return self._push(Ident(token.pos, dot + name))
+
+    def _prefix(self, token: Token) -> bool:
+        count = 1
+        while self._tokens.accept(token.text):
+            count += 1
+        follow = self._tokens.peek()
+        if token.text == "-" and count == 1 and type(follow.value) in (int, float):
+            self._tokens.next()
+            return self._push(Const(token.pos, -follow.value))
+        signed = follow.text == "-" and type(self._tokens.ahead().value) in (int, float)
+        if follow.kind == "op" and follow.text in ("!", "-") and not signed:
+            self._unexpected(follow)
+        self._pending.append(Prefix(token.pos, f"{token.text}_", count % 2 == 1))
+        return True
+
+    def _open(self, construct: Construct) -> bool:
+        self._nesting.bracket(1)
+        self._pending.append(construct)
+        trailing = isinstance(construct, _TRAILING_COMMA) and self._tokens.is_op(",")
+        if trailing and self._tokens.ahead().text == construct.closing:
+            self._tokens.next()
+        if not isinstance(construct, (Group, Subscript)) and self._tokens.accept(construct.closing):
+            return self._close(construct)
+        return self._element(construct)
+
+    def _element(self, construct: Construct) -> bool:
+        """Before an element: its question mark, and in a struct its name."""
+        construct.marked = isinstance(construct, _MARKABLE) and self._tokens.accept("?")
+        if isinstance(construct, Fields):
+            name = self._tokens.next()
+            if name.kind != "ident":
+                self._fail(name, f"mismatched input '{name.text}' expecting IDENTIFIER")
+            construct.name = name.text
+            colon = self._tokens.next()
+            if colon.text != ":":
+                self._fail(colon, f"mismatched input '{colon.text}' expecting ':'")
+            construct.colon = colon.pos
+        return True
+
+    # A value has ended.
+
+    def _go_on(self, token: Token) -> bool:
+        text = token.text
+        if token.kind == "op":
+            if text == ".":
+                return self._member(token)
+            if text == "[":
+                return self._open(Subscript(token.pos, target=self._operands.pop()))
+            if text == "{" and (name := self._type_name()) is not None:
+                return self._open(Fields(token.pos, type_name=name))
+        self._reduce_prefix()
+        if token.kind in ("op", "ident") and text in PRECEDENCE:
+            return self._infix(token, PRECEDENCE[text])
+        if token.kind == "op":
+            if text == "?":
+                return self._question(token)
+            if text == ":":
+                return self._colon(token)
+            if text == ",":
+                return self._comma(token)
+        return self._closing(token)
+
+    def _member(self, dot: Token) -> bool:
+        optional = self._tokens.accept("?")
+        name = self._tokens.next()
+        if name.kind == "escaped":
+            self._report(name.pos, "unsupported syntax: '`'")
+            name = name._replace(kind="ident")
         if name.kind != "ident" or name.text in KEYWORDS:
-            raise self._error(name, f"no viable alternative at input '.{_shown(name)}'")
+            text = "" if name.kind == "eof" else name.text
+            if text in _LITERALS:
+                self._fail(name, f"mismatched input '{text}' expecting IDENTIFIER")
+            self._fail(name, f"no viable alternative at input '.{text}'")
+        operand = self._operands.pop()
         if optional:
-            return Call(dot.pos, "_?._", None, [operand, Const(name.pos, name.text)])
-        if self._peek().text == "(" and self._peek().kind == "op":
-            opening = self._next()
-            args = self._list_until(")")
-            return expand(self._source, Call(opening.pos, name.text, operand, args))
-        return Select(dot.pos, operand, name.text)
+            field = Const(name.pos, name.text)
+            # Upstream's visitor sees one node; the name is part of it.
+            call = Call(dot.pos, "_?._", None, [operand.node, field])
+            return self._push(call, operand.depth + 1)
+        if self._tokens.is_op("("):
+            opening = self._tokens.next()
+            return self._open(Arguments(opening.pos, function=name.text, target=operand))
+        return self._push(Select(dot.pos, operand.node, name.text), operand.depth + 1)
 
-    def _index(self, operand: Node) -> Node:
-        bracket = self._next()
-        optional = self._peek().text == "?" and self._peek().kind == "op"
-        if optional:
-            self._next()
-        key = self._expression()
-        self._expect("]")
-        return Call(bracket.pos, "_[?_]" if optional else "_[_]", None, [operand, key])
+    def _type_name(self) -> str | None:
+        """The name before a brace, taken off the stack; None when it is no name."""
+        if self._tokens.behind().kind != "ident":
+            return None
+        name = qualified_name(self._operands[-1].node)
+        if name is not None:
+            self._operands.pop()
+        return name
 
-    def _struct(self, node: Node, name: str) -> Node:
-        """Read to the closing brace; the checker refuses every struct, so fields are dropped."""
-        self._next()
-        while not self._accept("}"):
-            self._next()
-            self._expect(":")
-            self._expression()
-            if not self._accept(","):
-                self._expect("}")
-                break
-        return StructLiteral(node.pos, name)
-
-    def _primary(self) -> Node:
-        token = self._next()
-        if token.kind == "const":
-            if token.value == 1 << 63 and type(token.value) is int:
-                raise BadExpression(self._source, [Issue(token.pos, "invalid int literal")])
-            return Const(token.pos, token.value)
-        if token.kind == "ident" and token.text != "in":
-            return self._name(token)
-        if token.text == "(":
-            node = self._expression()
-            self._expect(")")
-            return node
-        if token.text == "[":
-            return self._list(token)
-        if token.text == "{":
-            return self._map(token)
-        if token.text == "." and self._peek().kind == "ident":
-            return self._name(self._next())
-        raise self._error(token, f"mismatched input '{token.text}' expecting {_PRIMARY}")
-
-    def _name(self, token: Token) -> Node:
-        if token.text in _LITERALS:
-            return Const(token.pos, _LITERALS[token.text])
-        if token.text in RESERVED:
-            issue = Issue(token.pos, f"reserved identifier: {token.text}")
-            raise BadExpression(self._source, [issue])
-        if self._peek().text == "(" and self._peek().kind == "op":
-            opening = self._next()
-            args = self._list_until(")")
-            return expand(self._source, Call(opening.pos, token.text, None, args))
-        return Ident(token.pos, token.text)
-
-    def _list(self, bracket: Token) -> Node:
-        items: list[Node] = []
-        optional: set[int] = set()
-        while not self._accept("]"):
-            if self._accept("?"):
-                optional.add(len(items))
-            items.append(self._expression())
-            if not self._accept(","):
-                self._expect("]")
-                break
-        return ListLiteral(bracket.pos, items, frozenset(optional))
-
-    def _map(self, brace: Token) -> Node:
-        entries: list[Entry] = []
-        while not self._accept("}"):
-            optional = self._accept("?")
-            key = self._expression()
-            self._expect(":")
-            entries.append(Entry(key, self._expression(), optional))
-            if not self._accept(","):
-                self._expect("}")
-                break
-        return MapLiteral(brace.pos, entries)
-
-    def _list_until(self, closing: str) -> list[Node]:
-        items: list[Node] = []
-        if self._accept(closing):
-            return items
-        while True:
-            items.append(self._expression())
-            if not self._accept(","):
-                self._expect(closing)
-                return items
-
-    def _peek(self) -> Token:
-        return self._tokens[self._at]
-
-    def _next(self) -> Token:
-        token = self._tokens[self._at]
-        if token.kind != "eof":
-            self._at += 1
-        return token
-
-    def _accept(self, text: str) -> bool:
-        token = self._peek()
-        if token.kind == "op" and token.text == text:
-            self._at += 1
+    def _infix(self, token: Token, precedence: int) -> bool:
+        self._reduce(precedence + (precedence in (AND, OR)))
+        left = self._operands.pop()
+        if precedence in (AND, OR):
+            top = self._pending[-1] if self._pending else None
+            if not isinstance(top, Logic) or top.precedence != precedence:
+                top = Logic(f"_{token.text}_", precedence, [], [])
+                self._pending.append(top)
+            top.terms.append(left)
+            top.positions.append(token.pos)
             return True
+        self._nesting.operator(precedence, 1)
+        name = "@in" if token.text == "in" else f"_{token.text}_"
+        self._pending.append(Binary(token.pos, name, precedence, left))
+        return True
+
+    def _question(self, token: Token) -> bool:
+        self._reduce(OR)
+        top = self._pending[-1] if self._pending else None
+        if isinstance(top, Choice) and top.then is None:
+            self._fail(token, "mismatched input '?' expecting ':'")
+        self._pending.append(Choice(token.pos, self._operands.pop()))
+        return True
+
+    def _colon(self, token: Token) -> bool:
+        self._reduce(OR)
+        top = self._pending[-1] if self._pending else None
+        if isinstance(top, Choice) and top.then is None:
+            top.then = self._operands.pop()
+            self._nesting.expression(1)
+            return True
+        self._reduce_choices()
+        top = self._pending[-1] if self._pending else None
+        if isinstance(top, Pairs) and top.key is None:
+            top.key = self._operands.pop()
+            return True
+        return self._closing(token)
+
+    def _comma(self, token: Token) -> bool:
+        self._reduce_choices()
+        construct = self._pending[-1] if self._pending else None
+        if not isinstance(construct, Construct) or isinstance(construct, (Group, Subscript)):
+            return self._closing(token)
+        self._collect(construct, token)
+        if isinstance(construct, _TRAILING_COMMA) and self._tokens.accept(construct.closing):
+            return self._close(construct)
+        return self._element(construct)
+
+    def _closing(self, token: Token) -> bool:
+        self._reduce_choices()
+        construct = self._pending[-1] if self._pending else None
+        if not isinstance(construct, Construct):
+            self._surplus(token, ":" if isinstance(construct, Choice) else "<EOF>")
+        if token.text != construct.closing or token.kind != "op":
+            self._surplus(token, construct.closing)
+        self._collect(construct, token)
+        return self._close(construct)
+
+    def _end(self, token: Token) -> None:
+        self._reduce_prefix()
+        self._reduce_choices()
+        if self._pending:
+            self._closing(token)
+
+    def _surplus(self, token: Token, wanted: str) -> NoReturn:
+        shown = wanted if wanted == "<EOF>" else f"'{wanted}'"
+        follow = self._tokens.peek().text
+        if token.kind == "eof":
+            self._fail(token, f"missing {shown} at '<EOF>'")
+        kind = "extraneous" if follow == wanted else "mismatched"
+        self._fail(token, f"{kind} input '{token.text}' expecting {shown}")
+
+    # Finishing what is pending.
+
+    def _reduce_prefix(self) -> None:
+        while self._pending and isinstance(self._pending[-1], Prefix):
+            prefix = self._pending.pop()
+            assert isinstance(prefix, Prefix)
+            if prefix.odd:
+                operand = self._operands.pop()
+                call = Call(prefix.pos, prefix.function, None, [operand.node])
+                self._push(call, operand.depth)
+
+    def _reduce(self, least: int) -> None:
+        """Operators that bind at least that tightly have their right side now."""
+        while self._pending:
+            top = self._pending[-1]
+            if not isinstance(top, (Binary, Logic)) or top.precedence < least:
+                return
+            self._pending.pop()
+            right = self._operands.pop()
+            if isinstance(top, Logic):
+                terms = [*top.terms, right]
+                node = balanced(top.function, [term.node for term in terms], top.positions)
+                self._push(node, max(term.depth for term in terms))
+            else:
+                self._nesting.operator(top.precedence, -1)
+                call = Call(top.pos, top.function, None, [top.left.node, right.node])
+                self._push(call, 1 + max(top.left.depth, right.depth))
+
+    def _reduce_choices(self) -> None:
+        self._reduce(OR)
+        while self._pending and isinstance(self._pending[-1], Choice):
+            choice = self._pending[-1]
+            assert isinstance(choice, Choice)
+            if choice.then is None:
+                return
+            self._pending.pop()
+            self._nesting.expression(-1)
+            parts = [choice.condition, choice.then, self._operands.pop()]
+            call = Call(choice.pos, "_?_:_", None, [part.node for part in parts])
+            self._push(call, 1 + max(part.depth for part in parts))
+
+    def _collect(self, construct: Construct, token: Token) -> None:
+        """The value on the stack is an element of the construct."""
+        if isinstance(construct, Pairs) and construct.key is None:
+            self._surplus(token, ":")
+        construct.collect(self._operands.pop())
+
+    def _close(self, construct: Construct) -> bool:
+        self._pending.pop()
+        self._nesting.bracket(-1)
+        if isinstance(construct, Arguments):
+            return self._push(self._call(construct), construct.depth())
+        return self._push(bracketed(construct), construct.depth())
+
+    def _call(self, construct: Arguments) -> Node:
+        target = None if construct.target is None else construct.target.node
+        try:
+            return expand(Call(construct.pos, construct.function, target, construct.nodes()))
+        except MacroError as error:
+            return self._report(error.pos, str(error))
+
+    # Small things.
+
+    def _push(self, node: Node, depth: int = 0) -> bool:
+        self._operands.append(Operand(node, depth))
         return False
 
-    def _expect(self, text: str) -> None:
-        token = self._peek()
-        if not self._accept(text):
-            raise self._error(token, f"mismatched input '{token.text}' expecting '{text}'")
+    def _report(self, pos: int, text: str) -> Node:
+        """An issue that does not stop the reading; something stands in for the value."""
+        self._issues.append(Issue(pos, text))
+        return Const(pos, None)
 
-    def _error(self, token: Token, text: str) -> BadExpression:
-        return BadExpression(self._source, [Issue(token.pos, f"Syntax error: {text}")])
-
-
-def _shown(token: Token) -> str:
-    return "" if token.kind == "eof" else token.text
-
-
-def _balanced(name: str, terms: Sequence[Node], positions: Sequence[int]) -> Node:
-    if len(terms) == 1:
-        return terms[0]
-    middle = (len(terms) + 1) // 2
-    left = _balanced(name, terms[:middle], positions[: middle - 1])
-    right = _balanced(name, terms[middle:], positions[middle:])
-    return Call(positions[middle - 1], name, None, [left, right])
+    def _fail(self, token: Token, text: str) -> NoReturn:
+        self._issues.append(Issue(token.pos, f"Syntax error: {text}"))
+        raise _Unreadable

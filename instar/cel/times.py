@@ -15,6 +15,8 @@ _RFC3339 = re.compile(
     r"(\d{4})-(\d\d)-(\d\d)T(\d\d):(\d\d):(\d\d)(?:[.,](\d+))?(Z|[+-]\d\d:\d\d)", re.ASCII
 )
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+FIRST_SECOND, LAST_SECOND = -62135596800, 253402300799
+"""The years 1 to 9999."""
 _DURATION_LIMIT = 1 << 63
 
 

@@ -23,6 +23,9 @@ class Kind(Enum):
     ERROR = 9
     NULL = 10
 
+    # Members are compared by identity; the default hash goes through Python code.
+    __hash__ = object.__hash__
+
 
 @dataclass(frozen=True, slots=True)
 class Type:
@@ -48,6 +51,8 @@ TIMESTAMP = Type(Kind.OPAQUE, "timestamp")
 NULL = Type(Kind.NULL, "null")
 DYN = Type(Kind.DYN, "dyn")
 ERROR = Type(Kind.ERROR, "!error!")
+TYPE = Type(Kind.TYPE, "type")
+"""The type of ``type`` itself, which has no parameter."""
 
 
 def list_of(element: Type) -> Type:
@@ -70,6 +75,11 @@ def opaque(name: str) -> Type:
     return Type(Kind.OPAQUE, name)
 
 
+def message(name: str) -> Type:
+    """A library's type that upstream declares as a message without fields."""
+    return Type(Kind.OBJECT, name)
+
+
 def param(name: str) -> Type:
     return Type(Kind.PARAM, name)
 
@@ -78,97 +88,137 @@ def is_optional(candidate: Type) -> bool:
     return candidate.kind is Kind.OPAQUE and candidate.name == "optional_type"
 
 
+def unwrapped(candidate: Type) -> Type:
+    """What an optional may hold; any other type is itself."""
+    return candidate.params[0] if is_optional(candidate) else candidate
+
+
+def is_dyn_or_error(candidate: Type) -> bool:
+    return candidate.kind is Kind.DYN or candidate.kind is Kind.ERROR
+
+
 _NULLABLE = (Kind.OBJECT, Kind.OPAQUE)
 
 
 class Substitution:
     """What the type parameters seen so far stand for."""
 
-    __slots__ = ("_bound", "_fresh")
+    __slots__ = ("_bound", "_fresh", "_undo")
 
     def __init__(self) -> None:
         self._bound: dict[str, Type] = {}
+        self._undo: list[tuple[str, Type | None]] = []
         self._fresh = 0
 
     def fresh(self) -> Type:
         self._fresh += 1
-        return param(f"_{self._fresh}")
+        return param(f"_var{self._fresh - 1}")
 
-    def instantiate(self, types: Sequence[Type]) -> list[Type]:
-        """The same types with parameters renamed apart from all others."""
-        names: dict[str, Type] = {}
-        return [self._rename(each, names) for each in types]
+    def instantiate(self, types: Sequence[Type], names: Sequence[str]) -> list[Type]:
+        """The same types with the parameters ``names`` renamed apart from all others."""
+        renamed = {name: self.fresh() for name in names}
+        return [_rename(each, renamed) for each in types]
 
-    def _rename(self, each: Type, names: dict[str, Type]) -> Type:
-        if each.kind is Kind.PARAM:
-            if each.name not in names:
-                names[each.name] = self.fresh()
-            return names[each.name]
-        if not each.params:
-            return each
-        return Type(
-            each.kind, each.name, tuple(self._rename(p, names) for p in each.params), each.declared
-        )
-
-    def assignable_all(self, expected: Sequence[Type], actual: Sequence[Type]) -> bool:
+    def assignable_all(self, ours: Sequence[Type], theirs: Sequence[Type]) -> bool:
         """All pairs fit, or nothing is bound."""
-        before = dict(self._bound)
-        if all(self._assignable(e, a) for e, a in zip(expected, actual, strict=True)):
-            return True
-        self._bound = before
-        return False
-
-    def assignable(self, expected: Type, actual: Type) -> bool:
-        return self.assignable_all((expected,), (actual,))
-
-    def _assignable(self, expected: Type, actual: Type) -> bool:
-        expected, actual = self._root(expected), self._root(actual)
-        if expected == actual:
-            return True
-        if actual.kind is Kind.PARAM:
-            return self._bind(actual.name, expected)
-        if expected.kind is Kind.PARAM:
-            return self._bind(expected.name, actual)
-        kinds = (expected.kind, actual.kind)
-        if Kind.DYN in kinds or Kind.ERROR in kinds:
-            return True
-        if expected.kind is Kind.NULL:
-            return actual.kind in _NULLABLE
-        if actual.kind is Kind.NULL:
-            return expected.kind in _NULLABLE
-        if expected.kind is not actual.kind or expected.name != actual.name:
-            return False
-        if len(expected.params) != len(actual.params):
-            return False
-        return expected.kind is not Kind.OBJECT and all(
-            self._assignable(e, a) for e, a in zip(expected.params, actual.params, strict=True)
-        )
-
-    def _root(self, each: Type) -> Type:
-        while each.kind is Kind.PARAM and each.name in self._bound:
-            each = self._bound[each.name]
-        return each
-
-    def _bind(self, name: str, to: Type) -> bool:
-        if self._occurs(name, to):
-            return False
-        self._bound[name] = to
+        start = len(self._undo)
+        for one, other in zip(ours, theirs, strict=True):
+            if one is not other and not self._assignable(one, other):
+                self._roll_back(start)
+                return False
         return True
 
-    def _occurs(self, name: str, inside: Type) -> bool:
-        inside = self._root(inside)
+    def assignable(self, one: Type, other: Type) -> bool:
+        return one is other or self.assignable_all((one,), (other,))
+
+    def _roll_back(self, to: int) -> None:
+        while len(self._undo) > to:
+            name, before = self._undo.pop()
+            if before is None:
+                del self._bound[name]
+            else:
+                self._bound[name] = before
+
+    def _bind(self, name: str, to: Type) -> None:
+        self._undo.append((name, self._bound.get(name)))
+        self._bound[name] = to
+
+    def _assignable(self, one: Type, other: Type) -> bool:
+        if other.kind is Kind.PARAM:
+            fits, known = self._stands_for(one, other)
+            if fits or known:
+                return fits
+        if one.kind is Kind.PARAM:
+            return self._stands_for(other, one)[0]
+        if is_dyn_or_error(one) or is_dyn_or_error(other):
+            return True
+        if one.kind is Kind.NULL or other.kind is Kind.NULL:
+            return one.kind is other.kind or one.kind in _NULLABLE or other.kind in _NULLABLE
+        if one.kind is Kind.TYPE:
+            return other.kind is Kind.TYPE
+        if one.kind is not other.kind or one.name != other.name:
+            return False
+        if len(one.params) != len(other.params):
+            return False
+        return all(map(self._assignable, one.params, other.params))
+
+    def _stands_for(self, candidate: Type, parameter: Type) -> tuple[bool, bool]:
+        """Whether ``candidate`` can be what the parameter means, and whether that was known."""
+        if candidate == parameter:
+            return True, True
+        known = self._bound.get(parameter.name)
+        if known is None:
+            if not self._unmentioned(parameter, candidate):
+                return False, False
+            self._bind(parameter.name, candidate)
+            return True, False
+        if candidate == known:
+            return True, True
+        if not self._assignable(candidate, known):
+            return False, True
+        general = more_general(candidate, known)
+        if self._unmentioned(parameter, general):
+            self._bind(parameter.name, general)
+        return True, True
+
+    def _unmentioned(self, parameter: Type, inside: Type) -> bool:
         if inside.kind is Kind.PARAM:
-            return inside.name == name
-        return any(self._occurs(name, each) for each in inside.params)
+            if inside.name == parameter.name:
+                return False
+            known = self._bound.get(inside.name)
+            return known is None or self._unmentioned(parameter, known)
+        return all(self._unmentioned(parameter, each) for each in inside.params)
 
     def apply(self, each: Type, *, free_to_dyn: bool = False) -> Type:
-        each = self._root(each)
+        while each.kind is Kind.PARAM and each.name in self._bound:
+            each = self._bound[each.name]
         if each.kind is Kind.PARAM:
             return DYN if free_to_dyn else each
         if not each.params:
             return each
-        inner = tuple(self.apply(p, free_to_dyn=free_to_dyn) for p in each.params)
+        inner = tuple([self.apply(p, free_to_dyn=free_to_dyn) for p in each.params])
         return Type(each.kind, each.name, inner, each.declared)
+
+
+def _rename(each: Type, names: dict[str, Type]) -> Type:
+    if each.kind is Kind.PARAM:
+        return names.get(each.name, each)
+    if not each.params:
+        return each
+    inner = tuple([_rename(p, names) for p in each.params])
+    return Type(each.kind, each.name, inner, each.declared)
+
+
+def parameter_names(types: Sequence[Type]) -> tuple[str, ...]:
+    """The type parameters mentioned anywhere in ``types``."""
+    found: dict[str, None] = {}
+    todo = list(types)
+    while todo:
+        each = todo.pop()
+        if each.kind is Kind.PARAM:
+            found[each.name] = None
+        todo += each.params
+    return tuple(found)
 
 
 def more_general(left: Type, right: Type) -> Type:
@@ -179,12 +229,31 @@ def more_general(left: Type, right: Type) -> Type:
 def _as_general(left: Type, right: Type) -> bool:
     if left.kind in (Kind.DYN, Kind.PARAM):
         return True
-    if right.kind in (Kind.DYN, Kind.PARAM):
+    if right.kind in (Kind.DYN, Kind.PARAM) or left.kind is not right.kind:
         return False
-    if left.kind is Kind.NULL:
-        return right.kind is Kind.NULL
-    if right.kind is Kind.NULL:
+    if left.kind is Kind.TYPE:
         return True
-    if len(left.params) != len(right.params):
+    if left.name != right.name or len(left.params) != len(right.params):
         return False
-    return all(_as_general(a, b) for a, b in zip(left.params, right.params, strict=True))
+    return all(map(_as_general, left.params, right.params))
+
+
+def equivalent(left: Type, right: Type) -> bool:
+    """The same type, whatever its parameters are called."""
+    if left.kind is not right.kind or len(left.params) != len(right.params):
+        return False
+    if left.kind is not Kind.PARAM and left.name != right.name:
+        return False
+    return all(map(equivalent, left.params, right.params))
+
+
+_RUNTIME_NAMES = {
+    "duration": "google.protobuf.Duration",
+    "timestamp": "google.protobuf.Timestamp",
+    "null": "null_type",
+}
+
+
+def runtime_name(name: str) -> str:
+    """What ``type()`` calls a type that the checker calls ``name``."""
+    return _RUNTIME_NAMES.get(name, name)

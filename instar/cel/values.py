@@ -6,8 +6,9 @@ until an expression touches it, and then only what it touches.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from enum import Enum
 from typing import Any
 
 from instar.cel.declared import Declared
@@ -20,12 +21,18 @@ class CelError(Exception):
 
 
 class NoSuchOverload(CelError):
-    def __init__(self) -> None:
-        super().__init__("no such overload")
+    """Arguments no variant of a function takes; found only where types were not known before."""
+
+    def __init__(self, text: str = "no such overload") -> None:
+        super().__init__(text)
 
 
 class CostExceeded(Exception):
     """The expression spent more than it may; never absorbed by ``&&`` or ``||``."""
+
+    def __init__(self, cost: int = 0) -> None:
+        super().__init__("operation cancelled: actual cost limit exceeded")
+        self.cost = cost
 
 
 class Uint(int):
@@ -72,6 +79,34 @@ class Opaque:
     __slots__ = ()
     cel_type = ""
 
+    def cel_size(self) -> int:
+        """What the cost model takes for the size of the value."""
+        return 1
+
+    def cel_equals(self, other: Any) -> bool:
+        """Values of another type cannot be compared, unlike everywhere else in CEL."""
+        if type(self) is not type(other):
+            raise NoSuchOverload
+        return self == other
+
+
+class Flag(Enum):
+    """A bool as one of several kinds of keys; to Python the bool itself would be 0 or 1."""
+
+    FALSE = False
+    TRUE = True
+
+
+FLAGS = {False: Flag.FALSE, True: Flag.TRUE}
+
+
+class _Missing:
+    __slots__ = ()
+
+
+MISSING = _Missing()
+"""No value: unlike None, which is CEL's null."""
+
 
 class ObjectValue:
     """An object with declared fields."""
@@ -82,16 +117,33 @@ class ObjectValue:
         self.raw = raw
         self.declared = declared
 
-    def get(self, name: str) -> Any:
-        field = self.declared.fields.get(name)
+    def find(self, name: str) -> Any:
+        """The value of a field, or MISSING; null counts as missing."""
+        field = self.declared.field_named(name)
         raw = None if field is None else self.raw.get(field.name)
-        if raw is None or field is None:
-            raise CelError(f"no such key: {name}")
-        return field.declared.convert(raw)
+        return MISSING if raw is None or field is None else field.declared.convert(raw)
 
-    def has(self, name: str) -> bool:
-        field = self.declared.fields.get(name)
-        return field is not None and self.raw.get(field.name) is not None
+    def items(self) -> Iterator[tuple[str, Any]]:
+        for shown, held in self.declared.fields.items():
+            raw = self.raw.get(held.name)
+            if raw is not None:
+                yield shown, held.declared.convert(raw)
+
+
+class StructValue:
+    """An object an expression built; unlike JSON, its fields hold CEL values."""
+
+    __slots__ = ("declared", "fields")
+
+    def __init__(self, fields: dict[str, Any], declared: Declared) -> None:
+        self.fields = fields
+        self.declared = declared
+
+    def find(self, name: Any) -> Any:
+        return self.fields.get(name, MISSING)
+
+    def items(self) -> Iterable[tuple[str, Any]]:
+        return self.fields.items()
 
 
 class MapValue:
@@ -103,10 +155,12 @@ class MapValue:
         self.raw = raw
         self.declared = declared
 
-    def get(self, name: Any) -> Any:
-        if name not in self.raw:
-            raise CelError(f"no such key: {name}")
-        return self.declared.convert_element(self.raw[name])
+    def find(self, name: Any) -> Any:
+        """The value of a key, or MISSING."""
+        if type(name) is not str:
+            raise NoSuchOverload
+        raw = self.raw.get(name, MISSING)
+        return raw if raw is MISSING else self.declared.convert_element(raw)
 
     def items(self) -> Iterator[tuple[str, Any]]:
         convert = self.declared.convert_element
@@ -149,20 +203,22 @@ def size_of(value: Any) -> int:
         return len(value.raw)
     if kind is OptionalValue and value.present:
         return size_of(value.content)
-    return 1
+    return value.cel_size() if isinstance(value, Opaque) else 1
 
 
 def type_name(value: Any) -> str:
+    """As ``type()`` shows it; an object of a schema is a map."""
     name = _NAMES.get(type(value))
     if name is not None:
         return name
-    if isinstance(value, ObjectValue):
-        return str(value.declared.type)
+    if type(value) is StructValue:
+        return value.declared.type.name
     return value.cel_type if isinstance(value, Opaque) else "dyn"
 
 
 _NAMES: dict[type, str] = {
     bool: "bool",
+    Flag: "bool",
     int: "int",
     Uint: "uint",
     float: "double",
@@ -173,6 +229,7 @@ _NAMES: dict[type, str] = {
     ListValue: "list",
     dict: "map",
     MapValue: "map",
+    ObjectValue: "map",
     Duration: "google.protobuf.Duration",
     Timestamp: "google.protobuf.Timestamp",
     TypeValue: "type",

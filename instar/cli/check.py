@@ -20,15 +20,15 @@ from instar.client.kubeconfig import KubeconfigError, load_access
 from instar.client.paths import crd_path
 from instar.errors import ApiError
 from instar.sdk.checking import startup
+from instar.sdk.checking.case import Case, Responder, Uncheckable, case_of
 from instar.sdk.checking.definition import crd_in, parse_crd
 from instar.sdk.checking.laws import LAWS, Law, law_named
 from instar.sdk.checking.live import check_live, live_objects
 from instar.sdk.checking.render import as_json, as_junit, as_pytest, as_text
-from instar.sdk.checking.report import Outcome, Report
+from instar.sdk.checking.report import CheckReport, LawResult
+from instar.sdk.checking.responders import InProcessResponder, UrlResponder, webhook_of
 from instar.sdk.checking.search import check
 from instar.sdk.checking.startup import startup_outcomes
-from instar.sdk.checking.subject import Subject, Target, UnusableTarget, subject_of
-from instar.sdk.checking.targets import InProcessTarget, UrlTarget, webhook_of
 from instar.sdk.converter import BuiltConverter
 from instar.sdk.errors import ConverterDefinitionError
 from instar.sdk.loading import load
@@ -51,9 +51,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="between every two versions, not only to and from the hub or storage version",
     )
-    subject = parser.add_mutually_exclusive_group()
-    subject.add_argument("--converter", metavar="MODULE:NAME", help="or a conversion.yaml")
-    subject.add_argument("--url", help="a conversion webhook, written in any language")
+    asked = parser.add_mutually_exclusive_group()
+    asked.add_argument("--converter", metavar="MODULE:NAME", help="or a conversion.yaml")
+    asked.add_argument("--url", help="a conversion webhook, written in any language")
     webhook = parser.add_argument_group("with --url")
     webhook.add_argument("--ca", type=Path, metavar="FILE", help="authority of the webhook")
     webhook.add_argument("--cert", type=Path, metavar="FILE", help="client certificate")
@@ -96,12 +96,12 @@ def run(args: argparse.Namespace) -> int:
     if not args.crd or not (args.converter or args.url or live_crd):
         raise CliFailure("give --crd FILE, and --converter or --url", EXIT_UNCHECKED)
     try:
-        with _subject(args) as (subject, built):
-            report = _check(args, subject, built)
+        with _case(args) as (case, built):
+            report = _check(args, case, built)
             if live_crd:
-                version = args.controller_version or subject.crd.storage_version()
-                report.outcomes.extend(startup_outcomes(subject.crd, version))
-    except (UnusableTarget, ConverterDefinitionError, KubeconfigError, ApiError) as error:
+                version = args.controller_version or case.crd.storage_version()
+                report.outcomes.extend(startup_outcomes(case.crd, version))
+    except (Uncheckable, ConverterDefinitionError, KubeconfigError, ApiError) as error:
         raise CliFailure(str(error), EXIT_UNCHECKED) from error
     except (OSError, ValueError) as error:
         raise CliFailure(str(error), EXIT_UNCHECKED) from error
@@ -117,35 +117,35 @@ def _list_laws() -> int:
 
 
 @contextlib.contextmanager
-def _subject(args: argparse.Namespace) -> Iterator[tuple[Subject, BuiltConverter | None]]:
+def _case(args: argparse.Namespace) -> Iterator[tuple[Case, BuiltConverter | None]]:
     if args.crd.startswith(_LIVE):
         crd = asyncio.run(_live_crd(args))
     else:
         crd = _read_crd(args.crd, args.crd_name)
     with contextlib.ExitStack() as stack:
-        target, built = _target(args, crd, stack)
-        subject = subject_of(
+        responder, built = _responder(args, crd, stack)
+        case = case_of(
             crd,
-            target,
+            responder,
             hub=built.hub if built else args.hub,
             losses=built.losses if built else (),
             versions=_words(args.versions),
             all_pairs=args.all_pairs,
         )
-        yield subject, built
+        yield case, built
 
 
-def _target(
+def _responder(
     args: argparse.Namespace, crd: Crd, stack: contextlib.ExitStack
-) -> tuple[Target, BuiltConverter | None]:
+) -> tuple[Responder, BuiltConverter | None]:
     if args.converter:
         built = load(args.converter)
-        return InProcessTarget(built), built
+        return InProcessResponder(built), built
     pair = (args.cert, args.key) if args.cert and args.key else None
     ca_data = ""
     if not args.url:
         args.url, ca_data = webhook_of(crd)
-    target = UrlTarget(
+    responder = UrlResponder(
         args.url,
         ca=args.ca,
         ca_data="" if args.ca else ca_data,
@@ -154,7 +154,7 @@ def _target(
         insecure=args.insecure,
         review_version=args.review_version,
     )
-    return stack.enter_context(target), None
+    return stack.enter_context(responder), None
 
 
 async def _live_crd(args: argparse.Namespace) -> Crd:
@@ -167,18 +167,18 @@ def _read_crd(source: str, name: str | None) -> Crd:
     return crd_in(text, source, name)
 
 
-def _check(args: argparse.Namespace, subject: Subject, built: BuiltConverter | None) -> Report:
+def _check(args: argparse.Namespace, case: Case, built: BuiltConverter | None) -> CheckReport:
     laws = _laws(args)
     losses = built.losses if built else ()
     name = args.converter or args.url
-    with _progress(args, len(subject.pairs()) * len(laws)) as advance:
+    with _progress(args, len(case.pairs()) * len(laws)) as advance:
         if args.live:
-            objects = asyncio.run(_live_objects(args, subject.crd))
+            objects = asyncio.run(_live_objects(args, case.crd))
             return check_live(
-                subject, objects, converter=name, laws=laws, losses=losses, progress=advance
+                case, objects, converter=name, laws=laws, losses=losses, progress=advance
             )
         return check(
-            subject,
+            case,
             converter=name,
             laws=laws,
             examples=args.examples,
@@ -204,21 +204,21 @@ def _words(text: str) -> list[str]:
 
 
 @contextlib.contextmanager
-def _progress(args: argparse.Namespace, total: int) -> Iterator[Callable[[Outcome], None]]:
+def _progress(args: argparse.Namespace, total: int) -> Iterator[Callable[[LawResult], None]]:
     if args.no_progress or not sys.stderr.isatty():
         yield lambda outcome: None
         return
     with Progress(console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task("checking", total=total)
 
-        def advance(outcome: Outcome) -> None:
+        def advance(outcome: LawResult) -> None:
             label = f"{outcome.source} → {outcome.target} {outcome.law}"
             bar.update(task, advance=1, description=label)
 
         yield advance
 
 
-def _print(args: argparse.Namespace, report: Report) -> None:
+def _print(args: argparse.Namespace, report: CheckReport) -> None:
     renderers = {"text": as_text, "json": as_json, "junit": as_junit}
     sys.stdout.write(renderers[args.output](report))
     if args.write_tests and report.broken:

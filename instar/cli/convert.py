@@ -9,8 +9,8 @@ from pathlib import Path
 
 from instar.cli.failure import CliFailure
 from instar.schema.pipeline import Pipeline, pipeline_of
+from instar.sdk.checking.case import Uncheckable
 from instar.sdk.checking.definition import crds_in
-from instar.sdk.checking.subject import UnusableTarget
 from instar.sdk.errors import ConverterDefinitionError
 from instar.sdk.loading import load
 from instar.sdk.manifests.documents import Convert, Rewritten, rewrite
@@ -78,7 +78,7 @@ def _pipelines(files: list[Path], version: str) -> dict[GroupKind, Pipeline]:
     for path in files:
         try:
             crds = crds_in(_read(path), str(path))
-        except UnusableTarget as error:
+        except Uncheckable as error:
             raise CliFailure(str(error), EXIT_USAGE) from error
         for crd in crds:
             wanted = crd.version(version)

@@ -16,9 +16,9 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
-from instar.api.crd_codec import CrdDecodeError
 from instar.api.manifests import Document
 from instar.cli.failure import CliFailure
+from instar.plain import Object
 from instar.reviewer.config import Config, ConfigError, decide, fail_on, write_baseline
 from instar.reviewer.engine import Options
 from instar.reviewer.presence import with_presence
@@ -26,11 +26,10 @@ from instar.reviewer.render import MACHINE
 from instar.reviewer.render.json import json_schema
 from instar.reviewer.render.text import to_text
 from instar.reviewer.report import CrdReview, Problem, Report
-from instar.reviewer.reviewing import located, review_crd
+from instar.reviewer.reviewing import StoredObjects, review_documents
 from instar.reviewer.rules import RULES
 from instar.reviewer.sources import (
     Cluster,
-    Loaded,
     history,
     load_baseline,
     load_config,
@@ -39,10 +38,9 @@ from instar.reviewer.sources import (
     load_objects,
     whole_cluster,
 )
-from instar.reviewer.stored import ConversionFailed, Convert
-from instar.reviewer.subject import subject
-from instar.sdk.checking.subject import UnusableTarget
-from instar.sdk.checking.targets import InProcessTarget, UrlTarget
+from instar.reviewer.stored import Convert, Unconvertible
+from instar.sdk.checking.case import Uncheckable
+from instar.sdk.checking.responders import InProcessResponder, UrlResponder
 from instar.sdk.errors import ConversionError, ConverterDefinitionError
 from instar.sdk.loading import load
 
@@ -144,86 +142,40 @@ def _pair(args: argparse.Namespace, options: Options, convert: Convert | None) -
     sides = [asyncio.run(load_crds(source, cluster)) for source in args.sources]
     old, new = sides if len(sides) == 2 else (None, sides[0])
     problems = [problem for side in sides for problem in side.problems]
-    before: dict[str, Document] = {} if old is None else old.crds
-    local = _local_objects(args)
-    problems += local.problems
-    crds = []
-    for name in sorted(new.crds):
-        if old is not None and name not in before:
-            continue
-        objects = _objects(args, before.get(name) or new.crds[name], cluster, local)
-        problems += objects.problems
-        values = [item.value for item in objects.crds.values()]
-        try:
-            crds.append(
-                _one(
-                    before.get(name),
-                    new.crds[name],
-                    options,
-                    args,
-                    objects=values,
-                    convert=convert,
-                )
-            )
-        except CrdDecodeError as error:
-            problems.append(_unusable(before.get(name), new.crds[name], error))
-    report = Report(
-        crds=tuple(crds),
-        only_old=tuple(sorted(set(before) - set(new.crds))),
-        only_new=() if old is None else tuple(sorted(set(new.crds) - set(before))),
-        problems=tuple(dict.fromkeys(problems)),
+    report = review_documents(
+        None if old is None else old.crds,
+        new.crds,
+        options,
+        witnesses=not args.no_witnesses,
+        objects=_objects(args, cluster, problems),
+        convert=convert,
     )
     return with_presence(
-        report,
-        before,
+        replace(report, problems=tuple(dict.fromkeys([*problems, *report.problems]))),
+        {} if old is None else old.crds,
         new.crds,
         options,
         removed=args.removed or not whole_cluster(args.sources[0]),
     )
 
 
-def _one(
-    old: Document | None,
-    new: Document,
-    options: Options,
-    args: argparse.Namespace,
-    *,
-    objects: list[dict[str, Any]] | None = None,
-    convert: Convert | None = None,
-) -> CrdReview:
-    found = review_crd(
-        None if old is None else subject(old.value),
-        subject(new.value),
-        options,
-        witnesses=not args.no_witnesses,
-        objects=objects or [],
-        convert=convert,
-    )
-    return located(found, old, new)
+def _objects(
+    args: argparse.Namespace, cluster: Cluster, problems: list[Problem]
+) -> StoredObjects | None:
+    """Where stored objects come from; what cannot be read is added to ``problems``."""
+    if not args.objects:
+        return None
+    if not str(args.objects).startswith("kube:"):
+        local = asyncio.run(load_objects(args.objects))
+        problems += local.problems
+        return lambda crd: local.objects
 
+    def live(crd: Document) -> list[Object]:
+        found = asyncio.run(load_live_objects(crd.value, cluster))
+        problems.extend(found.problems)
+        return found.objects
 
-def _unusable(old: Document | None, new: Document, error: CrdDecodeError) -> Problem:
-    """Which of the two a server could not read."""
-    bad = new
-    try:
-        subject(new.value)
-    except CrdDecodeError:
-        pass
-    else:
-        bad = old or new
-    return Problem(f"not a usable CRD: {error}", bad.file, bad.line)
-
-
-def _local_objects(args: argparse.Namespace) -> Loaded:
-    if not args.objects or str(args.objects).startswith("kube:"):
-        return Loaded()
-    return asyncio.run(load_objects(args.objects))
-
-
-def _objects(args: argparse.Namespace, crd: Document, cluster: Cluster, local: Loaded) -> Loaded:
-    if not str(args.objects or "").startswith("kube:"):
-        return local
-    return asyncio.run(load_live_objects(crd.value, cluster))
+    return live
 
 
 def _history(args: argparse.Namespace, options: Options) -> Report:
@@ -234,14 +186,10 @@ def _history(args: argparse.Namespace, options: Options) -> Report:
     before: dict[str, Document] = {}
     for commit in commits:
         side = asyncio.run(load_crds(f"git:{commit.revision}:{commit.path}"))
-        problems += side.problems
-        for name in sorted(set(before) & set(side.crds)):
-            try:
-                found = _one(before[name], side.crds[name], options, args)
-            except CrdDecodeError as error:
-                problems.append(_unusable(before[name], side.crds[name], error))
-                continue
-            crds.append(replace(found, label=f"{commit.revision} {commit.title}"))
+        found = review_documents(before, side.crds, options, witnesses=not args.no_witnesses)
+        problems += [*side.problems, *found.problems]
+        label = f"{commit.revision} {commit.title}"
+        crds += [replace(crd, label=label) for crd in found.crds]
         before = side.crds or before
     return Report(crds=tuple(crds), problems=tuple(problems))
 
@@ -259,19 +207,19 @@ def _convert(args: argparse.Namespace) -> Iterator[Convert | None]:
     with contextlib.ExitStack() as stack:
         try:
             if args.converter:
-                target: Any = InProcessTarget(load(args.converter))
+                responder: Any = InProcessResponder(load(args.converter))
             else:
-                target = stack.enter_context(
-                    UrlTarget(args.webhook, ca=args.webhook_ca, insecure=args.webhook_insecure)
+                responder = stack.enter_context(
+                    UrlResponder(args.webhook, ca=args.webhook_ca, insecure=args.webhook_insecure)
                 )
-        except (ConverterDefinitionError, UnusableTarget, OSError) as error:
+        except (ConverterDefinitionError, Uncheckable, OSError) as error:
             raise CliFailure(str(error), EXIT_UNUSABLE) from error
 
         def convert(objects: list[dict[str, Any]], api_version: str) -> list[dict[str, Any]]:
             try:
-                return list(target.convert(objects, api_version))
-            except (ConversionError, UnusableTarget) as error:
-                raise ConversionFailed(str(error)) from error
+                return list(responder.convert(objects, api_version))
+            except (ConversionError, Uncheckable) as error:
+                raise Unconvertible(str(error)) from error
 
         yield convert
 

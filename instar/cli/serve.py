@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import contextlib
+import errno
 import gc
 import json
 import logging
@@ -28,6 +29,8 @@ from instar.storage.peer import PeerStore
 from instar.storage.store import Store, StoreError
 
 _LARGEST_BLOCK = 4 << 20
+_NOT_BOUND = (errno.EADDRINUSE, errno.EADDRNOTAVAIL, errno.EACCES)
+"""How the system refuses an address; a file that is refused has a name."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -274,7 +277,7 @@ def _spare_the_long_lived() -> None:
 
 
 def _told(error: Exception, settings: Settings) -> str:
-    if isinstance(error, OSError) and error.errno is not None and "bind" in str(error):
+    if isinstance(error, OSError) and error.errno in _NOT_BOUND and error.filename is None:
         return f"cannot listen on {settings.host}:{settings.port}: {os.strerror(error.errno)}"
     return str(error)
 

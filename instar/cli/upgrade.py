@@ -32,8 +32,8 @@ from instar.migrator.settling import seconds_to_settle
 from instar.plain import Object
 from instar.reviewer.config import Config, decide, fail_on
 from instar.reviewer.engine import severity_map
+from instar.reviewer.side import read_side
 from instar.reviewer.sources import load_config, load_crds
-from instar.reviewer.subject import subject
 from instar.upgrader.job import UpgradeJob
 from instar.upgrader.judging import judged, sample
 from instar.upgrader.report import UpgradeReport
@@ -112,7 +112,7 @@ async def _crds(sources: list[str]) -> list[Object]:
             try:
                 given = dict(document.value)
                 if str(given.get("apiVersion", "")).endswith("/v1beta1"):
-                    given = subject(given).raw
+                    given = read_side(given).raw
                 found[name] = given
             except CrdDecodeError as error:
                 raise CliFailure(f"{name} is not a usable CRD: {error}", EXIT_UNUSABLE) from None

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from instar.crds.field_path import PathProblem, resolve
 from instar.fields import FieldError, child, index, invalid, not_supported, required
+from instar.schema.field_path import PathProblem, resolve
 
 Schema = Mapping[str, Any]
 

@@ -6,14 +6,13 @@ only where the schema around them is sound. Compilation itself is a function pas
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
 from instar.crds.convertible import conversion_problem
-from instar.crds.demands import UNPRUNED, Demands
+from instar.crds.demands import Demands, has_unpruned
 from instar.crds.go_values import SCHEMA_FIELDS, schema_value
 from instar.crds.validate_node import NodeRules, node_errors
-from instar.crds.validate_rules import VALIDATIONS
 from instar.fields import FieldError, child, forbidden, invalid
 from instar.plain import Object
 from instar.schema.defaults_check import default_errors
@@ -33,7 +32,8 @@ class RuleChecker(Protocol):
     """Compiles the rules of a schema and estimates their cost; returns what is wrong.
 
     ``old_rules`` are the rule texts the old object held (they may use newer features);
-    with ``per_expression_limit_waived`` a single expression may be too dear, the total not.
+    with ``per_expression_limit_waived`` a single expression may be too dear, the total not;
+    ``spoiled`` tells which nodes, by their path, have other problems: their rules are not judged.
     """
 
     def __call__(
@@ -42,6 +42,7 @@ class RuleChecker(Protocol):
         path: str,
         old_rules: frozenset[str],
         per_expression_limit_waived: bool,
+        spoiled: Callable[[str], bool],
         /,
     ) -> list[FieldError]: ...
 
@@ -72,8 +73,8 @@ def schema_errors(
     if problem is not None and not errors:
         errors.append(invalid(at, "", problem))
     if sound and check_rules is not None:
-        found = check_rules(structural(schema), at, demands.old_rules, unchanged)
-        errors += [error for error in found if not _spoiled(error, walked)]
+        spoiled = _with_everything_above(walked).__contains__
+        errors += check_rules(structural(schema), at, demands.old_rules, unchanged, spoiled)
     return errors
 
 
@@ -119,14 +120,17 @@ def _structure_errors(schema: Schema, at: str, demands: Demands) -> list[FieldEr
     if errors:
         return errors
     found = default_errors(schema, at)
-    if any(error.detail == UNPRUNED for error in found) and not demands.pruned_defaults:
+    if has_unpruned(found) and not demands.pruned_defaults:
         return default_errors(schema, at, require_pruned=False)
     return found
 
 
-def _spoiled(error: FieldError, schema_problems: list[FieldError]) -> bool:
-    """Whether a rule's node, or anything below it, is wrong anyway: then the rule is not judged."""
-    node, dot, _ = error.field.rpartition(f".{VALIDATIONS}")
-    if not dot:
-        return False
-    return any(problem.field.startswith(node) for problem in schema_problems)
+def _with_everything_above(problems: list[FieldError]) -> frozenset[str]:
+    """The places that have a problem at or below them."""
+    places: set[str] = set()
+    for problem in problems:
+        field = problem.field
+        while field and field not in places:
+            places.add(field)
+            field = field[: max(field.rfind("."), field.rfind("["), 0)]
+    return frozenset(places)

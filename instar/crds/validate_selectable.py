@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from instar.crds.field_path import PathProblem, resolve
 from instar.fields import FieldError, child, duplicate, index, invalid, required, too_many
+from instar.schema.field_path import PathProblem, resolve
 
 MOST = 8
 _TYPES = ("string", "boolean", "integer")

@@ -8,14 +8,15 @@ from dataclasses import replace
 from instar.api.names import parse_group_version
 from instar.apply.tally import FieldTally
 from instar.plain import Object
+from instar.reviewer.families import VALUES_LEAVE
 from instar.reviewer.report import Finding
-from instar.reviewer.subject import Subject
+from instar.reviewer.side import Side
 
 _GOING = ("field-removed", "field-renamed", "field-moved", "type-changed")
 
 
 def with_use(
-    findings: Iterable[Finding], old: Subject | None, objects: Sequence[Object]
+    findings: Iterable[Finding], old: Side | None, objects: Sequence[Object]
 ) -> tuple[Finding, ...]:
     """Says ``3 of 4120 objects set spec.legacy, all by helm`` where such objects are given."""
     tallies: dict[str, FieldTally] = {}
@@ -30,7 +31,7 @@ def with_use(
 
 def _counted(finding: Finding, tallies: dict[str, FieldTally]) -> Finding:
     tally = tallies.get(finding.version)
-    if tally is None or finding.rule not in _GOING:
+    if tally is None or finding.rule not in VALUES_LEAVE:
         return finding
     said = tally.of(finding.path).says(tally.total)
     return replace(finding, message=f"{finding.message}; {said}")

@@ -6,10 +6,12 @@ version of which CRD is asked, and nothing about findings.
 
 from __future__ import annotations
 
+from instar.fields import FieldError
 from instar.plain import Object
 from instar.reviewer.report import Verdict
-from instar.reviewer.subject import Subject
+from instar.reviewer.side import Side
 from instar.schema.answers import Answer, create, update
+from instar.schema.embedded import EmbeddedError
 from instar.schema.rules import RuleCompiler, no_rules
 
 _NOT_SERVED = "404: the server could not find the requested resource"
@@ -18,13 +20,11 @@ _NOT_SERVED = "404: the server could not find the requested resource"
 class Judge:
     """One version of one CRD."""
 
-    def __init__(
-        self, subject: Subject, version: str, compile_rules: RuleCompiler | None = None
-    ) -> None:
-        self.subject, self.version = subject, version
-        found = subject.crd.version(version)
+    def __init__(self, side: Side, version: str, compile_rules: RuleCompiler | None = None) -> None:
+        self.side, self.version = side, version
+        found = side.crd.version(version)
         self.served = found is not None and found.served
-        self.pipeline = subject.pipeline(version, compile_rules or no_rules)
+        self.pipeline = side.pipeline(version, compile_rules or no_rules)
 
     @property
     def has_status(self) -> bool:
@@ -46,9 +46,10 @@ class Judge:
 
 
 def _verdict(answer: Answer) -> Verdict:
-    return Verdict(
-        answer.accepted,
-        tuple(answer.refusals),
-        tuple(answer.unknown),
-        answer.obj if answer.accepted else None,
-    )
+    errors: tuple[FieldError | str, ...] = tuple(answer.errors)
+    if isinstance(answer.undecodable, EmbeddedError):
+        errors = (answer.undecodable.error,)
+    elif answer.undecodable is not None:
+        errors = (str(answer.undecodable),)
+    kept = answer.obj if answer.accepted else None
+    return Verdict(answer.accepted, errors, tuple(answer.unknown), kept)

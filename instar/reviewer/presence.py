@@ -11,7 +11,7 @@ from instar.reviewer.documents import line_of
 from instar.reviewer.engine import Options, find
 from instar.reviewer.report import CrdReview, Finding, Problem, Report, Severity
 from instar.reviewer.rules import BY_ID
-from instar.reviewer.subject import subject
+from instar.reviewer.side import read_side
 
 REMOVED, REFUSED = "crd-removed", "crd-refused"
 
@@ -70,7 +70,7 @@ def _refused(name: str, document: Document, options: Options) -> CrdReview:
     """New to the other side, so only what the server says of it counts."""
     found = [
         replace(item, file=document.file, line=line_of(document, item.pointer))
-        for item in find(None, subject(document.value), options)
+        for item in find(None, read_side(document.value), options)
         if item.rule == REFUSED
     ]
     return CrdReview(name=name, findings=tuple(found))

@@ -21,6 +21,7 @@ from instar.api.manifests import SUFFIXES, Document, Unreadable, only_document
 from instar.client.client import Client
 from instar.client.kubeconfig import KubeconfigError, load_access
 from instar.errors import ApiError, NotFound
+from instar.plain import Object
 from instar.reviewer.config import FILES, Config, ConfigError, parse, read_baseline, section
 from instar.reviewer.documents import crd_name, crd_problem, documents
 from instar.reviewer.report import Problem
@@ -36,10 +37,18 @@ class Cluster(NamedTuple):
 
 
 @dataclass
-class Loaded:
+class LoadedCrds:
     """One side: CRDs by name."""
 
     crds: dict[str, Document] = field(default_factory=dict)
+    problems: list[Problem] = field(default_factory=list)
+
+
+@dataclass
+class LoadedObjects:
+    """Custom resources of any kind."""
+
+    objects: list[Object] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
 
 
@@ -51,7 +60,7 @@ class Commit(NamedTuple):
     path: str
 
 
-async def load_crds(source: str, cluster: Cluster | None = None) -> Loaded:
+async def load_crds(source: str, cluster: Cluster | None = None) -> LoadedCrds:
     """The CRDs of a path, ``-``, ``git:REF:PATH``, ``kube:``, ``kube:NAME[?context=…]``."""
     found = await _load(source, cluster or Cluster())
     return _crds(source, found)
@@ -63,15 +72,12 @@ def whole_cluster(source: str) -> bool:
     return scheme == "kube" and not rest.removeprefix("//").partition("?")[0]
 
 
-async def load_objects(source: str, cluster: Cluster | None = None) -> Loaded:
-    """Custom resources of a file or folder, keyed by where they stand."""
+async def load_objects(source: str, cluster: Cluster | None = None) -> LoadedObjects:
+    """Custom resources of a file or folder."""
     found = await _load(source, cluster or Cluster())
-    objects = {
-        f"{item.file}:{item.line}:{position}": item
-        for position, item in enumerate(found.documents)
-        if isinstance(item.value, dict) and not is_crd(item.value)
-    }
-    return Loaded(objects, found.problems)
+    values = [item.value for item in found.documents]
+    objects = [value for value in values if isinstance(value, dict) and not is_crd(value)]
+    return LoadedObjects(objects, found.problems)
 
 
 class _Read(NamedTuple):
@@ -90,8 +96,8 @@ async def _load(source: str, cluster: Cluster) -> _Read:
     return await asyncio.to_thread(_from_path, source)
 
 
-def _crds(source: str, found: _Read) -> Loaded:
-    loaded = Loaded(problems=list(found.problems))
+def _crds(source: str, found: _Read) -> LoadedCrds:
+    loaded = LoadedCrds(problems=list(found.problems))
     seen = 0
     twice: set[str] = set()
     for item in found.documents:
@@ -290,24 +296,21 @@ async def _fetch(client: Client, name: str) -> list[dict[str, Any]]:
     return []
 
 
-async def load_live_objects(crd: dict[str, Any], cluster: Cluster) -> Loaded:
+async def load_live_objects(crd: Object, cluster: Cluster) -> LoadedObjects:
     """Every object of one CRD, read at the version it is most likely stored in."""
     spec = crd.get("spec") or {}
     served = [item for item in spec.get("versions") or () if item.get("served")]
     version = next((item for item in served if item.get("storage")), served[0] if served else {})
     plural = (spec.get("names") or {}).get("plural", "")
     path = f"/apis/{spec.get('group')}/{version.get('name')}/{plural}"
-    loaded = Loaded()
+    loaded = LoadedObjects()
     try:
         async with Client(load_access(cluster.kubeconfig, cluster.context)) as client:
             async for page in client.pages(path, limit=_PAGE):
                 for item in page.get("items") or ():
-                    whole = {
-                        "apiVersion": page.get("apiVersion"),
-                        "kind": (spec.get("names") or {}).get("kind"),
-                        **item,
-                    }
-                    loaded.crds[str(len(loaded.crds))] = Document(whole, f"kube:{crd_name(crd)}")
+                    kind = (spec.get("names") or {}).get("kind")
+                    whole = {"apiVersion": page.get("apiVersion"), "kind": kind, **item}
+                    loaded.objects.append(whole)
     except (ApiError, KubeconfigError, OSError) as error:
         loaded.problems.append(Problem(" ".join(str(error).split()), f"kube:{crd_name(crd)}"))
     return loaded

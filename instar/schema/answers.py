@@ -37,18 +37,18 @@ class Answer(NamedTuple):
     """Paths of fields that were dropped."""
     errors: list[FieldError]
     warnings: list[str]
-    undecodable: str = ""
+    undecodable: MetaError | None = None
     """Why the request was refused before any check."""
 
     @property
     def accepted(self) -> bool:
-        return not self.errors and not self.undecodable
+        return not self.errors and self.undecodable is None
 
     @property
     def refusals(self) -> list[str]:
         """The reasons as texts, each once; none when it was accepted."""
-        texts = [self.undecodable] if self.undecodable else map(str, self.errors)
-        return list(dict.fromkeys(texts))
+        found = self.errors if self.undecodable is None else [self.undecodable]
+        return list(dict.fromkeys(map(str, found)))
 
 
 def create(pipeline: Pipeline, obj: Object) -> Answer:
@@ -57,7 +57,7 @@ def create(pipeline: Pipeline, obj: Object) -> Answer:
     try:
         unknown = pipeline.decode(sent)
     except MetaError as error:
-        return Answer(sent, [], [], [], str(error))
+        return Answer(sent, [], [], [], error)
     warnings: list[str] = []
     return Answer(sent, unknown, _creation_errors(pipeline, sent, warnings.append), warnings)
 
@@ -73,7 +73,7 @@ def update(pipeline: Pipeline, obj: Object, old: Object) -> Answer:
     try:
         unknown = pipeline.decode(sent)
     except MetaError as error:
-        return Answer(sent, [], [], [], str(error))
+        return Answer(sent, [], [], [], error)
     warnings: list[str] = []
     return Answer(sent, unknown, _update_errors(pipeline, sent, stored, warnings.append), warnings)
 

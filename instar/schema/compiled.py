@@ -50,12 +50,14 @@ class Compiled:
 
     @cached_property
     def _validator(self) -> Validator | None:
-        return compile_validator(self.structural, resource=True) if self._declared else None
+        if not self._declared:
+            return None
+        return compile_validator(self.structural, resource=True, pruned=self.prunes)
 
     @cached_property
     def _status(self) -> Validator | None:
         status = self.structural.properties.get("status")
-        return None if status is None else compile_validator(status)
+        return None if status is None else compile_validator(status, pruned=self.prunes)
 
     @cached_property
     def _coercer(self) -> Coercer | None:
@@ -72,10 +74,6 @@ class Compiled:
     @property
     def has_defaults(self) -> bool:
         return self._defaulter is not None
-
-    @property
-    def has_embedded(self) -> bool:
-        return self._coercer is not None
 
     def prune(self, obj: dict[str, Any]) -> None:
         """Remove unknown fields, in place; apiVersion, kind and metadata are left alone."""

@@ -15,7 +15,7 @@ from functools import cached_property
 from typing import Any
 
 from instar.api.crd import Crd, CrdVersion, ScalePaths
-from instar.fields import NO_FIELD, FieldError, Kind, invalid
+from instar.fields import NO_FIELD, Code, FieldError, Kind, invalid
 from instar.plain import Object
 from instar.schema.compiled import Compiled, compile_schema
 from instar.schema.metarules import NameRule, finalizer_advice, name_is_subdomain
@@ -41,6 +41,7 @@ RULES_SKIPPED = invalid(
     None,
     "some validation rules were not checked because the object was invalid; correct the existing "
     "errors to complete validation",
+    Code.RULES_SKIPPED,
 )
 
 
@@ -108,9 +109,14 @@ def metadata_update_errors(new: Object, old: Object, name_rule: NameRule) -> lis
         return []
     found = metadata_errors(new, name_rule)
     changed = validate_metadata_update(new, old)
-    told = set(map(str, found))
-    found += [error for error in changed if str(error) not in told]
+    told = set(map(_identity, found))
+    found += [error for error in changed if _identity(error) not in told]
     return found + found
+
+
+def _identity(error: FieldError) -> tuple[str, ...]:
+    """What two reports of the same thing have in common; their values need not be hashable."""
+    return (error.kind, error.path, error.detail, repr(error.value))
 
 
 class Pipeline:

@@ -1,6 +1,7 @@
 """The seam for ``x-kubernetes-validations``: compile once per CRD change, run per write.
 
-The engine behind it (CEL) can change. Pure: values in, findings out.
+Whoever runs rules takes a ``Program``. The engine behind it (CEL, ``schema/validations``) can
+change. Pure: values in, findings out.
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ from instar.schema.containers import array_checks, object_checks
 from instar.schema.formats import is_supported, string_format
 from instar.schema.node import UNJUDGED, Check, Node
 from instar.schema.numbers import NUMBER_FORMATS, compile_numbers
-from instar.schema.ratchet import unchanged
+from instar.schema.ratchet import compile_comparable, unchanged
 from instar.schema.scalars import enum_checks, format_check, string_checks, type_checks
 from instar.schema.structural import Structural
 from instar.schema.values import ABSENT
@@ -30,11 +30,13 @@ _KINDS: tuple[type, ...] = (str, int, float, bool, list, dict)
 class Validator:
     """One schema, ready to judge values."""
 
-    __slots__ = ("_resource", "_root")
+    __slots__ = ("_comparable", "_resource", "_root")
 
-    def __init__(self, root: Node, *, resource: bool) -> None:
+    def __init__(self, root: Node, *, resource: bool, pruned: bool) -> None:
         self._root = root
         self._resource = resource
+        members = root.schema.properties.items() if pruned else ()
+        self._comparable = {name: compile_comparable(item) for name, item in members}
 
     def validate(self, value: Any, old: Any = ABSENT, *, path: str = "") -> list[FieldError]:
         """What is wrong with ``value``; an unchanged part of ``old`` is forgiven.
@@ -43,7 +45,7 @@ class Validator:
         paths inside their messages.
         """
         found: list[FieldError] = []
-        self._root.run(_without_kept(value, old), ABSENT, "", found)
+        self._root.run(self._without_kept(value, old), ABSENT, "", found)
         if found and old is not ABSENT:
             found = self._ratcheted(value, old)
         return _placed(found, path) if found else found
@@ -58,23 +60,27 @@ class Validator:
         self._root.run(value, old, "", found)
         return found
 
+    def _without_kept(self, value: Any, old: Any) -> Any:
+        """Members that are the very objects of ``old`` would be forgiven whatever is wrong with
+        them; a write that touches little (a label, the status) is judged by what it touched."""
+        if type(value) is not dict or type(old) is not dict:
+            return value
+        kept = {
+            name: UNJUDGED
+            for name, comparable in self._comparable.items()
+            if (item := value.get(name)).__class__ in _CONTAINERS
+            and item is old.get(name)
+            and (comparable is None or comparable(item))
+        }
+        return {**value, **kept} if kept else value
 
-def _without_kept(value: Any, old: Any) -> Any:
-    """Members that are the very objects of ``old`` would be forgiven whatever is wrong with
-    them; a write that touches little (a label, the status) is judged by what it touched."""
-    if type(value) is not dict or type(old) is not dict:
-        return value
-    kept = {
-        name: UNJUDGED
-        for name, item in value.items()
-        if item.__class__ in _CONTAINERS and item is old.get(name)
-    }
-    return {**value, **kept} if kept else value
 
-
-def compile_validator(root: Structural, *, resource: bool = False) -> Validator:
-    """``resource``: values are whole objects, whose apiVersion and kind are never forgiven."""
-    return Validator(compile_node(root), resource=resource)
+def compile_validator(
+    root: Structural, *, resource: bool = False, pruned: bool = True
+) -> Validator:
+    """``resource``: values are whole objects, whose apiVersion and kind are never forgiven.
+    ``pruned``: they hold nothing the schema does not know."""
+    return Validator(compile_node(root), resource=resource, pruned=pruned)
 
 
 def compile_node(schema: Structural) -> Node:
@@ -131,9 +137,15 @@ def _number(check: Callable[[Any, str, list[FieldError]], None]) -> Check:
 
 def _placed(found: list[FieldError], prefix: str) -> list[FieldError]:
     """Errors with their final fields; a repeated one is said once."""
-    placed: dict[tuple[str, str, str], FieldError] = {}
+    placed: dict[tuple[str, str, str | None, str], FieldError] = {}
     for error in found:
-        field = error.field.removeprefix(".")
-        field = child(prefix, field) if field else prefix or NO_FIELD
-        placed.setdefault((error.kind, field, error.detail), replace(error, field=field))
+        field = _below(prefix, error.field) or NO_FIELD
+        place = None if error.place is None else _below(prefix, error.place)
+        moved = replace(error, field=field, place=place)
+        placed.setdefault((error.kind, field, place, error.detail), moved)
     return list(placed.values())
+
+
+def _below(prefix: str, path: str) -> str:
+    path = path.removeprefix(".")
+    return child(prefix, path) if path else prefix

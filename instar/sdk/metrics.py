@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from instar.metrics import Counter, Gauge, Histogram, page
-from instar.sdk.reviews import Answer
+from instar.sdk.conversion_reviews import ConversionAnswer
 
 _BUCKETS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
 _LABELS = ("kind", "from_version", "to_version")
@@ -36,7 +36,7 @@ class WebhookMetrics:
     def ended(self) -> None:
         self._in_flight.add(amount=-1)
 
-    def answered(self, answer: Answer, seconds: float) -> None:
+    def answered(self, answer: ConversionAnswer, seconds: float) -> None:
         labels = (answer.kind, answer.source, answer.target)
         self._reviews.add((*labels, "success" if answer.succeeded else "failure"))
         self._duration.observe(labels, seconds)

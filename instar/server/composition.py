@@ -44,7 +44,7 @@ from instar.server.health import Health
 from instar.server.insight import Insight
 from instar.server.metrics import Metrics
 from instar.server.watchdog import Watchdog
-from instar.storage.store import Near, Replayable, Store
+from instar.storage.store import Local, Near, Store
 
 
 @dataclass(frozen=True)
@@ -181,7 +181,7 @@ def build(
 def _company(store: Store) -> Company:
     if isinstance(store, Near):
         return Company.LENDER
-    return Company.ALONE if isinstance(store, Replayable) else Company.EQUALS
+    return Company.ALONE if isinstance(store, Local) else Company.EQUALS
 
 
 def serving_for(crd: Crd, conversion: ConversionServices, compile_rules: RuleCompiler) -> Serving:

@@ -36,7 +36,7 @@ from instar.server.tempfolder import temporary_folder
 from instar.storage.compactor import Compactor
 from instar.storage.keys import collection_prefix
 from instar.storage.open import open_store
-from instar.storage.store import Checkable, Lost, Replayable, Store, Unavailable
+from instar.storage.store import Checkable, Local, Lost, Store, Unavailable
 from instar.webhooks.https import ClientCertificate
 from instar.webhooks.resolver import ServiceResolver, parse_mapping
 from instar.webhooks.transport import TransportPool, TransportSettings
@@ -174,7 +174,7 @@ async def _probing(backend: Backend) -> None:
     """Nobody may be asking anything when a store goes away or a disk is full; /readyz tells
     nevertheless. A store in a file is written to now and then, and after a failure until it works.
     """
-    remote = not isinstance(backend.store, Replayable)
+    remote = not isinstance(backend.store, Local)
     checkable = isinstance(backend.store, Checkable)
     for turn in itertools.count(1):
         if not (remote or checkable):

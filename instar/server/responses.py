@@ -259,12 +259,13 @@ def table(
 def table_row(
     obj: dict[str, Any], printer: TablePrinter, include: str, meta_version: str
 ) -> dict[str, Any]:
-    cells = printer.cells(obj, utc_now())
+    row: dict[str, Any] = {"cells": printer.cells(obj, utc_now())}
+    told = printer.conditions(obj)
+    if told:
+        row["conditions"] = told
     if include == "None":
-        return {"cells": cells, "object": None}
-    if include == "Object":
-        return {"cells": cells, "object": obj}
-    return {"cells": cells, "object": partial(obj, meta_version)}
+        return {**row, "object": None}
+    return {**row, "object": obj if include == "Object" else partial(obj, meta_version)}
 
 
 def check_include(include: str) -> None:

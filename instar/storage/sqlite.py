@@ -120,15 +120,6 @@ class SqliteStore:
         self._followers.end(Unavailable("the store is closed"))
         self._file.close()
 
-    def snapshot(self) -> tuple[int, Iterator[Record]]:
-        heads = dict(self._index.heads())
-        records = (
-            Record(key, value, revision)
-            for revision, key, value in self._file.rows(0, self._index.revision)
-            if value is not None and heads.get(key) == revision
-        )
-        return self._index.revision, records
-
     def history(self) -> tuple[int, Iterator[Event]]:
         return self._index.compacted, self._events(self._index.compacted)
 

@@ -159,12 +159,11 @@ class Checkable(Protocol):
 
 
 @runtime_checkable
-class Replayable(Protocol):
-    """A store whose content is at hand, so that a follower need not page through it at start."""
+class Local(Protocol):
+    """A store in this process: nobody else writes to it, and it cannot be away.
 
-    def snapshot(self) -> tuple[int, Iterator[Record]]:
-        """The current revision and every live record, in any order; consume before awaiting."""
-        ...
+    Its history is at hand, so that a follower need not page through it at start.
+    """
 
     def history(self) -> tuple[int, Iterator[Event]]:
         """The compacted revision and every event above it, in order; consume before awaiting."""

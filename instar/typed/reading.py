@@ -28,8 +28,9 @@ def read_object(obj: Object, api_version: str, kind: str) -> list[str]:
     message = message_of(api_version, kind)
     assert message is not None, f"{api_version} {kind} is no built-in kind"
     unknown: list[str] = []
-    kept = {name: obj.pop(name) for name in (*_TYPE_META, "metadata") if name in obj}
-    content = reader(message)(obj, (None, ""), unknown)
+    kept = {name: obj[name] for name in (*_TYPE_META, "metadata") if name in obj}
+    rest = {name: value for name, value in obj.items() if name not in kept}
+    content = reader(message)(rest, (None, ""), unknown)
     content.pop("metadata", None)
     obj.clear()
     obj.update(kept)

@@ -13,7 +13,7 @@ from instar.reviewer.config import Config
 from instar.reviewer.engine import Options
 from instar.reviewer.report import CrdReview, Finding, Problem, Report, Severity, in_order
 from instar.reviewer.reviewing import review_crd
-from instar.reviewer.subject import subject
+from instar.reviewer.side import read_side
 from instar.upgrader.shapes import bridge
 
 HANDLED = {"stored-version-removed": Severity.INFO}
@@ -39,8 +39,8 @@ def judged(old: Object | None, new: Object, objects: list[Object], config: Confi
     # The server is asked itself, with a dry run.
     options = Options(severities={**HANDLED, **config.severities}, ask_server=False)
     try:
-        past = None if old is None else subject(old)
-        found = review_crd(past, subject(new), options)
+        past = None if old is None else read_side(old)
+        found = review_crd(past, read_side(new), options)
         if old is not None and objects:
             found = replace(found, findings=_with_objects(found, old, new, objects, options))
     except CrdDecodeError as error:
@@ -53,7 +53,7 @@ def _with_objects(
 ) -> tuple[Finding, ...]:
     """Objects meet the bridge first: they are rewritten under it."""
     tried = review_crd(
-        subject(old), subject(bridge(new, old)), options, witnesses=False, objects=objects
+        read_side(old), read_side(bridge(new, old)), options, witnesses=False, objects=objects
     )
     broken = [item for item in tried.findings if item.rule == _STORED]
     return in_order([*found.findings, *broken])

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +45,55 @@ _FILLED = {
     "<time>": "2024-01-01T00:00:00Z",
     "<microtime>": "2024-01-01T00:00:00.000000Z",
 }
+
+
+_PODS = "/api/v1/namespaces/inv/pods"
+_NODE = {"metadata": {"name": "n1", "labels": {"topology.kubernetes.io/zone": "z1"}}}
+_RUNNING = {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}
+_DEPLOYMENT = {
+    "metadata": {"name": "pu"},
+    "spec": {
+        "selector": {"matchLabels": {"app": "a"}},
+        "template": {
+            "metadata": {"labels": {"app": "a"}},
+            "spec": {"containers": [{"name": "a", "image": "x:1"}]},
+        },
+    },
+}
+UNRECORDED: Mapping[str, Sequence[tuple[str, str, Any]]] = {
+    "binding.noPod": [
+        ("POST", "/api/v1/nodes", _NODE),
+        ("POST", f"{_PODS}/p/binding", {"metadata": {"name": "p"}, "target": {"name": "n1"}}),
+    ],
+    "pod.delete.04.create.b": [("POST", "/api/v1/nodes", _NODE)],
+    "pod.eviction.05.pdb": [
+        ("PATCH", "/api/v1/namespaces/pat/pods/e2/status", {"status": _RUNNING})
+    ],
+    "put.04.configmap.noResourceVersion": [
+        ("POST", "/api/v1/namespaces/pat/configmaps", {"metadata": {"name": "pu"}})
+    ],
+    "put.18.pdb.noResourceVersion": [
+        (
+            "POST",
+            "/apis/policy/v1/namespaces/pat/poddisruptionbudgets",
+            {"metadata": {"name": "pu"}},
+        )
+    ],
+    "put.20.csidriver.noResourceVersion": [
+        ("POST", "/apis/storage.k8s.io/v1/csidrivers", {"metadata": {"name": "pu"}, "spec": {}})
+    ],
+    "put.22.webhook.noResourceVersion": [
+        (
+            "POST",
+            "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations",
+            {"metadata": {"name": "pu"}},
+        )
+    ],
+    "put.24.deployment.noResourceVersion": [
+        ("POST", "/apis/apps/v1/namespaces/pat/deployments", _DEPLOYMENT)
+    ],
+}
+"""What was done between two recorded requests, by the id of the later one."""
 
 
 def recorded(name: str) -> list[dict[str, Any]]:
@@ -143,6 +192,25 @@ def _same(expected: Any, actual: Any) -> bool:
 def _short(value: Any) -> str:
     text = json.dumps(value)
     return text if len(text) < 400 else f"{text[:400]}…"
+
+
+Replayed = dict[str, list[str]]
+"""What differs, by file and id (``invalid pod.setup``)."""
+
+
+def replay(names: Sequence[str]) -> Replayed:
+    """Whole files one after the other on one server, as they were recorded."""
+    found: Replayed = {}
+    with live_server(storage="memory:", collect_garbage=False) as server:
+        prepare(server)
+        for name in names:
+            for row in recorded(name):
+                for method, path, body in UNRECORDED.get(row["id"], ()):
+                    media = "application/merge-patch+json" if method == "PATCH" else ""
+                    media = media or "application/json"
+                    server.request(method, path, body, content_type=media)
+                found[f"{name} {row['id']}"] = differences(row, send(server, row))
+    return found
 
 
 def main() -> None:

@@ -11,18 +11,23 @@ import pytest
 from instar.api.crd import is_crd
 from instar.api.manifests import only_document
 from instar.cel.engine import analyse, prepare
+from instar.cel.values import CelError
 from instar.schema.parse import structural
 from instar.schema.structural import Structural
 from instar.schema.validations.evaluate import CelProgram, compile_rules
 from tests.support.corpus import CORPUS, corpus
 
 
-def evaluate(source: str, limit: float = 1_000_000) -> Any:
-    return prepare(analyse(source, {}), ()).run((), limit, thread_time() + 10)[0]
+def evaluate(source: str, limit: int = 1_000_000) -> Any:
+    """The value; an error is raised."""
+    value, _ = prepare(analyse(source, {}), ()).run((), limit, thread_time() + 10)
+    if isinstance(value, CelError):
+        raise value
+    return value
 
 
-def cost_of(source: str) -> float:
-    return prepare(analyse(source, {}), ()).run((), 1e12, thread_time() + 10)[1]
+def cost_of(source: str) -> int:
+    return prepare(analyse(source, {}), ()).run((), 10**12, thread_time() + 10)[1]
 
 
 def spec(properties: dict[str, Any], **more: Any) -> Structural:

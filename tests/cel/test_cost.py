@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from instar.cel.cost import estimate, shape_of
-from instar.cel.declared import Declared
+from instar.cel.cost import estimate
+from instar.cel.declared import Declared, sizes_of
 from instar.cel.engine import analyse, prepare
 from instar.schema.parse import structural
 from instar.schema.validations.declare import declare
@@ -26,9 +26,9 @@ def declared(schema: dict[str, Any]) -> Declared:
     return found
 
 
-def estimated(schema: dict[str, Any], source: str) -> float:
+def estimated(schema: dict[str, Any], source: str) -> int:
     found = declared(schema)
-    return estimate(analyse(source, {"self": found.type}), {"self": shape_of(found)})
+    return estimate(analyse(source, {"self": found.type}), sizes_of(found)).high
 
 
 def items(most: int, element: dict[str, Any] | None = None) -> dict[str, Any]:
@@ -38,7 +38,7 @@ def items(most: int, element: dict[str, Any] | None = None) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("schema", "source", "expected"),
     [
-        ({"type": "integer"}, "self == 1", 2),
+        ({"type": "integer"}, "self == 1", 1),
         ({"type": "integer"}, "self + 1 > 2", 3),
         ({"type": "boolean"}, "self && self || !self", 4),
         ({"type": "boolean"}, "self ? 1 == 2 : self", 2),
@@ -47,20 +47,20 @@ def items(most: int, element: dict[str, Any] | None = None) -> dict[str, Any]:
         (TEXT, "self.startsWith(self)", 2 + 50),
         (TEXT, "self.contains(self)", 2 + 50 * 50),
         (TEXT, r"self.matches(r'\d+a\d+b')", 1 + 51 * 2),
-        (TEXT, "isIP(self)", 1 + 1),
+        (TEXT, "isIP(self)", 1 + 50),
         (TEXT, "bytes(self) == b'a'", 1 + 50 + 1),
         (TEXT, "(self + self).size() == 2", 2 + 100 + 1 + 1),
         (items(100), "self.all(x, true)", 2 + 100 * 3),
         (items(50, items(10)), "self.all(x, x.all(y, true))", 2 + 50 * (3 + 32)),
-        (items(100), "self.exists(x, x == 1)", 2 + 100 * (4 + 2)),
-        (items(100), "self[0] == 1", 1 + 1 + 1),
+        (items(100), "self.exists(x, x == 1)", 2 + 100 * (4 + 1)),
+        (items(100), "self[0] == 1", 1 + 1),
         (items(100), "1 in self", 1 + 100),
         ({"type": "object", "properties": {"a": TEXT}}, "has(self.a)", 1),
         ({"type": "object", "properties": {"a": TEXT}}, "self.a.size() > 0", 2 + 1 + 1),
         (items(5, {"type": "string", "enum": ["aaaaaaaaaa" * 10]}), "self.all(x, x == x)",
          2 + 5 * (3 + 2 + 10)),
         (items(10), "[1, 2].size() == 2", 10 + 2),
-        (items(10), "lists.range(3).map(i, i).size() == 3", 10 + 11 + 3 * 13 + 2),
+        (items(10), "lists.range(3).map(i, i).size() == 3", 14 + 11 + 3 * 13 + 2),
     ],
 )  # fmt: skip
 def test_estimates(schema: dict[str, Any], source: str, expected: float) -> None:
@@ -115,7 +115,7 @@ def test_a_run_is_charged_like_upstream(source: str, expected: float) -> None:
     found = declared(WIDGET)
     checked = analyse(source, {"self": found.type})
 
-    _, spent = prepare(checked, ("self",)).run((found.convert(HELD),), 1e9, thread_time() + 9)
+    _, spent = prepare(checked, ("self",)).run((found.convert(HELD),), 10**9, thread_time() + 9)
 
     assert spent == expected
 
@@ -156,9 +156,9 @@ def test_no_run_costs_more_than_the_estimate(value: dict[str, Any], source: str)
     found = declared(SCHEMA)
     checked = analyse(source, {"self": found.type})
 
-    _, spent = prepare(checked, ("self",)).run((found.convert(value),), 1e9, thread_time() + 9)
+    _, spent = prepare(checked, ("self",)).run((found.convert(value),), 10**9, thread_time() + 9)
 
-    assert spent <= estimate(checked, {"self": shape_of(found)})
+    assert spent <= estimate(checked, sizes_of(found)).high
 
 
 HOSTILE = [

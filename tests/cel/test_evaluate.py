@@ -10,7 +10,8 @@ from instar.schema.parse import structural
 from instar.schema.rules import RuleCompiler
 from instar.schema.structural import Structural
 from instar.schema.validations import evaluate as module
-from instar.schema.validations.evaluate import compile_rules, default_rule_errors
+from instar.schema.validations.defaults import default_rule_errors
+from instar.schema.validations.evaluate import compile_rules
 from tests.cel.support import errors, program, spec, warnings
 
 
@@ -25,6 +26,10 @@ def field(schema: dict[str, Any], rule: str, **more: Any) -> Structural:
 
 ITEMS = {"type": "array", "items": {"type": "integer"}}
 OBJECT = {"type": "object", "properties": {"a": {"type": "integer"}, "b": {"type": "integer"}}}
+KEYED = {
+    "type": "object",
+    "properties": {"a": {"type": "object", "additionalProperties": {"type": "integer"}}},
+}
 
 
 def test_no_rules_no_program() -> None:
@@ -52,8 +57,12 @@ def test_no_rules_no_program() -> None:
         ({"type": "integer"}, 1, "false", {"reason": "FieldValueInvalid", "message": "m"},
          "spec.f: Invalid value: 1: m"),
         (OBJECT, {}, "false", {"fieldPath": ".a", "message": "m"}, "spec.f.a: Invalid value: m"),
-        (OBJECT, {}, "false", {"fieldPath": ".a['x.y']", "message": "m"},
+        (OBJECT, {}, "false", {"fieldPath": "['a']", "message": "m"},
+         "spec.f.a: Invalid value: m"),
+        (KEYED, {}, "false", {"fieldPath": ".a['x.y']", "message": "m"},
          "spec.f.a[x.y]: Invalid value: m"),
+        (KEYED, {}, "false", {"fieldPath": ".a.x", "message": "m"},
+         "spec.f.a[x]: Invalid value: m"),
         (OBJECT, {"a": 1}, "self.b == 1", {"fieldPath": ".b"},
          'spec.f: Invalid value: "object": no such key: b evaluating rule: self.b == 1'),
         ({"x-kubernetes-int-or-string": True}, "x", "self + 1 == 2", {},
@@ -311,18 +320,16 @@ class TestBudgets:
             "no further validation rules will be run due to call cost exceeds limit for rule: slow"
         ]
 
-    def test_an_object_over_its_budget_stops_everything(
-        self, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        monkeypatch.setattr(module, "OBJECT_BUDGET", 1000)
-        monkeypatch.setattr(module.Budget, "__init__", _small_budget)
+    def test_an_object_over_its_budget_stops_everything(self) -> None:
         item = ruled({"type": "integer"}, "[1, 2, 3].all(x, x < 10)")
         schema = spec({"l": {"type": "array", "items": item}})
+        budget = module.Budget(1000)
 
-        found = errors(schema, {"l": [1] * 1000})
+        found = program(schema).evaluate_at("", {"spec": {"l": [1] * 1000}}, None, budget).errors
 
+        assert budget.remaining < 0
         assert len(found) == 1
-        assert found[0].endswith(
+        assert str(found[0]).endswith(
             '"integer": validation failed due to running out of cost budget, no further '
             "validation rules will be run"
         )
@@ -334,11 +341,6 @@ class TestBudgets:
         found = program(schema).evaluate_at("", {"spec": {"a": [1] * 400}}, None, budget).errors
 
         assert "running out of cost budget" in str(found[0])
-
-
-def _small_budget(self: module.Budget) -> None:
-    self.remaining = 1000
-    self.deadline = 1e18
 
 
 class TestDefaults:

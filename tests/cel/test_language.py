@@ -80,10 +80,10 @@ PRIMARY = (
         ("1 +", 4, f"Syntax error: mismatched input '<EOF>' expecting {PRIMARY}"),
         ("i i", 3, "Syntax error: extraneous input 'i' expecting <EOF>"),
         ("namespace == 1", 1, "reserved identifier: namespace"),
-        ("has(s)", 4, "invalid argument to has() macro"),
+        ("has(s)", 5, "invalid argument to has() macro"),
         ("9223372036854775808 == 1", 1, "invalid int literal"),
         ("'open", 1, "Syntax error: token recognition error at: ''open'"),
-        ("Foo{a: 1} == 1", 1, "undeclared reference to 'Foo' (in container '')"),
+        ("Foo{a: 1} == 1", 4, "undeclared reference to 'Foo' (in container '')"),
     ],
 )  # fmt: skip
 def test_refusals_name_the_place_like_upstream(source: str, column: int, text: str) -> None:

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from instar.cel.engine import BadExpression
+from instar.cel.engine import BadExpression, BadProgram
 from instar.cel.values import CelError
 from tests.cel.support import evaluate
 
@@ -34,7 +34,7 @@ def ours(source: str) -> Any:
         return evaluate(source)
     except BadExpression:
         return "refused"
-    except CelError:
+    except (CelError, BadProgram):
         return "error"
 
 

@@ -49,7 +49,6 @@ RULES = [
     "self.o.exists_one(x, x.when.getFullYear() > 2000)",
     "self.o == self.o && self.o.all(x, x in self.o)",
     "self.o.sortBy(x, x.n).size() > 0",
-    "[null, self.o[0]].all(x, x.k == 'a')",
     "(true ? self.o[0] : dyn({'k': 1})).k == 'a'",
     "(false ? self.o[0] : dyn({'k': 1})).k == 'a'",
     "self.t + ['z'] == self.t && sets.contains(self.t, ['z'])",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
 from instar.crds.validate import validate_create
@@ -277,10 +279,17 @@ class Recorder:
         self._complaints = complaints
 
     def __call__(
-        self, root: Structural, path: str, old_rules: frozenset[str], waived: bool, /
+        self,
+        root: Structural,
+        path: str,
+        old_rules: frozenset[str],
+        waived: bool,
+        spoiled: Callable[[str], bool],
+        /,
     ) -> list[FieldError]:
         self.calls.append((root, path, old_rules, waived))
-        return [forbidden(f"{path}{where}", "bad rule") for where in self._complaints]
+        places = [f"{path}{where}" for where in self._complaints]
+        return [forbidden(place, "bad rule") for place in places if not spoiled(place)]
 
 
 def test_rules_are_compiled_in_sound_schemas_only() -> None:
@@ -301,7 +310,7 @@ def test_a_rule_is_not_judged_where_the_schema_at_or_below_it_is_wrong() -> None
             "b": {"type": "string"},
         }
     )
-    tail = ".x-kubernetes-validations[0].rule"
-    checker = Recorder(tail, f".properties[a]{tail}", f".properties[b]{tail}", "")
+    checker = Recorder("", ".properties[a]", ".properties[a].items", ".properties[b]")
     fields = [error.field for error in validate_create(created(obj), check_rules=checker)]
-    assert fields == [f"{ROOT}.properties[a].uniqueItems", f"{ROOT}.properties[b]{tail}", ROOT]
+    sound = [f"{ROOT}.properties[a].items", f"{ROOT}.properties[b]"]
+    assert fields == [f"{ROOT}.properties[a].uniqueItems", *sound]

@@ -126,5 +126,5 @@ def test_an_object_needs_its_namespace(kubectl: Kubectl) -> None:
 
 
 def test_a_kind_that_is_not_served(kubectl: Kubectl) -> None:
-    for kind in ("pods", "nosuch"):
+    for kind in ("leasecandidates", "nosuch"):
         assert f'the server doesn\'t have a resource type "{kind}"' in kubectl.fails("get", kind)

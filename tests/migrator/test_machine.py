@@ -13,6 +13,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import shutil
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
@@ -241,6 +242,7 @@ class Machine(RuleBasedStateMachine):
         for key, obj in self.cluster.bytes_of(group_of(self.definition)).items():
             assert obj["apiVersion"].endswith(f"/{storage}"), key
         self.api.request("DELETE", crd_path(name_of(self.definition)))
+        shutil.rmtree(self.folder)
 
     def _run(
         self, journal: Journal, acts: list[tuple[int, str, str, str, str]]

@@ -10,10 +10,10 @@ from typing import Any, NamedTuple
 
 from instar.plain import Object
 from instar.reviewer.judge import Judge
-from instar.reviewer.subject import subject
+from instar.reviewer.side import read_side
 from instar.schema.validations.evaluate import compile_rules
+from instar.sdk.checking.case import VersionSchema, schema_of
 from instar.sdk.checking.definition import parse_crd
-from instar.sdk.checking.subject import VersionSchema, schema_of
 from tests.support.server import Answer, LiveServer
 
 CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
@@ -42,7 +42,7 @@ class Court:
 
     def _take(self, crd: Object) -> None:
         self.crd = crd
-        self.judge = Judge(subject(crd), version=self.version, compile_rules=compile_rules)
+        self.judge = Judge(read_side(crd), version=self.version, compile_rules=compile_rules)
         parsed = parse_crd(crd)
         wanted = parsed.version(self.version)
         assert wanted is not None
@@ -131,14 +131,14 @@ def content(obj: Object) -> Object:
 def created_by_the_judge(court: Court, obj: Object) -> Told:
     verdict = court.judge.create(obj)
     if not verdict.accepted or verdict.result is None:
-        return Told(list(verdict.errors))
+        return Told(list(verdict.texts))
     return Told([], list(verdict.pruned), content(verdict.result))
 
 
 def updated_by_the_judge(court: Court, before: Object, after: Object) -> Told:
     verdict = court.judge.update(before, after)
     if not verdict.accepted or verdict.result is None:
-        return Told(list(verdict.errors))
+        return Told(list(verdict.texts))
     return Told([], list(verdict.pruned), content(verdict.result))
 
 

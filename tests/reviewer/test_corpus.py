@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from instar.review import review
-from instar.reviewer.witnesses.search import NOT_WRITABLE
+from instar.reviewer.report import NoWitness
 from tests.reviewer.corpus import Neighbours, crds, neighbours
 from tests.reviewer.replay import assert_real
 from tests.support.corpus import needs_corpus
@@ -25,5 +25,5 @@ def test_neighbouring_releases_are_reviewed_with_real_witnesses(pair: Neighbours
         for finding in report.findings:
             if finding.witness is not None:
                 assert_real(finding, before[name], after[name])
-            elif finding.severity == "error" and finding.unwitnessed != NOT_WRITABLE:
+            elif finding.severity == "error" and finding.unwitnessed != NoWitness.NOT_WRITABLE:
                 assert finding.rule not in ALWAYS_SHOWN, f"{finding.path} has no witness"

@@ -8,7 +8,7 @@ import pytest
 
 from instar.plain import Object
 from instar.reviewer.judge import Judge
-from instar.reviewer.subject import subject
+from instar.reviewer.side import read_side
 from instar.schema.validations.evaluate import compile_rules
 from tests.reviewer.widget import Change, changed, each_version, names, put, widget
 
@@ -17,7 +17,7 @@ NEGATIVE = {"low": -1}
 
 def judge(change: Change | None = None, version: str = "v1") -> Judge:
     crd = widget() if change is None else changed(change)
-    return Judge(subject(crd), version, compile_rules)
+    return Judge(read_side(crd), version, compile_rules)
 
 
 def obj(status: Object | None = None, **spec: Any) -> Object:
@@ -33,13 +33,13 @@ def fields(errors: tuple[str, ...]) -> list[str]:
 def test_a_pattern_does_not_hide_a_rule() -> None:
     verdict = judge().create(obj(name="UPPER", range=NEGATIVE))
 
-    assert fields(verdict.errors) == ["spec.name", "spec.range"]
+    assert fields(verdict.texts) == ["spec.name", "spec.range"]
 
 
 def test_an_enum_does_and_that_is_told() -> None:
     verdict = judge().create(obj(size="huge", range=NEGATIVE))
 
-    assert fields(verdict.errors) == ["spec.size", "<nil>"]
+    assert fields(verdict.texts) == ["spec.size", "<nil>"]
 
 
 @pytest.mark.parametrize("replicas", ["three", True, 1.5, -1])
@@ -49,7 +49,7 @@ def test_what_is_no_count_behind_a_scale_path_is_refused(replicas: Any) -> None:
 
     verdict = scaled.create(obj(extra={"n": replicas}))
 
-    assert fields(verdict.errors) == [".spec.extra.n"]
+    assert fields(verdict.texts) == [".spec.extra.n"]
 
 
 def test_a_selector_that_is_no_text_is_refused() -> None:
@@ -61,7 +61,7 @@ def test_a_selector_that_is_no_text_is_refused() -> None:
 
     verdict = judge(each_version(subresources={"scale": scale})).create(obj(extra={"selector": 1}))
 
-    assert fields(verdict.errors) == [".spec.extra.selector"]
+    assert fields(verdict.texts) == [".spec.extra.selector"]
 
 
 def test_embedded_resources_are_made_to_fit() -> None:
@@ -77,7 +77,7 @@ def test_embedded_resources_are_made_to_fit() -> None:
 def test_a_status_is_judged_as_a_write_to_its_endpoint() -> None:
     verdict = judge().create(obj(status={"ready": "x"}))
 
-    assert verdict.errors[0].startswith('status.ready: Invalid value: "string": ready in body')
+    assert verdict.texts[0].startswith('status.ready: Invalid value: "string": ready in body')
 
 
 def test_another_kind_is_not_held_against_an_object() -> None:
@@ -88,7 +88,7 @@ def test_a_version_the_crd_lacks_knows_no_field() -> None:
     verdict = judge(version="v9").create(obj())
 
     assert verdict.pruned == ("spec",)
-    assert judge(version="v9").create(obj(), must_be_served=True).errors == (
+    assert judge(version="v9").create(obj(), must_be_served=True).texts == (
         "404: the server could not find the requested resource",
     )
 
@@ -99,5 +99,5 @@ def test_an_update_of_status_and_spec_is_two_writes() -> None:
 
     verdict = moving.update(obj(status={"ready": 2}), obj(status={"ready": 1}, size="small"))
 
-    assert fields(verdict.errors) == ["status.ready"]
+    assert fields(verdict.texts) == ["status.ready"]
     assert moving.update(obj(status={"ready": 1}), obj(status={"ready": 2})).accepted

@@ -22,21 +22,21 @@ from instar.cli import check
 from instar.cli.failure import CliFailure
 from instar.sdk import Converter, lossy, move
 from instar.sdk.asgi import ConversionApp
+from instar.sdk.checking.case import Uncheckable, case_of, schema_of
 from instar.sdk.checking.definition import parse_crd
-from instar.sdk.checking.report import Outcome, Report
+from instar.sdk.checking.report import CheckReport, LawResult
 from instar.sdk.checking.search import check as run_check
-from instar.sdk.checking.subject import UnusableTarget, schema_of, subject_of
 from instar.sdk.serving import TlsFiles, listen, serve
 from instar.testing import assert_converter, assert_law, check_converter
 from tests.sdk import planted
 from tests.support.crds import crd, fields, version
 
 
-def _broken(report: Report) -> dict[str, Outcome]:
+def _broken(report: CheckReport) -> dict[str, LawResult]:
     return {outcome.law: outcome for outcome in report.broken}
 
 
-def _content(outcome: Outcome, position: int = 0) -> dict[str, Any]:
+def _content(outcome: LawResult, position: int = 0) -> dict[str, Any]:
     assert outcome.counterexample is not None
     obj = outcome.counterexample.inputs[position]
     return {k: v for k, v in obj.items() if k not in ("apiVersion", "kind", "metadata")}
@@ -128,7 +128,7 @@ def test_each_law_catches_its_own_bug(up: Any, law: str) -> None:
     assert law in _broken(report)
 
 
-class _ReversingTarget:
+class _ReversingResponder:
     """A webhook that is right for one object and mixes several up."""
 
     def convert(self, objects: Sequence[dict[str, Any]], api_version: str) -> list[Any]:
@@ -136,9 +136,9 @@ class _ReversingTarget:
 
 
 def test_a_list_must_convert_like_its_items() -> None:
-    subject = subject_of(parse_crd(SAME_CRD), _ReversingTarget())
+    case = case_of(parse_crd(SAME_CRD), _ReversingResponder())
 
-    report = run_check(subject, examples=20, seed=1)
+    report = run_check(case, examples=20, seed=1)
 
     assert set(_broken(report)) == {"list"}
 
@@ -206,7 +206,7 @@ def test_a_crd_with_one_version_cannot_be_checked() -> None:
     crd = json.loads(json.dumps(SAME_CRD))
     del crd["spec"]["versions"][1]
 
-    with pytest.raises(UnusableTarget, match="fewer than two versions"):
+    with pytest.raises(Uncheckable, match="fewer than two versions"):
         check_converter(crd, planted.good)
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from instar.plain import Object
+from instar.sdk.checking.case import Uncheckable
 from instar.sdk.checking.definition import parse_crd
+from instar.sdk.checking.responders import webhook_of
 from instar.sdk.checking.startup import startup_outcomes
-from instar.sdk.checking.subject import UnusableTarget
-from instar.sdk.checking.targets import webhook_of
 from tests.migrator.running import instar
 from tests.migrator.support import crd, name_of, stale_crd
 from tests.support.server import LiveServer
@@ -93,7 +93,7 @@ def test_a_service_is_asked_by_its_name_in_the_cluster() -> None:
 
 
 def test_a_crd_without_a_webhook_is_said_to_have_none() -> None:
-    with pytest.raises(UnusableTarget, match="has no conversion webhook"):
+    with pytest.raises(Uncheckable, match="has no conversion webhook"):
         webhook_of(parse_crd(crd()))
 
 

@@ -9,8 +9,8 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from instar.conversion.metrics import PrometheusConversionMetrics
 from instar.metrics import Counter, Gauge, Histogram, Measured, page
+from instar.sdk.conversion_reviews import ConversionAnswer
 from instar.sdk.metrics import WebhookMetrics
-from instar.sdk.reviews import Answer
 from instar.server.metrics import Metrics
 from tests.support.server import LiveServer, live_server
 
@@ -70,8 +70,8 @@ def test_what_is_measured_is_measured_when_the_page_is_asked_for() -> None:
 def test_a_webhook_counts_reviews_objects_and_refusals() -> None:
     metrics = WebhookMetrics()
     metrics.started()
-    metrics.answered(Answer(b"", True, 3, "Widget", "v1", "v2"), 0.2)
-    metrics.answered(Answer(b"", False, 1, "Widget", "v1", "v2"), 0.2)
+    metrics.answered(ConversionAnswer(b"", True, 3, "Widget", "v1", "v2"), 0.2)
+    metrics.answered(ConversionAnswer(b"", False, 1, "Widget", "v1", "v2"), 0.2)
     metrics.refused(415)
 
     found = _samples(metrics.page())

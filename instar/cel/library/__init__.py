@@ -1,8 +1,8 @@
 """The functions a Kubernetes rule may call, one module per family.
 
 Upstream has no math library, no ``cel.bind``, no encoders, no jsonpatch and no string ``reverse``
-for rules, so neither have we. Its authorizer functions need a variable that rules never get; they
-are left out, and naming them is the same compile error about an undeclared reference.
+for rules, so neither have we. Families come in upstream's order: where an argument's type is open,
+the first overload that fits decides it.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from itertools import chain
 from instar.cel.functions import Library
 from instar.cel.library import (
     addresses,
+    authz,
     formats,
     lists,
     listsext,
@@ -42,8 +43,9 @@ _FAMILIES = (
     addresses,
     semver,
     formats,
+    authz,
 )
-_TYPED = (standard, optionals, urls, quantity, addresses, semver, formats)
+_TYPED = (standard, optionals, urls, quantity, addresses, semver, formats, authz)
 
 KUBERNETES = Library(
     chain.from_iterable(family.overloads() for family in _FAMILIES),

@@ -4,16 +4,28 @@ from __future__ import annotations
 
 import ipaddress
 from dataclasses import dataclass
+from math import ceil
 from typing import Any
 
-from instar.cel.functions import Overload, Shape, function, method, nominal, per_byte
+from instar.cel.functions import (
+    TRAVERSAL,
+    Estimate,
+    Estimator,
+    Overload,
+    Site,
+    Work,
+    function,
+    method,
+    tenth,
+)
+from instar.cel.library.netip import Address, parse_address, parse_prefix
+from instar.cel.ranges import NOTHING, ONE, Range
 from instar.cel.types import BOOL, INT, STRING, Type, opaque
 from instar.cel.values import CelError, Opaque
 from instar.fields import go_quote
 
 IP_TYPE = opaque("net.IP")
 CIDR_TYPE = opaque("net.CIDR")
-Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 _BROADCAST = ipaddress.IPv4Address("255.255.255.255")
 
 
@@ -21,6 +33,9 @@ _BROADCAST = ipaddress.IPv4Address("255.255.255.255")
 class Ip(Opaque):
     cel_type = "net.IP"
     address: Address
+
+    def cel_size(self) -> int:
+        return len(self.address.packed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,45 +46,40 @@ class Cidr(Opaque):
     address: Address
     bits: int
 
+    def cel_size(self) -> int:
+        return ceil(self.bits / 8)
+
     def network(self) -> ipaddress.IPv4Network | ipaddress.IPv6Network:
         return ipaddress.ip_network((self.address, self.bits), strict=False)
 
 
-def _address(text: str) -> Address:
-    if "%" in text:
-        raise ValueError(f"IP address {go_quote(text)} with zone value is not allowed")
-    try:
-        address = ipaddress.ip_address(text)
-    except ValueError:
-        raise ValueError(f"ParseAddr({go_quote(text)}): unable to parse IP") from None
-    if isinstance(address, ipaddress.IPv6Address) and address.ipv4_mapped is not None:
-        raise ValueError(f"IPv4-mapped IPv6 address {go_quote(text)} is not allowed")
-    return address
-
-
 def parse_ip(text: str) -> Ip:
     try:
-        return Ip(_address(text))
+        address, zone = parse_address(text)
     except ValueError as error:
         raise CelError(
             f"IP Address {go_quote(text)} parse error during conversion from string: {error}"
         ) from None
+    if zone:
+        raise CelError(f"IP address {go_quote(text)} with zone value is not allowed")
+    if _is_mapped(address):
+        raise CelError(f"IPv4-mapped IPv6 address {go_quote(text)} is not allowed")
+    return Ip(address)
 
 
 def parse_cidr(text: str) -> Cidr:
-    head, slash, bits = text.partition("/")
-    prefix = "network address parse error during conversion from string"
-    problem = f"{prefix}: netip.ParsePrefix({go_quote(text)})"
-    if not slash:
-        raise CelError(f"{problem}: no '/'")
+    problem = "network address parse error during conversion from string"
     try:
-        address = _address(head)
+        address, bits = parse_prefix(text)
     except ValueError as error:
-        raise CelError(f"{problem}: {error}") from None
-    canonical = bits.isascii() and bits.isdigit() and str(int(bits)) == bits
-    if not canonical or int(bits) > address.max_prefixlen:
-        raise CelError(f"{problem}: bad bits after slash: {go_quote(bits)}")
-    return Cidr(address, int(bits))
+        raise CelError(f"{problem}: {problem}: {error}") from None
+    if _is_mapped(address):
+        raise CelError(f"{problem}: IPv4-mapped IPv6 address {go_quote(text)} is not allowed")
+    return Cidr(address, bits)
+
+
+def _is_mapped(address: Address) -> bool:
+    return isinstance(address, ipaddress.IPv6Address) and address.ipv4_mapped is not None
 
 
 def _valid(parse: Any) -> Any:
@@ -118,16 +128,63 @@ def _is_canonical(text: str) -> bool:
     return str(parse_ip(text).address) == text
 
 
-def _text_shape(_value: Shape) -> Shape:
-    return Shape(50)
+_ADDRESS_BYTES = Range(4, 16)
+
+
+def _both_compared() -> Range:
+    return _ADDRESS_BYTES.plus(_ADDRESS_BYTES).scaled(TRAVERSAL)
+
+
+def _estimated_ip_inside(site: Site) -> Estimate:
+    return Estimate(_both_compared().plus(_parsed(site)))
+
+
+def _estimated_block_inside(site: Site) -> Estimate:
+    """Masked first, and the lengths compared besides."""
+    more = _ADDRESS_BYTES.scaled(TRAVERSAL).plus(ONE)
+    return Estimate(_both_compared().plus(more).plus(_parsed(site)))
+
+
+def _parsed(site: Site) -> Range:
+    """What reading the argument takes, where it is a text."""
+    argument = site.args[0]
+    return argument.known().scaled(TRAVERSAL) if argument.type == STRING else NOTHING
+
+
+def _ip_inside(block: int, _ip: int) -> int:
+    return tenth(2 * block)
+
+
+def _ip_text_inside(block: int, text: int) -> int:
+    return tenth(2 * block) + tenth(text)
+
+
+def _block_inside(block: int, _other: int) -> int:
+    return tenth(2 * block) + tenth(block) + 1
+
+
+def _block_text_inside(block: int, text: int) -> int:
+    return _block_inside(block, 0) + tenth(text)
+
+
+def _reading(name: str, result: Type, impl: Any, factor: int = 1) -> Overload:
+    return function(
+        name,
+        (STRING,),
+        result,
+        impl,
+        work=lambda text: ceil(text * factor * TRAVERSAL),
+        estimate=lambda site: Estimate(site.args[0].known().scaled(factor * TRAVERSAL)),
+        by_name=True,
+    )
 
 
 def _ip_overloads() -> list[Overload]:
     return [
-        function("ip", (STRING,), IP_TYPE, parse_ip, work=per_byte, estimate=nominal),
-        function("isIP", (STRING,), BOOL, _valid(parse_ip), work=per_byte, estimate=nominal),
-        function("ip.isCanonical", (STRING,), BOOL, _is_canonical, work=per_byte, estimate=nominal),
-        function("string", (IP_TYPE,), STRING, lambda ip: str(ip.address), shape=_text_shape),
+        _reading("ip", IP_TYPE, parse_ip),
+        _reading("isIP", BOOL, _valid(parse_ip)),
+        _reading("ip.isCanonical", BOOL, _is_canonical, factor=2),
+        function("string", (IP_TYPE,), STRING, lambda ip: str(ip.address)),
         method("family", (IP_TYPE,), INT, lambda ip: ip.address.version),
         method("isUnspecified", (IP_TYPE,), BOOL, lambda ip: ip.address.is_unspecified),
         method("isLoopback", (IP_TYPE,), BOOL, lambda ip: ip.address.is_loopback),
@@ -137,31 +194,27 @@ def _ip_overloads() -> list[Overload]:
     ]
 
 
-def _cidr_overloads() -> list[Overload]:
-    def second(_block: int, text: int) -> float:
-        return per_byte(text)
+def _inside(name: str, other: Type, impl: Any, work: Work, estimate: Estimator) -> Overload:
+    return method(name, (CIDR_TYPE, other), BOOL, impl, work=work, estimate=estimate, by_name=True)
 
+
+def _cidr_overloads() -> list[Overload]:
+    ip, block = _estimated_ip_inside, _estimated_block_inside
     return [
-        function("cidr", (STRING,), CIDR_TYPE, parse_cidr, work=per_byte, estimate=nominal),
-        function("isCIDR", (STRING,), BOOL, _valid(parse_cidr), work=per_byte, estimate=nominal),
-        function(
-            "string", (CIDR_TYPE,), STRING, lambda c: f"{c.address}/{c.bits}", shape=_text_shape
+        _reading("cidr", CIDR_TYPE, parse_cidr),
+        _reading("isCIDR", BOOL, _valid(parse_cidr)),
+        function("string", (CIDR_TYPE,), STRING, lambda c: f"{c.address}/{c.bits}"),
+        _inside("containsIP", IP_TYPE, _contains_ip, _ip_inside, ip),
+        _inside(
+            "containsIP", STRING, lambda c, t: _contains_ip(c, parse_ip(t)), _ip_text_inside, ip
         ),
-        method("containsIP", (CIDR_TYPE, IP_TYPE), BOOL, _contains_ip),
-        method(
-            "containsIP",
-            (CIDR_TYPE, STRING),
-            BOOL,
-            lambda c, t: _contains_ip(c, parse_ip(t)),
-            work=second,
-        ),
-        method("containsCIDR", (CIDR_TYPE, CIDR_TYPE), BOOL, _contains_cidr),
-        method(
+        _inside("containsCIDR", CIDR_TYPE, _contains_cidr, _block_inside, block),
+        _inside(
             "containsCIDR",
-            (CIDR_TYPE, STRING),
-            BOOL,
+            STRING,
             lambda c, t: _contains_cidr(c, parse_cidr(t)),
-            work=second,
+            _block_text_inside,
+            block,
         ),
         method("ip", (CIDR_TYPE,), IP_TYPE, lambda c: Ip(c.address)),
         method(

@@ -5,17 +5,27 @@ from __future__ import annotations
 import base64
 import binascii
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import date
+from typing import Any
 
-from instar.cel.functions import Overload, Shape, function, method, tenth
-from instar.cel.library.urls import parse_url
+from instar.cel.functions import (
+    REGEX,
+    TRAVERSAL,
+    Estimate,
+    Overload,
+    Site,
+    function,
+    method,
+    regex_work,
+)
+from instar.cel.library.urls import read_url
 from instar.cel.times import parse_timestamp
-from instar.cel.types import STRING, Type, list_of, opaque, optional_of
-from instar.cel.values import NONE, CelError, Opaque, OptionalValue
+from instar.cel.types import STRING, Type, list_of, message, optional_of
+from instar.cel.values import NONE, Opaque, OptionalValue, size_of
 
-FORMAT = opaque("kubernetes.NamedFormat")
+FORMAT = message("kubernetes.NamedFormat")
 Check = Callable[[str], list[str]]
 
 _LABEL = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
@@ -66,8 +76,8 @@ def _bounded(pattern: str, limit: int, text: str) -> Check:
     return check
 
 
-_dns1123_label = _bounded(_LABEL, 63, _pattern_text(_LABEL_TEXT, _LABEL, "my-name", "123-abc"))
-_dns1123_subdomain = _bounded(
+dns1123_label = _bounded(_LABEL, 63, _pattern_text(_LABEL_TEXT, _LABEL, "my-name", "123-abc"))
+dns1123_subdomain = _bounded(
     _SUBDOMAIN, 253, _pattern_text(_SUBDOMAIN_TEXT, _SUBDOMAIN, "example.com")
 )
 _dns1035_label = _bounded(
@@ -92,7 +102,7 @@ def _qualified_name(value: str) -> list[str]:
         if not parts[0]:
             problems.append("prefix part must be non-empty")
         else:
-            problems += [f"prefix part {problem}" for problem in _dns1123_subdomain(parts[0])]
+            problems += [f"prefix part {problem}" for problem in dns1123_subdomain(parts[0])]
     name = parts[-1]
     if not name:
         problems.append("name part must be non-empty")
@@ -115,9 +125,9 @@ def _fails(valid: Callable[[str], bool], text: str) -> Check:
 
 def _uri(value: str) -> list[str]:
     try:
-        parse_url(value)
-    except CelError as error:
-        return [str(error).removeprefix("URL parse error during conversion from string: ")]
+        read_url(value)
+    except ValueError as error:
+        return [str(error)]
     return []
 
 
@@ -141,12 +151,12 @@ def _is_date(value: str) -> bool:
 
 
 _CHECKS: dict[str, Check] = {
-    "dns1123Label": _dns1123_label,
-    "dns1123Subdomain": _dns1123_subdomain,
+    "dns1123Label": dns1123_label,
+    "dns1123Subdomain": dns1123_subdomain,
     "dns1035Label": _dns1035_label,
     "qualifiedName": _qualified_name,
-    "dns1123LabelPrefix": _prefix(_dns1123_label),
-    "dns1123SubdomainPrefix": _prefix(_dns1123_subdomain),
+    "dns1123LabelPrefix": _prefix(dns1123_label),
+    "dns1123SubdomainPrefix": _prefix(dns1123_subdomain),
     "dns1035LabelPrefix": _prefix(_dns1035_label),
     "labelValue": _label_value,
     "uri": _uri,
@@ -172,8 +182,30 @@ def _named(name: str) -> OptionalValue:
     return OptionalValue(True, Format(name)) if name in _CHECKS else NONE
 
 
-def _validate_work(_format: int, text: int) -> float:
-    return tenth(text * 32)
+_PATTERN_SIZES = {
+    **dict.fromkeys(("dns1123Label", "dns1035Label"), 30),
+    **dict.fromkeys(("dns1123LabelPrefix", "dns1035LabelPrefix"), 30),
+    **dict.fromkeys(("dns1123Subdomain", "dns1123SubdomainPrefix", "qualifiedName"), 60),
+    "labelValue": 40,
+    "uri": 1103,
+    "uuid": 70,
+    "byte": 84,
+    "date": 71,
+    "datetime": 71,
+}
+_LONGEST_PATTERN = 128
+"""How long upstream takes the pattern behind a format to be, per format and at worst."""
+
+
+def _validated(values: Sequence[Any], _result: Any) -> int:
+    which, text = values
+    size = _PATTERN_SIZES[which.name] if isinstance(which, Format) else 1
+    return regex_work(size_of(text), size)
+
+
+def _estimated_validation(site: Site) -> Estimate:
+    text = site.args[0].known().scaled(TRAVERSAL)
+    return Estimate(text.scaled(_LONGEST_PATTERN * REGEX))
 
 
 def _constructor(name: str) -> Overload:
@@ -190,8 +222,9 @@ def overloads() -> list[Overload]:
             (FORMAT, STRING),
             optional_of(list_of(STRING)),
             _validate,
-            work=_validate_work,
-            shape=lambda *_: Shape(3, Shape(500)),
+            weigh=_validated,
+            estimate=_estimated_validation,
+            by_name=True,
         ),
     ]
 

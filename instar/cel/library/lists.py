@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cmp_to_key
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import Any
 
 from instar.cel.equality import equal, less
-from instar.cel.functions import Overload, element_shape, method, per_element
+from instar.cel.functions import TRAVERSAL, Estimate, Overload, Site, is_text, method
 from instar.cel.library.operators import duration, to_int, to_uint
+from instar.cel.ranges import ONE
 from instar.cel.types import (
     BOOL,
     BYTES,
@@ -23,10 +24,37 @@ from instar.cel.types import (
     list_of,
     param,
 )
-from instar.cel.values import CelError, Duration, as_list
+from instar.cel.values import CelError, Duration, ObjectValue, as_list, is_list, is_map
 
 A = param("A")
 _ORDERED = (INT, UINT, DOUBLE, BOOL, DURATION, TIMESTAMP, STRING, BYTES)
+
+
+def estimated_traversal(site: Site) -> Estimate:
+    """Every element is looked at once, and its characters where it is a text."""
+    element, size = site.element()
+    if element is None:
+        return Estimate(site.receiver().scaled(TRAVERSAL))
+    each = ONE.plus(size.scaled(TRAVERSAL)) if is_text(element) else ONE
+    return Estimate(site.receiver().times(each))
+
+
+def traversed(values: Sequence[Any], _result: Any) -> int:
+    """The first argument is walked through as a tree."""
+    total, todo = 0, [values[0]]
+    while todo:
+        value = todo.pop()
+        if isinstance(value, str):
+            total += int(len(value.encode(errors="surrogatepass")) * TRAVERSAL)
+        elif isinstance(value, bytes):
+            total += int(len(value) * TRAVERSAL)
+        elif is_list(value):
+            todo += value
+        elif is_map(value) or type(value) is ObjectValue:
+            todo += chain.from_iterable(value.items())
+        else:
+            total += 1
+    return total
 
 
 def ascending(left: Any, right: Any) -> int:
@@ -60,9 +88,15 @@ def _last_index_of(values: Any, sought: Any) -> int:
     return next((at for at in reversed(range(len(items))) if equal(items[at], sought)), -1)
 
 
+def _walking(name: str, params: tuple[Type, ...], result: Type, impl: Any) -> Overload:
+    return method(
+        name, params, result, impl, weigh=traversed, estimate=estimated_traversal, by_name=True
+    )
+
+
 def _sums() -> list[Overload]:
     def total(of: Type, impl: Callable[[list[Any]], Any]) -> Overload:
-        return method("sum", (list_of(of),), of, lambda v: impl(as_list(v)), work=per_element)
+        return _walking("sum", (list_of(of),), of, lambda v: impl(as_list(v)))
 
     return [
         total(INT, lambda items: to_int(sum(items))),
@@ -78,36 +112,16 @@ def _total_duration(items: list[Duration]) -> Duration:
 
 def overloads() -> list[Overload]:
     out: list[Overload] = _sums()
-    for of in _ordered_lists():
-        element = of.params[0]
+    for element in _ORDERED:
+        of = (list_of(element),)
         out += [
-            method("isSorted", (of,), BOOL, _is_sorted, work=per_element, traverses=True),
-            method(
-                "min",
-                (of,),
-                element,
-                _extreme("min", min),
-                work=per_element,
-                traverses=True,
-                shape=element_shape,
-            ),
-            method(
-                "max",
-                (of,),
-                element,
-                _extreme("max", max),
-                work=per_element,
-                traverses=True,
-                shape=element_shape,
-            ),
+            _walking("isSorted", of, BOOL, _is_sorted),
+            _walking("min", of, element, _extreme("min", min)),
+            _walking("max", of, element, _extreme("max", max)),
         ]
     any_list = list_of(A)
     return [
         *out,
-        method("indexOf", (any_list, A), INT, _index_of, work=per_element, traverses=True),
-        method("lastIndexOf", (any_list, A), INT, _last_index_of, work=per_element, traverses=True),
+        _walking("indexOf", (any_list, A), INT, _index_of),
+        _walking("lastIndexOf", (any_list, A), INT, _last_index_of),
     ]
-
-
-def _ordered_lists() -> list[Type]:
-    return [list_of(of) for of in _ORDERED]

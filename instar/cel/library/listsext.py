@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import chain
 from typing import Any
 
-from instar.cel.equality import freeze
+from instar.cel.ast import Const
+from instar.cel.equality import freeze, index
 from instar.cel.functions import (
-    UNBOUNDED,
+    LIST_COST,
+    TRAVERSAL,
+    Argument,
+    Estimate,
     Overload,
-    Shape,
+    Site,
+    Weigh,
     function,
+    is_text,
     method,
-    per_element,
-    same_shape,
 )
 from instar.cel.library.lists import BY_ORDER
+from instar.cel.ranges import MOST, Range, exactly
 from instar.cel.types import (
     BOOL,
     BYTES,
@@ -25,10 +32,11 @@ from instar.cel.types import (
     STRING,
     TIMESTAMP,
     UINT,
+    Type,
     list_of,
     param,
 )
-from instar.cel.values import CelError, as_list, is_list
+from instar.cel.values import CelError, CostExceeded, as_list, is_list, size_of
 
 A, B = param("A"), param("B")
 _SORTABLE = (INT, UINT, DOUBLE, BOOL, DURATION, TIMESTAMP, STRING, BYTES)
@@ -78,80 +86,142 @@ def _distinct(values: Any) -> list[Any]:
 
 def _range(count: int) -> list[int]:
     if count > _MAX_RANGE:
-        raise CelError("range too large")
+        raise CostExceeded(count)
     return list(range(count))
 
 
-def _flat_shape(values: Shape, _depth: Shape | None = None) -> Shape:
-    inner = values.element or Shape(1)
-    return Shape(values.size * max(inner.size, 1), inner.element or inner)
+def _allocated(factor: float, size: Range) -> Estimate:
+    """A call that makes a list: the call, the list, and what each element takes."""
+    return Estimate(size.scaled(factor).plus(exactly(1 + LIST_COST)), size)
 
 
-def overloads() -> list[Overload]:
+def _literal_count(argument: Argument, otherwise: int) -> int:
+    node = argument.node
+    if isinstance(node, Const) and type(node.value) is int:
+        return max(node.value, 0)
+    return otherwise
+
+
+def _estimated_slice(site: Site) -> Estimate:
+    start = _literal_count(site.args[0], 0)
+    end = _literal_count(site.args[1], site.receiver().high)
+    return _allocated(1, exactly(end - start & MOST))
+
+
+def _estimated_range(site: Site) -> Estimate:
+    return _allocated(1, exactly(_literal_count(site.args[0], MOST)))
+
+
+def _estimated_flatten(site: Site) -> Estimate:
+    depth = _literal_count(site.args[0], MOST) if site.args else 1
+    return _allocated(float(depth), site.receiver())
+
+
+def _estimated_copy(site: Site) -> Estimate:
+    return _allocated(1, site.receiver())
+
+
+def _squared(size: Range, element: Type | None = None) -> Estimate:
+    """Every element against every other; texts take a little longer."""
+    factor = 2.0 + (TRAVERSAL if element is not None and is_text(element) else 0)
+    return _allocated(factor, size.times(size))
+
+
+def _made(factor: float, size: int) -> int:
+    return int(size * factor) + 1 + LIST_COST
+
+
+def _as_long_as_result(_values: Sequence[Any], result: Any) -> int:
+    return _made(1, size_of(result))
+
+
+def _flattened(values: Sequence[Any], _result: Any) -> int:
+    depth = values[1] if len(values) == 2 and isinstance(values[1], int) else 1
+    return _made(float(depth), size_of(values[0]))
+
+
+def _compared(position: int) -> Weigh:
+    def weigh(values: Sequence[Any], _result: Any) -> int:
+        held = values[position]
+        size = size_of(held)
+        texts = size and is_list(held) and type(index(held, 0)) in (str, bytes)
+        return _made(2.0 + (TRAVERSAL if texts else 0), size * size)
+
+    return weigh
+
+
+def _sorting(of: Type) -> list[Overload]:
     any_list = list_of(A)
-    sorts = [
+    return [
         method(
             "sort",
             (list_of(of),),
             list_of(of),
             _sort,
-            work=per_element,
-            traverses=True,
-            shape=same_shape,
-        )
-        for of in _SORTABLE
-    ]
-    keyed = [
+            weigh=_compared(0),
+            estimate=lambda site: _squared(site.receiver(), of),
+        ),
         method(
             "@sortByAssociatedKeys",
             (any_list, list_of(of)),
             any_list,
             _sort_by_keys,
-            work=per_element,
-            traverses=True,
-            shape=same_shape,
-        )
-        for of in _SORTABLE
+            weigh=_compared(1),
+            estimate=lambda site: _squared(site.args[0].known(), of),
+        ),
     ]
+
+
+def overloads() -> list[Overload]:
+    any_list = list_of(A)
     return [
-        *sorts,
-        *keyed,
-        method("slice", (any_list, INT, INT), any_list, _slice, work=per_element, shape=same_shape),
+        *chain.from_iterable(map(_sorting, _SORTABLE)),
         method(
-            "flatten", (list_of(any_list),), any_list, _flatten, work=per_element, shape=_flat_shape
+            "slice",
+            (any_list, INT, INT),
+            any_list,
+            _slice,
+            weigh=_as_long_as_result,
+            estimate=_estimated_slice,
+        ),
+        method(
+            "flatten",
+            (list_of(any_list),),
+            any_list,
+            _flatten,
+            weigh=_flattened,
+            estimate=_estimated_flatten,
         ),
         method(
             "flatten",
             (list_of(DYN), INT),
             list_of(DYN),
             _flatten,
-            work=per_element,
-            traverses=True,
-            shape=_flat_shape,
+            weigh=_flattened,
+            estimate=_estimated_flatten,
         ),
         method(
             "reverse",
             (any_list,),
             any_list,
-            lambda v: as_list(v)[::-1],
-            work=per_element,
-            shape=same_shape,
+            lambda values: as_list(values)[::-1],
+            weigh=_as_long_as_result,
+            estimate=_estimated_copy,
         ),
         method(
             "distinct",
             (any_list,),
             any_list,
             _distinct,
-            work=per_element,
-            traverses=True,
-            shape=same_shape,
+            weigh=_compared(0),
+            estimate=lambda site: _squared(site.receiver()),
         ),
         function(
             "lists.range",
             (INT,),
             list_of(INT),
             _range,
-            work=lambda _n: 10,
-            shape=lambda _n: Shape(UNBOUNDED),
+            weigh=_as_long_as_result,
+            estimate=_estimated_range,
         ),
     ]

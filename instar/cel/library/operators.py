@@ -11,25 +11,20 @@ from itertools import chain
 from typing import Any
 
 from instar.cel.declared import Declared
-from instar.cel.equality import contains, equal, freeze, index, item_key, less
-from instar.cel.functions import (
-    Overload,
-    both_read,
-    element_shape,
-    function,
-    nominal,
-    smaller_of,
-    summed_shape,
-)
+from instar.cel.equality import freeze, item_key, less
+from instar.cel.functions import TRAVERSAL, Estimate, Overload, Site, function, tenth
+from instar.cel.ranges import ONE, Range
 from instar.cel.types import (
     BOOL,
     BYTES,
     DOUBLE,
     DURATION,
+    DYN,
     INT,
     STRING,
     TIMESTAMP,
     UINT,
+    Kind,
     Type,
     list_of,
     map_of,
@@ -133,70 +128,124 @@ def _ordering(name: str, compare: Callable[[Any, Any], bool]) -> list[Overload]:
         return function(name, (of, of), BOOL, compare)
 
     def sized(of: Type) -> Overload:
-        return function(name, (of, of), BOOL, compare, work=smaller_of)
+        return function(
+            name, (of, of), BOOL, compare, work=_smaller_read, estimate=_estimated_comparison
+        )
 
     numbers = (INT, UINT, DOUBLE)
-    mixed = [
-        function(name, (left, right), BOOL, compare)
-        for left in numbers
-        for right in numbers
-        if left is not right
-    ]
-    same = [plain(of) for of in (*numbers, BOOL, DURATION, TIMESTAMP)]
-    return [*same, sized(STRING), sized(BYTES), *mixed]
-
-
-def _arithmetic() -> list[Overload]:
+    across = [function(name, (a, b), BOOL, compare) for a in numbers for b in numbers]
     return [
-        function("_+_", (INT, INT), INT, lambda a, b: to_int(a + b)),
-        function("_+_", (UINT, UINT), UINT, lambda a, b: to_uint(int(a) + int(b))),
+        plain(BOOL),
+        *across,
+        sized(STRING),
+        sized(BYTES),
+        plain(TIMESTAMP),
+        plain(DURATION),
+    ]
+
+
+def _smaller_read(left: int, right: int) -> int:
+    return tenth(left if left < right else right)
+
+
+def _estimated_comparison(site: Site) -> Estimate:
+    """The shorter side is read once; two sides without a size cost nothing."""
+    left, right = site.args
+    most = min(left.known().high, right.known().high)
+    return Estimate(Range(1 if most else 0, most).scaled(TRAVERSAL))
+
+
+_ONE_UNIT = ("net.IP", "net.CIDR", "kubernetes.Quantity", "kubernetes.Semver")
+_LONGEST_FORMAT_NAME = 64
+
+
+def _estimated_equality(site: Site) -> Estimate:
+    """As any comparison, but for the types Kubernetes adds."""
+    left, right = site.args
+    if left.type == right.type and left.type.kind in (Kind.OPAQUE, Kind.OBJECT):
+        name = left.type.name
+        if name in _ONE_UNIT or name.startswith("kubernetes.authorization."):
+            return Estimate(ONE)
+        if name == "kubernetes.NamedFormat":
+            return Estimate(Range(1, _LONGEST_FORMAT_NAME).scaled(TRAVERSAL))
+        if name == "kubernetes.URL":
+            most = 1 if right.size is None else right.size.high
+            return Estimate(Range(1, most).scaled(TRAVERSAL))
+    return _estimated_comparison(site)
+
+
+def _both(site: Site) -> Range:
+    return site.args[0].known().plus(site.args[1].known())
+
+
+def _concatenation(of: Type) -> Overload:
+    def estimated(site: Site) -> Estimate:
+        size = _both(site)
+        return Estimate(size.scaled(TRAVERSAL), size)
+
+    return function(
+        "_+_",
+        (of, of),
+        of,
+        operator.add,
+        work=lambda left, right: tenth(left + right),
+        estimate=estimated,
+    )
+
+
+def _addition() -> list[Overload]:
+    def later(moment: Timestamp, length: Duration) -> Timestamp:
+        return timestamp(moment.nanos + length.nanos, moment.offset)
+
+    return [
+        _concatenation(BYTES),
         function("_+_", (DOUBLE, DOUBLE), DOUBLE, operator.add),
-        function("_+_", (STRING, STRING), STRING, operator.add, work=both_read, shape=summed_shape),
-        function("_+_", (BYTES, BYTES), BYTES, operator.add, work=both_read, shape=summed_shape),
+        function("_+_", (DURATION, DURATION), DURATION, lambda a, b: duration(a.nanos + b.nanos)),
+        function("_+_", (DURATION, TIMESTAMP), TIMESTAMP, lambda a, b: later(b, a)),
+        function("_+_", (TIMESTAMP, DURATION), TIMESTAMP, later),
+        function("_+_", (INT, INT), INT, lambda a, b: to_int(a + b)),
         function(
             "_+_",
             (list_of(A), list_of(A)),
             list_of(A),
             _add_lists,
-            work=lambda left, right: 1 + (left + right) // 10,
-            estimate=nominal,
-            shape=summed_shape,
+            work=lambda _left, _right: 1,
+            estimate=lambda site: Estimate(ONE, _both(site)),
         ),
-        function("_+_", (DURATION, DURATION), DURATION, lambda a, b: duration(a.nanos + b.nanos)),
-        function(
-            "_+_",
-            (DURATION, TIMESTAMP),
-            TIMESTAMP,
-            lambda a, b: timestamp(a.nanos + b.nanos, b.offset),
-        ),
-        function(
-            "_+_",
-            (TIMESTAMP, DURATION),
-            TIMESTAMP,
-            lambda a, b: timestamp(a.nanos + b.nanos, a.offset),
-        ),
-        function("_-_", (INT, INT), INT, lambda a, b: to_int(a - b)),
-        function("_-_", (UINT, UINT), UINT, lambda a, b: to_uint(int(a) - int(b))),
+        _concatenation(STRING),
+        function("_+_", (UINT, UINT), UINT, lambda a, b: to_uint(int(a) + int(b))),
+    ]
+
+
+def _subtraction() -> list[Overload]:
+    def between(one: Any, other: Any) -> Duration:
+        return duration(one.nanos - other.nanos)
+
+    def earlier(moment: Timestamp, length: Duration) -> Timestamp:
+        return timestamp(moment.nanos - length.nanos, moment.offset)
+
+    return [
         function("_-_", (DOUBLE, DOUBLE), DOUBLE, operator.sub),
-        function("_-_", (DURATION, DURATION), DURATION, lambda a, b: duration(a.nanos - b.nanos)),
-        function(
-            "_-_",
-            (TIMESTAMP, DURATION),
-            TIMESTAMP,
-            lambda a, b: timestamp(a.nanos - b.nanos, a.offset),
-        ),
-        function("_-_", (TIMESTAMP, TIMESTAMP), DURATION, lambda a, b: duration(a.nanos - b.nanos)),
+        function("_-_", (DURATION, DURATION), DURATION, between),
+        function("_-_", (INT, INT), INT, lambda a, b: to_int(a - b)),
+        function("_-_", (TIMESTAMP, DURATION), TIMESTAMP, earlier),
+        function("_-_", (TIMESTAMP, TIMESTAMP), DURATION, between),
+        function("_-_", (UINT, UINT), UINT, lambda a, b: to_uint(int(a) - int(b))),
+    ]
+
+
+def _multiplication() -> list[Overload]:
+    return [
+        function("_*_", (DOUBLE, DOUBLE), DOUBLE, operator.mul),
         function("_*_", (INT, INT), INT, lambda a, b: to_int(a * b)),
         function("_*_", (UINT, UINT), UINT, lambda a, b: to_uint(int(a) * int(b))),
-        function("_*_", (DOUBLE, DOUBLE), DOUBLE, operator.mul),
+        function("_/_", (DOUBLE, DOUBLE), DOUBLE, _double_divide),
         function("_/_", (INT, INT), INT, _int_divide),
         function("_/_", (UINT, UINT), UINT, _uint_divide),
-        function("_/_", (DOUBLE, DOUBLE), DOUBLE, _double_divide),
         function("_%_", (INT, INT), INT, _int_remainder),
         function("_%_", (UINT, UINT), UINT, _uint_remainder),
-        function("-_", (INT,), INT, lambda a: to_int(-a)),
         function("-_", (DOUBLE,), DOUBLE, operator.neg),
-        function("-_", (DURATION,), DURATION, lambda a: duration(-a.nanos)),
+        function("-_", (INT,), INT, lambda a: to_int(-a)),
     ]
 
 
@@ -210,26 +259,38 @@ def _logic() -> list[Overload]:
         function("_||_", (BOOL, BOOL), BOOL, _not_evaluated),
         function("_?_:_", (BOOL, A, A), A, _not_evaluated),
         function("!_", (BOOL,), BOOL, operator.not_),
-        function("_==_", (A, A), BOOL, equal, work=smaller_of),
-        function("_!=_", (A, A), BOOL, lambda a, b: not equal(a, b), work=smaller_of),
+        function("@not_strictly_false", (BOOL,), BOOL, _not_evaluated),
+        function("_==_", (A, A), BOOL, _not_evaluated, estimate=_estimated_equality),
+        function("_!=_", (A, A), BOOL, _not_evaluated, estimate=_estimated_comparison),
     ]
 
 
+def _estimated_membership(site: Site) -> Estimate:
+    return Estimate(site.args[1].known())
+
+
 def _access() -> list[Overload]:
-    def in_list(_value: float, size: float) -> float:
-        return max(1, size)
-
-    def held(value: Any, container: Any) -> bool:
-        return contains(container, value)
-
+    """Looking into containers; the interpreter does it itself."""
     pair, keyed = list_of(A), map_of(A, B)
+    maybe_pair, maybe_keyed = optional_of(pair), optional_of(keyed)
+    found, value = optional_of(A), optional_of(B)
+    rows: list[tuple[str, tuple[Type, Type], Type]] = [
+        ("@in", (A, keyed), BOOL),
+        ("_[_]", (pair, INT), A),
+        ("_[_]", (keyed, A), B),
+        ("_[_]", (maybe_pair, INT), found),
+        ("_[_]", (maybe_keyed, A), value),
+        ("_[?_]", (pair, INT), found),
+        ("_[?_]", (maybe_pair, INT), found),
+        ("_[?_]", (keyed, A), value),
+        ("_[?_]", (maybe_keyed, A), value),
+        ("_?._", (DYN, STRING), found),
+    ]
     return [
-        function("@in", (A, pair), BOOL, held, work=in_list),
-        function("@in", (A, keyed), BOOL, held),
-        function("_[_]", (pair, INT), A, index, shape=element_shape),
-        function("_[_]", (keyed, A), B, index, shape=element_shape),
-        function("_[_]", (optional_of(pair), INT), optional_of(A), index, shape=element_shape),
-        function("_[_]", (optional_of(keyed), A), optional_of(B), index, shape=element_shape),
+        function("@in", (A, pair), BOOL, _not_evaluated, estimate=_estimated_membership),
+        *(function(name, params, result, _not_evaluated) for name, params, result in rows),
+        function("cel.@mapInsert", (keyed, A, B), keyed, _not_evaluated),
+        function("cel.@mapInsert", (keyed, keyed), keyed, _not_evaluated),
     ]
 
 
@@ -237,13 +298,11 @@ def overloads() -> list[Overload]:
     return [
         *_logic(),
         *_access(),
-        *_arithmetic(),
+        *_addition(),
+        *_subtraction(),
+        *_multiplication(),
         *_ordering("_<_", less),
-        *_ordering("_<=_", lambda a, b: not less(b, a) if not _nan(a, b) else False),
+        *_ordering("_<=_", lambda a, b: not less(b, a)),
         *_ordering("_>_", lambda a, b: less(b, a)),
-        *_ordering("_>=_", lambda a, b: not less(a, b) if not _nan(a, b) else False),
+        *_ordering("_>=_", lambda a, b: not less(a, b)),
     ]
-
-
-def _nan(left: Any, right: Any) -> bool:
-    return bool(left != left or right != right)

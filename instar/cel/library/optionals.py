@@ -5,17 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from instar.cel.equality import index
-from instar.cel.functions import Overload, element_shape, function, method, same_shape
+from instar.cel.functions import Overload, function, method
+from instar.cel.times import FIRST_SECOND, SECOND
 from instar.cel.types import BOOL, Type, list_of, optional_of, param
-from instar.cel.values import (
-    NONE,
-    Duration,
-    OptionalValue,
-    Timestamp,
-    is_list,
-    is_map,
-    size_of,
-)
+from instar.cel.values import NONE, Duration, OptionalValue, Timestamp, Uint, size_of
+
+_PRIMITIVE = (str, bytes, int, Uint, float, bool)
 
 A = param("A")
 _OPT = optional_of(A)
@@ -26,11 +21,14 @@ def _some(value: Any) -> OptionalValue:
 
 
 def _is_zero(value: Any) -> bool:
-    if is_list(value) or is_map(value):
-        return size_of(value) == 0
-    if isinstance(value, (Duration, Timestamp)):
+    """Only what the expression itself made can be empty; lists and maps of an object never are."""
+    if type(value) is list or type(value) is dict:
+        return not value
+    if isinstance(value, Duration):
         return value.nanos == 0
-    return value is None or value in ("", b"", 0, False)
+    if isinstance(value, Timestamp):
+        return value.nanos == FIRST_SECOND * SECOND
+    return value is None or (type(value) in _PRIMITIVE and not value)
 
 
 def _of_non_zero(value: Any) -> OptionalValue:
@@ -39,6 +37,10 @@ def _of_non_zero(value: Any) -> OptionalValue:
 
 def _unwrap(values: Any) -> list[Any]:
     return [item.content for item in values if item.present]
+
+
+def _not_evaluated(*_values: Any) -> Any:
+    raise AssertionError("the interpreter evaluates the second argument only where it is needed")
 
 
 def _end(position: int) -> Any:
@@ -52,27 +54,17 @@ def _end(position: int) -> Any:
 def overloads() -> list[Overload]:
     any_list, many = list_of(A), list_of(_OPT)
     return [
-        function("optional.of", (A,), _OPT, _some, shape=same_shape),
+        function("optional.of", (A,), _OPT, _some),
         function("optional.none", (), _OPT, lambda: NONE),
-        function("optional.ofNonZeroValue", (A,), _OPT, _of_non_zero, shape=same_shape),
-        function(
-            "optional.unwrap", (many,), any_list, _unwrap, work=lambda n: 1 + n, shape=same_shape
-        ),
-        method("unwrapOpt", (many,), any_list, _unwrap, work=lambda n: 1 + n, shape=same_shape),
-        method("hasValue", (_OPT,), BOOL, lambda o: o.present),
-        method("value", (_OPT,), A, lambda o: o.value(), shape=same_shape),
-        method(
-            "or", (_OPT, _OPT), _OPT, lambda o, other: o if o.present else other, shape=same_shape
-        ),
-        method(
-            "orValue",
-            (_OPT, A),
-            A,
-            lambda o, other: o.content if o.present else other,
-            shape=same_shape,
-        ),
-        method("first", (any_list,), _OPT, _end(0), shape=element_shape),
-        method("last", (any_list,), _OPT, _end(-1), shape=element_shape),
+        function("optional.ofNonZeroValue", (A,), _OPT, _of_non_zero),
+        function("optional.unwrap", (many,), any_list, _unwrap),
+        method("unwrapOpt", (many,), any_list, _unwrap),
+        method("hasValue", (_OPT,), BOOL, lambda optional: optional.present),
+        method("value", (_OPT,), A, OptionalValue.value),
+        method("or", (_OPT, _OPT), _OPT, _not_evaluated),
+        method("orValue", (_OPT, A), A, _not_evaluated),
+        method("first", (any_list,), _OPT, _end(0)),
+        method("last", (any_list,), _OPT, _end(-1)),
     ]
 
 

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from instar.cel.functions import (
+    Estimate,
     Overload,
+    Site,
+    estimated_regex,
     method,
-    pieces_shape,
     regex_work,
-    same_shape,
 )
 from instar.cel.library.standard import pattern
-from instar.cel.types import INT, STRING, list_of
+from instar.cel.ranges import Range
+from instar.cel.types import INT, STRING, Type, list_of
 
 
 def _find(text: str, expression: str) -> str:
@@ -29,17 +33,27 @@ def _find_all(text: str, expression: str, limit: int = -1) -> list[str]:
     return out
 
 
+def _estimated_find(site: Site) -> Estimate:
+    """At worst every character is a result of its own."""
+    return Estimate(estimated_regex(site).cost, Range(0, site.receiver().high))
+
+
+def _finding(name: str, result: Type, impl: Any, *more: Type) -> Overload:
+    return method(
+        name,
+        (STRING, STRING, *more),
+        result,
+        impl,
+        work=regex_work,
+        estimate=_estimated_find,
+        by_name=True,
+    )
+
+
 def overloads() -> list[Overload]:
     found = list_of(STRING)
     return [
-        method("find", (STRING, STRING), STRING, _find, work=regex_work, shape=same_shape),
-        method("findAll", (STRING, STRING), found, _find_all, work=regex_work, shape=pieces_shape),
-        method(
-            "findAll",
-            (STRING, STRING, INT),
-            found,
-            _find_all,
-            work=lambda text, expression, _limit: regex_work(text, expression),
-            shape=pieces_shape,
-        ),
+        _finding("find", STRING, _find),
+        _finding("findAll", found, _find_all),
+        _finding("findAll", found, _find_all, INT),
     ]

@@ -4,22 +4,29 @@ from __future__ import annotations
 
 import functools
 import math
+import re
 from typing import Any
 
 import re2
 
 from instar.cel.functions import (
+    TRAVERSAL,
+    Estimate,
     Overload,
-    Shape,
+    Site,
+    estimated_once,
+    estimated_regex,
     function,
     method,
     per_byte,
-    product,
     regex_work,
-    same_shape,
     tenth,
 )
+from instar.cel.ranges import MOST, Range
+from instar.cel.texts import double_text
 from instar.cel.times import (
+    FIRST_SECOND,
+    LAST_SECOND,
     format_duration,
     format_timestamp,
     parse_duration,
@@ -35,6 +42,7 @@ from instar.cel.types import (
     NULL,
     STRING,
     TIMESTAMP,
+    TYPE,
     UINT,
     Type,
     list_of,
@@ -54,13 +62,19 @@ from instar.cel.values import (
     size_of,
     type_name,
 )
-from instar.fields import go_float
 
 A, B = param("A"), param("B")
 _PATTERN_OPTIONS = re2.Options()
 _PATTERN_OPTIONS.log_errors = False
 _TRUE = ("1", "t", "T", "true", "TRUE", "True")
 _FALSE = ("0", "f", "F", "false", "FALSE", "False")
+_MOST_DIGITS = 20
+_UNSIZED = (bool, int, float, Duration, Timestamp, TypeValue, type(None))
+_DOUBLE = re.compile(
+    r"[+-]?(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:e[+-]?[0-9]+)?|inf(?:inity)?|nan"
+    r"|0x(?:[0-9a-f]+\.?[0-9a-f]*|\.[0-9a-f]+)p[+-]?[0-9]+)",
+    re.ASCII | re.IGNORECASE,
+)
 
 
 @functools.lru_cache(maxsize=1024)
@@ -69,7 +83,15 @@ def pattern(text: str) -> Any:
     try:
         return re2.compile(text, _PATTERN_OPTIONS)
     except re2.error as error:
-        raise CelError(f"error parsing regexp: {error}") from None
+        found = error.args[0] if error.args else ""
+        reason = found.decode(errors="replace") if isinstance(found, bytes) else str(found)
+        raise CelError(f"error parsing regexp: {_as_go(reason)}") from None
+
+
+def _as_go(reason: str) -> str:
+    """RE2 in C++ and in Go have the same errors; Go quotes the offending part."""
+    kind, colon, part = reason.partition(": ")
+    return f"{kind}: `{part}`" if colon else reason
 
 
 def matches(text: str, expression: str) -> bool:
@@ -88,11 +110,26 @@ def _int_from_uint(value: int) -> int:
     return int(value)
 
 
-def _int_from_text(text: str) -> int:
+def _misread(target: str) -> CelError:
+    return CelError(f"type conversion error from 'string' to '{target}'")
+
+
+def _whole(text: str) -> int | None:
+    """A decimal number of at most 64 bits; what has more digits need not be computed."""
     digits = text[1:] if text[:1] in ("-", "+") else text
-    if not (digits.isascii() and digits.isdigit()) or not INT_MIN <= int(text) <= INT_MAX:
-        raise CelError(f'strconv.ParseInt: parsing "{text}": invalid syntax')
-    return int(text)
+    if not (digits.isascii() and digits.isdigit()):
+        return None
+    digits = digits.lstrip("0") or "0"
+    if len(digits) > _MOST_DIGITS:
+        return None
+    return -int(digits) if text.startswith("-") else int(digits)
+
+
+def _int_from_text(text: str) -> int:
+    value = _whole(text)
+    if value is None or not INT_MIN <= value <= INT_MAX:
+        raise _misread("int")
+    return value
 
 
 def _uint_from_number(value: float) -> Uint:
@@ -102,22 +139,25 @@ def _uint_from_number(value: float) -> Uint:
 
 
 def _uint_from_text(text: str) -> Uint:
-    if not (text.isascii() and text.isdigit()) or int(text) > UINT_MAX:
-        raise CelError(f'strconv.ParseUint: parsing "{text}": invalid syntax')
-    return Uint(int(text))
+    value = None if text[:1] in ("-", "+") else _whole(text)
+    if value is None or value > UINT_MAX:
+        raise _misread("uint")
+    return Uint(value)
 
 
 def _double_from_text(text: str) -> float:
-    try:
-        return float(text.strip() and text.replace("_", "x"))
-    except ValueError:
-        raise CelError(f'strconv.ParseFloat: parsing "{text}": invalid syntax') from None
+    if _DOUBLE.fullmatch(text) is None:
+        raise _misread("double")
+    value = float.fromhex(text) if "x" in text.lower() else float(text)
+    if math.isinf(value) and "inf" not in text.lower():
+        raise _misread("double")
+    return value
 
 
 def _bool_from_text(text: str) -> bool:
     if text in _TRUE or text in _FALSE:
         return text in _TRUE
-    raise CelError(f'strconv.ParseBool: parsing "{text}": invalid syntax')
+    raise _misread("bool")
 
 
 def _text_from_bytes(value: bytes) -> str:
@@ -127,26 +167,29 @@ def _text_from_bytes(value: bytes) -> str:
         raise CelError("invalid UTF-8 in bytes, cannot convert to string") from None
 
 
-def double_text(value: float) -> str:
-    if math.isnan(value):
-        return "NaN"
-    if math.isinf(value):
-        return "+Inf" if value > 0 else "-Inf"
-    return go_float(value)
-
-
 def _duration_from_text(text: str) -> Duration:
     nanos = parse_duration(text)
     if nanos is None:
-        raise CelError(f'time: invalid duration "{text}"')
+        raise _misread("google.protobuf.Duration")
     return Duration(nanos)
+
+
+def _no_duration(_seconds: int) -> Duration:
+    """Upstream declares it and cannot do it."""
+    raise CelError("type conversion error from 'int' to 'google.protobuf.Duration'")
 
 
 def _timestamp_from_text(text: str) -> Timestamp:
     parsed = parse_timestamp(text)
     if parsed is None:
-        raise CelError(f'parsing time "{text}" as RFC 3339: cannot parse')
-    return Timestamp(*parsed)
+        raise _misread("google.protobuf.Timestamp")
+    return _timestamp(*parsed)
+
+
+def _timestamp(nanos: int, offset: int = 0) -> Timestamp:
+    if not FIRST_SECOND <= nanos // 10**9 <= LAST_SECOND:
+        raise CelError("timestamp overflow")
+    return Timestamp(nanos, offset)
 
 
 def _same(value: Any) -> Any:
@@ -154,69 +197,102 @@ def _same(value: Any) -> Any:
 
 
 def _sizes() -> list[Overload]:
-    sized = (STRING, BYTES, list_of(A), map_of(A, B))
-    functions = [function("size", (of,), INT, size_of) for of in sized]
-    return functions + [method("size", (of,), INT, size_of) for of in sized]
+    sized = (BYTES, list_of(A), map_of(A, B), STRING)
+    functions = [function("size", (of,), INT, _size) for of in sized]
+    return functions + [method("size", (of,), INT, _size) for of in sized]
+
+
+def _size(value: Any) -> int:
+    if isinstance(value, _UNSIZED):
+        raise TypeError
+    return size_of(value)
 
 
 def _conversions() -> list[Overload]:
     rows: list[tuple[str, Type, Type, Any]] = [
-        ("int", INT, INT, _same),
-        ("int", UINT, INT, _int_from_uint),
-        ("int", DOUBLE, INT, _int_from_double),
-        ("int", STRING, INT, _int_from_text),
-        ("int", TIMESTAMP, INT, lambda t: t.nanos // 10**9),
-        ("int", DURATION, INT, lambda d: d.nanos),
-        ("uint", UINT, UINT, _same),
-        ("uint", INT, UINT, _uint_from_number),
-        ("uint", DOUBLE, UINT, _uint_from_number),
-        ("uint", STRING, UINT, _uint_from_text),
-        ("double", DOUBLE, DOUBLE, _same),
-        ("double", INT, DOUBLE, float),
-        ("double", UINT, DOUBLE, float),
-        ("double", STRING, DOUBLE, _double_from_text),
+        ("type", A, type_of(A), lambda value: TypeValue(type_name(value))),
         ("bool", BOOL, BOOL, _same),
         ("bool", STRING, BOOL, _bool_from_text),
-        ("string", BOOL, STRING, lambda b: "true" if b else "false"),
-        ("string", INT, STRING, str),
-        ("string", UINT, STRING, str),
-        ("string", DOUBLE, STRING, double_text),
-        ("string", TIMESTAMP, STRING, lambda t: format_timestamp(t.nanos, t.offset)),
-        ("string", DURATION, STRING, lambda d: format_duration(d.nanos)),
         ("bytes", BYTES, BYTES, _same),
+        ("double", DOUBLE, DOUBLE, _same),
+        ("double", INT, DOUBLE, float),
+        ("double", STRING, DOUBLE, _double_from_text),
+        ("double", UINT, DOUBLE, float),
         ("duration", DURATION, DURATION, _same),
+        ("duration", INT, DURATION, _no_duration),
         ("duration", STRING, DURATION, _duration_from_text),
+        ("dyn", A, DYN, _same),
+        ("int", INT, INT, _same),
+        ("int", DOUBLE, INT, _int_from_double),
+        ("int", DURATION, INT, lambda d: d.nanos),
+        ("int", STRING, INT, _int_from_text),
+        ("int", TIMESTAMP, INT, lambda t: t.nanos // 10**9),
+        ("int", UINT, INT, _int_from_uint),
+        ("string", STRING, STRING, _same),
+        ("string", BOOL, STRING, lambda b: "true" if b else "false"),
+        ("string", DOUBLE, STRING, double_text),
+        ("string", DURATION, STRING, lambda d: format_duration(d.nanos)),
+        ("string", INT, STRING, str),
+        ("string", TIMESTAMP, STRING, lambda t: format_timestamp(t.nanos, t.offset)),
+        ("string", UINT, STRING, str),
         ("timestamp", TIMESTAMP, TIMESTAMP, _same),
+        ("timestamp", INT, TIMESTAMP, lambda s: _timestamp(s * 10**9)),
         ("timestamp", STRING, TIMESTAMP, _timestamp_from_text),
-        ("timestamp", INT, TIMESTAMP, lambda s: Timestamp(s * 10**9)),
+        ("uint", UINT, UINT, _same),
+        ("uint", DOUBLE, UINT, _uint_from_number),
+        ("uint", INT, UINT, _uint_from_number),
+        ("uint", STRING, UINT, _uint_from_text),
     ]
-    plain = [function(name, (of,), to, impl, shape=_text_shape) for name, of, to, impl in rows]
     return [
-        *plain,
-        function("string", (STRING,), STRING, _same, shape=same_shape),
-        function("string", (BYTES,), STRING, _text_from_bytes, work=per_byte, shape=same_shape),
-        function("bytes", (STRING,), BYTES, str.encode, work=per_byte, shape=same_shape),
-        function("dyn", (A,), DYN, _same, shape=same_shape),
-        function("type", (A,), type_of(A), lambda value: TypeValue(type_name(value))),
+        *(function(name, (of,), to, impl) for name, of, to, impl in rows),
+        function(
+            "string",
+            (BYTES,),
+            STRING,
+            _text_from_bytes,
+            work=per_byte,
+            estimate=_estimated_text_of_bytes,
+        ),
+        function(
+            "bytes",
+            (STRING,),
+            BYTES,
+            str.encode,
+            work=per_byte,
+            estimate=_estimated_bytes_of_text,
+        ),
     ]
 
 
-def _text_shape(_value: Shape) -> Shape:
-    """A number or time written out."""
-    return Shape(40)
+def _estimated_text_of_bytes(site: Site) -> Estimate:
+    """Up to four bytes make one character."""
+    size = site.args[0].known()
+    return Estimate(size.scaled(TRAVERSAL), Range(size.low // 4, size.high))
+
+
+def _estimated_bytes_of_text(site: Site) -> Estimate:
+    size = site.args[0].known()
+    return Estimate(size.scaled(TRAVERSAL), Range(size.low, size.high * 4 & MOST))
+
+
+def _estimated_search(site: Site) -> Estimate:
+    text = site.receiver().scaled(TRAVERSAL)
+    return Estimate(text.times(site.args[0].known().scaled(TRAVERSAL)))
 
 
 def _predicates() -> list[Overload]:
-    def second_read(_text: float, part: float) -> float:
-        return tenth(part)
+    """A run reads the text, an estimate the part that is looked for; so has upstream."""
+
+    def searched(text: int, part: int) -> int:
+        return tenth(text) * tenth(part)
 
     pair = (STRING, STRING)
     return [
-        method("startsWith", pair, BOOL, str.startswith, work=second_read),
-        method("endsWith", pair, BOOL, str.endswith, work=second_read),
-        method("contains", pair, BOOL, str.__contains__, work=product),
-        method("matches", pair, BOOL, matches, work=regex_work),
-        function("matches", pair, BOOL, matches, work=regex_work),
+        method("startsWith", pair, BOOL, str.startswith, work=per_byte, estimate=estimated_once),
+        method("endsWith", pair, BOOL, str.endswith, work=per_byte, estimate=estimated_once),
+        method("contains", pair, BOOL, str.__contains__, work=searched, estimate=_estimated_search),
+        method("matches", pair, BOOL, matches, work=regex_work, estimate=estimated_regex),
+        function("matches", pair, BOOL, matches),
     ]
 
 
@@ -231,7 +307,7 @@ def type_names() -> list[tuple[str, Type]]:
         ("list", list_of(DYN)),
         ("map", map_of(DYN, DYN)),
         ("null_type", NULL),
-        ("type", type_of(DYN)),
+        ("type", TYPE),
         ("google.protobuf.Duration", DURATION),
         ("google.protobuf.Timestamp", TIMESTAMP),
     ]

@@ -2,27 +2,39 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any
 
+from instar.cel.ast import Const
 from instar.cel.functions import (
+    TRAVERSAL,
+    Argument,
+    Estimate,
     Overload,
-    Shape,
+    Site,
+    estimated_same_size,
     function,
     method,
     per_byte,
-    pieces_shape,
     rewritten,
-    same_shape,
 )
 from instar.cel.library.formatting import format_text
-from instar.cel.types import DYN, INT, STRING, list_of
-from instar.cel.values import CelError, CostExceeded, as_list
-from instar.fields import go_quote
+from instar.cel.library.lists import estimated_traversal, traversed
+from instar.cel.ranges import MOST, Range
+from instar.cel.types import DYN, INT, STRING, Type, list_of
+from instar.cel.values import CelError, CostExceeded, as_list, size_of
 
 _SPACE = "\t\n\v\f\r \x85\xa0\u1680\u2028\u2029\u202f\u205f\u3000" + "".join(
     map(chr, range(0x2000, 0x200B))
 )
 _LONGEST = 1 << 24
+_TEXTS = list_of(STRING)
+_QUOTED = str.maketrans(
+    {
+        "\a": "\\a", "\b": "\\b", "\f": "\\f", "\n": "\\n", "\r": "\\r", "\t": "\\t",
+        "\v": "\\v", "\\": "\\\\", '"': '\\"',
+    }
+)  # fmt: skip
 _TO_LOWER = str.maketrans({chr(c): chr(c + 32) for c in range(65, 91)})
 _TO_UPPER = str.maketrans({chr(c): chr(c - 32) for c in range(97, 123)})
 
@@ -34,27 +46,31 @@ def _char_at(text: str, at: int) -> str:
 
 
 def _index_of(text: str, part: str, start: int = 0) -> int:
-    if not 0 <= start <= len(text):
+    if not part:
+        return start
+    if start < 0:
         raise CelError(f"index out of range: {start}")
     return text.find(part, start)
 
 
 def _last_index_of(text: str, part: str, start: int | None = None) -> int:
     if start is None:
-        return text.rfind(part)
-    if not 0 <= start <= len(text):
+        return text.rfind(part) if part else len(text)
+    if not part:
+        return start
+    if start < 0:
         raise CelError(f"index out of range: {start}")
-    return text.rfind(part, 0, start + len(part))
+    return -1 if start >= len(text) else text.rfind(part, 0, start + len(part))
 
 
 def _substring(text: str, start: int, end: int | None = None) -> str:
     stop = len(text) if end is None else end
+    if end is not None and start > stop:
+        raise CelError(f"invalid substring range. start: {start}, end: {stop}")
     if not 0 <= start <= len(text):
         raise CelError(f"index out of range: {start}")
     if not 0 <= stop <= len(text):
         raise CelError(f"index out of range: {stop}")
-    if start > stop:
-        raise CelError(f"invalid substring range. start: {start}, end: {stop}")
     return text[start:stop]
 
 
@@ -86,96 +102,144 @@ def _allow(length: int) -> None:
         raise CostExceeded
 
 
-def _join_shape(parts: Shape, separator: Shape | None = None) -> Shape:
-    each = (parts.element or Shape(parts.size)).size + (separator.size if separator else 0)
-    return Shape(parts.size * each)
+def _quote(text: str) -> str:
+    return '"' + text.translate(_QUOTED) + '"'
 
 
-def _replace_shape(text: Shape, _old: Shape, new: Shape, _count: Shape | None = None) -> Shape:
-    return Shape(text.size * max(new.size, 1) + new.size)
+def _estimated_replace(site: Site) -> Estimate:
+    text, old, new = site.receiver(), site.args[0].known(), site.args[1].known()
+    most = _replaced(text.high, old.low, new.high, longer=new.high > old.low)
+    least = _replaced(text.low, old.high, new.low, longer=new.low < old.high)
+    count, kept = Range(least[0], most[0]), Range(least[1], most[1])
+    return Estimate(text.scaled(2 * TRAVERSAL), count.times(new).plus(kept))
 
 
-def _quoted_shape(text: Shape) -> Shape:
-    return Shape(text.size * 2 + 2)
+def _replaced(text: int, old: int, new: int, *, longer: bool) -> tuple[int, int]:
+    """How many replacements count, and how much of the text is counted besides."""
+    if old == 0:
+        return min(text + 1, MOST), text
+    return (-(-text // old), 0) if longer else (0, text)
 
 
-def _format_shape(template: Shape, arguments: Shape) -> Shape:
-    each = (arguments.element or Shape(arguments.size)).size
-    return Shape(template.size + arguments.size * each)
+def _estimated_split(site: Site) -> Estimate:
+    text = site.receiver()
+    most = text.high
+    if len(site.args) > 1:
+        most = _literal_int(site.args[1], most)
+    return Estimate(text.scaled(2 * TRAVERSAL), Range(0, most))
+
+
+def _literal_int(argument: Argument, otherwise: int) -> int:
+    node = argument.node
+    if isinstance(node, Const) and type(node.value) is int:
+        return node.value & MOST
+    return otherwise
+
+
+def _estimated_join(site: Site) -> Estimate:
+    parts = site.receiver()
+    size = parts.times(site.element()[1])
+    if site.args:
+        between = Range(max(parts.low - 1, 0), max(parts.high - 1, 0))
+        size = size.plus(site.args[0].known().times(between))
+    return Estimate(size.scaled(TRAVERSAL), size)
+
+
+def _estimated_quote(site: Site) -> Estimate:
+    size = site.args[0].known()
+    longest = size.high * 2 + 2 & MOST
+    return Estimate(size.scaled(TRAVERSAL), Range(size.low + 2, longest))
+
+
+def _estimated_format(site: Site) -> Estimate:
+    return Estimate(site.receiver().scaled(TRAVERSAL))
+
+
+def _joined(_values: Sequence[Any], result: Any) -> int:
+    return rewritten(size_of(result))
+
+
+def _same_size(name: str, params: tuple[Type, ...], impl: Callable[..., str]) -> Overload:
+    return method(
+        name, params, STRING, impl, work=per_byte, estimate=estimated_same_size, by_name=True
+    )
+
+
+def _replacing(*more: Type) -> Overload:
+    return method(
+        "replace",
+        (STRING, STRING, STRING, *more),
+        STRING,
+        _replace,
+        work=rewritten,
+        estimate=_estimated_replace,
+        by_name=True,
+    )
+
+
+def _splitting(*more: Type) -> Overload:
+    return method(
+        "split",
+        (STRING, STRING, *more),
+        _TEXTS,
+        _split,
+        work=rewritten,
+        estimate=_estimated_split,
+        by_name=True,
+    )
+
+
+def _joining(*more: Type) -> Overload:
+    return method(
+        "join",
+        (_TEXTS, *more),
+        STRING,
+        _join,
+        weigh=_joined,
+        estimate=_estimated_join,
+        by_name=True,
+    )
+
+
+def _finding(name: str, impl: Callable[..., int], *more: Type) -> Overload:
+    return method(
+        name,
+        (STRING, STRING, *more),
+        INT,
+        impl,
+        weigh=traversed,
+        estimate=estimated_traversal,
+        by_name=True,
+    )
 
 
 def overloads() -> list[Overload]:
-    texts = list_of(STRING)
     return [
-        method("charAt", (STRING, INT), STRING, _char_at, shape=lambda *_: Shape(4)),
-        method("indexOf", (STRING, STRING), INT, _index_of, work=per_byte),
-        method("indexOf", (STRING, STRING, INT), INT, _index_of, work=per_byte),
-        method("lastIndexOf", (STRING, STRING), INT, _last_index_of, work=per_byte),
-        method(
-            "lastIndexOf",
-            (STRING, STRING, INT),
-            INT,
-            _last_index_of,
-            work=per_byte,
-        ),
-        method(
-            "lowerAscii",
-            (STRING,),
-            STRING,
-            lambda t: t.translate(_TO_LOWER),
-            work=per_byte,
-            shape=same_shape,
-        ),
-        method(
-            "upperAscii",
-            (STRING,),
-            STRING,
-            lambda t: t.translate(_TO_UPPER),
-            work=per_byte,
-            shape=same_shape,
-        ),
-        method(
-            "trim", (STRING,), STRING, lambda t: t.strip(_SPACE), work=per_byte, shape=same_shape
-        ),
-        method(
-            "replace",
-            (STRING, STRING, STRING),
-            STRING,
-            _replace,
-            work=rewritten,
-            shape=_replace_shape,
-        ),
-        method(
-            "replace",
-            (STRING, STRING, STRING, INT),
-            STRING,
-            _replace,
-            work=rewritten,
-            shape=_replace_shape,
-        ),
-        method("split", (STRING, STRING), texts, _split, work=rewritten, shape=pieces_shape),
-        method("split", (STRING, STRING, INT), texts, _split, work=rewritten, shape=pieces_shape),
-        method("substring", (STRING, INT), STRING, _substring, work=per_byte, shape=same_shape),
-        method(
-            "substring", (STRING, INT, INT), STRING, _substring, work=per_byte, shape=same_shape
-        ),
-        method("join", (texts,), STRING, _join, work=rewritten, traverses=True, shape=_join_shape),
-        method(
-            "join",
-            (texts, STRING),
-            STRING,
-            _join,
-            work=rewritten,
-            traverses=True,
-            shape=_join_shape,
-        ),
+        method("charAt", (STRING, INT), STRING, _char_at),
+        _finding("indexOf", _index_of),
+        _finding("indexOf", _index_of, INT),
+        _finding("lastIndexOf", _last_index_of),
+        _finding("lastIndexOf", _last_index_of, INT),
+        _same_size("lowerAscii", (STRING,), lambda text: text.translate(_TO_LOWER)),
+        _same_size("upperAscii", (STRING,), lambda text: text.translate(_TO_UPPER)),
+        _same_size("trim", (STRING,), lambda text: text.strip(_SPACE)),
+        _same_size("substring", (STRING, INT), _substring),
+        _same_size("substring", (STRING, INT, INT), _substring),
+        _replacing(),
+        _replacing(INT),
+        _splitting(),
+        _splitting(INT),
+        _joining(),
+        _joining(STRING),
         method(
             "format",
             (STRING, list_of(DYN)),
             STRING,
             format_text,
             work=per_byte,
-            shape=_format_shape,
+            estimate=_estimated_format,
         ),
-        function("strings.quote", (STRING,), STRING, go_quote, work=per_byte, shape=_quoted_shape),
+        function(
+            "strings.quote", (STRING,), STRING, _quote, work=per_byte, estimate=_estimated_quote
+        ),
     ]

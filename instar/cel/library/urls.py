@@ -8,19 +8,19 @@ from typing import Any
 from urllib.parse import quote, unquote_plus, unquote_to_bytes
 
 from instar.cel.functions import (
+    TRAVERSAL,
+    Estimate,
     Overload,
-    Shape,
+    Site,
     function,
     method,
-    nominal,
     per_byte,
-    same_shape,
 )
-from instar.cel.types import BOOL, STRING, Type, list_of, map_of, opaque
+from instar.cel.types import BOOL, STRING, Type, list_of, map_of, message
 from instar.cel.values import CelError, Opaque
 from instar.fields import go_quote
 
-URL = opaque("kubernetes.URL")
+URL = message("kubernetes.URL")
 _SCHEME = re.compile(r"([a-zA-Z][a-zA-Z0-9+.-]*):")
 _BAD_ESCAPE = re.compile(r"%(?![0-9a-fA-F]{2})")
 _BAD_HOST = re.compile(r"[\x00-\x20\"<>\\^`{|}\x7f]")
@@ -59,15 +59,23 @@ class Url(Opaque):
 
 
 def parse_url(text: str) -> Url:
-    """Judged as a whole, then read without its fragment: upstream parses twice, too."""
+    try:
+        return read_url(text)
+    except ValueError as error:
+        raise CelError(f"URL parse error during conversion from string: {error}") from None
+
+
+def read_url(text: str) -> Url:
+    """Judged as a whole, then read without its fragment: upstream parses twice, too.
+
+    Raises ``ValueError`` with Go's text.
+    """
     try:
         whole = _parse(text)
         head, mark, _ = text.partition("#")
         return _parse(head) if mark else whole
     except ValueError as error:
-        raise CelError(
-            f"URL parse error during conversion from string: parse {go_quote(text)}: {error}"
-        ) from None
+        raise ValueError(f"parse {go_quote(text)}: {error}") from None
 
 
 def _parse(text: str) -> Url:
@@ -144,25 +152,32 @@ def _is_url(text: str) -> bool:
     return True
 
 
-def _query_shape(of: Shape) -> Shape:
-    return Shape(of.size, Shape(of.size, Shape(of.size)))
+def _estimated_url(site: Site) -> Estimate:
+    size = site.args[0].known()
+    return Estimate(size.scaled(TRAVERSAL), size)
 
 
 def overloads() -> list[Overload]:
     def accessor(name: str, impl: Any) -> Overload:
-        return method(name, (URL,), STRING, impl, shape=same_shape)
+        return method(name, (URL,), STRING, impl)
 
     return [
-        function("url", (STRING,), URL, parse_url, work=per_byte, shape=same_shape),
-        function("isURL", (STRING,), BOOL, _is_url, work=per_byte, estimate=nominal),
+        function(
+            "url",
+            (STRING,),
+            URL,
+            parse_url,
+            work=per_byte,
+            estimate=_estimated_url,
+            by_name=True,
+        ),
+        function("isURL", (STRING,), BOOL, _is_url),
         accessor("getScheme", lambda url: url.scheme),
         accessor("getHost", lambda url: url.host),
         accessor("getHostname", Url.hostname),
         accessor("getPort", Url.port),
         accessor("getEscapedPath", lambda url: url.path),
-        method(
-            "getQuery", (URL,), map_of(STRING, list_of(STRING)), Url.parameters, shape=_query_shape
-        ),
+        method("getQuery", (URL,), map_of(STRING, list_of(STRING)), Url.parameters),
     ]
 
 

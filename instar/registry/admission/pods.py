@@ -10,6 +10,7 @@ from instar.registry.stored.backend import Backend
 
 _TROUBLES = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
 _PATIENCE = 300
+_SYSTEM = {"system-cluster-critical": 2_000_000_000, "system-node-critical": 2_000_001_000}
 _LOWER = "PreemptLowerPriority"
 
 
@@ -30,8 +31,9 @@ class PodAdmission:
             return
         if operation.verb is Verb.CREATE:
             self._set_priority(operation, obj["spec"])
-            self._apply_runtime(operation, obj["spec"])
         _tolerate_trouble(obj["spec"])
+        if operation.verb is Verb.CREATE:
+            self._apply_runtime(operation, obj["spec"])
         operation.changed = True
 
     async def validate(self, operation: Operation) -> None:
@@ -50,7 +52,7 @@ class PodAdmission:
 
     def _set_priority(self, operation: Operation, spec: Object) -> None:
         name = spec.get("priorityClassName")
-        chosen = self._priorities.get(name) if name else self._default_priority()
+        chosen = self._named(name) if name else self._default_priority()
         if chosen is None and name:
             raise _refused(operation, f"no PriorityClass with name {name} was found")
         value = 0 if chosen is None else chosen.get("value", 0)
@@ -69,6 +71,13 @@ class PodAdmission:
                     f"controller computed {wanted} from the given PriorityClass name",
                 )
             spec[name] = wanted
+
+    def _named(self, name: str) -> Object | None:
+        """The two of the system are there, whether or not somebody keeps them as objects."""
+        found = self._priorities.get(name)
+        if found is None and name in _SYSTEM:
+            return {"metadata": {"name": name}, "value": _SYSTEM[name]}
+        return found
 
     def _default_priority(self) -> Object | None:
         marked = [obj for obj in self._priorities.all() if obj.get("globalDefault")]

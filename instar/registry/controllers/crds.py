@@ -22,7 +22,7 @@ from instar.crds.conditions import (
     deletion_unconfirmed,
     find_condition,
 )
-from instar.crds.lifecycle import settle
+from instar.crds.lifecycle import settling_states
 from instar.crds.naming import names_settled
 from instar.errors import ApiError
 from instar.plain import Object
@@ -135,7 +135,7 @@ class CrdController:
         crd = await self._read(entry)
         # Each change of one wakes its whole group: most must not look at all the others.
         others = [] if names_settled(crd) else await self._others(name, entry.revision)
-        states = settle(crd, others, self._context.timestamp())
+        states = settling_states(crd, others, self._context.timestamp())
         for status in states:
             crd = {**crd, "status": status}
             entry = await self._write(entry, crd)

@@ -96,16 +96,16 @@ class MigrationController:
         crds = self._catalog.builtin("apiextensions.k8s.io", "customresourcedefinitions")
         crd = MigratingCrd(self._context, crds, self._census, str(subject))
         if not is_terminal(migration):
-            await crd.begin(name)
+            await crd.begin(name, resumed=condition_is_true(migration, RUNNING))
             await self._tell(name, self._running("The migration is running"))
             try:
                 await self._migrate(name, subject, migration)
             except NotFound:
-                await crd.end(name, succeeded=False)
+                await crd.end(succeeded=False)
                 raise
         current = self._read(name)
         succeeded = current is not None and condition_is_true(current, SUCCEEDED)
-        await crd.end(name, succeeded=succeeded)
+        await crd.end(succeeded=succeeded)
         if current is not None:
             completed = ("False", "MigrationCompleted", "Migration completed")
             await self._tell(name, self._condition(RUNNING, *completed))

@@ -1,11 +1,18 @@
-"""HorizontalPodAutoscalers: v2 is kept, v1 is a view of it that carries the rest in annotations."""
+"""HorizontalPodAutoscalers (v2 is kept, v1 is a view of it) and PodDisruptionBudgets."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from instar.fields import FieldError
 from instar.plain import Object
+from instar.registry.kinds.autoscaling_versions import METRICS
 from instar.registry.kinds.builtin import BuiltinStrategy
+from instar.registry.kinds.checks.autoscaling import (
+    autoscaler_errors,
+    budget_errors,
+    budget_status_errors,
+)
 
 if TYPE_CHECKING:
     from instar.registry.resources.serving import VersionServing
@@ -20,7 +27,25 @@ class AutoscalerStrategy(BuiltinStrategy):
         if version.name == "v2":
             _default_v2(spec)
         else:
-            spec.setdefault("targetCPUUtilizationPercentage", 80)
+            annotations = obj["metadata"].get("annotations") or {}
+            if METRICS not in annotations:
+                spec.setdefault("targetCPUUtilizationPercentage", 80)
+
+    def check(self, obj: Object, version: VersionServing) -> list[FieldError]:
+        return autoscaler_errors(obj["spec"])
+
+
+class PodDisruptionBudgetStrategy(BuiltinStrategy):
+    counts_generation = True
+    unconditional_update = False
+
+    def check(self, obj: Object, version: VersionServing) -> list[FieldError]:
+        return budget_errors(obj.get("spec") or {})
+
+    def check_status_change(
+        self, new: Object, old: Object, version: VersionServing
+    ) -> list[FieldError]:
+        return budget_status_errors(new.get("status") or {})
 
 
 def _default_v2(spec: Object) -> None:

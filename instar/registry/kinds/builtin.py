@@ -56,6 +56,10 @@ class BuiltinStrategy(Strategy):
         """The same for a write to ``/status``; the rest of the object cannot have changed."""
         return []
 
+    def advise(self, obj: Object, old: Object | None, version: VersionServing) -> list[str]:
+        """What is right and may not be meant: told as warnings."""
+        return []
+
     def prepare(self, obj: Object, old: Object | None, version: VersionServing) -> None:
         """What the kind sets by itself before anything is checked; ``old`` None: it is new."""
 
@@ -153,6 +157,8 @@ class BuiltinStrategy(Strategy):
         wrong_type = version.pipeline.type_errors(obj)
         if wrong_type:
             return wrong_type
+        for text in self.advise(obj, None, version):
+            warn(text)
         return [*self.metadata_errors(obj, version), *self.check(obj, version)]
 
     def check_update(
@@ -164,4 +170,6 @@ class BuiltinStrategy(Strategy):
         found = self.metadata_update_errors(new, old, version)
         if subresource == "status":
             return found + self.check_status_change(new, old, version)
+        for text in self.advise(new, old, version):
+            warn(text)
         return [*found, *self.check(new, version), *self.check_change(new, old, version)]

@@ -11,11 +11,6 @@ if TYPE_CHECKING:
     from instar.registry.resources.serving import VersionServing
 
 
-class PodDisruptionBudgetStrategy(BuiltinStrategy):
-    counts_generation = True
-    unconditional_update = False
-
-
 class PriorityClassStrategy(BuiltinStrategy):
     counts_generation = True
 

@@ -28,6 +28,7 @@ RULES: Mapping[str, Mapping[str, str]] = {
         "statefulsets": "workloads.sets:StatefulSetStrategy",
         "daemonsets": "workloads.sets:DaemonSetStrategy",
         "replicasets": "workloads.sets:ReplicaSetStrategy",
+        "controllerrevisions": "workloads.sets:ControllerRevisionStrategy",
     },
     "batch": {
         "jobs": "workloads.jobs:JobStrategy",
@@ -45,7 +46,7 @@ RULES: Mapping[str, Mapping[str, str]] = {
         "endpointslices": "networking:EndpointSliceStrategy",
     },
     "policy": {
-        "poddisruptionbudgets": "cluster:PodDisruptionBudgetStrategy",
+        "poddisruptionbudgets": "autoscaling:PodDisruptionBudgetStrategy",
     },
     "rbac.authorization.k8s.io": {
         "roles": "rbac:RoleStrategy",

@@ -7,20 +7,20 @@ that is imported when the kind is first asked for.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from importlib import import_module
 from typing import Any
 
-from instar.api.crd import Column, Conversion, Crd, CrdVersion, Names, ScalePaths, Subresource
+from instar.api.crd import Conversion, Crd, CrdVersion, Names, ScalePaths, Subresource
 from instar.api.names import GroupVersionKind
-from instar.conversion.converter import NoneConverter
+from instar.conversion.converter import Converter, NoneConverter
 from instar.conversion.shared import SharedConverter
 from instar.facts.resources import ResourceFacts, resources
 from instar.facts.types import schema_of
 from instar.openapi.builtin_schemas import SCHEMAS
-from instar.registry.kinds import columns
+from instar.plain import Object
 from instar.registry.kinds.builtin import BuiltinStrategy
 from instar.registry.kinds.crds import CrdConverter
 from instar.registry.kinds.events import CORE, EventConverter, SecondEventStrategy
@@ -28,6 +28,7 @@ from instar.registry.kinds.manners import MANNERS
 from instar.registry.kinds.migrations import GROUP as MIGRATION_GROUP
 from instar.registry.kinds.migrations import PLURAL as MIGRATIONS
 from instar.registry.kinds.migrations import MigrationStrategy
+from instar.registry.kinds.printing.printer import printer_for
 from instar.registry.kinds.rules import RULES
 from instar.registry.resources.serving import Serving, build_serving
 from instar.registry.resources.strategy import Strategy
@@ -36,6 +37,10 @@ from instar.storage.keys import collection_prefix
 _STABLE = re.compile(r"v[0-9]+")
 _CRDS = ("apiextensions.k8s.io", "customresourcedefinitions")
 _SECOND_EVENTS = ("events.k8s.io", "events")
+_CONVERTERS = {
+    ("autoscaling", "horizontalpodautoscalers"): "autoscaling_versions:AutoscalerConverter",
+}
+"""Of kinds whose versions differ: ``module:Class``, as ``RULES`` has them."""
 
 _REFERENCE = ("kind", "namespace", "name", "uid", "apiVersion", "resourceVersion", "fieldPath")
 _SELECTABLE: Mapping[tuple[str, str], tuple[str, ...]] = {
@@ -56,18 +61,6 @@ _SELECTABLE: Mapping[tuple[str, str], tuple[str, ...]] = {
     ),
 }
 """Paths that field selectors may name, as ``selectableFields`` of a CRD has them."""
-
-_COLUMNS: Mapping[tuple[str, str], tuple[Column, ...]] = {
-    ("", "namespaces"): columns.NAMESPACE,
-    ("", "configmaps"): columns.CONFIG_MAP,
-    ("", "secrets"): columns.SECRET,
-    ("", "services"): columns.SERVICE,
-    ("", "serviceaccounts"): columns.SERVICE_ACCOUNT,
-    ("", "events"): columns.EVENT,
-    ("coordination.k8s.io", "leases"): columns.LEASE,
-    _SECOND_EVENTS: columns.EVENT,
-    _CRDS: columns.CRD,
-}
 
 
 def builtin_servings(crd_strategy: Strategy, crds_stored_as: str = "v1") -> list[Serving]:
@@ -92,12 +85,32 @@ def _from_facts(crd_strategy: Strategy, crds_stored_as: str) -> Iterator[Serving
 def _serving(place: tuple[str, str], versions: list[ResourceFacts]) -> Serving:
     return build_serving(
         _describe(place, versions),
-        converter=SharedConverter(NoneConverter()),
+        converter=SharedConverter(_converter(place)),
         strategy=partial(_strategy, place),
         compile_rules=lambda _: None,
         verbs=versions[0].verbs,
         builtin=True,
+        printer=partial(printer_for, versions[0]),
     )
+
+
+class _LateConverter:
+    """A converter that is imported when the first object is converted."""
+
+    def __init__(self, named: str) -> None:
+        self._named = named
+        self._own: Converter | None = None
+
+    async def convert(self, objects: Sequence[Object], api_version: str) -> list[Object]:
+        if self._own is None:
+            module, _, name = self._named.partition(":")
+            self._own = getattr(import_module(f"instar.registry.kinds.{module}"), name)()
+        return await self._own.convert(objects, api_version)
+
+
+def _converter(place: tuple[str, str]) -> Converter:
+    named = _CONVERTERS.get(place)
+    return NoneConverter() if named is None else _LateConverter(named)
 
 
 def _strategy(place: tuple[str, str]) -> Strategy:
@@ -125,6 +138,7 @@ def _second_events(versions: list[ResourceFacts]) -> Serving:
         compile_rules=lambda _: None,
         verbs=versions[0].verbs,
         builtin=True,
+        printer=partial(printer_for, versions[0]),
         stored_in=collection_prefix("", "events"),
         foreign={"core": CORE},
     )
@@ -150,6 +164,7 @@ def crd_serving(strategy: Strategy, stored_as: str = "v1") -> Serving:
         strategy=lambda: strategy,
         compile_rules=lambda _: None,
         builtin=True,
+        printer=partial(printer_for, facts),
     )
 
 
@@ -230,7 +245,6 @@ def _version(place: tuple[str, str], facts: ResourceFacts, *, stored: bool) -> C
         storage=stored,
         schema=_Schema(facts.api_version, facts.kind),
         has_status=any(part.name == "status" for part in facts.subresources),
-        columns=_COLUMNS.get(place, ()),
         selectable_fields=_SELECTABLE.get(place, ()),
         scale=_scale(facts) if scaled else None,
         further=further,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
@@ -41,14 +40,6 @@ _EXACT_FLOAT = 2**53
 Cell = Callable[[dict[str, Any], datetime], Any]
 
 
-@dataclass(frozen=True, slots=True)
-class ComputedColumn(Column):
-    """A column of a built-in kind whose cell is more than one field shown by its type."""
-
-    json_path: str = ""
-    compute: Cell = lambda obj, now: None
-
-
 class TablePrinter:
     """The columns of one version: definitions for the header, cells for each object."""
 
@@ -70,6 +61,10 @@ class TablePrinter:
     def cells(self, obj: dict[str, Any], now: datetime) -> list[Any]:
         name = obj.get("metadata", {}).get("name", "")
         return [name, *(cell(obj, now) for cell in self._cells)]
+
+    def conditions(self, obj: dict[str, Any]) -> list[dict[str, Any]]:
+        """What is told of a row beside its cells."""
+        return []
 
 
 def age(then: str, now: datetime) -> str:
@@ -125,8 +120,6 @@ def _definition(column: Column) -> dict[str, Any]:
 
 
 def _cell(column: Column) -> Cell:
-    if isinstance(column, ComputedColumn):
-        return column.compute
     try:
         find = compile_path(column.json_path)
     except JsonPathTooLong:

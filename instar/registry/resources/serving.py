@@ -23,6 +23,9 @@ from instar.schema.pipeline import Pipeline
 from instar.schema.rules import Program, RuleCompiler
 from instar.storage.keys import collection_prefix
 
+MakePrinter = Callable[[], TablePrinter]
+"""Called when the first table is asked for."""
+
 
 class VersionServing:
     """One version of a resource: its schema compiled, its columns, its constant bytes."""
@@ -35,6 +38,7 @@ class VersionServing:
         api_version: str = "",
         *,
         builtin: bool = False,
+        make_printer: MakePrinter | None = None,
     ) -> None:
         """``api_version`` only where it is of another group."""
         self.name = version.name
@@ -52,6 +56,7 @@ class VersionServing:
         self.list_closing = f'],"kind":"{self.list_kind}","metadata":{{'.encode()
         self._preserve_unknown = crd.preserve_unknown
         self._compile_rules = compile_rules
+        self._make_printer = make_printer
 
     @cached_property
     def compiled(self) -> Compiled:
@@ -74,6 +79,8 @@ class VersionServing:
 
     @cached_property
     def printer(self) -> TablePrinter:
+        if self._make_printer is not None:
+            return self._make_printer()
         return TablePrinter(self.definition.columns)
 
     @cached_property
@@ -184,14 +191,21 @@ def build_serving(
     compile_rules: RuleCompiler,
     verbs: tuple[str, ...] | None = None,
     builtin: bool = False,
+    printer: MakePrinter | None = None,
     stored_in: str = "",
     foreign: Mapping[str, str] | None = None,
 ) -> Serving:
-    """``foreign``: apiVersions of versions that belong to another group, by name."""
+    """``foreign``: apiVersions of versions that belong to another group, by name. ``printer``: for
+    tables whose columns are not the CRD's."""
     elsewhere = foreign or {}
     versions = {
         version.name: VersionServing(
-            crd, version, compile_rules, elsewhere.get(version.name, ""), builtin=builtin
+            crd,
+            version,
+            compile_rules,
+            elsewhere.get(version.name, ""),
+            builtin=builtin,
+            make_printer=printer,
         )
         for version in crd.versions
     }

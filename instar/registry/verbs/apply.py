@@ -133,12 +133,19 @@ async def _converted(
 def _check_identity(target: Target, config: Object) -> None:
     version = target.version
     if config.get("apiVersion") != version.api_version or config.get("kind") != version.kind:
-        given = parse_group_version(config.get("apiVersion") or "")
-        kind = config.get("kind", "")
-        raise errors.BadRequest(f"invalid object type: {given}, Kind={kind}")
+        raise errors.BadRequest(f"invalid object type: {_type_of(config)}")
     metadata = config.get("metadata")
     if isinstance(metadata, dict) and metadata.get("managedFields"):
         raise errors.BadRequest("metadata.managedFields must be nil")
+
+
+def _type_of(config: Object) -> str:
+    """As upstream prints it; nothing of it where the version cannot be one."""
+    try:
+        given = parse_group_version(config.get("apiVersion") or "")
+    except ValueError:
+        return "/, Kind="
+    return f"{given}, Kind={config.get('kind', '')}"
 
 
 def _report(duplicates: Sequence[Repeated], options: WriteOptions) -> None:

@@ -14,6 +14,7 @@ from instar.registry.verbs.conditions import set_condition
 from instar.registry.verbs.write import Proposal, UpdateRules, update
 
 _PLACE = "pods/binding"
+_SCHEDULED = {"type": "PodScheduled", "status": "True", "lastProbeTime": None}
 
 
 async def bind_pod(
@@ -32,7 +33,7 @@ async def bind_pod(
         for name in ("annotations", "labels"):
             if metadata.get(name):
                 new["metadata"][name] = {**(old["metadata"].get(name) or {}), **metadata[name]}
-        set_condition(new, {"type": "PodScheduled", "status": "True"}, context.timestamp())
+        set_condition(new, _SCHEDULED, context.timestamp())
         return Proposal(new, old["metadata"].get("managedFields") or [])
 
     rules = UpdateRules("binding", unconditional=True, uid_is_precondition=False)

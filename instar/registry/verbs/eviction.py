@@ -138,6 +138,7 @@ async def _mark(context: Context, target: Target, options: WriteOptions) -> None
         condition = {
             "type": "DisruptionTarget",
             "status": "True",
+            "lastProbeTime": None,
             "reason": _REASON,
             "message": "Eviction API: evicting",
         }

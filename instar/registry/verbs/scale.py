@@ -6,7 +6,7 @@ from typing import Any
 
 from instar.api.crd import ScalePaths
 from instar.api.labelselector import selector_text
-from instar.errors import BadRequest, Internal
+from instar.errors import BadRequest, Internal, Unclassified
 from instar.plain import Object
 from instar.schema.scale import WrongType, int_at, string_at
 
@@ -74,8 +74,13 @@ def set_replicas(obj: Object, scale: Object, paths: ScalePaths) -> None:
         raise BadRequest(f'the spec replicas field "{paths.spec_replicas}" cannot be empty')
     value: Any = obj
     *parents, last = paths.spec_replicas.lstrip(".").split(".")
+    at = ""
     for part in parents:
         value = value.setdefault(part, {})
+        at += f".{part}"
+        if not isinstance(value, dict):
+            text = f"value cannot be set because {at} is not a map[string]interface {{}}"
+            raise Unclassified(text)
     value[last] = replicas
 
 

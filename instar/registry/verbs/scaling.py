@@ -9,13 +9,14 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 
-from instar import offload
+from instar import errors, offload
 from instar.api.crd import ScalePaths
 from instar.apply.applying import Application, apply_patch
 from instar.apply.scale import replicas_path
 from instar.apply.scale import to_parent as entries_of_parent
 from instar.apply.scale import to_scale as entries_of_scale
 from instar.apply.typed import SCALE as SCALE_SCHEMA
+from instar.fields import invalid
 from instar.patches.documents import Patch
 from instar.plain import Object, copy_json
 from instar.registry.resources.context import Context, WriteOptions
@@ -27,6 +28,7 @@ from instar.registry.verbs.ownership import Ownership
 from instar.registry.verbs.patch import read_patched, report_strictly, undecodable
 from instar.registry.verbs.scale import (
     API_VERSION,
+    KIND,
     has_replicas,
     set_replicas,
     to_scale,
@@ -74,6 +76,8 @@ async def _write(
         current = to_scale(old, paths) if has_replicas(old, paths) else unset_scale(old)
         wanted = await offload.run(options.size, lambda: change(current))
         check_names(wanted, target)
+        if target.serving.builtin:
+            _check_count(wanted)
         new = copy_json(old)
         set_replicas(new, wanted, paths)
         given = wanted["metadata"]
@@ -84,6 +88,14 @@ async def _write(
 
     rules = UpdateRules("scale", unconditional=True, uid_is_precondition=not is_patch)
     return await update(context, target, propose, options, rules)
+
+
+def _check_count(scale: Object) -> None:
+    """Of a built-in kind the Scale itself is judged, before the object it is of."""
+    replicas = (scale.get("spec") or {}).get("replicas") or 0
+    if replicas < 0:
+        wrong = [invalid("spec.replicas", replicas, "must be greater than or equal to 0")]
+        raise errors.invalid("autoscaling", KIND, scale["metadata"].get("name", ""), wrong)
 
 
 async def apply_scale(

@@ -14,10 +14,10 @@ from instar.reviewer.rules import (
     defaults,
     fields,
     habits,
-    kinds,
     naming,
     ownership,
     serving,
+    types,
     unknown,
     validations,
     values,
@@ -46,7 +46,7 @@ OWN_RULES = (
 
 RULES: tuple[Rule, ...] = (
     *fields.RULES,
-    *kinds.RULES,
+    *types.RULES,
     *values.RULES,
     *bounds.RULES,
     *combinators.RULES,
@@ -64,7 +64,7 @@ RULES: tuple[Rule, ...] = (
 
 NODE_CHECKS: tuple[NodeCheck, ...] = (
     *fields.CHECKS,
-    *kinds.CHECKS,
+    *types.CHECKS,
     *values.CHECKS,
     *bounds.CHECKS,
     *combinators.CHECKS,

@@ -5,16 +5,14 @@ Pure: two verdicts and a place in, an effect out.
 
 from __future__ import annotations
 
+from instar.fields import FieldError
 from instar.reviewer.report import Effect, Verdict
 from instar.schema.values import same_json
 
-_WHOLE = ("", "<nil>")
-"""How a complaint about the object as a whole names its place."""
 
-
-def split(text: str) -> tuple[str, str]:
-    field, _, rest = text.partition(": ")
-    return field, rest
+def places(verdict: Verdict) -> list[str]:
+    """What each complaint is about; empty for the object as a whole."""
+    return [error.path if isinstance(error, FieldError) else "" for error in verdict.errors]
 
 
 def effect_of(wanted: Effect, base: Verdict, other: Verdict, path: str) -> Effect | None:
@@ -36,11 +34,11 @@ def effect_of(wanted: Effect, base: Verdict, other: Verdict, path: str) -> Effec
 
 def is_about(verdict: Verdict, path: str) -> bool:
     """Whether one of the complaints is about this place, something in it or something around it."""
-    return not path or any(near(split(text)[0], path) for text in verdict.errors)
+    return not path or any(near(place, path) for place in places(verdict))
 
 
 def near(place: str, path: str) -> bool:
-    return place.startswith(path) or path.startswith(place) or place in _WHOLE
+    return place.startswith(path) or path.startswith(place)
 
 
 def shows(wanted: Effect, seen: Effect | None) -> bool:

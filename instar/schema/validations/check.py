@@ -5,20 +5,22 @@ Whether a rule text is well formed at all (blank, line breaks, reasons) is asked
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from instar.cel.types import BOOL, STRING, Type
+from instar.cel.declared import Declared
+from instar.cel.ranges import MOST
 from instar.fields import FieldError, child, forbidden, index, internal, invalid, key
-from instar.schema.structural import Rule, Structural
+from instar.schema.structural import Structural, ValidationRule
 from instar.schema.validations.compile import (
-    Compiled,
     CompiledRule,
-    can_declare,
     compile_rule,
+    declared_for,
     type_key,
 )
-from instar.schema.validations.declare import MAX_REQUEST, declare
+from instar.schema.validations.declare import MAX_REQUEST
+from instar.schema.validations.defaults import default_rule_errors
 
 EXPRESSION_LIMIT = 10_000_000
 SCHEMA_LIMIT = 100_000_000
@@ -53,18 +55,23 @@ class _Place:
 @dataclass(slots=True)
 class _Ledger:
     waived: bool
+    spoiled: Callable[[str], bool]
     errors: list[FieldError] = field(default_factory=list)
-    total: float = 0
-    costs: list[tuple[float, str]] = field(default_factory=list)
+    total: int = 0
+    costs: list[tuple[int, str]] = field(default_factory=list)
 
-    def charge(self, path: str, cost: float, what: str) -> None:
+    def charge(self, path: str, cost: int, what: str) -> None:
         if cost > EXPRESSION_LIMIT and not self.waived:
             factor = _factor(cost, EXPRESSION_LIMIT)
             text = f"estimated {what} cost exceeds budget by factor of {factor} {_ADVICE}"
             self.errors.append(forbidden(path, text))
-        self.total += cost
+        self.total = min(self.total + cost, MOST)
         if cost >= _WORTH_NAMING:
             self.costs.append((cost, path))
+
+
+def _none(_path: str) -> bool:
+    return False
 
 
 def check_rules(
@@ -72,13 +79,19 @@ def check_rules(
     path: str,
     known_rules: frozenset[str],
     per_expression_limit_waived: bool,
+    spoiled: Callable[[str], bool] = _none,
 ) -> list[FieldError]:
-    """Everything wrong with the rules of one schema. ``path`` is that of the schema.
+    """Everything wrong with the rules of one schema. ``path`` is that of the schema; ``spoiled``
+    says which nodes are wrong anyway, so that their rules are not looked at.
 
+    A default that breaks a rule comes first: then nothing else is asked, as upstream does.
     ``known_rules`` are texts the stored CRD already has; upstream compiles them with newer
     libraries than new ones. Every library here is old enough for both, so they are not needed.
     """
-    ledger = _Ledger(per_expression_limit_waived)
+    found = default_rule_errors(root, path)
+    if found:
+        return found
+    ledger = _Ledger(per_expression_limit_waived, spoiled)
     _walk(root, _Place(path, root=True), ledger)
     if ledger.total > SCHEMA_LIMIT:
         ledger.errors += _total_errors(ledger, path)
@@ -97,7 +110,7 @@ def _total_errors(ledger: _Ledger, path: str) -> list[FieldError]:
     return [*(forbidden(where, named) for _, where in dearest), forbidden(path, text)]
 
 
-def _factor(cost: float, limit: float) -> str:
+def _factor(cost: int, limit: int) -> str:
     ratio = cost / limit
     if ratio > 100:
         return "more than 100x"
@@ -105,9 +118,9 @@ def _factor(cost: float, limit: float) -> str:
 
 
 def _walk(node: Structural, place: _Place, ledger: _Ledger) -> None:
-    if node.rules:
-        _node(node, place, ledger)
     path = place.path
+    if node.rules and not ledger.spoiled(path):
+        _node(node, place, ledger)
     if node.items is not None:
         correlatable = node.list_type == "map"
         items = replace(
@@ -134,35 +147,35 @@ def _walk(node: Structural, place: _Place, ledger: _Ledger) -> None:
 def _node(node: Structural, place: _Place, ledger: _Ledger) -> None:
     where = child(place.path, "x-kubernetes-validations")
     type_of_self = type_key(node, root=place.root)
-    if not can_declare(type_of_self):
+    declared = declared_for(type_of_self)
+    if declared is None:
         ledger.errors.append(internal(where, _UNDECLARED))
         return
-    times = place.cardinality
-    if times is None:
-        declared = declare(node, root=place.root)
-        times = MAX_REQUEST // ((declared.min_bytes if declared else 0) + 1)
+    times = most_often(declared) if place.cardinality is None else place.cardinality
     for position, rule in enumerate(node.rules):
         if not rule.rule.strip():
             continue
         _rule(compile_rule(rule, type_of_self), index(where, position), times, place, ledger)
 
 
+def most_often(declared: Declared) -> int:
+    """How often a value can occur in one request, where nothing else limits it."""
+    return MAX_REQUEST // (declared.min_bytes + 1)
+
+
 def _rule(compiled: CompiledRule, path: str, times: int, place: _Place, ledger: _Ledger) -> None:
     rule, condition, message = compiled.rule, compiled.condition, compiled.message
     at = child(path, "rule")
-    ledger.charge(at, condition.cost * times, "rule")
+    ledger.charge(at, min(condition.cost * times, MOST), "rule")
     errors = ledger.errors
-    if problem := _problem(condition, "", BOOL, "cel expression must evaluate to a bool"):
-        errors.append(invalid(at, _shown(rule), problem))
+    if condition.problem:
+        errors.append(invalid(at, _shown(rule), condition.problem))
     if message is not None:
         at_message = child(path, "messageExpression")
-        text = "messageExpression must evaluate to a string"
-        if problem := _problem(message, "messageExpression", STRING, text):
-            errors.append(invalid(at_message, _shown(rule), problem))
+        if message.problem:
+            errors.append(invalid(at_message, _shown(rule), message.problem))
         else:
             ledger.charge(at_message, message.cost, "messageExpression")
-    if condition.runner is None:
-        return
     if condition.uses_old:
         if place.uncorrelatable is not None:
             text = (
@@ -175,16 +188,7 @@ def _rule(compiled: CompiledRule, path: str, times: int, place: _Place, ledger: 
         errors.append(invalid(child(path, "optionalOldSelf"), rule.optional_old_self, text))
 
 
-def _problem(compiled: Compiled, what: str, wanted: Type, otherwise: str) -> str | None:
-    """``what`` is empty for a rule, whose failures read a little differently."""
-    if compiled.runner is None:
-        stage = "instantiation" if compiled.well_typed else "compilation"
-        subject = what or ("program" if compiled.well_typed else "")
-        return f"{subject} {stage} failed: {compiled.error}".lstrip()
-    return None if compiled.type == wanted else otherwise
-
-
-def _shown(rule: Rule) -> dict[str, Any]:
+def _shown(rule: ValidationRule) -> dict[str, Any]:
     """The rule as upstream prints its own struct."""
     return {
         "Rule": rule.rule,

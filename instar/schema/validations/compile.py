@@ -3,16 +3,19 @@ however many CRDs, versions and places share it; an unchanged CRD compiles nothi
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
-from instar.cel.cost import estimate, shape_of
-from instar.cel.declared import Declared
+from instar.cel.cost import estimate
+from instar.cel.declared import Declared, sizes_of
 from instar.cel.engine import BadExpression, BadProgram, Runner, analyse, prepare
-from instar.cel.types import Type, optional_of
-from instar.schema.structural import Rule, Structural
+from instar.cel.names import escape
+from instar.cel.types import BOOL, STRING, optional_of
+from instar.schema.field_path import PathProblem, resolve
+from instar.schema.parse import structural
+from instar.schema.structural import Structural, ValidationRule
 from instar.schema.validations.declare import declare
 
 _REMEMBERED = 8192
@@ -21,22 +24,23 @@ _REMEMBERED = 8192
 
 @dataclass(frozen=True, slots=True)
 class Compiled:
-    """One expression of a rule. Without a ``runner`` it did not compile; ``error`` says why."""
+    """One expression of a rule. Without a ``runner`` it is none; ``problem`` says why."""
 
-    type: Type | None = None
+    uses_self: bool = False
     uses_old: bool = False
-    cost: float = 0
+    cost: int = 0
     runner: Runner | None = None
-    error: str = ""
-    well_typed: bool = False
-    """Without a runner: it compiled, and failed only when the program was built."""
+    problem: str = ""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CompiledRule:
-    rule: Rule
+    rule: ValidationRule
     condition: Compiled
     message: Compiled | None
+    """None where there is none, or the rule itself does not compile."""
+    field_path: str
+    """Below the rule's node, as errors write it."""
 
 
 @dataclass(slots=True, eq=False)
@@ -44,11 +48,17 @@ class RuleNode:
     """A place with rules on it or below it; everything else is left out of the walk."""
 
     schema: Structural
-    declared: Declared | None
-    rules: tuple[CompiledRule, ...]
+    declared: Declared | None = None
+    """The type of ``self``; None where there is no rule, or none could have a type."""
+    rules: tuple[CompiledRule, ...] = ()
     fields: dict[str, RuleNode] = field(default_factory=dict)
     element: RuleNode | None = None
     """Of a list's items or a map's values."""
+    branches: tuple[RuleNode, ...] = ()
+    """Rules inside ``allOf``, on the same value."""
+
+    def idle(self) -> bool:
+        return not (self.rules or self.fields or self.element or self.branches)
 
 
 class TypeKey:
@@ -71,66 +81,101 @@ class TypeKey:
 
 def build(node: Structural, *, root: bool) -> RuleNode | None:
     """The tree of rules below a node; None when there is none. ``root``: a whole resource."""
-    fields = {
-        name: child
-        for name, item in node.properties.items()
-        if (child := build(item, root=False)) is not None
-    }
-    inner = node.items if node.items is not None else node.additional
-    element = build(inner, root=False) if isinstance(inner, Structural) else None
-    if not (fields or element or node.rules):
-        return None
-    if not node.rules:
-        return RuleNode(node, None, (), fields, element)
-    key = type_key(node, root=root)
-    rules = tuple(compile_rule(rule, key) for rule in node.rules if rule.rule.strip())
-    return RuleNode(node, _declared(key), rules, fields, element)
+    return _build(node, node, root=root)
+
+
+def _build(rules_of: Structural, node: Structural, *, root: bool) -> RuleNode | None:
+    """``rules_of`` has the rules, ``node`` the types; they differ inside ``allOf``."""
+    out = RuleNode(node, fields=_fields(rules_of, node, root=root))
+    for inner, of in ((rules_of.items, node.items), (rules_of.additional, node.additional)):
+        if isinstance(inner, Structural) and isinstance(of, Structural):
+            out.element = _build(inner, of, root=of.embedded)
+    branches = (_build(branch, node, root=root) for branch in _branches(rules_of))
+    out.branches = tuple(branch for branch in branches if branch is not None)
+    if rules_of.rules:
+        key = type_key(node, root=root)
+        out.declared = declared_for(key)
+        out.rules = tuple(compile_rule(rule, key) for rule in rules_of.rules if rule.rule.strip())
+    return None if out.idle() else out
+
+
+def _fields(rules_of: Structural, node: Structural, *, root: bool) -> dict[str, RuleNode]:
+    """Only what has a type is judged: fields a rule cannot see have no rules of their own."""
+    found: dict[str, RuleNode] = {}
+    for name, inner in rules_of.properties.items():
+        of = node.properties.get(name)
+        below = None if of is None else _build(inner, of, root=of.embedded)
+        if below is not None:
+            found[name] = below
+    if not found:
+        return found
+    declared = declared_for(type_key(node, root=root))
+    return {name: below for name, below in found.items() if _is_typed(declared, name, below)}
+
+
+def _is_typed(declared: Declared | None, name: str, below: RuleNode) -> bool:
+    if escape(name) is not None:
+        return declared is not None and name in declared.by_name
+    return declared_for(type_key(below.schema, root=below.schema.embedded)) is not None
+
+
+def _branches(node: Structural) -> Iterator[Structural]:
+    found = node.raw.get("allOf")
+    for branch in found if isinstance(found, list) else ():
+        if isinstance(branch, Mapping):
+            yield structural(branch)
 
 
 def type_key(node: Structural, *, root: bool) -> TypeKey:
     return TypeKey((root, *_content(node)), node, root)
 
 
-def compile_rule(rule: Rule, key: TypeKey) -> CompiledRule:
+def compile_rule(rule: ValidationRule, key: TypeKey) -> CompiledRule:
+    if not rule.rule.strip():
+        return CompiledRule(rule, Compiled(), None, "")
     optional = rule.optional_old_self is True
-    message = rule.message_expression
-    return CompiledRule(
-        rule,
-        _compile(rule.rule, key, optional),
-        _compile(message, key, optional) if message.strip() else None,
-    )
+    condition = _compile(rule.rule, key, optional, False)
+    message = None
+    if rule.message_expression and condition.runner is not None:
+        message = _compile(rule.message_expression, key, optional, True)
+    return CompiledRule(rule, condition, message, _normal_path(rule.field_path, key.node))
 
 
-def can_declare(key: TypeKey) -> bool:
-    return _declared(key) is not None
+def _normal_path(path: str, node: Structural) -> str:
+    """A path that leads nowhere is left out; the CRD that has it was refused."""
+    try:
+        return resolve(path, node.raw).normal if path else ""
+    except PathProblem:
+        return ""
 
 
 @lru_cache(maxsize=_REMEMBERED)
-def _declared(key: TypeKey) -> Declared | None:
+def declared_for(key: TypeKey) -> Declared | None:
     return declare(key.node, root=key.root)
 
 
 @lru_cache(maxsize=_REMEMBERED)
-def _compile(source: str, key: TypeKey, optional: bool) -> Compiled:
-    declared = _declared(key)
+def _compile(source: str, key: TypeKey, optional: bool, message: bool) -> Compiled:
+    """A rule must be a bool, a message a string; their failures read a little differently."""
+    declared = declared_for(key)
     if declared is None:
-        return Compiled(error="unable to convert structural schema to CEL declarations")
+        return Compiled(problem="unable to convert structural schema to CEL declarations")
+    subject, program = ("messageExpression ", "messageExpression") if message else ("", "program")
     old = optional_of(declared.type) if optional else declared.type
     try:
         checked = analyse(source, {"self": declared.type, "oldSelf": old})
     except BadExpression as error:
-        return Compiled(error=str(error))
+        return Compiled(problem=f"{subject}compilation failed: {error}")
+    if checked.type != (STRING if message else BOOL):
+        wanted = "messageExpression must evaluate to a string"
+        return Compiled(problem=wanted if message else "cel expression must evaluate to a bool")
+    uses_old = "oldSelf" in checked.variables
     try:
         runner = prepare(checked, ("self", "oldSelf"))
     except BadProgram as error:
-        return Compiled(error=str(error), well_typed=True)
-    shape = shape_of(declared)
-    return Compiled(
-        type=checked.type,
-        uses_old="oldSelf" in checked.variables,
-        cost=estimate(checked, {"self": shape, "oldSelf": shape}),
-        runner=runner,
-    )
+        return Compiled(uses_old=uses_old, problem=f"{program} instantiation failed: {error}")
+    cost = estimate(checked, sizes_of(declared)).high
+    return Compiled("self" in checked.variables, uses_old, cost, runner)
 
 
 def _content(node: Structural) -> tuple[Any, ...]:
@@ -150,6 +195,7 @@ def _content(node: Structural) -> tuple[Any, ...]:
         raw.get("maxItems"),
         raw.get("maxProperties"),
         tuple(raw.get("required") or ()),
+        bool(raw.get("enum")),
         tuple(item for item in raw.get("enum") or () if isinstance(item, str)),
         tuple(_members(node)),
         _content(inner) if isinstance(inner, Structural) else None,

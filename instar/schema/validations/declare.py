@@ -46,7 +46,7 @@ def declare(node: Structural, *, root: bool = False, name: str = "selfType") -> 
 
 def _declare(node: Structural, resource: bool, name: str) -> Declared | None:
     if node.int_or_string:
-        return Declared(DYN, convert.to_scalar, max_size=_MAX_CONTENT, min_bytes=1)
+        return Declared(DYN, convert.to_scalar, max_size=_characters(node), min_bytes=1)
     match node.type:
         case "object":
             if isinstance(node.additional, Structural):
@@ -81,7 +81,7 @@ def with_meta(node: Structural) -> Structural:
 
 
 def _object(node: Structural, name: str) -> Declared:
-    declared = Declared(DYN, convert.to_scalar, max_size=1)
+    declared = Declared(DYN, convert.to_scalar)
     declared.type = Type(Kind.OBJECT, name, declared=declared)
     declared.convert = convert.to_object(declared)
     required = node.raw.get("required") or ()
@@ -96,7 +96,7 @@ def _object(node: Structural, name: str) -> Declared:
         if identifier is not None:
             declared.fields[identifier] = field
         if property_name in required and schema.default is None:
-            declared.min_bytes += len(property_name) + 4 + member.min_bytes
+            declared.min_bytes += len(property_name.encode()) + 4 + member.min_bytes
     return declared
 
 
@@ -106,6 +106,7 @@ def _map(node: Structural, values: Structural, name: str) -> Declared | None:
         return None
     most = _limit(node.raw.get("maxProperties"))
     declared = Declared(map_of(STRING, element.type), convert.to_scalar, element=element)
+    declared.key = _KEY
     declared.max_size = _MAX_CONTENT // (element.min_bytes + 6) if most is None else most
     declared.min_bytes = 2
     declared.convert = convert.to_map(declared)
@@ -124,6 +125,10 @@ def _list(node: Structural, name: str) -> Declared | None:
     declared.list_keys = node.list_map_keys
     declared.convert = convert.to_list(declared)
     return declared
+
+
+_KEY = Declared(STRING, convert.plain(str, "string"), plain=str, min_bytes=2)
+"""A key of a map; upstream gives it no size."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,17 +153,17 @@ def _string(node: Structural) -> Declared:
     if known is not None:
         size = most if known.type is BYTES and most is not None else known.max_size
         return Declared(known.type, known.convert, max_size=size, min_bytes=known.min_bytes)
-    declared = Declared(STRING, convert.plain(str, "string"), plain=str, min_bytes=2)
-    if most is not None:
-        declared.max_size = most * _BYTES_PER_CHARACTER
-    else:
-        declared.max_size = _longest(node.raw.get("enum")) or _MAX_CONTENT
-    return declared
+    size = _characters(node)
+    values = node.raw.get("enum")
+    if most is None and isinstance(values, list) and values:
+        size = max((len(text.encode()) for text in values if isinstance(text, str)), default=0)
+    return Declared(STRING, convert.plain(str, "string"), plain=str, max_size=size, min_bytes=2)
 
 
-def _longest(values: Any) -> int:
-    texts = [value for value in values or () if isinstance(value, str)]
-    return max((len(text.encode()) for text in texts), default=0)
+def _characters(node: Structural) -> int:
+    """How long a text can be, counted in bytes."""
+    most = _limit(node.raw.get("maxLength"))
+    return _MAX_CONTENT if most is None else most * _BYTES_PER_CHARACTER
 
 
 def _limit(raw: Any) -> int | None:

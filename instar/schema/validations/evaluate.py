@@ -9,17 +9,18 @@ from __future__ import annotations
 from contextlib import suppress
 from dataclasses import dataclass, field
 from time import thread_time
-from typing import Any
+from typing import Any, NamedTuple, NoReturn
 
 from instar.cel.values import (
+    MISSING,
     NONE,
     CelError,
     CostExceeded,
     NoSuchOverload,
     OptionalValue,
 )
-from instar.fields import FieldError, child, index, key
-from instar.schema.ratchet import child_partner, item_partners, unchanged
+from instar.fields import FieldError, child, go_quote, index, key
+from instar.schema.ratchet import Correlated, child_partner, item_partners
 from instar.schema.rules import Outcome
 from instar.schema.structural import Structural
 from instar.schema.validations.compile import CompiledRule, RuleNode, build
@@ -38,12 +39,25 @@ _MESSAGE_OUT_OF_BUDGET = (
     "messageExpression evaluation failed due to running out of cost budget, "
     "no further validation rules will be run"
 )
+_IDENTITY = ("apiVersion", "kind")
 
 
 def compile_rules(root: Structural) -> CelProgram | None:
     """All rules of a schema; None when it has none."""
     tree = build(root, root=True)
     return None if tree is None else CelProgram(tree)
+
+
+@dataclass(slots=True)
+class Budget:
+    """What the rules of one object may cost; ``remaining`` is negative once that is used up."""
+
+    remaining: int = OBJECT_BUDGET
+    call_limit: int = CALL_LIMIT
+    deadline: float = field(default_factory=lambda: thread_time() + TIME_LIMIT)
+
+    def late(self) -> bool:
+        return thread_time() > self.deadline
 
 
 class CelProgram:
@@ -55,39 +69,49 @@ class CelProgram:
         self._tree = tree
 
     def evaluate(self, new: Any, old: Any | None) -> Outcome:
-        return self.evaluate_at("", new, old, Budget())
+        return self.evaluate_at("", new, old, Budget(), ratchet=old is not None)
 
-    def evaluate_at(self, path: str, new: Any, old: Any | None, budget: Budget) -> Outcome:
+    def evaluate_at(
+        self, path: str, new: Any, old: Any | None, budget: Budget, *, ratchet: bool = False
+    ) -> Outcome:
         """Findings below ``path``; several calls may share one budget."""
         run = _Run(budget)
+        partner = ABSENT if old is None else old
+        start = _UNRELATED
+        if ratchet and partner is not ABSENT:
+            start = _Ratchet(Correlated(self._tree.schema, new, partner), None)
         with suppress(_Stopped):
-            run.visit(self._tree, path, new, ABSENT if old is None else old, None)
+            run.visit(self._tree, path, new, partner, start)
         return Outcome(run.errors, run.warnings)
-
-
-@dataclass(slots=True)
-class Budget:
-    remaining: float = OBJECT_BUDGET
-    deadline: float = field(default_factory=lambda: thread_time() + TIME_LIMIT)
 
 
 class _Stopped(Exception):
     """The budget is gone; nothing further runs."""
 
 
-class _Anchor:
-    """The nearest place that has an old partner; compared at most once, and only on failure."""
+class _Ratchet(NamedTuple):
+    """The old partner of a place, or else the nearest place around it that has one."""
 
-    __slots__ = ("_new", "_old", "_same", "_schema")
+    here: Correlated | None
+    around: Correlated | None
 
-    def __init__(self, schema: Structural, new: Any, old: Any) -> None:
-        self._schema, self._new, self._old = schema, new, old
-        self._same: bool | None = None
+    def forgives(self) -> bool:
+        place = self.here or self.around
+        return place is not None and place.unchanged()
 
-    def unchanged(self) -> bool:
-        if self._same is None:
-            self._same = unchanged(self._schema, self._new, self._old)
-        return self._same
+    def key(self, name: str) -> _Ratchet:
+        if self.here is None:
+            return self
+        if self.around is None and name in _IDENTITY:
+            # Old and new are at the same version: that it changed could not be seen.
+            return _UNRELATED
+        return _Ratchet(self.here.key(name), self.here)
+
+    def item(self, position: int) -> _Ratchet:
+        return self if self.here is None else _Ratchet(self.here.index(position), self.here)
+
+
+_UNRELATED = _Ratchet(None, None)
 
 
 class _Run:
@@ -98,182 +122,171 @@ class _Run:
         self.warnings: list[str] = []
         self._budget = budget
 
-    def visit(self, node: RuleNode, path: str, new: Any, old: Any, anchor: _Anchor | None) -> None:
+    def visit(self, node: RuleNode, path: str, new: Any, old: Any, ratchet: _Ratchet) -> None:
         """Own rules first, then what lies below. Null is checked from its parent only."""
         if new is None:
             return
-        if old is not ABSENT:
-            anchor = _Anchor(node.schema, new, old)
         if node.rules:
-            self._own_rules(node, path, new, old, anchor)
+            self._own_rules(node, path, new, old, ratchet)
+        for branch in node.branches:
+            self.visit(branch, path, new, old, _Ratchet(None, ratchet.around))
         if type(new) is dict:
-            self._members(node, path, new, old, anchor)
+            self._members(node, path, new, old, ratchet)
         elif type(new) is list and node.element is not None:
-            element = node.element
             partners = item_partners(node.schema, new, old)
             for position, item in enumerate(new):
-                self.visit(element, index(path, position), item, partners[position], anchor)
+                at = index(path, position)
+                below = ratchet if ratchet is _UNRELATED else ratchet.item(position)
+                self.visit(node.element, at, item, partners[position], below)
 
     def _members(
-        self, node: RuleNode, path: str, new: dict[str, Any], old: Any, anchor: _Anchor | None
+        self, node: RuleNode, path: str, new: dict[str, Any], old: Any, ratchet: _Ratchet
     ) -> None:
-        for name, below in node.fields.items():
-            if name in new:
-                partner = child_partner(old, name)
-                self.visit(below, child(path, name), new[name], partner, anchor)
+        related = ratchet is not _UNRELATED
         if node.element is not None:
             for name, item in new.items():
-                if name not in node.schema.properties:
-                    partner = child_partner(old, name)
-                    self.visit(node.element, key(path, name), item, partner, anchor)
+                below = ratchet.key(name) if related else ratchet
+                self.visit(node.element, key(path, name), item, child_partner(old, name), below)
+        for name, inner in node.fields.items():
+            if name in new:
+                below = ratchet.key(name) if related else ratchet
+                at = child(path, name)
+                self.visit(inner, at, new[name], child_partner(old, name), below)
 
-    def _own_rules(
-        self, node: RuleNode, path: str, new: Any, old: Any, anchor: _Anchor | None
-    ) -> None:
+    def _own_rules(self, node: RuleNode, path: str, new: Any, old: Any, ratchet: _Ratchet) -> None:
         if node.declared is None:
-            self._note(broken(node, path, "rule compile error: " + node.rules[0].condition.error))
+            text = "failed to convert to declType for CEL validation rules"
+            self.errors.append(broken(node, path, f"rule compiler initialization error: {text}"))
             return
-        try:
-            value = node.declared.convert(new)
-            before = ABSENT if old is ABSENT or old is None else node.declared.convert(old)
-        except CelError as error:
-            for rule in node.rules:
-                self._note(broken(node, path, f"{error} evaluating rule: {label(rule.rule)}"))
-            return
+        if self._budget.remaining <= 0:
+            self._stop(broken(node, path, _OUT_OF_BUDGET))
+        place = _Place(node, path, new, ratchet)
+        value = _converted(node, new)
+        before = ABSENT if old is ABSENT or old is None else _converted(node, old)
         for rule in node.rules:
-            self._rule(node, rule, path, new, (value, before), anchor)
+            self._rule(place, rule, value, before)
 
-    def _rule(
-        self,
-        node: RuleNode,
-        rule: CompiledRule,
-        path: str,
-        raw: Any,
-        values: tuple[Any, Any],
-        anchor: _Anchor | None,
-    ) -> None:
-        condition = rule.condition
-        if condition.uses_old:
-            value, before = values
-            if rule.rule.optional_old_self:
-                values = value, NONE if before is ABSENT else OptionalValue(True, before)
-            elif before is ABSENT:
-                return
+    def _rule(self, place: _Place, rule: CompiledRule, value: Any, before: Any) -> None:
+        condition, node = rule.condition, place.node
         if condition.runner is None:
-            self._note(broken(node, path, f"rule compile error: {condition.error}"))
+            problem = f"rule compile error: {condition.problem}"
+            self.errors.append(broken(node, place.path, problem))
             return
+        optional = rule.rule.optional_old_self is True
+        if condition.uses_old and before is ABSENT and not optional:
+            return
+        values = value, _optional(before) if optional else before
+        broken_value = _unusable(condition.uses_self, value, condition.uses_old, before)
         budget = self._budget
         try:
-            holds, cost = condition.runner.run(values, CALL_LIMIT, budget.deadline)
-        except CelError as error:
-            self._note(broken(node, path, _evaluation_text(error, label(rule.rule))))
-            return
-        except CostExceeded:
-            self._stop(node, path, _limit_text(budget, label(rule.rule)))
+            if broken_value is None:
+                result, cost = condition.runner.run(values, budget.call_limit, budget.deadline)
+            else:
+                result, cost = broken_value, 1
+        except CostExceeded as exceeded:
+            if exceeded.cost > budget.remaining or budget.late():
+                self._stop(broken(node, place.path, _OUT_OF_BUDGET))
+            self._stop(broken(node, place.path, _limit_text(label(rule.rule))))
+        if cost > budget.remaining:
+            self._stop(broken(node, place.path, _OUT_OF_BUDGET))
         budget.remaining -= cost
-        if budget.remaining < 0:
-            self._stop(node, path, _OUT_OF_BUDGET)
-        if holds is True:
+        if result is True:
             return
-        self._failed(node, rule, path, raw, values, anchor)
+        if isinstance(result, CelError):
+            text = _evaluation_text(result, label(rule.rule))
+            self.errors.append(broken(node, place.path, text))
+            return
+        self._failed(place, rule, value, before)
 
-    def _failed(
-        self,
-        node: RuleNode,
-        rule: CompiledRule,
-        path: str,
-        raw: Any,
-        values: tuple[Any, Any],
-        anchor: _Anchor | None,
-    ) -> None:
-        text = self._dynamic_message(node, rule, path, values) or message_of(rule.rule)
-        error = failure(node, rule.rule, path, raw, text)
-        if not rule.condition.uses_old and anchor is not None and anchor.unchanged():
+    def _failed(self, place: _Place, rule: CompiledRule, value: Any, before: Any) -> None:
+        text = self._dynamic_message(place, rule, value, before) or message_of(rule.rule)
+        error = failure(rule.rule, place.below(rule), place.raw, text)
+        self._note(place, rule, error)
+
+    def _note(self, place: _Place, rule: CompiledRule, error: FieldError) -> None:
+        if not rule.condition.uses_old and place.ratchet.forgives():
             self.warnings.append(str(error))
         else:
             self.errors.append(error)
 
     def _dynamic_message(
-        self, node: RuleNode, rule: CompiledRule, path: str, values: tuple[Any, Any]
+        self, place: _Place, rule: CompiledRule, value: Any, before: Any
     ) -> str | None:
         """What messageExpression says; None falls back to the static message."""
-        compiled = rule.message
+        compiled, budget = rule.message, self._budget
         if compiled is None or compiled.runner is None:
             return None
-        if compiled.uses_old and values[1] is ABSENT:
-            return None
+        values = value, MISSING if before is ABSENT else before
         try:
-            text, cost = compiled.runner.run(values, CALL_LIMIT, self._budget.deadline)
-        except CelError:
-            return None
-        except CostExceeded:
-            if thread_time() > self._budget.deadline:
-                self._stop(node, path, _MESSAGE_OUT_OF_BUDGET)
-            source = rule.rule.message_expression
-            self._stop(
-                node,
-                path,
-                "no further validation rules will be run due to call cost exceeds limit for "
-                f'messageExpression: "{source}"',
-            )
-        self._budget.remaining -= cost
-        if self._budget.remaining < 0:
-            self._stop(node, path, _MESSAGE_OUT_OF_BUDGET)
+            text, cost = compiled.runner.run(values, budget.call_limit, budget.deadline)
+        except CostExceeded as exceeded:
+            problem = _MESSAGE_OUT_OF_BUDGET
+            if exceeded.cost <= budget.remaining and not budget.late():
+                source = go_quote(rule.rule.message_expression)
+                problem = (
+                    "no further validation rules will be run due to call cost exceeds limit for "
+                    f"messageExpression: {source}"
+                )
+            self._stop_message(place, rule, problem)
+        if cost > budget.remaining:
+            self._stop_message(place, rule, _MESSAGE_OUT_OF_BUDGET)
+        budget.remaining -= cost
         return usable_message(text)
 
-    def _note(self, error: FieldError) -> None:
-        self.errors.append(error)
-
-    def _stop(self, node: RuleNode, path: str, text: str) -> None:
-        self._note(broken(node, path, text))
+    def _stop_message(self, place: _Place, rule: CompiledRule, text: str) -> NoReturn:
+        self._budget.remaining = -1
+        self._note(place, rule, broken(place.node, place.below(rule), text))
         raise _Stopped
+
+    def _stop(self, error: FieldError) -> NoReturn:
+        self._budget.remaining = -1
+        self.errors.append(error)
+        raise _Stopped
+
+
+class _Place(NamedTuple):
+    """Where a rule is being asked."""
+
+    node: RuleNode
+    path: str
+    raw: Any
+    ratchet: _Ratchet
+
+    def below(self, rule: CompiledRule) -> str:
+        """The field an error of the rule names."""
+        return child(self.path, rule.field_path) if rule.field_path else self.path
+
+
+def _converted(node: RuleNode, raw: Any) -> Any:
+    """The value, or the error it is to whoever reads it."""
+    assert node.declared is not None
+    try:
+        return node.declared.convert(raw)
+    except CelError as error:
+        return error
+
+
+def _unusable(reads: bool, value: Any, reads_old: bool, before: Any) -> CelError | None:
+    if reads and isinstance(value, CelError):
+        return value
+    return before if reads_old and isinstance(before, CelError) else None
+
+
+def _optional(before: Any) -> OptionalValue:
+    return NONE if before is ABSENT else OptionalValue(True, before)
 
 
 def _evaluation_text(error: CelError, shown: str) -> str:
     if isinstance(error, NoSuchOverload):
         return (
-            "'no such overload': call arguments did not match a supported operator, function or "
-            f"macro signature for rule: {shown}"
+            f"'{error}': call arguments did not match a supported operator, function or macro "
+            f"signature for rule: {shown}"
         )
     return f"{error} evaluating rule: {shown}"
 
 
-def _limit_text(budget: Budget, shown: str) -> str:
-    if thread_time() > budget.deadline:
-        return _OUT_OF_BUDGET
+def _limit_text(shown: str) -> str:
     return (
         "'operation cancelled: actual cost limit exceeded': no further validation rules will be "
         f"run due to call cost exceeds limit for rule: {shown}"
     )
-
-
-def default_rule_errors(root: Structural, path: str) -> list[FieldError]:
-    """Defaults against the rules of their own node and below: as an update, then as a create.
-
-    Runs once per CRD write; all defaults of a schema share one budget.
-    """
-    return _default_errors(root, path, Budget(), root=True)
-
-
-def _default_errors(
-    node: Structural, path: str, budget: Budget, *, root: bool = False
-) -> list[FieldError]:
-    errors: list[FieldError] = []
-    if node.default is not None:
-        errors += _one_default(node, child(path, "default"), budget, root=root)
-    if node.items is not None:
-        errors += _default_errors(node.items, child(path, "items"), budget)
-    for name, item in node.properties.items():
-        errors += _default_errors(item, key(child(path, "properties"), name), budget)
-    return errors
-
-
-def _one_default(node: Structural, path: str, budget: Budget, *, root: bool) -> list[FieldError]:
-    tree = build(node, root=root)
-    if tree is None:
-        return []
-    program = CelProgram(tree)
-    found = program.evaluate_at(path, node.default, node.default, budget).errors
-    found += program.evaluate_at(path, node.default, None, budget).errors
-    distinct = {str(error): error for error in found}
-    return list(distinct.values())

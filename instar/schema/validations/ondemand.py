@@ -5,6 +5,8 @@ It is a fifth of what a server imports, and most servers start without a rule.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from instar.fields import FieldError
 from instar.schema.rules import Program
 from instar.schema.structural import Structural
@@ -21,17 +23,19 @@ def compile_if_any(root: Structural) -> Program | None:
 
 
 def check_if_any(
-    root: Structural, path: str, known_rules: frozenset[str], per_expression_limit_waived: bool
+    root: Structural,
+    path: str,
+    known_rules: frozenset[str],
+    per_expression_limit_waived: bool,
+    spoiled: Callable[[str], bool],
 ) -> list[FieldError]:
-    """A ``RuleChecker``: the rules of a CRD's schema, and its defaults by them."""
+    """A ``RuleChecker``."""
     if not has_rules(root):
         return []
     # Only here: see above.
     from instar.schema.validations.check import check_rules
-    from instar.schema.validations.evaluate import default_rule_errors
 
-    found = check_rules(root, path, known_rules, per_expression_limit_waived)
-    return found or default_rule_errors(root, path)
+    return check_rules(root, path, known_rules, per_expression_limit_waived, spoiled)
 
 
 def has_rules(node: Structural) -> bool:

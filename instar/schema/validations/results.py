@@ -2,33 +2,29 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 from instar.fields import (
     NO_FIELD,
     OMITTED,
     FieldError,
-    child,
     duplicate,
     forbidden,
     invalid,
-    key,
     required,
 )
-from instar.schema.structural import Rule, Structural
+from instar.schema.structural import Structural, ValidationRule
 from instar.schema.validations.compile import RuleNode
 
 MAX_MESSAGE = 5 * 1024
-_PATH_PART = re.compile(r"\.([^.\[\]]+)|\['((?:[^'\\]|\\.)*)'\]")
 
 
-def label(rule: Rule) -> str:
+def label(rule: ValidationRule) -> str:
     """How a rule is named in an error about the rule itself."""
     return rule.message.strip() or rule.rule.strip()
 
 
-def message_of(rule: Rule) -> str:
+def message_of(rule: ValidationRule) -> str:
     return rule.message.strip() or f"failed rule: {rule.rule.strip()}"
 
 
@@ -37,14 +33,14 @@ def usable_message(text: Any) -> str | None:
     if type(text) is not str:
         return None
     trimmed = text.strip()
-    if not trimmed or "\n" in trimmed or len(text.encode()) > MAX_MESSAGE:
+    if not trimmed or "\n" in trimmed or len(trimmed.encode()) > MAX_MESSAGE:
         return None
     return trimmed
 
 
-def failure(node: RuleNode, rule: Rule, path: str, raw: Any, text: str) -> FieldError:
+def failure(rule: ValidationRule, path: str, raw: Any, text: str) -> FieldError:
     """A rule said no."""
-    field = _below(path, rule.field_path) or NO_FIELD
+    field = path or NO_FIELD
     shown = OMITTED if isinstance(raw, (dict, list)) else raw
     match rule.reason:
         case "FieldValueForbidden":
@@ -63,13 +59,3 @@ def broken(node: RuleNode, path: str, text: str) -> FieldError:
 
 def shown_type(schema: Structural) -> str:
     return "" if schema.int_or_string else schema.type
-
-
-def _below(path: str, field_path: str) -> str:
-    for match in _PATH_PART.finditer(field_path):
-        name, quoted = match.groups()
-        if name is not None:
-            path = child(path, name)
-        else:
-            path = key(path, quoted.replace("\\'", "'").replace("\\\\", "\\"))
-    return path

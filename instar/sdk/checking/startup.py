@@ -7,13 +7,13 @@ controller and API server wait for each other for ever (controller-runtime issue
 from __future__ import annotations
 
 from instar.api.crd import Crd
-from instar.sdk.checking.report import Counterexample, Outcome
+from instar.sdk.checking.report import Counterexample, LawResult
 
 LAW = "start-up"
 TITLE = "a controller can list while its own webhook is not up yet"
 
 
-def startup_outcomes(crd: Crd, controller: str) -> list[Outcome]:
+def startup_outcomes(crd: Crd, controller: str) -> list[LawResult]:
     """One outcome per version objects may be stored in; none where nothing is converted remotely.
 
     ``controller`` is the version the controller lists. ``crd`` comes from a cluster: only there
@@ -23,7 +23,7 @@ def startup_outcomes(crd: Crd, controller: str) -> list[Outcome]:
         return []
     stored = dict.fromkeys([*crd.stored_versions, crd.storage_version()])
     return [
-        Outcome(LAW, TITLE, name, controller, 1, 0.0, _trouble(crd, name, controller))
+        LawResult(LAW, TITLE, name, controller, 1, 0.0, _trouble(crd, name, controller))
         for name in stored
     ]
 

@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
 from instar.plain import Object
+from instar.quantities import round_up_to_milli, sum_quantities
 
 _CONTAINER_LISTS = ("initContainers", "containers", "ephemeralContainers")
 _FILE_MODE = 0o644
 _PROBES = ("livenessProbe", "readinessProbe", "startupProbe")
+_IMAGE = re.compile(
+    r"[A-Za-z0-9][-A-Za-z0-9.]*(:[0-9]+)?(/[a-z0-9]+([._-]+[a-z0-9]+)*)*"
+    r"(:[A-Za-z0-9_][A-Za-z0-9_.-]{0,127})?(@[A-Za-z][A-Za-z0-9]*:[0-9a-fA-F]{32,})?",
+    re.ASCII,
+)
+"""Roughly what can be pulled at all; of anything else nobody knows a newest version."""
 _PROBE = {"timeoutSeconds": 1, "periodSeconds": 10, "successThreshold": 1, "failureThreshold": 3}
 
 
@@ -19,6 +27,8 @@ def default_pod_spec(spec: Object) -> None:
     spec.setdefault("securityContext", {})
     spec.setdefault("terminationGracePeriodSeconds", 30)
     spec.setdefault("schedulerName", "default-scheduler")
+    if "resources" in spec:
+        round_resources(spec["resources"])
     account = spec.get("serviceAccountName") or spec.get("serviceAccount")
     if account:
         spec["serviceAccountName"] = spec["serviceAccount"] = account
@@ -41,6 +51,31 @@ def default_pod_only(spec: Object) -> None:
         if spec.get("hostNetwork"):
             for port in container.get("ports") or ():
                 port.setdefault("hostPort", port.get("containerPort", 0))
+    if spec.get("resources"):
+        _default_pod_requests(spec)
+
+
+def _default_pod_requests(spec: Object) -> None:
+    """Of the pod as a whole: what its containers ask for, then its limits."""
+    limits = spec["resources"].get("limits")
+    if not limits:
+        return
+    requests = dict(spec["resources"].get("requests") or {})
+    asked: dict[str, list[str]] = {}
+    for container in spec.get("containers") or ():
+        for name, quantity in (container["resources"].get("requests") or {}).items():
+            asked.setdefault(name, []).append(quantity)
+    for name, quantities in asked.items():
+        requests.setdefault(name, sum_quantities(quantities))
+    spec["resources"]["requests"] = dict(sorted({**limits, **requests}.items()))
+
+
+def round_resources(resources: Object) -> None:
+    """Nothing is counted finer than in thousandths."""
+    for name in ("limits", "requests"):
+        for resource, quantity in (resources.get(name) or {}).items():
+            if quantity.endswith(("n", "u")):
+                resources[name][resource] = round_up_to_milli(quantity)
 
 
 def _requests_from_limits(resources: Object) -> None:
@@ -56,6 +91,7 @@ def _default_container(container: Object) -> None:
     container.setdefault("terminationMessagePath", "/dev/termination-log")
     container.setdefault("terminationMessagePolicy", "File")
     container.setdefault("resources", {})
+    round_resources(container["resources"])
     for port in container.get("ports") or ():
         port.setdefault("protocol", "TCP")
     for name in _PROBES:
@@ -70,6 +106,8 @@ def _default_container(container: Object) -> None:
 
 def pull_policy(image: str) -> str:
     """``Always`` for ``latest``, said or meant."""
+    if _IMAGE.fullmatch(image) is None:
+        return "IfNotPresent"
     name = image.partition("@")[0]
     tag = name.rpartition("/")[2].partition(":")[2]
     is_latest = tag == "latest" or (not tag and "@" not in image)
@@ -82,7 +120,7 @@ def _default_probe(probe: Object) -> None:
             probe[name] = value
     _default_http(probe)
     if "grpc" in probe:
-        probe["grpc"].setdefault("service", "")
+        probe["grpc"]["service"] = probe["grpc"].get("service") or ""
 
 
 def _default_http(handler: Object) -> None:
@@ -127,6 +165,7 @@ def default_volume(volume: Object) -> None:
 def _default_projected(projected: Object) -> None:
     projected.setdefault("defaultMode", _FILE_MODE)
     for source in projected.get("sources") or ():
+        source.pop("clusterTrustBundle", None)  # behind a gate that is closed by default
         if "serviceAccountToken" in source:
             source["serviceAccountToken"].setdefault("expirationSeconds", 3600)
         if "downwardAPI" in source:

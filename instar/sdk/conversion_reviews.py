@@ -1,7 +1,7 @@
 """ConversionReview bytes in, ConversionReview bytes out. No HTTP, no metrics, no logging.
 
-A review that can be read is always answered as a review, success or failure; only what is no
-review at all becomes an ``ApiError``, because there is no uid to answer to.
+One that can be read is always answered with one, success or failure; only what is none at all
+becomes an ``ApiError``, because there is no uid to answer to.
 """
 
 from __future__ import annotations
@@ -9,13 +9,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from instar.api import review
+from instar.api import conversion_review
+from instar.api.conversion_review import ConversionRequest
 from instar.errors import BadRequest
 from instar.sdk.converter import BuiltConverter
 from instar.sdk.errors import ConversionError, ConverterDefinitionError
 
 
-class Answer(NamedTuple):
+class ConversionAnswer(NamedTuple):
     """``kind``, ``source`` and ``target`` are names the converters know, else empty: they become
     metric labels, so a stranger must not be able to invent them."""
 
@@ -28,18 +29,18 @@ class Answer(NamedTuple):
     error: str = ""
 
 
-class ReviewHandler:
-    """Answers reviews for any number of kinds; the objects of one review are of one kind."""
+class ConversionReviewHandler:
+    """Answers for any number of kinds; the objects of one ConversionReview are of one kind."""
 
     def __init__(self, converters: Sequence[BuiltConverter]) -> None:
         self._converters = {(each.group, each.kind): each for each in converters}
         if len(self._converters) != len(converters):
             raise ConverterDefinitionError("two converters are for the same kind")
 
-    def answer(self, body: bytes) -> Answer:
+    def answer(self, body: bytes) -> ConversionAnswer:
         try:
-            request = review.parse_request(body)
-        except review.MalformedReview as error:
+            request = conversion_review.parse_request(body)
+        except conversion_review.NoConversionReview as error:
             raise BadRequest(str(error)) from None
         if not request.uid:
             raise BadRequest("the review's request has no uid")
@@ -50,12 +51,12 @@ class ReviewHandler:
             labels = _labels(converter, request)
             objects = converter.convert_owned(request.objects, request.desired_api_version)
         except ConversionError as error:
-            failure = review.encode_failure(request.version, request.uid, str(error))
-            return Answer(failure, False, len(request.objects), *labels, str(error))
-        encoded = review.encode_success(request.version, request.uid, objects)
-        return Answer(encoded, True, len(objects), *labels)
+            failure = conversion_review.encode_failure(request.version, request.uid, str(error))
+            return ConversionAnswer(failure, False, len(request.objects), *labels, str(error))
+        encoded = conversion_review.encode_success(request.version, request.uid, objects)
+        return ConversionAnswer(encoded, True, len(objects), *labels)
 
-    def _converter_for(self, request: review.ReviewRequest) -> BuiltConverter:
+    def _converter_for(self, request: ConversionRequest) -> BuiltConverter:
         group = request.desired_api_version.rpartition("/")[0]
         kind = _first_kind(request.objects)
         found = self._converters.get((group, kind))
@@ -75,7 +76,7 @@ def _first_kind(objects: Sequence[Any]) -> str:
     return kind if isinstance(kind, str) else ""
 
 
-def _labels(converter: BuiltConverter, request: review.ReviewRequest) -> tuple[str, str, str]:
+def _labels(converter: BuiltConverter, request: ConversionRequest) -> tuple[str, str, str]:
     first = request.objects[0] if request.objects else None
     source = first.get("apiVersion") if isinstance(first, dict) else None
     target = _known(converter, request.desired_api_version)

@@ -6,13 +6,13 @@ import json
 
 import pytest
 
-from instar.api import review
+from instar.api import conversion_review as wire
 from tests.conversion.helpers import V2, convert, widget
 from tests.support.webhook import Webhook
 
 
 def test_the_request_is_upstreams_text_with_the_empty_response() -> None:
-    body = review.encode_request("v1", "u-1", V2, [b'{"a":1}', b'{"b":2}'])
+    body = wire.encode_request("v1", "u-1", V2, [b'{"a":1}', b'{"b":2}'])
 
     assert body == (
         b'{"kind":"ConversionReview","apiVersion":"apiextensions.k8s.io/v1",'
@@ -22,19 +22,19 @@ def test_the_request_is_upstreams_text_with_the_empty_response() -> None:
     )
 
 
-@pytest.mark.parametrize("version", review.KNOWN_VERSIONS)
+@pytest.mark.parametrize("version", wire.KNOWN_VERSIONS)
 def test_a_request_is_read_as_it_was_written(version: str) -> None:
-    body = review.encode_request(version, "u", V2, [json.dumps(widget()).encode()])
+    body = wire.encode_request(version, "u", V2, [json.dumps(widget()).encode()])
 
-    parsed = review.parse_request(body)
+    parsed = wire.parse_request(body)
 
-    assert parsed == review.ReviewRequest(version, "u", V2, [widget()])
+    assert parsed == wire.ConversionRequest(version, "u", V2, [widget()])
 
 
-@pytest.mark.parametrize("version", review.KNOWN_VERSIONS)
+@pytest.mark.parametrize("version", wire.KNOWN_VERSIONS)
 def test_answers_are_read_as_they_were_written(version: str) -> None:
-    success = review.parse_response(review.encode_success(version, "u", [widget()]))
-    failure = review.parse_response(review.encode_failure(version, "u", "why"))
+    success = wire.parse_response(wire.encode_success(version, "u", [widget()]))
+    failure = wire.parse_response(wire.encode_failure(version, "u", "why"))
 
     assert (success.status, success.uid, success.objects) == ("Success", "u", [widget()])
     assert (failure.status, failure.message, failure.objects) == ("Failure", "why", [])
@@ -57,8 +57,8 @@ def test_answers_are_read_as_they_were_written(version: str) -> None:
     ],
 )
 def test_what_is_no_request_is_said_to_be_none(body: bytes, text: str) -> None:
-    with pytest.raises(review.MalformedReview, match=text):
-        review.parse_request(body)
+    with pytest.raises(wire.NoConversionReview, match=text):
+        wire.parse_request(body)
 
 
 @pytest.mark.parametrize(
@@ -74,7 +74,7 @@ def test_what_is_no_request_is_said_to_be_none(body: bytes, text: str) -> None:
 def test_the_first_known_version_of_the_crd_is_spoken(
     listed: list[str], chosen: str | None
 ) -> None:
-    assert review.preferred_version(listed) == chosen
+    assert wire.preferred_version(listed) == chosen
 
 
 def test_the_request_on_the_wire_has_upstreams_headers(hook: Webhook) -> None:

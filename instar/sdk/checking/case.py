@@ -1,4 +1,4 @@
-"""What is being checked: a CRD's schemas per version, and something that converts."""
+"""What is being checked: a CRD's schemas per version, and whoever converts between them."""
 
 from __future__ import annotations
 
@@ -24,12 +24,15 @@ class ContractBroken(Exception):
     """The answer is one an API server would throw away."""
 
 
-class UnusableTarget(Exception):
+class Uncheckable(Exception):
     """The thing to check cannot be checked: no connection, no schema, no versions."""
 
 
-class Target(Protocol):
-    """Raises ``ConversionError`` when it refuses, ``UnusableTarget`` when it cannot be asked."""
+class Responder(Protocol):
+    """Whoever is asked to convert.
+
+    Raises ``ConversionError`` when it refuses, ``Uncheckable`` when it cannot be asked.
+    """
 
     def convert(self, objects: Sequence[Object], api_version: str) -> Sequence[Any]: ...
 
@@ -55,7 +58,7 @@ class VersionSchema:
         answer = create(self.pipeline, obj)
         return answer.obj if answer.accepted else None
 
-    def settle(self, obj: Object) -> list[str]:
+    def prune(self, obj: Object) -> list[str]:
         """Prune and drop nulls, in place, as after every conversion; answers what was pruned."""
         return self.pipeline.after_conversion(obj)
 
@@ -65,10 +68,12 @@ class VersionSchema:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Subject:
+class Case:
+    """A CRD, and whoever converts its objects."""
+
     crd: Crd
     versions: Mapping[str, VersionSchema]
-    target: Target
+    responder: Responder
     hub: str | None = None
 
     def pairs(self) -> list[tuple[str, str]]:
@@ -84,7 +89,7 @@ class Subject:
     def raw(self, objects: Sequence[Object], to: VersionSchema) -> list[Any]:
         """The unchecked answer. The input is copied: what is checked must not be able to cheat."""
         try:
-            return list(self.target.convert(copy_json(objects), to.api_version))
+            return list(self.responder.convert(copy_json(objects), to.api_version))
         except ConversionError as error:
             raise Refused(str(error)) from None
 
@@ -103,19 +108,19 @@ class Subject:
     def view(self, obj: Object, to: VersionSchema) -> Object:
         """The object as a client of ``to`` sees it: converted, then pruned by its schema."""
         seen: Object = copy_json(self.convert(obj, to))
-        to.settle(seen)
+        to.prune(seen)
         return seen
 
 
-def subject_of(
+def case_of(
     crd: Crd,
-    target: Target,
+    responder: Responder,
     *,
     hub: str | None = None,
     losses: Sequence[Loss] = (),
     versions: Sequence[str] = (),
     all_pairs: bool = False,
-) -> Subject:
+) -> Case:
     """``versions`` limits the check; by default every version of the CRD takes part.
 
     Without a ``hub`` the storage version is the middle, because that is how an API server converts:
@@ -124,15 +129,15 @@ def subject_of(
     chosen = [each for each in crd.versions if not versions or each.name in versions]
     unknown = [name for name in versions if crd.version(name) is None]
     if unknown:
-        raise UnusableTarget(f"{crd.name} has no version {', '.join(unknown)}")
+        raise Uncheckable(f"{crd.name} has no version {', '.join(unknown)}")
     if len(chosen) < 2:
-        raise UnusableTarget(f"{crd.name} has fewer than two versions: nothing to convert")
+        raise Uncheckable(f"{crd.name} has fewer than two versions: nothing to convert")
     if hub is not None and all(each.name != hub for each in chosen):
-        raise UnusableTarget(f"the converter's hub {hub!r} is not a version of {crd.name}")
+        raise Uncheckable(f"the converter's hub {hub!r} is not a version of {crd.name}")
     schemas = {each.name: schema_of(crd, each, losses) for each in chosen}
     stored = crd.storage_version()
     middle = hub or (stored if stored in schemas else None)
-    return Subject(crd, schemas, target, None if all_pairs else middle)
+    return Case(crd, schemas, responder, None if all_pairs else middle)
 
 
 def schema_of(crd: Crd, version: CrdVersion, losses: Sequence[Loss] = ()) -> VersionSchema:

@@ -27,12 +27,12 @@ _NO_ANSWER_YET = (
 )
 
 
-class MalformedReview(ValueError):
+class NoConversionReview(ValueError):
     """Not a ConversionReview; the text is what Go's decoder says about the same bytes."""
 
 
 @dataclass(frozen=True, slots=True)
-class ReviewRequest:
+class ConversionRequest:
     version: str
     """``v1`` or ``v1beta1``."""
     uid: str
@@ -41,7 +41,7 @@ class ReviewRequest:
 
 
 @dataclass(frozen=True, slots=True)
-class ReviewResponse:
+class ConversionResponse:
     """An answer as received; ``present`` is false when it has no ``response`` at all."""
 
     api_version: str
@@ -67,19 +67,19 @@ def encode_request(version: str, uid: str, api_version: str, objects: Iterable[b
     return b"".join((head.encode(), b",".join(objects), b"]", _NO_ANSWER_YET))
 
 
-def parse_request(body: bytes) -> ReviewRequest:
-    """Read a request; raises ``MalformedReview`` with a sentence for the caller of a webhook."""
+def parse_request(body: bytes) -> ConversionRequest:
+    """Read a request; raises ``NoConversionReview`` with a sentence for the caller of a webhook."""
     review = _parse_object(body)
     group, _, version = _member(review, "apiVersion", str, "").rpartition("/")
     kind = _member(review, "kind", str, "")
     if kind != KIND or group != GROUP or version not in KNOWN_VERSIONS:
         spoken = " or ".join(f"{GROUP}/{known}" for known in KNOWN_VERSIONS)
         received = f"{review.get('apiVersion', '')}, Kind={kind}"
-        raise MalformedReview(f"expected a {KIND} of {spoken}, got {received}")
+        raise NoConversionReview(f"expected a {KIND} of {spoken}, got {received}")
     request = _member(review, "request", dict, None)
     if request is None:
-        raise MalformedReview("no request provided")
-    return ReviewRequest(
+        raise NoConversionReview("no request provided")
+    return ConversionRequest(
         version=version,
         uid=_member(request, "uid", str, "", "request."),
         desired_api_version=_member(request, "desiredAPIVersion", str, "", "request."),
@@ -96,16 +96,16 @@ def encode_failure(version: str, uid: str, message: str) -> bytes:
     return _encode_response(version, uid, [], {"status": FAILURE, "message": message})
 
 
-def parse_response(body: bytes) -> ReviewResponse:
-    """Read an answer; raises ``MalformedReview`` where upstream's decoder gives up."""
+def parse_response(body: bytes) -> ConversionResponse:
+    """Read an answer; raises ``NoConversionReview`` where upstream's decoder gives up."""
     review = _parse_object(body)
     api_version = _member(review, "apiVersion", str, "")
     kind = _member(review, "kind", str, "")
     response = _member(review, "response", dict, None)
     if response is None:
-        return ReviewResponse(api_version=api_version, kind=kind, present=False)
+        return ConversionResponse(api_version=api_version, kind=kind, present=False)
     result = _member(response, "result", dict, {}, "response.")
-    return ReviewResponse(
+    return ConversionResponse(
         api_version=api_version,
         kind=kind,
         present=True,
@@ -130,12 +130,14 @@ def _parse_object(body: bytes) -> dict[str, Any]:
     try:
         review = decode(body)
     except TooDeep as error:
-        raise MalformedReview(f"couldn't get version/kind; json parse error: {error}") from error
+        raise NoConversionReview(f"couldn't get version/kind; json parse error: {error}") from error
     except orjson.JSONDecodeError as error:
         problem = _go_syntax_error(body, error.pos)
-        raise MalformedReview(f"couldn't get version/kind; json parse error: {problem}") from error
+        raise NoConversionReview(
+            f"couldn't get version/kind; json parse error: {problem}"
+        ) from error
     if not isinstance(review, dict):
-        raise MalformedReview(
+        raise NoConversionReview(
             f"couldn't get version/kind; json parse error: json: cannot unmarshal "
             f'{go_type(review)} into Go value of type struct {{ APIVersion string "json:'
             f'\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }}'
@@ -156,7 +158,7 @@ def _member(holder: dict[str, Any], name: str, wanted: type, default: Any, path:
     if value is None:
         return default
     if not isinstance(value, wanted):
-        raise MalformedReview(
+        raise NoConversionReview(
             f"json: cannot unmarshal {go_type(value)} into Go struct field "
             f"{KIND}.{path}{name} of type {_GO_NAMES[wanted]}"
         )

@@ -23,7 +23,7 @@ from instar.schema.rules import RuleCompiler
 
 
 @dataclass(frozen=True)
-class Subject:
+class Side:
     """A CRD under review."""
 
     given: Object
@@ -72,14 +72,14 @@ class Subject:
         return self.version_pointer(version, "schema", "openAPIV3Schema", *steps)
 
 
-def subject(given: Mapping[str, Any]) -> Subject:
+def read_side(given: Mapping[str, Any]) -> Side:
     """``given`` is a v1 or v1beta1 CRD as JSON; it is not changed.
 
     Raises ``CrdDecodeError`` where a server could not even read it.
     """
     found = read_definition(given)
     known = bool((found.given.get("status") or {}).get("storedVersions"))
-    return Subject(
+    return Side(
         given=found.given,
         raw=found.raw,
         crd=found.crd,

@@ -5,12 +5,25 @@ Shared by selectable fields and the ``fieldPath`` of a rule. Looks at schemas on
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 Schema = Mapping[str, Any]
 
 _DELIMITERS = ".[]"
+_ESCAPE = re.compile(r"\\.")
+_ESCAPES = {
+    "a": "\a",
+    "b": "\b",
+    "f": "\f",
+    "n": "\n",
+    "r": "\r",
+    "t": "\t",
+    "v": "\v",
+    "'": "'",
+    "\\": "\\",
+}
 
 
 class PathProblem(ValueError):
@@ -29,21 +42,18 @@ def resolve(path: str, schema: Schema, *, keys: bool = True) -> Place:
     normal = ""
     tokens = _tokens(path)
     for token in tokens:
-        if token == ".":
-            name = _next(tokens)
-            normal = f"{normal}.{name}" if normal else name
-        elif token == "[":
+        if token == "[":
             if not keys:
                 raise PathProblem("array notation is not allowed")
-            name = _quoted(_next(tokens))
-            closing = _next(tokens)
-            if closing != "]":
-                raise PathProblem(f"expected ] but got: {closing}")
-            normal = f"{normal}[{name}]"
+            name = _unquoted(_next(tokens))
+        elif token == ".":
+            name = _next(tokens)
         else:
             raise PathProblem(f"expected [ or . but got: {token}")
-        schema = _step(schema, name)
+        schema, normal = _step(schema, name, normal)
         names.append(name)
+        if token == "[" and (closing := _next(tokens)) != "]":
+            raise PathProblem(f"expected ] but got {closing}")
     return Place(tuple(names), normal, schema)
 
 
@@ -54,18 +64,29 @@ def _next(tokens: Iterator[str]) -> str:
     return token
 
 
-def _quoted(token: str) -> str:
+def _unquoted(token: str) -> str:
     if len(token) < 2 or token[0] != "'" or token[-1] != "'":
         raise PathProblem(f"expected single quoted string but got {token}")
-    return token[1:-1].replace("\\'", "'").replace("\\\\", "\\")
+    return _ESCAPE.sub(_character, token[1:-1])
 
 
-def _step(schema: Schema, name: str) -> Schema:
+def _character(match: re.Match[str]) -> str:
+    written = match.group()
+    if written[1] not in _ESCAPES:
+        raise PathProblem(f"invalid string literal: invalid escape char {written}")
+    return _ESCAPES[written[1]]
+
+
+def _step(schema: Schema, name: str, normal: str) -> tuple[Schema, str]:
+    """Down by one name. How it is written does not matter, only what the schema makes of it."""
     properties = schema.get("properties")
-    found = properties.get(name) if properties else schema.get("additionalProperties")
+    if properties is not None:
+        found, normal = properties.get(name), f"{normal}.{name}" if normal else name
+    else:
+        found, normal = schema.get("additionalProperties"), f"{normal}[{name}]"
     if not isinstance(found, Mapping):
         raise PathProblem("does not refer to a valid field")
-    return found
+    return found, normal
 
 
 def _tokens(path: str) -> Iterator[str]:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from instar.errors import BadRequest
 from instar.sdk import Converter, ConverterDefinitionError, split
-from instar.sdk.reviews import ReviewHandler
+from instar.sdk.conversion_reviews import ConversionReviewHandler
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers(-9, 9) | st.text(max_size=4),
@@ -43,10 +43,10 @@ REVIEWS = st.fixed_dictionaries(
 )
 
 
-def _handler() -> ReviewHandler:
+def _handler() -> ConversionReviewHandler:
     widget = Converter("Widget", group="g")
     widget.between("v1", "v2", rules=[split("hostPort", "{host}:{port:int}")])
-    return ReviewHandler([widget.build()])
+    return ConversionReviewHandler([widget.build()])
 
 
 @given(REVIEWS | JSON)
@@ -84,4 +84,4 @@ def test_two_converters_for_one_kind_are_refused() -> None:
     widget.between("v1", "v2", rules=[])
 
     with pytest.raises(ConverterDefinitionError, match="same kind"):
-        ReviewHandler([widget.build(), widget.build()])
+        ConversionReviewHandler([widget.build(), widget.build()])

@@ -13,11 +13,11 @@ from urllib.parse import urlsplit, urlunsplit
 
 import orjson
 
-from instar.api import review
+from instar.api import conversion_review
 from instar.api.crd import Crd
 from instar.conversion import contract
 from instar.plain import Object
-from instar.sdk.checking.subject import UnusableTarget
+from instar.sdk.checking.case import Uncheckable
 from instar.sdk.converter import BuiltConverter
 from instar.sdk.errors import ConversionError
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from instar.client.http import Http
 
 
-class InProcessTarget:
+class InProcessResponder:
     def __init__(self, converter: BuiltConverter) -> None:
         self._converter = converter
 
@@ -34,21 +34,21 @@ class InProcessTarget:
 
 
 def webhook_of(crd: Crd) -> tuple[str, str]:
-    """Where a CRD sends its reviews, and the PEM of whom it trusts there."""
+    """Where a CRD sends its ConversionReviews, and the PEM of whom it trusts there."""
     client = crd.conversion.client
     if crd.conversion.strategy != "Webhook" or client is None:
-        raise UnusableTarget(f"{crd.name} has no conversion webhook; give --converter or --url")
+        raise Uncheckable(f"{crd.name} has no conversion webhook; give --converter or --url")
     pem = base64.b64decode(client.ca_bundle or "").decode(errors="replace")
     if client.url:
         return client.url, pem
     service = client.service
     if service is None:
-        raise UnusableTarget(f"{crd.name}: its webhook has neither url nor service")
+        raise Uncheckable(f"{crd.name}: its webhook has neither url nor service")
     path = "/" + (service.path or "").lstrip("/")
     return f"https://{service.name}.{service.namespace}.svc:{service.port or 443}{path}", pem
 
 
-class UrlTarget:
+class UrlResponder:
     """A webhook written in any language. Use as a context manager.
 
     Laws are ordinary functions, so each call runs to its end on a private event loop.
@@ -82,7 +82,7 @@ class UrlTarget:
             if client_cert is not None:
                 self._tls.load_cert_chain(*client_cert)
         except (OSError, ssl.SSLError) as error:
-            raise UnusableTarget(f"certificates for {url}: {error}") from None
+            raise Uncheckable(f"certificates for {url}: {error}") from None
         self._runner = asyncio.Runner()
         self._http: Http | None = None
 
@@ -97,12 +97,12 @@ class UrlTarget:
     def convert(self, objects: Sequence[Object], api_version: str) -> Sequence[Any]:
         uid = str(uuid.uuid4())
         encoded = [orjson.dumps(obj) for obj in objects]
-        body = review.encode_request(self._version, uid, api_version, encoded)
+        body = conversion_review.encode_request(self._version, uid, api_version, encoded)
         data = self._runner.run(self._post(body))
-        sent = review.ReviewRequest(self._version, uid, api_version, objects)
+        sent = conversion_review.ConversionRequest(self._version, uid, api_version, objects)
         try:
-            return contract.check_answer(sent, review.parse_response(data))
-        except (review.MalformedReview, contract.Broken) as error:
+            return contract.check_answer(sent, conversion_review.parse_response(data))
+        except (conversion_review.NoConversionReview, contract.Broken) as error:
             raise ConversionError(str(error)) from None
 
     async def _post(self, body: bytes) -> bytes:
@@ -119,7 +119,7 @@ class UrlTarget:
         except TimeoutError as error:
             raise ConversionError(str(error)) from None
         except Lost as error:
-            raise UnusableTarget(f"{self._url}: {error}") from None
+            raise Uncheckable(f"{self._url}: {error}") from None
         if reply.status != 200:
             text = reply.body[:200].decode(errors="replace").strip()
             raise ConversionError(f"HTTP {reply.status}: {text}")

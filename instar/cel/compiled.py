@@ -1,0 +1,173 @@
+"""What a node of an expression compiles to, and which of them need not wait for a run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from enum import Enum
+from typing import Any, NamedTuple
+
+from instar.cel import access, calls
+from instar.cel.comprehensions import Part
+from instar.cel.dispatch import choose
+from instar.cel.frame import (
+    CHECK_EVERY,
+    DEADLINE,
+    FIRST_VARIABLE,
+    LIMIT,
+    NEXT_CHECK,
+    SPENT,
+    Frame,
+    Step,
+    blank_frame,
+)
+from instar.cel.functions import Overload
+from instar.cel.issues import BadProgram
+from instar.cel.library.standard import pattern
+from instar.cel.texts import go_name
+from instar.cel.values import CelError, CostExceeded, Uint
+
+_CONVERSIONS = frozenset(
+    {
+        *("int", "uint", "double", "bool", "string", "bytes", "duration", "timestamp"),
+        *("dyn", "type"),
+    }
+)
+_PRIMITIVE = frozenset((str, int, Uint, float, bool))
+_PATTERNS = ("matches", "find", "findAll")
+
+
+class Form(Enum):
+    """What upstream would call a node; it decides what reading it as part of another costs."""
+
+    PLAIN = 1
+    CONSTANT = 2
+    ATTRIBUTE = 3
+    """A variable and what follows it; read as a whole, for one unit more than its steps."""
+    CHOICE = 4
+    """``c ? a : b`` and what follows it; the whole costs nothing by itself."""
+
+
+class Compiled(NamedTuple):
+    step: Step
+    cost: int
+    form: Form = Form.PLAIN
+    value: Any = None
+    """Of a constant."""
+    height: int = 0
+    """Closures inside each other."""
+
+    def inner(self) -> int:
+        """The cost as a branch or key: an attribute is then not read as a whole."""
+        return self.cost - (self.form is Form.ATTRIBUTE)
+
+    def qualified(self) -> int:
+        """The cost of being stepped into: a value of its own becomes an attribute first."""
+        return self.cost + (self.form in (Form.PLAIN, Form.CONSTANT))
+
+
+@dataclass(frozen=True, slots=True)
+class Runnable:
+    step: Step
+    blank: Frame
+    variables_end: int
+
+    def run(self, values: Sequence[Any], limit: int, deadline: float) -> tuple[Any, int]:
+        """The value, or the CelError it ended in, and the cost; raises CostExceeded.
+
+        ``values`` come in the order the variables were declared.
+        """
+        frame = self.blank.copy()
+        frame[FIRST_VARIABLE : self.variables_end] = values
+        frame[NEXT_CHECK] = CHECK_EVERY if limit > CHECK_EVERY else limit
+        frame[LIMIT] = limit
+        frame[DEADLINE] = deadline
+        result: Any
+        try:
+            result = self.step(frame)
+        except CelError as error:
+            result = error
+        except CostExceeded as stopped:
+            stopped.cost = frame[SPENT]
+            raise
+        cost = frame[SPENT]
+        if cost > limit:
+            raise CostExceeded(cost)
+        return result, cost
+
+
+def as_constant(value: Any) -> Compiled:
+    return Compiled(access.constant(value), 0, Form.CONSTANT, value)
+
+
+def height_above(parts: Sequence[Compiled]) -> int:
+    return 1 + max((part.height for part in parts), default=0)
+
+
+def loop_part(part: Compiled | None) -> Part | None:
+    return None if part is None else Part(part.step, part.cost, part.form is Form.CONSTANT)
+
+
+def _all_constant(parts: Sequence[Compiled]) -> bool:
+    return all(part.form is Form.CONSTANT for part in parts)
+
+
+def _once(step: Step) -> Any:
+    """The value of a step that reads no variable."""
+    frame = blank_frame(0, 0)
+    frame[NEXT_CHECK] = frame[LIMIT] = frame[DEADLINE] = float("inf")
+    return step(frame)
+
+
+def literal(made: Step, parts: Sequence[Compiled], cost: int) -> Compiled:
+    """A list or map; one of constants is a constant, made once and free."""
+    if _all_constant(parts):
+        try:
+            return as_constant(_once(made))
+        except CelError:
+            return Compiled(made, 0)
+    total = cost + sum(part.cost for part in parts)
+    return Compiled(made, total, height=height_above(parts))
+
+
+def folded(overload: Overload, compiled: Compiled, parts: Sequence[Compiled]) -> Compiled:
+    """``duration('1s')`` is computed once; where that fails, so does the whole expression."""
+    if overload.function not in _CONVERSIONS or len(parts) != 1 or not _all_constant(parts):
+        return compiled
+    try:
+        return as_constant(_once(compiled.step))
+    except CelError as error:
+        raise BadProgram(str(error)) from None
+
+
+def dispatched(candidates: Sequence[Overload], arguments: Sequence[Step]) -> Step:
+    """Where several overloads could fit, only functions priced by name have their price."""
+    name, only = candidates[0].function, candidates[0] if len(candidates) == 1 else None
+    if only is None:
+        candidates = [
+            each if each.by_name else replace(each, work=None, weigh=None) for each in candidates
+        ]
+    return calls.dispatched(name, choose(candidates), arguments, only)
+
+
+def compiles_pattern(overload: Overload, parts: Sequence[Compiled]) -> bool:
+    """Whether the call has a constant pattern; one that is none is no program."""
+    if overload.function not in _PATTERNS or parts[1].form is not Form.CONSTANT:
+        return False
+    try:
+        pattern(parts[1].value)
+    except CelError as error:
+        raise BadProgram(str(error)) from None
+    return True
+
+
+def members(values: Sequence[Any]) -> frozenset[Any] | None:
+    """A constant list as a set, where all of it can be hashed; bools are told from numbers."""
+    if any(type(value) not in _PRIMITIVE for value in values):
+        return None
+    return frozenset((value.__class__ is bool, value) for value in values)
+
+
+def refuse_bad_key(value: Any) -> None:
+    if type(value) not in access.KEYS:
+        raise BadProgram(f"invalid qualifier type: {go_name(value)}")

@@ -1,0 +1,16 @@
+"""The recordings, sent again in their order to one server."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.builtins.replay import RECORDINGS, Replayed, replay
+
+
+@pytest.fixture(scope="session")
+def replayed() -> Iterator[Replayed]:
+    if not RECORDINGS.exists():
+        pytest.skip(f"no recordings at {RECORDINGS}")
+    yield replay(("defaults", "invalid", "patch"))
