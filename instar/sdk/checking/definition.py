@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from instar.api.crd import KIND, Crd, is_crd
+from instar.api.crd import KIND, Crd
 from instar.api.crd_codec import CrdDecodeError
 from instar.api.manifests import Unreadable, documents, members
 from instar.crds.documents import read_definition
