@@ -27,9 +27,8 @@ from instar.sdk.checking.definition import parse_crd
 from instar.sdk.checking.report import CheckReport, LawResult
 from instar.sdk.checking.search import check as run_check
 from instar.sdk.serving import TlsFiles, listen, serve
-from instar.testing import assert_law, check_converter, read_crd_file
+from instar.testing import assert_law, check_converter
 from tests.sdk import planted
-from tests.support.crds import crd, fields, version
 
 
 def _broken(report: CheckReport) -> dict[str, LawResult]:

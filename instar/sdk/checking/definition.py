@@ -47,4 +47,4 @@ def _documents(text: str, file: str) -> list[Object]:
         values = [each.value for document in documents(text, file) for each in members(document)]
     except Unreadable as error:
         raise Uncheckable(str(error)) from None
-    return [value for value in values if is_crd(value)]
+    return [value for value in values if isinstance(value, dict) and value.get("kind") == KIND]
