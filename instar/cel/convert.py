@@ -26,7 +26,7 @@ _GO_NAMES = {
     list: "[]interface {}", dict: "map[string]interface {}",
 }  # fmt: skip
 _NOT_URL_SAFE = re.compile(r"[^A-Za-z0-9_=-]")
-_LOOSE = re.compile(r"(\d+)\s*([a-zµ]+)", re.ASCII | re.IGNORECASE)
+_LOOSE = re.compile(r"(?<!\d)(\d++)\s*+([a-zµ]++)", re.ASCII | re.IGNORECASE)
 _LOOSE_UNITS: tuple[tuple[tuple[str, ...], int], ...] = (
     (("ns", "nano"), 1),
     (("us", "µs", "micro"), 1_000),

@@ -3,8 +3,6 @@ they share with volumes."""
 
 from __future__ import annotations
 
-import re
-
 from instar.api.strings import qualified_name
 from instar.fields import FieldError, child, index, invalid, not_supported, required
 from instar.plain import Object
@@ -46,7 +44,6 @@ _RESOURCES = (
     "requests.ephemeral-storage",
     "requests.memory",
 )
-_SUBSCRIPT = re.compile(r"(.*)\['(.*)'\]", re.DOTALL)
 _MANY = "may not have more than one field specified at a time"
 
 
@@ -105,8 +102,8 @@ def field_ref_errors(reference: Object, path: str, known: tuple[str, ...]) -> li
         return [required(child(path, "apiVersion"))]
     if not field:
         return [required(where)]
-    subscripted = _SUBSCRIPT.fullmatch(field)
-    name = subscripted[1] if subscripted else field
+    before, subscripted, key = field.rpartition("['") if field.endswith("']") else ("", "", "")
+    name = before if subscripted else field
     trouble = ""
     if version != "v1":
         trouble = f"unsupported pod version: {version}"
@@ -117,7 +114,7 @@ def field_ref_errors(reference: Object, path: str, known: tuple[str, ...]) -> li
     if trouble:
         return [invalid(where, field, f"error converting fieldPath: {trouble}")]
     if subscripted:
-        key = subscripted[2]
+        key = key.removesuffix("']")
         folded = key.lower() if name == "metadata.annotations" else key
         return texts_at(path, key, qualified_name(folded))
     return [] if field in known else [not_supported(where, field, known)]
