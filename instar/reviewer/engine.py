@@ -221,7 +221,7 @@ def _milder(severity: Severity) -> Severity:
 def _why_none(draft: Draft, found: Witness | NoWitness | None) -> str:
     if found is None:
         return draft.why_no_witness
-    return "" if isinstance(found, Witness) else found.value
+    return "" if isinstance(found, Witness) else found
 
 
 def severity_map(raw: Mapping[str, Any]) -> dict[str, Severity]:

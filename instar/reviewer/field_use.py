@@ -12,8 +12,6 @@ from instar.reviewer.families import VALUES_LEAVE
 from instar.reviewer.report import Finding
 from instar.reviewer.side import Side
 
-_GOING = ("field-removed", "field-renamed", "field-moved", "type-changed")
-
 
 def with_use(
     findings: Iterable[Finding], old: Side | None, objects: Sequence[Object]

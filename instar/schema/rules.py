@@ -1,7 +1,7 @@
 """The seam for ``x-kubernetes-validations``: compile once per CRD change, run per write.
 
 Whoever runs rules takes a ``Program``. The engine behind it (CEL, ``schema/validations``) can
-change. Pure: values in, findings out.
+change, and is loaded for the first schema that has a rule. Pure: values in, findings out.
 """
 
 from __future__ import annotations

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from ipaddress import IPv4Network
 from typing import Any
 
 from instar.access.attributes import User
@@ -13,6 +14,7 @@ from instar.conversion.factory import ConversionServices, shared_converter_for
 from instar.conversion.metrics import PrometheusConversionMetrics
 from instar.crds.documents import as_v1
 from instar.metrics import Measured
+from instar.registry.admission.addresses import ServiceAddresses
 from instar.registry.admission.classes import ClassAdmission
 from instar.registry.admission.namespaces import NamespaceLifecycle
 from instar.registry.admission.pods import PodAdmission
@@ -102,6 +104,7 @@ def build(
     strict_namespaces: bool,
     request_timeout: float,
     collect_garbage: bool,
+    service_network: IPv4Network,
     rescue_deletes: bool,
     review: ReviewChange | None = None,
     deny_breaking: bool = False,
@@ -110,7 +113,11 @@ def build(
     backend = Backend(store)
     conversion_metrics = PrometheusConversionMetrics()
     conversion = make_conversion(backend, conversion_metrics)
-    plugins: list[Admission] = [PodAdmission(backend), ClassAdmission(backend)]
+    plugins: list[Admission] = [
+        PodAdmission(backend),
+        ClassAdmission(backend),
+        ServiceAddresses(backend, service_network),
+    ]
     if strict_namespaces:
         plugins.insert(0, NamespaceLifecycle(backend))
     context = Context(

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 
 from tests.builtins.replay import RECORDINGS, Replayed, replay
 
 
 @pytest.fixture(scope="session")
-def replayed() -> Iterator[Replayed]:
+def replayed() -> Replayed:
     if not RECORDINGS.exists():
         pytest.skip(f"no recordings at {RECORDINGS}")
-    yield replay(("defaults", "invalid", "patch"))
+    return replay(("defaults", "invalid", "patch"))

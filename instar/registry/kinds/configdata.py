@@ -5,19 +5,29 @@ from __future__ import annotations
 import base64
 from typing import TYPE_CHECKING
 
-from instar.fields import FieldError, forbidden, invalid
 from instar.plain import Object
 from instar.registry.kinds.builtin import BuiltinStrategy
+from instar.registry.kinds.checks.basics import immutable_errors
+from instar.registry.kinds.checks.configdata import (
+    config_map_errors,
+    frozen_errors,
+    secret_errors,
+)
+from instar.schema.pipeline import Warn
 
 if TYPE_CHECKING:
+    from instar.fields import FieldError
     from instar.registry.resources.serving import VersionServing
 
-_IMMUTABLE = "field is immutable when `immutable` is set"
+_NO_PEM = "tls: failed to find any PEM data in certificate input"
 
 
 class ConfigMapStrategy(BuiltinStrategy):
+    def check(self, obj: Object, version: VersionServing) -> list[FieldError]:
+        return config_map_errors(obj)
+
     def check_change(self, new: Object, old: Object, version: VersionServing) -> list[FieldError]:
-        return _frozen_errors(new, old, ("data", "binaryData"))
+        return frozen_errors(new, old, ("data", "binaryData"))
 
 
 class SecretStrategy(BuiltinStrategy):
@@ -28,18 +38,17 @@ class SecretStrategy(BuiltinStrategy):
             obj["data"] = {**(obj.get("data") or {}), **encoded}
         obj.setdefault("type", "Opaque")
 
+    def check(self, obj: Object, version: VersionServing) -> list[FieldError]:
+        return secret_errors(obj)
+
+    def check_create(self, obj: Object, version: VersionServing, warn: Warn) -> list[FieldError]:
+        found = super().check_create(obj, version, warn)
+        if not found and obj.get("type") == "kubernetes.io/tls":
+            certificate = base64.b64decode(obj["data"]["tls.crt"] or "")
+            if b"-----BEGIN " not in certificate:
+                warn(_NO_PEM)
+        return found
+
     def check_change(self, new: Object, old: Object, version: VersionServing) -> list[FieldError]:
-        found = []
-        if new.get("type") != old.get("type"):
-            found.append(invalid("type", new.get("type"), "field is immutable"))
-        return found + _frozen_errors(new, old, ("data",))
-
-
-def _frozen_errors(new: Object, old: Object, members: tuple[str, ...]) -> list[FieldError]:
-    if not old.get("immutable"):
-        return []
-    found: list[FieldError] = []
-    if not new.get("immutable"):
-        found.append(forbidden("immutable", _IMMUTABLE))
-    found += [forbidden(name, _IMMUTABLE) for name in members if new.get(name) != old.get(name)]
-    return found
+        found = immutable_errors(new.get("type"), old.get("type"), "type")
+        return found + frozen_errors(new, old, ("data",))

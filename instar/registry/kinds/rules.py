@@ -68,6 +68,14 @@ RULES: Mapping[str, Mapping[str, str]] = {
     "node.k8s.io": {
         "runtimeclasses": "storage:GuardedStrategy",
     },
+    "admissionregistration.k8s.io": {
+        "mutatingadmissionpolicies": "admissionregistration:PolicyStrategy",
+        "mutatingadmissionpolicybindings": "admissionregistration:PolicyBindingStrategy",
+        "mutatingwebhookconfigurations": "admissionregistration:WebhookConfigurationStrategy",
+        "validatingadmissionpolicies": "admissionregistration:PolicyStrategy",
+        "validatingadmissionpolicybindings": "admissionregistration:PolicyBindingStrategy",
+        "validatingwebhookconfigurations": "admissionregistration:WebhookConfigurationStrategy",
+    },
     "apiregistration.k8s.io": {
         "apiservices": "cluster:ApiServiceStrategy",
     },
@@ -76,6 +84,7 @@ RULES: Mapping[str, Mapping[str, str]] = {
     },
     "flowcontrol.apiserver.k8s.io": {
         "flowschemas": "cluster:FlowSchemaStrategy",
+        "prioritylevelconfigurations": "cluster:PriorityLevelStrategy",
     },
     "resource.k8s.io": {
         "resourceclaims": "cluster:ResourceClaimStrategy",

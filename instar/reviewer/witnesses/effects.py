@@ -5,14 +5,18 @@ Pure: two verdicts and a place in, an effect out.
 
 from __future__ import annotations
 
-from instar.fields import FieldError
+from instar.fields import Code, FieldError
 from instar.reviewer.report import Effect, Verdict
 from instar.schema.values import same_json
 
 
 def places(verdict: Verdict) -> list[str]:
-    """What each complaint is about; empty for the object as a whole."""
-    return [error.path if isinstance(error, FieldError) else "" for error in verdict.errors]
+    """Where an object is wrong, one path per error; empty for the object as a whole."""
+    return [
+        error.path.removeprefix(".") if isinstance(error, FieldError) else ""
+        for error in verdict.errors
+        if not isinstance(error, FieldError) or error.code is not Code.RULES_SKIPPED
+    ]
 
 
 def effect_of(wanted: Effect, base: Verdict, other: Verdict, path: str) -> Effect | None:
