@@ -18,7 +18,7 @@ from instar.cel.functions import (
     method,
     tenth,
 )
-from instar.cel.library.netip import Address, parse_address, parse_prefix
+from instar.cel.netip import Address, parse_address, parse_prefix
 from instar.cel.ranges import NOTHING, ONE, Range
 from instar.cel.types import BOOL, INT, STRING, Type, opaque
 from instar.cel.values import CelError, Opaque
