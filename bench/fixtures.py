@@ -79,3 +79,60 @@ def thing(version: str = "v1", kind: str = KIND) -> dict[str, Any]:
             "selector": {"app": "bench", "tier": "backend"},
         },
     }
+
+
+def pod() -> dict[str, Any]:
+    """As a server keeps it: defaulted, owned, one container with a probe."""
+    container: dict[str, Any] = {".": {}, "f:image": {}}
+    owned = {"f:spec": {"f:containers": {'k:{"name":"app"}': container}}}
+    return {
+        "kind": "Pod",
+        "apiVersion": "v1",
+        "metadata": {
+            "name": "web-5d4f8c7b9-abcde",
+            "namespace": "default",
+            "uid": "6f2c4a54-5b0e-4a53-8b8a-1f7d3f4d2f10",
+            "resourceVersion": "1234",
+            "generation": 1,
+            "creationTimestamp": "2026-01-01T00:00:00Z",
+            "labels": {"app": "web", "pod-template-hash": "5d4f8c7b9"},
+            "managedFields": [
+                {
+                    "manager": "bench",
+                    "operation": "Update",
+                    "apiVersion": "v1",
+                    "time": "2026-01-01T00:00:00Z",
+                    "fieldsType": "FieldsV1",
+                    "fieldsV1": owned,
+                }
+            ],
+        },
+        "spec": {
+            "containers": [
+                {
+                    "name": "app",
+                    "image": "example.com/web:1",
+                    "ports": [{"containerPort": 8080, "protocol": "TCP"}],
+                    "env": [{"name": "A", "value": "1"}],
+                    "resources": {"requests": {"cpu": "100m", "memory": "64Mi"}},
+                    "livenessProbe": {
+                        "httpGet": {"path": "/", "port": 8080, "scheme": "HTTP"},
+                        "timeoutSeconds": 1,
+                        "periodSeconds": 10,
+                        "successThreshold": 1,
+                        "failureThreshold": 3,
+                    },
+                    "terminationMessagePath": "/dev/termination-log",
+                    "terminationMessagePolicy": "File",
+                    "imagePullPolicy": "IfNotPresent",
+                }
+            ],
+            "restartPolicy": "Always",
+            "terminationGracePeriodSeconds": 30,
+            "dnsPolicy": "ClusterFirst",
+            "securityContext": {},
+            "schedulerName": "default-scheduler",
+            "enableServiceLinks": True,
+        },
+        "status": {"phase": "Pending", "qosClass": "Burstable"},
+    }

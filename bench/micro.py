@@ -8,11 +8,12 @@ from typing import Any
 
 import orjson
 
-from bench.fixtures import schema, thing
+from bench.fixtures import pod, schema, thing
 from instar.api.jsontext import decode, duplicate_keys, encode_sorted
 from instar.apply.managers import Writer, ownership_before, track_update
 from instar.apply.typed import compile_schema as compile_typed
 from instar.patches.jsonpatch import merge_patch
+from instar.protobuf.envelope import decode_object, encode_object
 from instar.registry.stored.entry import Entry
 from instar.registry.verbs.watch import plain_event
 from instar.schema.compiled import compile_schema
@@ -55,6 +56,8 @@ def run() -> dict[str, float]:
     patched = merge_patch(owned, patch)
     views = [Entry(raw, 1000 + n, f"default/ct-{n}").view for n in range(500)]
     store, revisions = MemoryStore(), iter(range(10**9))
+    running = pod()
+    message = encode_object(running)
 
     def clean() -> None:
         value = orjson.loads(body)
@@ -91,6 +94,8 @@ def run() -> dict[str, float]:
         "join 500 objects": measure(lambda: b",".join(views), 200),
         "event line": measure(lambda: plain_event("MODIFIED", views[0])),
         "memory store commit": measure(commit),
+        "protobuf: write a Pod": measure(lambda: encode_object(running)),
+        "protobuf: read a Pod": measure(lambda: decode_object(message)),
     }
 
 

@@ -1,7 +1,8 @@
 """Where in an object something is wrong, and what: the vocabulary every rule speaks.
 
 A rule returns ``FieldError`` values; it never raises, logs or knows HTTP. The wording
-of ``body()`` is the wire format of kube-apiserver and is pinned by tests.
+of ``body()`` is the wire format of kube-apiserver and is pinned by tests. It is for people:
+whoever decides something by an error asks for its kind, its path or its code.
 """
 
 from __future__ import annotations
@@ -26,9 +27,19 @@ class Kind(StrEnum):
     NOT_SUPPORTED = "FieldValueNotSupported"
     FORBIDDEN = "FieldValueForbidden"
     DUPLICATE = "FieldValueDuplicate"
+    NOT_FOUND = "FieldValueNotFound"
     TOO_MANY = "FieldValueTooMany"
     TOO_LONG = "FieldValueTooLong"
     INTERNAL = "InternalError"
+
+
+class Code(StrEnum):
+    """What other code wants to know about an error: the fact beside the text. Not on the wire."""
+
+    UNPRUNED_DEFAULT = "unpruned-default"
+    """A default holds fields that pruning would remove."""
+    RULES_SKIPPED = "rules-skipped"
+    """CEL rules were not run because of other errors."""
 
 
 class _Omitted:
@@ -49,6 +60,16 @@ class FieldError:
     field: str
     detail: str = ""
     value: Any = None
+    code: Code | None = None
+    place: str | None = None
+    """Where it is, if upstream's ``field`` does not say so; see ``path``."""
+
+    @property
+    def path(self) -> str:
+        """Where the error is; empty at the root."""
+        if self.place is not None:
+            return self.place
+        return "" if self.field == NO_FIELD else self.field
 
     def body(self) -> str:
         return _BODIES[self.kind](self)
@@ -64,8 +85,8 @@ def required(field: str, detail: str = "") -> FieldError:
     return FieldError(Kind.REQUIRED, field, detail)
 
 
-def invalid(field: str, value: Any, detail: str) -> FieldError:
-    return FieldError(Kind.INVALID, field, detail, value)
+def invalid(field: str, value: Any, detail: str, code: Code | None = None) -> FieldError:
+    return FieldError(Kind.INVALID, field, detail, value, code)
 
 
 def type_invalid(field: str, value: Any, detail: str) -> FieldError:
@@ -84,6 +105,11 @@ def forbidden(field: str, detail: str) -> FieldError:
 
 def duplicate(field: str, value: Any) -> FieldError:
     return FieldError(Kind.DUPLICATE, field, "", value)
+
+
+def missing(field: str, value: Any) -> FieldError:
+    """A name of something that is not there."""
+    return FieldError(Kind.NOT_FOUND, field, "", value)
 
 
 def too_many(field: str, actual: int, most: int) -> FieldError:
@@ -114,6 +140,13 @@ def key(path: str, name: str) -> str:
     return f"{path}[{name}]"
 
 
+def distinct(errors: Iterable[FieldError], besides: Iterable[FieldError] = ()) -> list[FieldError]:
+    """Each error that reads like no other once, and none that reads like one of ``besides``."""
+    known = set(map(str, besides))
+    found = {text: error for error in errors if (text := str(error)) not in known}
+    return list(found.values())
+
+
 def messages(errors: Sequence[FieldError]) -> str:
     """Several errors as upstream aggregates them: one bare, more in brackets, no repeats."""
     texts = list(dict.fromkeys(str(error) for error in errors))
@@ -130,7 +163,20 @@ def render_value(value: Any) -> str:
         return str(value)
     if isinstance(value, float):
         return go_number(value)
-    return json.dumps(value, separators=(",", ":"), ensure_ascii=False).translate(_HTML_SAFE)
+    text = json.dumps(value, separators=(",", ":"), ensure_ascii=False)
+    for char, escape in JSON_ESCAPED:
+        text = text.replace(char, escape)
+    return text
+
+
+JSON_ESCAPED = (
+    ("<", "\\u003c"),
+    (">", "\\u003e"),
+    ("&", "\\u0026"),
+    ("\u2028", "\\u2028"),
+    ("\u2029", "\\u2029"),
+)
+"""What Go's JSON encoder escapes inside strings, where ours does not."""
 
 
 def go_quote(text: str) -> str:
@@ -138,19 +184,22 @@ def go_quote(text: str) -> str:
     return f'"{text.translate(_ESCAPES)}"'
 
 
+_EXACT_FLOAT = 2.0**53
+
+
 def go_float(value: float) -> str:
     """A float64 as Go's JSON encoder writes it: no fraction where there is none, ``e+21`` forms."""
-    if value == int(value) and abs(value) < 1e21:
+    if value == int(value) and abs(value) < _EXACT_FLOAT:
         return str(int(value)) if value or str(value) == "0.0" else "-0"
     text = repr(value)
-    if "e" in text:
-        mantissa, exponent = text.split("e")
-        sign = "-" if exponent.startswith("-") else "+"
-        digits = exponent.lstrip("+-").lstrip("0")
-        if sign == "-" and int(digits) <= 6:
-            return f"{Decimal(text):f}"
-        return f"{mantissa.removesuffix('.0')}e{sign}{digits}"
-    return text
+    if "e" not in text:
+        return text.removesuffix(".0")
+    if 1e-6 <= abs(value) < 1e21:
+        # The digits that tell the float apart and zeros, not all the digits it stands for.
+        return f"{Decimal(text):f}"
+    mantissa, exponent = text.split("e")
+    sign = "-" if exponent.startswith("-") else "+"
+    return f"{mantissa.removesuffix('.0')}e{sign}{exponent.lstrip('+-').lstrip('0')}"
 
 
 def go_number(value: float) -> str:
@@ -163,6 +212,19 @@ def go_number(value: float) -> str:
     if -4 <= exponent < 6:
         return f"{exact:f}"
     return f"{digits}e{'-' if exponent < 0 else '+'}{abs(exponent):02d}"
+
+
+def go_plain(value: Any) -> str:
+    """Go's ``%v`` of a JSON value."""
+    if isinstance(value, dict):
+        return "map[" + " ".join(f"{k}:{go_plain(v)}" for k, v in sorted(value.items())) + "]"
+    if isinstance(value, list):
+        return "[" + " ".join(go_plain(item) for item in value) + "]"
+    if value is None:
+        return "<nil>"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return value if isinstance(value, str) else go_number(value)
 
 
 _HTML_SAFE = str.maketrans(
@@ -207,6 +269,7 @@ _BODIES: dict[Kind, Callable[[FieldError], str]] = {
     Kind.NOT_SUPPORTED: _with_value("Unsupported value"),
     Kind.FORBIDDEN: _without_value("Forbidden"),
     Kind.DUPLICATE: _with_value("Duplicate value"),
+    Kind.NOT_FOUND: _with_value("Not found"),
     Kind.TOO_MANY: _with_value("Too many"),
     Kind.TOO_LONG: _without_value("Too long"),
     Kind.INTERNAL: _without_value("Internal error"),

@@ -11,6 +11,8 @@ import orjson
 
 Object = dict[str, Any]
 """A JSON object, decoded."""
+Pointer = tuple[str | int, ...]
+"""A place in a JSON value: names and positions on the way to it."""
 
 
 def copy_json(value: Any) -> Any:

@@ -14,21 +14,14 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from instar.api.crd import Crd
+from instar.sdk.checking.case import Case, case_of, schema_of
+from instar.sdk.checking.definition import crd_in, parse_crd
 from instar.sdk.checking.laws import LAWS, Inapplicable, LawBroken, Pair, law_named
 from instar.sdk.checking.render import as_text, to_yaml
-from instar.sdk.checking.report import Report
+from instar.sdk.checking.report import CheckReport
+from instar.sdk.checking.responders import InProcessResponder
 from instar.sdk.checking.search import DEFAULT_EXAMPLES, admitted, check
-from instar.sdk.checking.subject import (
-    Subject,
-    UnusableTarget,
-    parse_crd,
-    schema_of,
-    subject_of,
-)
-from instar.sdk.checking.targets import InProcessTarget
 from instar.sdk.converter import BuiltConverter, Converter
 from instar.sdk.loading import load
 
@@ -45,12 +38,12 @@ def check_converter(
     examples: int = DEFAULT_EXAMPLES,
     seed: int | None = 0,
     skip: Sequence[str] = (),
-) -> Report:
+) -> CheckReport:
     """Every law in every direction. Seeded, so a test means the same each time it runs."""
     built = _built(converter)
     skipped = {law_named(name).name for name in skip}
     return check(
-        _subject(crd, built),
+        _case(crd, built),
         converter=f"{built.kind}.{built.group}",
         laws=[law for law in LAWS if law.name not in skipped],
         examples=examples,
@@ -83,8 +76,8 @@ def assert_law(
     target: str,
 ) -> None:
     """One law on given objects, as written by ``instar check --write-tests``."""
-    subject = _subject(crd, _built(converter))
-    pair = Pair(subject, subject.versions[source], subject.versions[target])
+    case = _case(crd, _built(converter))
+    pair = Pair(case, case.versions[source], case.versions[target])
     try:
         law_named(law).check(pair, [dict(obj) for obj in inputs])
     except Inapplicable:
@@ -105,14 +98,7 @@ def objects(crd: AnyCrd, version: str) -> Any:
 
 def read_crd_file(path: str | Path) -> Crd:
     """The only CRD in a YAML file."""
-    documents = [
-        document
-        for document in yaml.safe_load_all(Path(path).read_bytes())
-        if isinstance(document, dict) and document.get("kind") == "CustomResourceDefinition"
-    ]
-    if len(documents) != 1:
-        raise UnusableTarget(f"{path} holds {len(documents)} CRDs, expected one")
-    return parse_crd(documents[0])
+    return crd_in(Path(path).read_text(), str(path))
 
 
 def _crd(given: AnyCrd) -> Crd:
@@ -127,5 +113,5 @@ def _built(given: AnyConverter) -> BuiltConverter:
     return given.build() if isinstance(given, Converter) else given
 
 
-def _subject(crd: AnyCrd, built: BuiltConverter) -> Subject:
-    return subject_of(_crd(crd), InProcessTarget(built), hub=built.hub, losses=built.losses)
+def _case(crd: AnyCrd, built: BuiltConverter) -> Case:
+    return case_of(_crd(crd), InProcessResponder(built), hub=built.hub, losses=built.losses)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from hypothesis import settings
@@ -18,9 +17,6 @@ from tests.support.storages import storages as open_storages
 settings.register_profile("ci", derandomize=True)
 if os.environ.get("CI"):
     settings.load_profile("ci")
-
-CORPUS = Path(__file__).resolve().parents[2] / "shared" / "corpus"
-
 
 ON_EVERY_STORAGE = (
     "tests.server.test_smoke",
@@ -58,8 +54,14 @@ def fresh_server(storages: Storages) -> Iterator[LiveServer]:
         yield running
 
 
-@pytest.fixture(scope="session")
-def corpus() -> Path:
-    if not CORPUS.is_dir():
-        pytest.skip(f"the corpus of real CRDs is not at {CORPUS}")
-    return CORPUS
+@pytest.fixture(autouse=True)
+def nobody_holds_the_loop(request: pytest.FixtureRequest) -> Iterator[None]:
+    """No request of any test may take the event loop for itself (see ``server/watchdog.py``)."""
+    names = [name for name in ("server", "fresh_server") if name in request.fixturenames]
+    found = [request.getfixturevalue(name) for name in names]
+    servers = [server for server in found if isinstance(server, LiveServer)]
+    yield
+    for server in servers:
+        watchdog = server.running.machinery.watchdog
+        held, watchdog.held = watchdog.held, []
+        assert not held, f"the event loop was held: {held}"

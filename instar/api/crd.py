@@ -7,15 +7,24 @@ No rules here: a ``Crd`` may well be invalid.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
 
-from instar.api.names import by_priority
+from instar.api.names import GroupVersionKind, by_priority
 
 GROUP = "apiextensions.k8s.io"
 PLURAL = "customresourcedefinitions"
 KIND = "CustomResourceDefinition"
 CLEANUP_FINALIZER = "customresourcecleanup.apiextensions.k8s.io"
+
+
+def is_crd(value: Any) -> bool:
+    """Whether a document calls itself a CRD, of whichever version."""
+    return (
+        isinstance(value, dict)
+        and value.get("kind") == KIND
+        and str(value.get("apiVersion", "")).startswith(f"{GROUP}/")
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +54,28 @@ class ScalePaths:
     spec_replicas: str
     status_replicas: str
     label_selector: str = ""
+    selector_is: str = "text"
+    """``text`` at that path, or an object for ``labels`` or a whole ``selector``."""
+
+
+class Selectable(NamedTuple):
+    """A field that a selector may name."""
+
+    path: tuple[str, ...]
+    unset: str = ""
+
+
+class Subresource(NamedTuple):
+    """A path below an object that is served by rules of its own."""
+
+    name: str
+    verbs: tuple[str, ...] = ("get", "patch", "update")
+    kind: GroupVersionKind | None = None
+    """What is read and written there, where it is not the object itself."""
+
+
+STATUS = Subresource("status")
+SCALE = Subresource("scale", kind=GroupVersionKind("autoscaling", "v1", "Scale"))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -60,7 +91,16 @@ class CrdVersion:
     scale: ScalePaths | None = None
     columns: tuple[Column, ...] = ()
     selectable_fields: tuple[str, ...] = ()
+    further_selectable: Mapping[str, Selectable] = field(default_factory=dict)
+    """Labels of built-in kinds that are no plain path, or have a value where nothing is set."""
     """JSON paths with their leading dot."""
+    further: tuple[Subresource, ...] = ()
+    """What a built-in kind has beside status and scale."""
+
+    def subresources(self) -> tuple[Subresource, ...]:
+        status = (STATUS,) if self.has_status else ()
+        scale = () if self.scale is None else (SCALE,)
+        return (*status, *scale, *self.further)
 
 
 @dataclass(frozen=True, slots=True)

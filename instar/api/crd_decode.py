@@ -26,6 +26,7 @@ from instar.api.go_types import (
     Union,
     UnionKind,
 )
+from instar.api.gojson import go_type
 from instar.plain import Object
 
 _INTEGER_LIMITS = {"int32": 2**31, "int64": 2**63}
@@ -75,7 +76,7 @@ def decode(obj: Any, version: str) -> Decoded:
     place = _Place()
     shape = crd_type(version)
     if not isinstance(obj, dict):
-        raise place.mismatch(_json_kind(obj), shape.go)
+        raise place.mismatch(go_type(obj), shape.go)
     try:
         return Decoded(_struct(obj, shape, place), place.unknown or [])
     except RecursionError:
@@ -92,7 +93,7 @@ def _value(value: Any, type: Type, place: _Place) -> Any:
             return _map(value, type, place)
         case Struct():
             if not isinstance(value, dict):
-                raise place.mismatch(_json_kind(value), type.go)
+                raise place.mismatch(go_type(value), type.go)
             return _struct(value, type, place)
         case Union():
             return _union(value, type, replace(place, unknown=None))
@@ -138,7 +139,7 @@ def zero(type: Type) -> Any:
 
 def _list(value: Any, type: ListOf, place: _Place) -> list[Any]:
     if not isinstance(value, list):
-        raise place.mismatch(_json_kind(value), type.go)
+        raise place.mismatch(go_type(value), type.go)
     return [
         _element(item, type.item, place.into_item(position)) for position, item in enumerate(value)
     ]
@@ -146,7 +147,7 @@ def _list(value: Any, type: ListOf, place: _Place) -> list[Any]:
 
 def _map(value: Any, type: MapOf, place: _Place) -> Object:
     if not isinstance(value, dict):
-        raise place.mismatch(_json_kind(value), type.go)
+        raise place.mismatch(go_type(value), type.go)
     return {name: _element(item, type.item, place.into_key(name)) for name, item in value.items()}
 
 
@@ -187,13 +188,13 @@ def _scalar(value: Any, type: Scalar, place: _Place) -> Any:
         case Form.FLOAT:
             return _float(value, type, place)
     if not fits:
-        raise place.mismatch(_json_kind(value), type.go)
+        raise place.mismatch(go_type(value), type.go)
     return value
 
 
 def _integer(value: Any, type: Scalar, place: _Place) -> int:
     if isinstance(value, bool) or not isinstance(value, int | float):
-        raise place.mismatch(_json_kind(value), type.go)
+        raise place.mismatch(go_type(value), type.go)
     limit = _INTEGER_LIMITS[type.go]
     if isinstance(value, float) or not -limit <= value < limit:
         raise place.mismatch(f"number {value!r}", type.go)
@@ -203,7 +204,7 @@ def _integer(value: Any, type: Scalar, place: _Place) -> int:
 def _float(value: Any, type: Scalar, place: _Place) -> int | float:
     """Whole numbers come back as ``int`` so that 1 and 1.0 are one value, as in Go."""
     if isinstance(value, bool) or not isinstance(value, int | float):
-        raise place.mismatch(_json_kind(value), type.go)
+        raise place.mismatch(go_type(value), type.go)
     if abs(value) <= _EXACT_FLOAT and value == int(value):
         return int(value)
     return float(value)
@@ -211,7 +212,7 @@ def _float(value: Any, type: Scalar, place: _Place) -> int | float:
 
 def _bytes(value: Any, type: Scalar, place: _Place) -> str:
     if not isinstance(value, str):
-        raise place.mismatch(_json_kind(value), type.go)
+        raise place.mismatch(go_type(value), type.go)
     text = value.replace("\r", "").replace("\n", "")
     try:
         return base64.b64encode(base64.b64decode(text, validate=True)).decode()
@@ -227,19 +228,3 @@ def _first_bad_base64(text: str) -> int:
         if not (char.isascii() and (char.isalnum() or char in "+/")):
             return position
     return len(text) - len(text) % 4
-
-
-def _json_kind(value: Any) -> str:
-    match value:
-        case bool():
-            return "bool"
-        case str():
-            return "string"
-        case int() | float():
-            return "number"
-        case list():
-            return "array"
-        case dict():
-            return "object"
-        case _:
-            return "null"

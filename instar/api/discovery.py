@@ -18,7 +18,6 @@ from instar.plain import Object
 CUSTOM_VERBS = ("delete", "deletecollection", "get", "list", "patch", "create", "update", "watch")
 TERMINATING_VERBS = ("delete", "deletecollection", "get", "list", "watch")
 BUILTIN_VERBS = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
-SUBRESOURCE_VERBS = ("get", "patch", "update")
 
 CUSTOM_GROUP_PRIORITY = 1000
 UNLISTED_BUILTIN_PRIORITY = 15000
@@ -202,22 +201,15 @@ def _entries(resource: Resource, version: CrdVersion) -> Iterator[Object]:
         **_nicknames(names),
         **_hash_field(resource),
     }
-    for subresource, scale in _subresources(version):
+    for name, verbs, kind in version.subresources():
         yield {
-            "name": f"{names.plural}/{subresource}",
+            "name": f"{names.plural}/{name}",
             "singularName": "",
             "namespaced": namespaced,
-            **({"group": "autoscaling", "version": "v1"} if scale else {}),
-            "kind": "Scale" if scale else names.kind,
-            "verbs": list(SUBRESOURCE_VERBS),
+            **({"group": kind.group, "version": kind.version} if kind is not None else {}),
+            "kind": names.kind if kind is None else kind.kind,
+            "verbs": list(verbs),
         }
-
-
-def _subresources(version: CrdVersion) -> Iterator[tuple[str, bool]]:
-    if version.has_status:
-        yield "status", False
-    if version.scale is not None:
-        yield "scale", True
 
 
 def _nicknames(names: Names) -> Object:
@@ -258,14 +250,13 @@ def _aggregated_group(name: str, members: Sequence[Resource]) -> Object:
 def _aggregated_resource(resource: Resource, version: CrdVersion) -> Object:
     names = resource.names
     response_kind = {"group": resource.crd.group, "version": version.name, "kind": names.kind}
-    scale_kind = {"group": "autoscaling", "version": "v1", "kind": "Scale"}
     subresources = [
         {
-            "subresource": subresource,
-            "responseKind": scale_kind if scale else response_kind,
-            "verbs": list(SUBRESOURCE_VERBS),
+            "subresource": name,
+            "responseKind": response_kind if kind is None else kind._asdict(),
+            "verbs": list(verbs),
         }
-        for subresource, scale in _subresources(version)
+        for name, verbs, kind in version.subresources()
     ]
     return {
         "resource": names.plural,

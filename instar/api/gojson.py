@@ -8,22 +8,38 @@ from __future__ import annotations
 import re
 from typing import Any
 
+import re2
+
 from instar.fields import go_quote
 
+TOO_DEEP = "exceeded max depth"
 END = "unexpected end of JSON input"
 _SPACE = frozenset(b" \t\r\n")
 _LITERALS = {ord("t"): b"true", ord("f"): b"false", ord("n"): b"null"}
 _ESCAPABLE = b'"\\/bfnrt'
 _DIGITS = b"0123456789"
 _HEX = b"0123456789abcdefABCDEF"
-_STRUCTURE = re.compile(rb'"(?:[^"\\]|\\.)*"|[\[\]{},]', re.DOTALL)
 _FAR = 1 << 16
-_STRING = re.compile(rb'"[^"\\\x00-\x1f]*"')
+
+
+def _linear(pattern: bytes) -> Any:
+    """RE2: a string that never ends, of nothing but escapes, takes no more than its length."""
+    options = re2.Options()
+    options.encoding = re2.Options.Encoding.LATIN1
+    options.dot_nl = True
+    return re2.compile(pattern, options)
+
+
+_STRING = _linear(rb'"(?:[^"\\]|\\.)*"?')
+_WELL_FORMED = _linear(rb'"(?:[^"\\\x00-\x1f]|\\["\\/bfnrt]|\\u[0-9a-fA-F]{4})*')
+_STRUCTURE = re.compile(rb'"[^"\\]*["\\]?|[\[\]{},]')
+_DIGIT_RUN = re.compile(rb"[0-9]*")
 _NUMBER = re.compile(rb"-?(?:0|[1-9][0-9]*)(?=[,\]}\s])")
 _SPACES = re.compile(rb"[ \t\r\n]*")
 
 
 _MAX_DEPTH = 1000
+"""A fast parser gives up a little above this; whatever is wrong behind it is not looked for."""
 _SURROGATE = re.compile(rb"\\u[dD][89abcdefABCDEF][0-9a-fA-F]{2}")
 
 
@@ -48,6 +64,22 @@ def go_type(value: Any) -> str:
             return "null"
 
 
+_GO_TYPES = {
+    bool: "bool",
+    int: "int64",
+    float: "float64",
+    str: "string",
+    list: "[]interface {}",
+    dict: "map[string]interface {}",
+    type(None): "<nil>",
+}
+
+
+def go_value_type(value: Any) -> str:
+    """Go's ``%T`` of a decoded JSON value; a converter in Python may have made something else."""
+    return _GO_TYPES.get(type(value), type(value).__name__)
+
+
 def syntax_error(data: bytes, near: int = 0) -> str:
     """The sentence for the first mistake, or for what Go reads and we do not.
 
@@ -62,9 +94,7 @@ def syntax_error(data: bytes, near: int = 0) -> str:
 
 
 def _refused_by_us(data: bytes) -> str:
-    """Well-formed for Go's scanner: too deep, half a character, or a number beyond float64."""
-    if data.count(b"{") + data.count(b"[") > _MAX_DEPTH:
-        return "exceeded max depth"
+    """Well-formed for Go's scanner: half a character, or a number beyond float64."""
     if _SURROGATE.search(data):
         return "invalid surrogate pair in string literal"
     return "json: cannot unmarshal number into Go value of type float64"
@@ -87,14 +117,18 @@ class _Scanner:
 
     def _skip(self, stack: list[int], until: int) -> bool:
         """Go on behind the first value after ``until``; False (and nothing done) if none ends."""
-        for token in _STRUCTURE.finditer(self._data):
-            byte = self._data[token.start()]
-            if byte in b"[{":
+        data, at = self._data, 0
+        while (token := _STRUCTURE.search(data, at)) is not None:
+            start, at = token.span()
+            byte = data[start]
+            if data[at - 1] == ord("\\"):
+                at = _STRING.match(data, start).end()
+            elif byte in b"[{":
                 stack.append(byte)
             elif byte in b"]}" and stack:
                 stack.pop()
-            elif byte == ord(",") and token.start() > until:
-                self._at = token.start()
+            elif byte == ord(",") and start > until:
+                self._at = start
                 return True
         stack.clear()
         return False
@@ -123,6 +157,8 @@ class _Scanner:
                 self._at += 1
                 return
             stack.append(byte)
+            if len(stack) > _MAX_DEPTH:
+                raise _Broken(TOO_DEEP)
             if byte == ord("{"):
                 self._key()
             byte = self._peek()
@@ -144,22 +180,14 @@ class _Scanner:
         self._at += 1
 
     def _string(self) -> None:
-        whole = _STRING.match(self._data, self._at)
-        if whole is not None:
-            self._at = whole.end()
-            return
+        """To behind the closing quote, or to the one byte that is wrong."""
+        self._at = _WELL_FORMED.match(self._data, self._at).end()
+        byte = self._byte()
+        if byte == ord("\\"):
+            self._escape()
+        elif byte != ord('"'):
+            self._fail("in string literal")
         self._at += 1
-        while True:
-            byte = self._byte()
-            if byte == ord('"'):
-                self._at += 1
-                return
-            if byte == ord("\\"):
-                self._escape()
-            elif byte < 0x20:
-                self._fail("in string literal")
-            else:
-                self._at += 1
 
     def _escape(self) -> None:
         self._at += 1
@@ -171,7 +199,6 @@ class _Scanner:
                     self._fail("in \\u hexadecimal character escape")
         elif byte not in _ESCAPABLE:
             self._fail("in string escape code")
-        self._at += 1
 
     def _literal(self, word: bytes) -> None:
         for position, expected in enumerate(word):
@@ -206,8 +233,8 @@ class _Scanner:
             self._digits()
 
     def _digits(self) -> None:
-        while (byte := self._raw()) is not None and byte in _DIGITS:
-            self._at += 1
+        digits = _DIGIT_RUN.match(self._data, self._at)
+        self._at = digits.end() if digits is not None else self._at
 
     def _peek(self) -> int | None:
         if self._raw() in _SPACE:

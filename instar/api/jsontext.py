@@ -14,7 +14,9 @@ from typing import Any
 import orjson
 import re2
 
+from instar.api.gojson import TOO_DEEP
 from instar.fields import go_float
+from instar.limits import MAX_DEPTH
 
 _FLOAT = re.compile(rb"\.0[,\]}]|e[+-]?[0-9]{1,3}[,\]}]")
 _DIGITS_TO_ZERO = bytes.maketrans(b"0123456789", b"0" * 10)
@@ -29,7 +31,16 @@ _ESCAPES = (
     (b"\xe2\x80\xa8", b"\\u2028"),
     (b"\xe2\x80\xa9", b"\\u2029"),
 )
-MAX_DEPTH = 10_000
+_WRITERS_DEPTH = 254
+"""orjson's own. What is read may be recursed on and written again with a few levels around it (a
+list, a Table, a review), which is why less is taken in."""
+
+
+class TooDeep(ValueError):
+    """Well-formed, but nested more than ``MAX_DEPTH``; ``str()`` is upstream's sentence."""
+
+    def __init__(self) -> None:
+        super().__init__(TOO_DEEP)
 
 
 def _unlike_go() -> Callable[[bytes], object]:
@@ -62,10 +73,26 @@ def encode_pretty(value: Any) -> bytes:
 
 
 def decode(data: bytes) -> Any:
-    """Parsed JSON with Go's numbers: what does not fit int64 is a float. Raises ``ValueError``."""
+    """Parsed JSON with Go's numbers: what does not fit int64 is a float.
+
+    Raises ``TooDeep`` or ``orjson.JSONDecodeError``, both of them ``ValueError``.
+    """
     value = orjson.loads(data)
+    if data.count(b"[") + data.count(b"{") > MAX_DEPTH and _is_deep(value):
+        raise TooDeep
     may_be_big = _BIG_INT in data.translate(_DIGITS_TO_ZERO)
     return _narrow_ints(value) if may_be_big else value
+
+
+def _is_deep(value: Any) -> bool:
+    """Asks the writer, which counts as it goes, with as many levels around as are to be spare."""
+    for _ in range(_WRITERS_DEPTH - MAX_DEPTH):
+        value = [value]
+    try:
+        orjson.dumps(value)
+    except TypeError:
+        return True
+    return False
 
 
 def duplicate_keys(data: bytes, parsed: Any, most: int = 100) -> list[str]:

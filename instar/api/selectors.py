@@ -12,11 +12,13 @@ from typing import NamedTuple
 
 from instar.api.strings import label_value, qualified_name
 from instar.errors import BadRequest
-from instar.fields import invalid
+from instar.fields import invalid, messages
 
-_TOKEN = re.compile(r"\s*(==|!=|=|!|,|\(|\)|>|<|[^\s=!,()<>]+)")
-_NUMBER = re.compile(r"[+-]?[0-9]{1,19}")
+_TOKEN = re.compile(r"==|!=|[=!,()<>]|[^ \t\r\n=!,()<>]+")
+_NUMBER = re.compile(r"[+-]?0*[0-9]{1,19}")
+_END = ""
 _SYMBOLS = {"==", "!=", "=", "!", ",", "(", ")", ">", "<"}
+_FIELD_OPERATOR = re.compile(r"!=|==|=")
 _OPERATORS = "in, notin, =, ==, !=, gt, lt"
 
 
@@ -76,7 +78,14 @@ def parse_label_selector(text: str) -> LabelSelector | None:
 
 def _integer(value: str | None) -> int | None:
     """As Go reads a number: Python's own reading would take ``1_0`` for ten."""
-    return int(value) if value is not None and _NUMBER.fullmatch(value) else None
+    return int(value) if value is not None and _is_int64(value) else None
+
+
+def _is_int64(value: str) -> bool:
+    if _NUMBER.fullmatch(value) is None:
+        return False
+    digits = value.lstrip("+-").lstrip("0") or "0"
+    return -(2**63) <= (-int(digits) if value[0] == "-" else int(digits)) < 2**63
 
 
 def _greater(requirement: Requirement, value: str | None) -> bool:
@@ -100,7 +109,7 @@ _MATCHERS: dict[str, Callable[[Requirement, str | None], bool]] = {
 
 
 class _LabelParser:
-    """Recursive descent over tokens; every error text is upstream's."""
+    """Token by token as upstream's parser goes, which decides what each mistake is called."""
 
     def __init__(self, text: str) -> None:
         self._tokens = _tokens(text)
@@ -108,144 +117,172 @@ class _LabelParser:
 
     def parse(self) -> list[Requirement]:
         requirements: list[Requirement] = []
-        if self._peek() == "":
+        if self._peek() == _END:
             return requirements
+        if not self._may_begin(self._peek()):
+            raise _unexpected(self._peek(), "!, identifier, or 'end of string'")
         while True:
             requirements.append(self._requirement())
             token = self._next()
-            if token == "":
+            if token == _END:
                 return requirements
             if token != ",":
-                raise BadRequest(f"found '{token}', expected: ',' or 'end of string'")
-            if self._peek() in _SYMBOLS - {"!"} or self._peek() == "":
-                self._fail(self._peek(), "identifier after ','")
+                raise _unexpected(token, "',' or 'end of string'")
+            if not self._may_begin(self._peek()):
+                raise _unexpected(self._peek(), "identifier after ','")
 
     def _requirement(self) -> Requirement:
+        try:
+            return self._read_requirement()
+        except BadRequest as error:
+            raise BadRequest(f"unable to parse requirement: {error.message}") from error
+
+    def _read_requirement(self) -> Requirement:
         negated = self._peek() == "!"
         if negated:
             self._next()
         key = self._next()
-        if key in _SYMBOLS or key == "":
-            self._fail(key, "identifier")
-        self._check_key(key)
+        if not _is_identifier(key):
+            raise _unexpected(key, "identifier")
+        problems = qualified_name(key)
+        if problems:
+            raise BadRequest(str(invalid("<nil>", key, "; ".join(problems))))
         if negated:
             return Requirement(key, "!")
-        if self._peek() in ("", ","):
+        if self._peek() in (_END, ","):
             return Requirement(key, "exists")
         return self._operation(key, self._next())
 
     def _operation(self, key: str, operator: str) -> Requirement:
         if operator in ("in", "notin"):
-            return Requirement(key, operator, self._checked(key, self._set()))
+            return Requirement(key, operator, _checked(key, self._set()))
         if operator in ("=", "==", "!="):
-            values = self._checked(key, [self._exact()])
+            values = _checked(key, {self._exact()})
             return Requirement(key, "notin" if operator == "!=" else "in", values)
         if operator in (">", "<"):
-            value = self._exact()
-            if _integer(value) is None:
-                error = invalid(
-                    "values[0]",
-                    value,
-                    "for 'Gt', 'Lt' operators, the value must be an integer",
-                )
-                raise BadRequest(f"unable to parse requirement: {error}")
-            return Requirement(key, operator, frozenset((value,)))
-        return self._fail(operator, _OPERATORS)
+            return Requirement(key, operator, _checked(key, {self._exact()}, integer=True))
+        raise _unexpected(operator, _OPERATORS)
 
     def _exact(self) -> str:
-        token = self._peek()
-        if token in ("", ","):
+        if self._peek() in (_END, ","):
             return ""
-        if token in _SYMBOLS:
-            self._fail(token, "identifier")
-        return self._next()
+        token = self._next()
+        if not _is_identifier(token):
+            raise _unexpected(token, "identifier")
+        return token
 
-    def _set(self) -> list[str]:
-        if self._next() != "(":
-            self._fail(self._tokens[self._position - 1], "'('")
-        values: list[str] = []
-        expect_value = True
+    def _set(self) -> set[str]:
+        opening = self._next()
+        if opening != "(":
+            raise BadRequest(f"found '{opening}' expected: '('")
+        if self._peek() == ")":
+            self._next()
+            return {""}
+        if self._peek() != "," and not _is_identifier(self._peek()):
+            raise _unexpected(self._peek(), "',', ')' or identifier")
+        values = self._identifiers()
+        self._next()
+        return values
+
+    def _identifiers(self) -> set[str]:
+        """Up to the closing bracket; nothing between commas is an empty value."""
+        values: set[str] = set()
         while True:
             token = self._next()
-            if token == ")":
-                return [*values, ""] if expect_value else values
-            if token == "," and not expect_value:
-                expect_value = True
+            if _is_identifier(token):
+                values.add(token)
+                if self._peek() not in (",", ")"):
+                    raise _unexpected(self._peek(), "',' or ')'")
             elif token == ",":
-                values.append("")
-            elif token in _SYMBOLS or token == "":
-                self._fail(token, "',', ')' or identifier")
+                if not values:
+                    values.add("")
+                if self._peek() in (",", ")"):
+                    values.add("")
+                if self._peek() == ",":
+                    self._next()
             else:
-                values.append(token)
-                expect_value = False
+                raise _unexpected(token, "',', or identifier")
+            if self._peek() == ")":
+                return values
 
-    def _check_key(self, key: str) -> None:
-        for message in qualified_name(key):
-            raise BadRequest(f"unable to parse requirement: {invalid('<nil>', key, message)}")
-
-    def _checked(self, key: str, values: list[str]) -> frozenset[str]:
-        for position, value in enumerate(values):
-            for message in label_value(value):
-                error = invalid(f"values[{position}][{key}]", value, message)
-                raise BadRequest(f"unable to parse requirement: {error}")
-        return frozenset(values)
+    def _may_begin(self, token: str) -> bool:
+        return token == "!" or _is_identifier(token)
 
     def _peek(self) -> str:
         return self._tokens[self._position]
 
     def _next(self) -> str:
         token = self._tokens[self._position]
-        self._position += bool(token)
+        self._position += token != _END
         return token
 
-    def _fail(self, found: str, expected: str) -> Requirement:
-        raise BadRequest(f"unable to parse requirement: found '{found}', expected: {expected}")
+
+def _is_identifier(token: str) -> bool:
+    return token != _END and token not in _SYMBOLS
+
+
+def _unexpected(found: str, expected: str) -> BadRequest:
+    return BadRequest(f"found '{found}', expected: {expected}")
+
+
+def _checked(key: str, values: set[str], *, integer: bool = False) -> frozenset[str]:
+    found = []
+    for position, value in enumerate(sorted(values)):
+        if integer and not _is_int64(value):
+            detail = "for 'Gt', 'Lt' operators, the value must be an integer"
+            found.append(invalid(f"values[{position}]", value, detail))
+        problems = label_value(value)
+        if problems:
+            found.append(invalid(f"values[{position}][{key}]", value, "; ".join(problems)))
+    if found:
+        raise BadRequest(messages(found))
+    return frozenset(values)
 
 
 def _tokens(text: str) -> list[str]:
-    """Tokens, ended by the empty string."""
-    return [*(match.group(1) for match in _TOKEN.finditer(text)), ""]
+    """Tokens, ended by the empty string, as which a NUL counts too."""
+    return [*_TOKEN.findall(text.partition("\0")[0]), _END]
 
 
 def parse_field_selector(text: str) -> FieldSelector | None:
-    terms = tuple(_field_term(part) for part in _split_unescaped(text, ",") if part)
+    terms = tuple(_field_term(part, text) for part in _split_terms(text) if part)
     return FieldSelector(terms) if terms else None
 
 
-def _field_term(text: str) -> FieldTerm:
-    for position in range(len(text)):
-        for operator in ("!=", "==", "="):
-            if text.startswith(operator, position):
-                value = _unescape(text[position + len(operator) :])
-                return FieldTerm(text[:position], operator == "!=", value)
-    raise BadRequest(f"invalid selector: '{text}'; can't understand '{text}'")
+def _field_term(text: str, whole: str) -> FieldTerm:
+    found = _FIELD_OPERATOR.search(text)
+    if found is None:
+        raise BadRequest(f"invalid selector: '{whole}'; can't understand '{text}'")
+    value = _unescape(text[found.end() :])
+    return FieldTerm(text[: found.start()], found[0] == "!=", value)
 
 
-def _split_unescaped(text: str, separator: str) -> list[str]:
-    parts, current, escaped = [], "", False
-    for char in text:
-        if char == separator and not escaped:
-            parts.append(current)
-            current = ""
-        else:
-            current += char
+def _split_terms(text: str) -> list[str]:
+    """At the commas that have no backslash of their own before them."""
+    parts, start, escaped = [], 0, False
+    for position, char in enumerate(text):
+        if char == "," and not escaped:
+            parts.append(text[start:position])
+            start = position + 1
         escaped = char == "\\" and not escaped
-    return [*parts, current]
+    return [*parts, text[start:]]
 
 
 def _unescape(value: str) -> str:
-    out, escaped = "", False
+    out: list[str] = []
+    escaped = False
     for char in value:
         if escaped:
             if char not in "\\,=":
                 raise BadRequest(f"invalid field selector: invalid escape sequence: \\{char}")
-            out, escaped = out + char, False
+            out.append(char)
+            escaped = False
         elif char == "\\":
             escaped = True
         elif char in ",=":
             raise BadRequest(f"invalid field selector: unescaped character in value: {ord(char)}")
         else:
-            out += char
+            out.append(char)
     if escaped:
         raise BadRequest("invalid field selector: invalid escape sequence: \\")
-    return out
+    return "".join(out)

@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable
 from functools import lru_cache
 
-Rule = Callable[[str], list[str]]
+TextRule = Callable[[str], list[str]]
 
 SUBDOMAIN_MAX = 253
 LABEL_MAX = 63

@@ -94,7 +94,7 @@ def apply_patch(request: Application) -> Step[Applied]:
         pruned = yield from prune(mergeds, version, last, managers, request.schemas)
     if not same(pruned.obj, live):
         news = yield from _everywhere(pruned, foreign_versions(managers, version))
-        managers = _settled(request, managers, lives, {**news, version: pruned.obj})
+        managers = _reassigned(request, managers, lives, {**news, version: pruned.obj})
     return _finished(request, live, pruned.obj, managers)
 
 
@@ -177,7 +177,7 @@ def _everywhere(pruned: Pruned, versions: set[str]) -> Step[dict[str, Object]]:
     return {**pruned.elsewhere, **found}
 
 
-def _settled(
+def _reassigned(
     request: Application,
     managers: Managers,
     lives: Mapping[str, Object],

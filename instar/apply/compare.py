@@ -112,38 +112,46 @@ def _compare_at(key: str, atom: Atom, old: Any, new: Any, out: Comparison) -> No
 
 
 def _compare_value(atom: Atom, old: Any, new: Any, below: Comparison) -> bool:
-    """True when the place itself is what changed; changes inside it go to ``below``."""
+    """True when the place itself is what changed; changes inside it go to ``below``.
+
+    Where a place may be several things, each side is looked at as what it is; null is the
+    first of them.
+    """
     if not isinstance(old, _CONTAINERS) and not isinstance(new, _CONTAINERS):
         return True
-    old_map, new_map = _granular_map(atom, old), _granular_map(atom, new)
-    old_list, new_list = _granular_list(atom, old), _granular_list(atom, new)
-    if old_map or new_map:
-        _compare_map(atom.map or DEDUCED_MAP, old_map, new_map, below)
-    if (old_list or new_list) and atom.list is not None:
-        _compare_items(atom.list, old_list, new_list, below)
-    if _is_whole(old, old_map, old_list) or _is_whole(new, new_map, new_list):
-        return True
-    return not (old_map or new_map or old_list or new_list)
+    sides = (_shape(atom, old), _shape(atom, new))
+    changed = None in sides
+    if dict in sides:
+        kind, was, now = atom.map or DEDUCED_MAP, _as(dict, old), _as(dict, new)
+        if kind.atomic or not (was or now):
+            changed = True
+        else:
+            _compare_map(kind, was, now, below)
+    if list in sides and atom.list is not None:
+        before, after = _as(list, old), _as(list, new)
+        if atom.list.relation == "atomic" or not (before or after):
+            changed = True
+        else:
+            _compare_items(atom.list, before, after, below)
+    return changed
 
 
 _CONTAINERS = (dict, list)
 
 
-def _is_whole(value: Any, as_map: dict[str, Any], as_list: list[Any]) -> bool:
-    """A value that is neither looked into nor empty: a scalar or something atomic."""
-    return not (as_map or as_list or value is None or value == {} or value == [])
+def _shape(atom: Atom, value: Any) -> type | None:
+    """What a value is looked at as; None stands for something without parts."""
+    if value is None:
+        if atom.map is not None:
+            return dict
+        return list if atom.scalar is None and atom.list is not None else None
+    if isinstance(value, dict):
+        return dict
+    return list if isinstance(value, list) and atom.list is not None else None
 
 
-def _granular_map(atom: Atom, value: Any) -> dict[str, Any]:
-    if isinstance(value, dict) and not (atom.map or DEDUCED_MAP).atomic:
-        return value
-    return {}
-
-
-def _granular_list(atom: Atom, value: Any) -> list[Any]:
-    if isinstance(value, list) and atom.list is not None and atom.list.relation != "atomic":
-        return value
-    return []
+def _as(kind: type, value: Any) -> Any:
+    return value if isinstance(value, kind) else kind()
 
 
 def _compare_items(kind: ListType, old: list[Any], new: list[Any], out: Comparison) -> None:

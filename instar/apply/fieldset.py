@@ -15,7 +15,7 @@ from typing import Any
 
 import orjson
 
-from instar.fields import go_float, go_quote
+from instar.fields import JSON_ESCAPED, go_float, go_number, go_quote
 
 FieldSet = dict[str, Any]
 """``dict[str, FieldSet]``; a recursive alias would forbid plain JSON values at the edges."""
@@ -163,7 +163,14 @@ def element_text(element: str) -> str:
 
 
 def _shown(value: Any) -> str:
-    return go_quote(value) if isinstance(value, str) else value_text(value)
+    """A key's value inside a path; only scalars are sound keys, but upstream prints any."""
+    if isinstance(value, dict):
+        return "".join(f"{name}={_shown(item)}" for name, item in sorted(value.items()))
+    if isinstance(value, list):
+        return "[" + ",".join(map(_shown, value)) + "]"
+    if isinstance(value, str):
+        return go_quote(value)
+    return go_number(value) if isinstance(value, float) else value_text(value)
 
 
 @lru_cache(maxsize=8192, typed=True)
@@ -174,19 +181,10 @@ def _scalar_text(value: str | int | float | bool | None) -> str:
     if not isinstance(value, str):
         return orjson.dumps(value).decode() if abs(value or 0) < 2**63 else str(value)
     text = orjson.dumps(value).decode()
-    for char, escape in _ESCAPED:
+    # Equal paths must have equal text.
+    for char, escape in JSON_ESCAPED:
         text = text.replace(char, escape)
     return text
-
-
-_ESCAPED = (
-    ("<", "\\u003c"),
-    (">", "\\u003e"),
-    ("&", "\\u0026"),
-    ("\u2028", "\\u2028"),
-    ("\u2029", "\\u2029"),
-)
-"""Upstream's encoder escapes these inside strings; equal paths must have equal text."""
 
 
 def value_text(value: Any) -> str:

@@ -26,7 +26,7 @@ def _merge_value(atom: Atom, live: Any, config: Any) -> Any:
         if isinstance(config, dict):
             return _merge_map(kind, live, config)
     if isinstance(live, list) and live and items is not None and items.relation != "atomic":
-        if config is None:
+        if config is None and atom.map is None and atom.scalar is None:
             return live
         if isinstance(config, list):
             return _merge_items(items, live, config)

@@ -113,35 +113,32 @@ def indexed(kind: ListType, items: list[Any]) -> dict[str, list[Any]]:
     return out
 
 
-def owned_in_object(
-    schema: TypedSchema, obj: dict[str, Any], *, empty_lists: bool = False
-) -> FieldSet:
+def owned_in_object(schema: TypedSchema, obj: dict[str, Any]) -> FieldSet:
     """What a manager that applies ``obj`` claims, metadata that nobody owns included.
 
-    An empty list of items claims nothing; ``empty_lists`` counts it all the same, for those
-    who ask what is there rather than who wants it.
+    An empty list of items claims nothing; null and an empty map do.
     """
-    return _owned_map(schema.root.map or DEDUCED_MAP, obj, empty_lists) or {}
+    return _owned_map(schema.root.map or DEDUCED_MAP, obj) or {}
 
 
-def _owned(atom: Atom, value: Any, empty_lists: bool) -> FieldSet | None:
+def _owned(atom: Atom, value: Any) -> FieldSet | None:
     """The node of an applied value; None when neither it nor anything below is claimed."""
     if isinstance(value, dict):
         kind = atom.map or DEDUCED_MAP
-        return LEAF if kind.atomic else _owned_map(kind, value, empty_lists)
+        return LEAF if kind.atomic else _owned_map(kind, value)
     if isinstance(value, list):
         items = atom.list
-        if items is None or items.relation == "atomic" or (empty_lists and not value):
+        if items is None or items.relation == "atomic":
             return LEAF
-        return _owned_items(items, value, empty_lists)
+        return _owned_items(items, value)
     return LEAF
 
 
-def _owned_map(kind: MapType, value: dict[str, Any], empty_lists: bool) -> FieldSet | None:
+def _owned_map(kind: MapType, value: dict[str, Any]) -> FieldSet | None:
     out: FieldSet = {}
     for name, child in value.items():
         key, atom = kind.fields.get(name) or (f"f:{name}", kind.element or DEDUCED)
-        node = _owned(atom, child, empty_lists)
+        node = _owned(atom, child)
         if child is None or child == {}:
             node = LEAF
         elif name not in kind.fields:
@@ -151,11 +148,9 @@ def _owned_map(kind: MapType, value: dict[str, Any], empty_lists: bool) -> Field
     return out or None
 
 
-def _owned_items(kind: ListType, items: list[Any], empty_lists: bool) -> FieldSet | None:
+def _owned_items(kind: ListType, items: list[Any]) -> FieldSet | None:
     return {
-        element: as_member(_owned(kind.element, copies[0], empty_lists))
-        if len(copies) == 1
-        else LEAF
+        element: as_member(_owned(kind.element, copies[0])) if len(copies) == 1 else LEAF
         for element, copies in indexed(kind, items).items()
     } or None
 

@@ -92,7 +92,7 @@ def _give_back(schema: TypedSchema, merged: Object, current: Object, owned: Fiel
 
 
 def _named(schema: TypedSchema, obj: Object) -> FieldSet:
-    return with_named_parents(schema.root, owned_in_object(schema, obj, empty_lists=True))
+    return with_named_parents(schema.root, owned_in_object(schema, obj))
 
 
 def _without(schema: TypedSchema, obj: Object, paths: FieldSet) -> Object:

@@ -13,15 +13,20 @@ from instar.apply.typed import DEDUCED, Atom, BadItem, ListType, MapType, TypedS
 
 
 def remove_paths(schema: TypedSchema, obj: dict[str, Any], paths: FieldSet) -> dict[str, Any]:
-    """A copy of ``obj`` without ``paths``; containers that lose their last item stay, empty."""
+    """A copy of ``obj`` without ``paths``. A container that loses its last item becomes null."""
     return _without_fields(schema.root.map or DEDUCED_MAP, obj, paths)
 
 
 def _without(atom: Atom, value: Any, paths: FieldSet) -> Any:
-    if isinstance(value, dict) and not (atom.map or DEDUCED_MAP).atomic:
-        return _without_fields(atom.map or DEDUCED_MAP, value, paths)
-    if isinstance(value, list) and atom.list is not None and atom.list.relation != "atomic":
-        return _without_items(atom.list, value, paths)
+    """What is left of a value that something is taken out of; one value is taken as a whole."""
+    if isinstance(value, dict):
+        kind = atom.map or DEDUCED_MAP
+        return None if kind.atomic else _without_fields(kind, value, paths) or None
+    if isinstance(value, list):
+        items = atom.list
+        if items is None or items.relation == "atomic":
+            return None
+        return _without_items(items, value, paths) or None
     return value
 
 

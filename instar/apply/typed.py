@@ -219,7 +219,9 @@ OBJECT_META = Atom(
                 "labels": _STRINGS,
                 "annotations": _STRINGS,
                 "finalizers": Atom(list=ListType("set", _STRING)),
-                "ownerReferences": Atom(list=ListType("map", _OWNER, ("uid",))),
+                # Its published schema gives the key a default: a reference without uid is
+                # an item all the same, which validation refuses.
+                "ownerReferences": Atom(list=ListType("map", _OWNER, ("uid",), {"uid": ""})),
                 "managedFields": Atom(list=ListType("atomic", DEDUCED)),
             }
         ),

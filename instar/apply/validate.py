@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from instar.api.gojson import go_value_type
 from instar.apply.fieldset import element_text
 from instar.apply.typed import (
     BOOLEAN,
@@ -20,7 +21,7 @@ from instar.apply.typed import (
     TypedSchema,
     item_element,
 )
-from instar.fields import go_float, go_quote
+from instar.fields import go_float, go_plain, go_quote
 
 
 class TypeProblem(NamedTuple):
@@ -61,27 +62,30 @@ def _mismatch(atom: Atom, value: Any) -> str:
     """What is wrong with a value that is no map or list the place expects."""
     scalar = not isinstance(value, dict | list)
     if atom.map is not None and not (scalar and atom.scalar):
-        return f"expected map, got &{{{_plain(value)}}}"
+        return f"expected map, got &{{{go_plain(value)}}}"
     if atom.scalar is None:
-        return f"expected list, got &{{{_plain(value)}}}"
+        return f"expected list, got &{{{go_plain(value)}}}"
     match atom.scalar:
         case s if s == NUMERIC and (isinstance(value, bool) or not isinstance(value, int | float)):
-            return f"expected numeric (int or float), got {_go_type(value)}"
+            return f"expected numeric (int or float), got {go_value_type(value)}"
         case s if s == STRING and not isinstance(value, str):
             return f"expected string, got &value.valueUnstructured{{Value:{_literal(value)}}}"
         case s if s == BOOLEAN and not isinstance(value, bool):
-            return f"expected boolean, got &{{{_plain(value)}}}"
-    return "" if scalar else f"expected any scalar, got &{{{_plain(value)}}}"
+            return f"expected boolean, got &{{{go_plain(value)}}}"
+    return "" if scalar else f"expected any scalar, got &{{{go_plain(value)}}}"
 
 
 def _check_map(kind: MapType, value: dict[str, Any], path: str, out: list[TypeProblem]) -> None:
+    """Of several undeclared fields one is told, as upstream does; which one is chance there."""
+    told = False
     for name, child in value.items():
         known = kind.fields.get(name)
         atom = kind.element if known is None else known[1]
-        if atom is None:
+        if atom is not None:
+            _check(atom, child, f"{path}.{name}", out)
+        elif not told:
+            told = True
             out.append(TypeProblem(f"{path}.{name}", "field not declared in schema"))
-            return
-        _check(atom, child, f"{path}.{name}", out)
 
 
 def _check_list(kind: ListType, items: list[Any], path: str, out: list[TypeProblem]) -> None:
@@ -100,23 +104,6 @@ def _check_list(kind: ListType, items: list[Any], path: str, out: list[TypeProbl
             out.append(TypeProblem(path, f"duplicate entries for key {shown}"))
         seen.add(element)
         _check(kind.element, item, path + shown, out)
-
-
-def _go_type(value: Any) -> str:
-    if isinstance(value, bool):
-        return "bool"
-    if isinstance(value, str):
-        return "string"
-    return "map[string]interface {}" if isinstance(value, dict) else "[]interface {}"
-
-
-def _plain(value: Any) -> str:
-    """Go's ``%v`` of a JSON value."""
-    if isinstance(value, dict):
-        return "map[" + " ".join(f"{k}:{_plain(v)}" for k, v in sorted(value.items())) + "]"
-    if isinstance(value, list):
-        return "[" + " ".join(_plain(item) for item in value) + "]"
-    return value if isinstance(value, str) else _number_or_word(value, "<nil>")
 
 
 def _literal(value: Any) -> str:

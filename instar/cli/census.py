@@ -6,16 +6,19 @@ import argparse
 import asyncio
 import json
 from collections import Counter
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import orjson
 
 from instar.cli.cluster import add_cluster_arguments, read_crds, with_client
 from instar.cli.failure import CliFailure
-
-if TYPE_CHECKING:
-    from instar.client.client import Client
-    from instar.migrator.census import Census
-    from instar.storage.open import StorageOptions
-    from instar.storage.store import Store
+from instar.client.client import Client
+from instar.migrator.census import Census, estimate, exact_census
+from instar.migrator.field_census import count_fields
+from instar.migrator.live_crd import read_live_crd
+from instar.migrator.plan import objects
+from instar.storage.open import StorageOptions, open_store
+from instar.storage.store import Store, StoreError
 
 _PAGE = 1000
 _UNREADABLE = "(not JSON: encrypted or binary)"
@@ -31,6 +34,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="count in the store itself: etcd://HOST:PORT,…/PREFIX, or the sqlite:PATH of a "
         "server that is not running; exact on any cluster",
     )
+    add("--fields", action="store_true", help="which fields are set, with which values, by whom")
     add("--etcd-ca", metavar="PEM", default="")
     add("--etcd-cert", metavar="PEM", default="")
     add("--etcd-key", metavar="PEM", default="")
@@ -38,6 +42,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
+    if args.fields:
+        if len(args.crd) != 1 or args.storage:
+            raise CliFailure("--fields is for one CRD of a cluster", code=2)
+        return with_client(args, lambda client: _fields(args, client))
     if args.storage:
         rows = _from_storage(args)
     else:
@@ -49,33 +57,54 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
+async def _fields(args: argparse.Namespace, client: Client) -> int:
+    live = read_live_crd((await read_crds(client, args.crd))[0])
+    tally = await count_fields(client, live)
+    uses = sorted(tally.fields.values(), key=lambda use: use.path)
+    if args.output == "json":
+        document = {
+            use.path: {
+                "objects": use.objects,
+                "values": None if use.many else dict(use.values),
+                "managers": dict(use.managers),
+                "since": use.since,
+            }
+            for use in uses
+        }
+        print(json.dumps({"crd": live.name, "objects": tally.total, "fields": document}, indent=2))
+        return 0
+    print(f"{live.name}: {tally.total} objects")
+    rows = [("FIELD", "OBJECTS", "SET BY", "SINCE", "VALUES")]
+    for use in uses:
+        shown = "many" if use.many else " ".join(f"{v}×{n}" for v, n in use.values.most_common())
+        names = ", ".join(name for name, _ in use.managers.most_common(3))
+        rows.append((use.path, str(use.objects), names or "-", use.since[:10] or "-", shown))
+    widths = [max(len(row[column]) for row in rows) for column in range(4)]
+    for row in rows:
+        cells = [cell.ljust(width) for cell, width in zip(row, widths, strict=False)]
+        print("  ".join([*cells, row[4]]).rstrip())
+    return 0
+
+
 Row = tuple[str, str, "Census"]
 """CRD name, storage version (empty when unknown), numbers."""
 
 
 async def _from_cluster(args: argparse.Namespace, client: Client) -> list[Row]:
-    from instar.migrator.census import Census, estimate, exact_census
-    from instar.migrator.subject import read_subject
-
     exact = await exact_census(client)
     rows: list[Row] = []
     for raw in await read_crds(client, args.crd):
-        subject = read_subject(raw)
-        if exact is not None and subject.name in exact:
-            census = exact[subject.name]
-        elif subject.crd.served():
-            census = await estimate(client, subject)
+        live = read_live_crd(raw)
+        if exact is not None and live.name in exact:
+            census = exact[live.name]
         else:
-            census = Census({}, exact=False, how="no version is served")
-        rows.append((subject.name, subject.storage, census))
+            census = await estimate(client, live)
+        rows.append((live.name, live.storage, census))
     return rows
 
 
 def _from_storage(args: argparse.Namespace) -> list[Row]:
     """Bytes as they lie in the store, whoever wrote them; CRDs are named, or found there."""
-    from instar.storage.open import StorageOptions
-    from instar.storage.store import StoreError
-
     options = StorageOptions(
         etcd_cafile=args.etcd_ca, etcd_certfile=args.etcd_cert, etcd_keyfile=args.etcd_key
     )
@@ -86,9 +115,6 @@ def _from_storage(args: argparse.Namespace) -> list[Row]:
 
 
 async def _count_stored(args: argparse.Namespace, options: StorageOptions) -> list[Row]:
-    from instar.migrator.census import Census
-    from instar.storage.open import open_store
-
     store = await open_store(args.storage, options)
     try:
         rows: list[Row] = []
@@ -132,8 +158,6 @@ async def _count(store: Store, prefix: str) -> dict[str, int]:
 
 
 def _decoded(value: bytes) -> dict[str, Any] | None:
-    import orjson
-
     try:
         document = orjson.loads(value)
     except orjson.JSONDecodeError:
@@ -142,10 +166,9 @@ def _decoded(value: bytes) -> dict[str, Any] | None:
 
 
 def _print(rows: list[Row]) -> None:
-    from instar.migrator.plan import objects
-
     for name, storage, census in rows:
-        print(f"{name}: {objects(census.total)} ({census.how})")
+        count = objects(census.total) if census.counted else "not counted"
+        print(f"{name}: {count} ({census.how})")
         versions = list(dict.fromkeys([*census.counts, *census.candidates]))
         for version in versions:
             mark = "  storage version" if version == storage else ""

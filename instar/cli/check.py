@@ -8,22 +8,42 @@ import contextlib
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from rich.console import Console
+from rich.progress import Progress
+
+from instar.api.crd import Crd
 from instar.cli.failure import CliFailure
-
-if TYPE_CHECKING:
-    from instar.api.crd import Crd
-    from instar.sdk.checking.laws import Law
-    from instar.sdk.checking.report import Outcome, Report
-    from instar.sdk.checking.subject import Subject, Target
-    from instar.sdk.converter import BuiltConverter
+from instar.client.client import Client
+from instar.client.kubeconfig import KubeconfigError, load_access
+from instar.client.paths import crd_path
+from instar.errors import ApiError
+from instar.sdk.checking import startup
+from instar.sdk.checking.case import Case, Responder, Uncheckable, case_of
+from instar.sdk.checking.definition import crd_in, parse_crd
+from instar.sdk.checking.laws import LAWS, Law, law_named
+from instar.sdk.checking.live import check_live, live_objects
+from instar.sdk.checking.render import as_json, as_junit, as_pytest, as_text
+from instar.sdk.checking.report import CheckReport, LawResult
+from instar.sdk.checking.responders import InProcessResponder, UrlResponder, webhook_of
+from instar.sdk.checking.search import check
+from instar.sdk.checking.startup import startup_outcomes
+from instar.sdk.converter import BuiltConverter
+from instar.sdk.errors import ConverterDefinitionError
+from instar.sdk.loading import load
 
 EXIT_UNCHECKED = 2
+_LIVE = "kube:"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--crd", metavar="FILE", help="the CRD; - is stdin")
+    parser.add_argument(
+        "--crd",
+        metavar="FILE|kube:NAME",
+        help="the CRD; - is stdin; kube:NAME takes it from a cluster, and with it the webhook's "
+        "URL and authority",
+    )
     parser.add_argument("--crd-name", metavar="NAME", help="which one, when the file has several")
     parser.add_argument("--versions", default="", metavar="A,B", help="only these versions")
     parser.add_argument(
@@ -31,16 +51,25 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="between every two versions, not only to and from the hub or storage version",
     )
-    subject = parser.add_mutually_exclusive_group()
-    subject.add_argument("--converter", metavar="MODULE:NAME", help="or a conversion.yaml")
-    subject.add_argument("--url", help="a conversion webhook, written in any language")
+    asked = parser.add_mutually_exclusive_group()
+    asked.add_argument("--converter", metavar="MODULE:NAME", help="or a conversion.yaml")
+    asked.add_argument("--url", help="a conversion webhook, written in any language")
     webhook = parser.add_argument_group("with --url")
     webhook.add_argument("--ca", type=Path, metavar="FILE", help="authority of the webhook")
     webhook.add_argument("--cert", type=Path, metavar="FILE", help="client certificate")
     webhook.add_argument("--key", type=Path, metavar="FILE", help="its key")
     webhook.add_argument("--insecure", action="store_true", help="do not verify the webhook")
     webhook.add_argument("--review-version", choices=("v1", "v1beta1"), default="v1")
+    webhook.add_argument(
+        "--connect", default="", metavar="HOST:PORT", help="reach it here (kubectl port-forward)"
+    )
     webhook.add_argument("--hub", metavar="VERSION", help="check only to and from this version")
+    webhook.add_argument(
+        "--controller-version",
+        default="",
+        metavar="VERSION",
+        help="what the controller lists, for the start-up law (with kube:; the storage version)",
+    )
     search = parser.add_argument_group("search")
     search.add_argument("--examples", type=int, default=200, metavar="N", help="objects per law")
     search.add_argument("--seed", type=int, help="repeat a run that printed this seed")
@@ -61,19 +90,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from instar.client.kubeconfig import KubeconfigError
-    from instar.errors import ApiError
-    from instar.sdk.checking.subject import UnusableTarget
-    from instar.sdk.errors import ConverterDefinitionError
-
     if args.list_laws:
         return _list_laws()
-    if not args.crd or not (args.converter or args.url):
+    live_crd = str(args.crd or "").startswith(_LIVE)
+    if not args.crd or not (args.converter or args.url or live_crd):
         raise CliFailure("give --crd FILE, and --converter or --url", EXIT_UNCHECKED)
     try:
-        with _subject(args) as (subject, built):
-            report = _check(args, subject, built)
-    except (UnusableTarget, ConverterDefinitionError, KubeconfigError, ApiError) as error:
+        with _case(args) as (case, built):
+            report = _check(args, case, built)
+            if live_crd:
+                version = args.controller_version or case.crd.storage_version()
+                report.outcomes.extend(startup_outcomes(case.crd, version))
+    except (Uncheckable, ConverterDefinitionError, KubeconfigError, ApiError) as error:
         raise CliFailure(str(error), EXIT_UNCHECKED) from error
     except (OSError, ValueError) as error:
         raise CliFailure(str(error), EXIT_UNCHECKED) from error
@@ -82,86 +110,75 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _list_laws() -> int:
-    from instar.sdk.checking.laws import LAWS
-
     for law in LAWS:
         print(f"{law.name:<14} {law.title}")
+    print(f"{startup.LAW:<14} {startup.TITLE}")
     return 0
 
 
 @contextlib.contextmanager
-def _subject(args: argparse.Namespace) -> Iterator[tuple[Subject, BuiltConverter | None]]:
-    from instar.sdk.checking.subject import subject_of
-
-    crd = _read_crd(args.crd, args.crd_name)
+def _case(args: argparse.Namespace) -> Iterator[tuple[Case, BuiltConverter | None]]:
+    if args.crd.startswith(_LIVE):
+        crd = asyncio.run(_live_crd(args))
+    else:
+        crd = _read_crd(args.crd, args.crd_name)
     with contextlib.ExitStack() as stack:
-        target, built = _target(args, stack)
-        subject = subject_of(
+        responder, built = _responder(args, crd, stack)
+        case = case_of(
             crd,
-            target,
+            responder,
             hub=built.hub if built else args.hub,
             losses=built.losses if built else (),
             versions=_words(args.versions),
             all_pairs=args.all_pairs,
         )
-        yield subject, built
+        yield case, built
 
 
-def _target(
-    args: argparse.Namespace, stack: contextlib.ExitStack
-) -> tuple[Target, BuiltConverter | None]:
-    from instar.sdk.checking.targets import InProcessTarget, UrlTarget
-
+def _responder(
+    args: argparse.Namespace, crd: Crd, stack: contextlib.ExitStack
+) -> tuple[Responder, BuiltConverter | None]:
     if args.converter:
-        from instar.sdk.loading import load
-
         built = load(args.converter)
-        return InProcessTarget(built), built
+        return InProcessResponder(built), built
     pair = (args.cert, args.key) if args.cert and args.key else None
-    target = UrlTarget(
+    ca_data = ""
+    if not args.url:
+        args.url, ca_data = webhook_of(crd)
+    responder = UrlResponder(
         args.url,
         ca=args.ca,
+        ca_data="" if args.ca else ca_data,
+        connect=args.connect,
         client_cert=pair,
         insecure=args.insecure,
         review_version=args.review_version,
     )
-    return stack.enter_context(target), None
+    return stack.enter_context(responder), None
+
+
+async def _live_crd(args: argparse.Namespace) -> Crd:
+    async with Client(load_access(args.kubeconfig, args.context)) as client:
+        return parse_crd(await client.get(crd_path(args.crd.removeprefix(_LIVE))))
 
 
 def _read_crd(source: str, name: str | None) -> Crd:
-    import yaml
-
-    from instar.sdk.checking.subject import UnusableTarget, parse_crd
-
     text = sys.stdin.read() if source == "-" else Path(source).read_text()
-    try:
-        documents = [item for item in yaml.safe_load_all(text) if isinstance(item, dict)]
-    except yaml.YAMLError as error:
-        raise UnusableTarget(f"{source}: {error}") from None
-    crds = [item for item in documents if item.get("kind") == "CustomResourceDefinition"]
-    if name is not None:
-        crds = [item for item in crds if (item.get("metadata") or {}).get("name") == name]
-    if len(crds) != 1:
-        hint = "; choose one with --crd-name" if len(crds) > 1 else ""
-        raise UnusableTarget(f"{source} holds {len(crds)} matching CRDs{hint}")
-    return parse_crd(crds[0])
+    return crd_in(text, source, name)
 
 
-def _check(args: argparse.Namespace, subject: Subject, built: BuiltConverter | None) -> Report:
-    from instar.sdk.checking.live import check_live
-    from instar.sdk.checking.search import check
-
+def _check(args: argparse.Namespace, case: Case, built: BuiltConverter | None) -> CheckReport:
     laws = _laws(args)
     losses = built.losses if built else ()
     name = args.converter or args.url
-    with _progress(args, len(subject.pairs()) * len(laws)) as advance:
+    with _progress(args, len(case.pairs()) * len(laws)) as advance:
         if args.live:
-            objects = asyncio.run(_live_objects(args, subject.crd))
+            objects = asyncio.run(_live_objects(args, case.crd))
             return check_live(
-                subject, objects, converter=name, laws=laws, losses=losses, progress=advance
+                case, objects, converter=name, laws=laws, losses=losses, progress=advance
             )
         return check(
-            subject,
+            case,
             converter=name,
             laws=laws,
             examples=args.examples,
@@ -172,17 +189,11 @@ def _check(args: argparse.Namespace, subject: Subject, built: BuiltConverter | N
 
 
 async def _live_objects(args: argparse.Namespace, crd: Crd) -> dict[str, list[dict[str, Any]]]:
-    from instar.client.client import Client
-    from instar.client.kubeconfig import load_access
-    from instar.sdk.checking.live import live_objects
-
     async with Client(load_access(args.kubeconfig, args.context)) as client:
         return await live_objects(client, crd, most=args.limit)
 
 
 def _laws(args: argparse.Namespace) -> list[Law]:
-    from instar.sdk.checking.laws import LAWS, law_named
-
     wanted = {law_named(name).name for name in _words(args.laws)}
     skipped = {law_named(name).name for name in _words(args.skip)}
     return [law for law in LAWS if (not wanted or law.name in wanted) and law.name not in skipped]
@@ -193,26 +204,21 @@ def _words(text: str) -> list[str]:
 
 
 @contextlib.contextmanager
-def _progress(args: argparse.Namespace, total: int) -> Iterator[Callable[[Outcome], None]]:
+def _progress(args: argparse.Namespace, total: int) -> Iterator[Callable[[LawResult], None]]:
     if args.no_progress or not sys.stderr.isatty():
         yield lambda outcome: None
         return
-    from rich.console import Console
-    from rich.progress import Progress
-
     with Progress(console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task("checking", total=total)
 
-        def advance(outcome: Outcome) -> None:
+        def advance(outcome: LawResult) -> None:
             label = f"{outcome.source} → {outcome.target} {outcome.law}"
             bar.update(task, advance=1, description=label)
 
         yield advance
 
 
-def _print(args: argparse.Namespace, report: Report) -> None:
-    from instar.sdk.checking.render import as_json, as_junit, as_pytest, as_text
-
+def _print(args: argparse.Namespace, report: CheckReport) -> None:
     renderers = {"text": as_text, "json": as_json, "junit": as_junit}
     sys.stdout.write(renderers[args.output](report))
     if args.write_tests and report.broken:

@@ -8,6 +8,8 @@ from collections.abc import Awaitable, Callable, Iterable
 from pathlib import Path
 from typing import Any, TypeVar
 
+import uvloop
+
 from instar.cli.failure import CliFailure
 from instar.client.client import Client
 from instar.client.kubeconfig import KubeconfigError, load_access
@@ -30,8 +32,6 @@ def with_client(
     async def connected() -> T:
         async with Client(load_access(args.kubeconfig, args.context), **options) as client:
             return await work(client)
-
-    import uvloop
 
     try:
         with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:

@@ -6,12 +6,15 @@ import argparse
 import difflib
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from instar.cli.failure import CliFailure
-
-if TYPE_CHECKING:
-    from instar.sdk.manifests.documents import Convert, Rewritten
+from instar.schema.pipeline import Pipeline, pipeline_of
+from instar.sdk.checking.case import Uncheckable
+from instar.sdk.checking.definition import crds_in
+from instar.sdk.errors import ConverterDefinitionError
+from instar.sdk.loading import load
+from instar.sdk.manifests.documents import Convert, Rewritten, rewrite
+from instar.sdk.manifests.files import GroupKind, converting, manifest_files, write
 
 EXIT_CHANGES = 1
 EXIT_USAGE = 2
@@ -29,6 +32,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="or a conversion.yaml; may be given several times",
     )
     parser.add_argument("--to", required=True, metavar="VERSION", help="the version wanted")
+    parser.add_argument(
+        "--crd",
+        action="append",
+        default=[],
+        type=Path,
+        metavar="FILE",
+        help="leave alone, and report, what a server with this CRD would not take; may be repeated",
+    )
     how = parser.add_mutually_exclusive_group()
     how.add_argument("--in-place", "-i", action="store_true", help="rewrite the files")
     how.add_argument("--diff", action="store_true", help="print what would change")
@@ -38,10 +49,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from instar.sdk.errors import ConverterDefinitionError
-    from instar.sdk.loading import load
-    from instar.sdk.manifests.files import converting, manifest_files
-
     try:
         converters = [load(spec) for spec in args.converter]
     except ConverterDefinitionError as error:
@@ -51,7 +58,12 @@ def run(args: argparse.Namespace) -> int:
         raise CliFailure(f"{', '.join(lacking)} has no version {args.to!r}", EXIT_USAGE)
     if args.check and args.in_place:
         raise CliFailure("--check writes nothing, so --in-place makes no sense", EXIT_USAGE)
-    convert = converting(converters, args.to)
+    pipelines = _pipelines(args.crd, args.to)
+    unchecked = [each for each in converters if (each.group, each.kind) not in pipelines]
+    if args.crd and unchecked:
+        named = ", ".join(f"{each.kind}.{each.group}" for each in unchecked)
+        raise CliFailure(f"no CRD given has version {args.to!r} of {named}", EXIT_USAGE)
+    convert = converting(converters, args.to, pipelines)
     changed = failed = 0
     for number, path in enumerate(manifest_files(args.paths)):
         result = _one(args, path, convert, first=number == 0)
@@ -60,10 +72,22 @@ def run(args: argparse.Namespace) -> int:
     return EXIT_CHANGES if failed or (args.check and changed) else 0
 
 
-def _one(args: argparse.Namespace, path: Path, convert: Convert, *, first: bool) -> Rewritten:
-    from instar.sdk.manifests.documents import rewrite
-    from instar.sdk.manifests.files import write
+def _pipelines(files: list[Path], version: str) -> dict[GroupKind, Pipeline]:
+    """What a server does to objects of the wanted version, by group and kind."""
+    found: dict[GroupKind, Pipeline] = {}
+    for path in files:
+        try:
+            crds = crds_in(_read(path), str(path))
+        except Uncheckable as error:
+            raise CliFailure(str(error), EXIT_USAGE) from error
+        for crd in crds:
+            wanted = crd.version(version)
+            if wanted is not None:
+                found[crd.group, crd.names.kind] = pipeline_of(crd, wanted)
+    return found
 
+
+def _one(args: argparse.Namespace, path: Path, convert: Convert, *, first: bool) -> Rewritten:
     name = "stdin" if path == Path("-") else str(path)
     text = _read(path)
     result = rewrite(text, convert)

@@ -19,10 +19,12 @@ COMMANDS = {
     "check": "hunt a converter for data loss, with objects made from the CRD's schemas",
     "convert": "convert manifests to another version",
     "review": "what a CRD change breaks, for whom, and how to get there safely",
+    "upgrade": "new CRDs on a cluster: reviewed, applied, migrated, proven, or taken back",
     "migrate": "rewrite stored objects at the storage version, verified",
     "census": "how many objects are stored at which version",
     "versions": "a CRD's versions, who uses them, and what can be done next",
-    "storage": "copy a store to another engine",
+    "fields": "a field's way out of a CRD: announce, warn, count, remove",
+    "storage": "copy a store to another engine, or verify one",
 }
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import asyncio
 import getpass
 import hashlib
 import json
@@ -11,18 +12,28 @@ import socket
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
+from rich.progress import Progress as RichProgress
 
 from instar.cli.cluster import add_cluster_arguments, read_crds, with_client
 from instar.cli.failure import CliFailure
-
-if TYPE_CHECKING:
-    from instar.client.client import Client
-    from instar.migrator.migration import Options
-    from instar.migrator.plan import Plan
-    from instar.migrator.progress import Progress
-    from instar.migrator.report import Report
+from instar.client.client import Client
+from instar.migrator.journal import Journal, JournalBusy
+from instar.migrator.live_crd import USER_AGENT, LiveCrd, read_live_crd
+from instar.migrator.migration import Options, migrate
+from instar.migrator.outcomes import DONE
+from instar.migrator.plan import Plan
+from instar.migrator.preflight import find_out
+from instar.migrator.progress import Progress
+from instar.migrator.references import dependents, repoint
+from instar.migrator.report import MigrationReport
+from instar.migrator.retrying import Patience
+from instar.migrator.settling import seconds_to_settle
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -39,7 +50,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add(
         "--clean-managed-fields",
         action="store_true",
-        help="drop ownership entries of versions that are not served any more",
+        help="carry ownership entries of versions that are deprecated or not served over to the "
+        "storage version",
+    )
+    add(
+        "--owner-references",
+        action="store_true",
+        help="also make owner references of other objects, of every kind, name the storage "
+        "version instead of versions that are deprecated, not served or gone",
     )
     add("--rewrite-current", action="store_true", help="even if storedVersions is clean already")
     add("--no-verify", action="store_true", help="do not compare contents before and after")
@@ -52,20 +70,34 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="SECONDS",
         help="wait so long after the CRD's last change, for all API servers (not on instar)",
     )
+    add(
+        "--accept",
+        action="append",
+        default=[],
+        metavar="[NAMESPACE/]NAME",
+        help="take the changed content of this object for the right one",
+    )
+    add(
+        "--forget",
+        action="append",
+        default=[],
+        metavar="[NAMESPACE/]NAME",
+        help="forget what earlier runs know of this object",
+    )
     add("--progress", type=Path, metavar="FILE", help="where to note how far it got")
     add("--report", type=Path, metavar="FILE", help="write a JSON report")
     add("--output", choices=["text", "json"], default="text")
 
 
 def run(args: argparse.Namespace) -> int:
-    from instar.migrator.subject import USER_AGENT
-
     if bool(args.crd) == args.all:
         raise CliFailure("name the CRDs, or say --all", code=2)
     if args.concurrency < 1 or args.page < 1 or args.retries < 0:
         raise CliFailure("--concurrency and --page must be at least 1", code=2)
     if args.progress and (args.all or len(args.crd) > 1):
         raise CliFailure("--progress is for one CRD; several get a file each", code=2)
+    if (args.accept or args.forget) and (args.all or len(args.crd) > 1):
+        raise CliFailure("--accept and --forget are for the objects of one CRD", code=2)
     documents = with_client(
         args, lambda client: _migrate_all(args, client), qps=args.qps, user_agent=USER_AGENT
     )
@@ -77,13 +109,11 @@ def run(args: argparse.Namespace) -> int:
 
 
 async def _migrate_all(args: argparse.Namespace, client: Client) -> list[dict[str, Any]]:
-    from instar.migrator.subject import read_subject
-
     documents = []
     for raw in await read_crds(client, args.crd):
-        subject = read_subject(raw)
-        forced = args.rewrite_current or args.clean_managed_fields
-        if args.all and not subject.old_versions and not forced:
+        live = read_live_crd(raw)
+        forced = args.rewrite_current or args.clean_managed_fields or args.owner_references
+        if args.all and not live.old_versions and not forced:
             continue
         documents.append(await _migrate_one(args, client, raw))
     if args.all and not documents and args.output == "text":
@@ -94,19 +124,34 @@ async def _migrate_all(args: argparse.Namespace, client: Client) -> list[dict[st
 async def _migrate_one(
     args: argparse.Namespace, client: Client, raw: dict[str, Any]
 ) -> dict[str, Any]:
-    from instar.migrator.plan import Plan
-    from instar.migrator.preflight import find_out
-    from instar.migrator.subject import read_subject
-
-    subject = read_subject(raw)
-    if not subject.crd.served():
-        raise CliFailure(f"{subject.name}: no version is served, so no object can be read")
+    live = read_live_crd(raw)
+    if not live.crd.served():
+        raise CliFailure(f"{live.name}: no version is served, so no object can be read")
     facts = await find_out(
-        client, subject, via_status=args.via_status, concurrency=args.concurrency
+        client,
+        live,
+        via_status=args.via_status,
+        dry_run=args.dry_run,
+        concurrency=args.concurrency,
     )
-    forced = args.rewrite_current or args.clean_managed_fields
-    plan = Plan(subject, facts, args.concurrency, args.qps, forced)
+    settle = 0.0 if facts.is_instar or args.dry_run else args.settle
+    plan = Plan(
+        live,
+        facts,
+        args.concurrency,
+        args.qps,
+        forced=args.rewrite_current or args.clean_managed_fields,
+        settle=seconds_to_settle(live, settle, datetime.now(UTC)),
+        verify=not (args.no_verify or args.dry_run),
+    )
     _say(args, plan.lines())
+    document = await _carried_out(args, client, plan)
+    if args.owner_references and not plan.obstacles:
+        await _repointed(args, client, live, document)
+    return document
+
+
+async def _carried_out(args: argparse.Namespace, client: Client, plan: Plan) -> dict[str, Any]:
     if args.plan or not plan.needed or plan.obstacles:
         done = not plan.needed and not plan.obstacles
         ok = done or (args.plan and not plan.obstacles)
@@ -116,10 +161,26 @@ async def _migrate_one(
     return report.to_json()
 
 
-async def _run(args: argparse.Namespace, client: Client, plan: Plan) -> Report:
-    from instar.migrator.journal import Journal, JournalBusy
-    from instar.migrator.migration import migrate
+async def _repointed(
+    args: argparse.Namespace, client: Client, live: LiveCrd, document: dict[str, Any]
+) -> None:
+    """Look for owner references at versions on their way out; change them, unless only asked."""
+    found = await dependents(client, live, live.leaving)
+    lines = [f"  owner references at leaving versions: {len(found.found)}"]
+    document["ownerReferences"] = {"found": [str(item) for item in found.found]}
+    document["ownerReferences"]["unseen"] = found.unseen
+    lines += [f"  not looked at: {kind}: {why}" for kind, why in sorted(found.unseen.items())]
+    if not (args.plan or args.dry_run):
+        patience = Patience(attempts=args.retries + 1)
+        done = await repoint(client, live, live.leaving, found.found, patience)
+        document["ownerReferences"] |= {"changed": done.changed, "failed": done.failed}
+        document["ok"] = document["ok"] and not done.failed
+        lines.append(f"  now naming {live.write_version}: {done.changed}")
+        lines += [f"  {name}: {why}" for name, why in sorted(done.failed.items())]
+    _say(args, lines)
 
+
+async def _run(args: argparse.Namespace, client: Client, plan: Plan) -> MigrationReport:
     path = args.progress or _default_progress(plan)
     try:
         journal = Journal(":memory:" if args.dry_run else path)
@@ -127,18 +188,40 @@ async def _run(args: argparse.Namespace, client: Client, plan: Plan) -> Report:
         raise CliFailure(f"{error}; wait for it, or give --progress another file") from None
     finished = False
     try:
+        _decide(args, journal)
         with _watching(args) as progress:
             report = await migrate(client, plan, _options(args), journal, progress)
         finished = report.ok
+    except asyncio.CancelledError:
+        print(f"instar migrate: {_interrupted(journal)}", file=sys.stderr, flush=True)
+        raise
     finally:
         journal.close(remove=finished)
     return report
 
 
-def _options(args: argparse.Namespace) -> Options:
-    from instar.migrator.migration import Options
-    from instar.migrator.retrying import Patience
+def _decide(args: argparse.Namespace, journal: Journal) -> None:
+    """What somebody decided about single objects since the last run."""
+    for key in args.accept:
+        if not journal.accept(key):
+            known = journal.line(key)
+            why = "is not known" if known is None else f"is {known.fate}, so there is nothing new"
+            raise CliFailure(f"--accept: {key} {why} to accept in {journal.path}")
+    for key in args.forget:
+        if not journal.forget(key):
+            raise CliFailure(f"--forget: {key} is not known in {journal.path}")
 
+
+def _interrupted(journal: Journal) -> str:
+    counts = journal.counts()
+    done = sum(count for fate, count in counts.items() if fate in DONE)
+    return (
+        f"interrupted after {done} objects; storedVersions was not changed; run the same command "
+        f"again to go on ({journal.path})"
+    )
+
+
+def _options(args: argparse.Namespace) -> Options:
     return Options(
         concurrency=args.concurrency,
         page=args.page,
@@ -148,7 +231,6 @@ def _options(args: argparse.Namespace) -> Options:
         clean_managed_fields=args.clean_managed_fields,
         keep_going=args.keep_going,
         patience=Patience(attempts=args.retries + 1),
-        settle=args.settle,
         who=f"{getpass.getuser()}@{socket.gethostname()}",
     )
 
@@ -156,7 +238,7 @@ def _options(args: argparse.Namespace) -> Options:
 def _default_progress(plan: Plan) -> Path:
     home = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
     server = hashlib.sha256(plan.facts.server.encode()).hexdigest()[:8]
-    return Path(home) / "instar" / "migrate" / f"{plan.subject.name}-{server}.progress"
+    return Path(home) / "instar" / "migrate" / f"{plan.live.name}-{server}.progress"
 
 
 def _say(args: argparse.Namespace, lines: list[str]) -> None:
@@ -189,10 +271,6 @@ class _Quiet:
 @contextmanager
 def _bar() -> Iterator[Progress]:
     """A bar with rate and time left."""
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
-    from rich.progress import Progress as RichProgress
-
     rate = TextColumn("{task.fields[rate]}")
     columns = (
         TextColumn("{task.description}"),

@@ -8,22 +8,41 @@ from __future__ import annotations
 import argparse
 import asyncio
 import contextlib
+import json
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import date
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from instar.api.crd_codec import CrdDecodeError
+from instar.api.manifests import Document
 from instar.cli.failure import CliFailure
-
-if TYPE_CHECKING:
-    from instar.reviewer.config import Config
-    from instar.reviewer.documents import Document
-    from instar.reviewer.engine import Options
-    from instar.reviewer.report import CrdReview, Problem, Report
-    from instar.reviewer.sources import Cluster, Loaded
-    from instar.reviewer.stored import Convert
+from instar.plain import Object
+from instar.reviewer.config import Config, ConfigError, decide, fail_on, write_baseline
+from instar.reviewer.engine import Options
+from instar.reviewer.presence import with_presence
+from instar.reviewer.render import MACHINE
+from instar.reviewer.render.json import json_schema
+from instar.reviewer.render.text import to_text
+from instar.reviewer.report import CrdReview, Problem, Report
+from instar.reviewer.reviewing import StoredObjects, review_documents
+from instar.reviewer.rules import RULES
+from instar.reviewer.sources import (
+    Cluster,
+    history,
+    load_baseline,
+    load_config,
+    load_crds,
+    load_live_objects,
+    load_objects,
+    whole_cluster,
+)
+from instar.reviewer.stored import Convert, Unconvertible
+from instar.sdk.checking.case import Uncheckable
+from instar.sdk.checking.responders import InProcessResponder, UrlResponder
+from instar.sdk.errors import ConversionError, ConverterDefinitionError
+from instar.sdk.loading import load
 
 OUTPUTS = ("text", "markdown", "json", "sarif", "github", "junit", "html")
 EXIT_UNUSABLE = 2
@@ -39,6 +58,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.epilog = _SOURCES
     parser.add_argument("sources", nargs="*", metavar="SOURCE", help="OLD NEW, or NEW alone")
     parser.add_argument("--history", metavar="PATH", help="review every commit of a file")
+    parser.add_argument(
+        "--removed",
+        action="store_true",
+        help="with kube: as OLD, CRDs of the cluster that NEW does not have count as removed",
+    )
     parser.add_argument("--all", action="store_true", help="also what the old CRD already had")
     parser.add_argument("--no-witnesses", action="store_true", help="do not search for evidence")
     objects = parser.add_argument_group("stored objects")
@@ -67,8 +91,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from instar.reviewer.config import ConfigError
-
     if args.rules:
         return _list_rules()
     if args.schema:
@@ -80,8 +102,6 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _list_rules() -> int:
-    from instar.reviewer.rules import RULES
-
     width = max(len(rule.id) for rule in RULES)
     for rule in RULES:
         print(f"{rule.id:{width}}  {rule.severity:7}  {rule.summary}")
@@ -89,19 +109,11 @@ def _list_rules() -> int:
 
 
 def _print_schema() -> int:
-    import json
-
-    from instar.reviewer.render.json import json_schema
-
     print(json.dumps(json_schema(), indent=2))
     return 0
 
 
 def _review(args: argparse.Namespace) -> int:
-    from instar.reviewer.config import decide, fail_on, write_baseline
-    from instar.reviewer.engine import Options
-    from instar.reviewer.sources import load_baseline, load_config
-
     config = load_config(args.config)
     options = Options(severities=config.severities, all=args.all)
     with _convert(args) as convert:
@@ -124,128 +136,65 @@ def _baseline(args: argparse.Namespace, config: Config) -> str:
 
 
 def _pair(args: argparse.Namespace, options: Options, convert: Convert | None) -> Report:
-    from instar.reviewer.report import Report
-    from instar.reviewer.sources import load_crds
-
     if not 1 <= len(args.sources) <= 2:
         raise CliFailure("give OLD and NEW, or NEW alone, or --history PATH", EXIT_UNUSABLE)
     cluster = _cluster(args)
     sides = [asyncio.run(load_crds(source, cluster)) for source in args.sources]
     old, new = sides if len(sides) == 2 else (None, sides[0])
     problems = [problem for side in sides for problem in side.problems]
-    before: dict[str, Document] = {} if old is None else old.crds
-    local = _local_objects(args)
-    problems += local.problems
-    crds = []
-    for name in sorted(new.crds):
-        if old is not None and name not in before:
-            continue
-        objects = _objects(args, before.get(name) or new.crds[name], cluster, local)
-        problems += objects.problems
-        values = [item.value for item in objects.crds.values()]
-        try:
-            crds.append(
-                _one(
-                    before.get(name),
-                    new.crds[name],
-                    options,
-                    args,
-                    objects=values,
-                    convert=convert,
-                )
-            )
-        except CrdDecodeError as error:
-            problems.append(_unusable(before.get(name), new.crds[name], error))
-    return Report(
-        crds=tuple(crds),
-        only_old=tuple(sorted(set(before) - set(new.crds))),
-        only_new=() if old is None else tuple(sorted(set(new.crds) - set(before))),
-        problems=tuple(dict.fromkeys(problems)),
-    )
-
-
-def _one(
-    old: Document | None,
-    new: Document,
-    options: Options,
-    args: argparse.Namespace,
-    *,
-    objects: list[dict[str, Any]] | None = None,
-    convert: Convert | None = None,
-) -> CrdReview:
-    from instar.reviewer.reviewing import located, review_crd
-    from instar.reviewer.subject import subject
-
-    found = review_crd(
-        None if old is None else subject(old.value),
-        subject(new.value),
+    report = review_documents(
+        None if old is None else old.crds,
+        new.crds,
         options,
         witnesses=not args.no_witnesses,
-        objects=objects or [],
+        objects=_objects(args, cluster, problems),
         convert=convert,
     )
-    return located(found, old, new)
+    return with_presence(
+        replace(report, problems=tuple(dict.fromkeys([*problems, *report.problems]))),
+        {} if old is None else old.crds,
+        new.crds,
+        options,
+        removed=args.removed or not whole_cluster(args.sources[0]),
+    )
 
 
-def _unusable(old: Document | None, new: Document, error: CrdDecodeError) -> Problem:
-    """Which of the two a server could not read."""
-    from instar.reviewer.report import Problem
-    from instar.reviewer.subject import subject
+def _objects(
+    args: argparse.Namespace, cluster: Cluster, problems: list[Problem]
+) -> StoredObjects | None:
+    """Where stored objects come from; what cannot be read is added to ``problems``."""
+    if not args.objects:
+        return None
+    if not str(args.objects).startswith("kube:"):
+        local = asyncio.run(load_objects(args.objects))
+        problems += local.problems
+        return lambda crd: local.objects
 
-    bad = new
-    try:
-        subject(new.value)
-    except CrdDecodeError:
-        pass
-    else:
-        bad = old or new
-    return Problem(f"not a usable CRD: {error}", bad.file, bad.line)
+    def live(crd: Document) -> list[Object]:
+        found = asyncio.run(load_live_objects(crd.value, cluster))
+        problems.extend(found.problems)
+        return found.objects
 
-
-def _local_objects(args: argparse.Namespace) -> Loaded:
-    from instar.reviewer.sources import Loaded, load_objects
-
-    if not args.objects or str(args.objects).startswith("kube:"):
-        return Loaded()
-    return asyncio.run(load_objects(args.objects))
-
-
-def _objects(args: argparse.Namespace, crd: Document, cluster: Cluster, local: Loaded) -> Loaded:
-    from instar.reviewer.sources import load_live_objects
-
-    if not str(args.objects or "").startswith("kube:"):
-        return local
-    return asyncio.run(load_live_objects(crd.value, cluster))
+    return live
 
 
 def _history(args: argparse.Namespace, options: Options) -> Report:
     """Each commit of a file against the one before it."""
-    from dataclasses import replace
-
-    from instar.reviewer.report import Report
-    from instar.reviewer.sources import history, load_crds
-
     commits, problem = history(args.history)
     problems = [problem] if problem is not None else []
     crds: list[CrdReview] = []
     before: dict[str, Document] = {}
     for commit in commits:
         side = asyncio.run(load_crds(f"git:{commit.revision}:{commit.path}"))
-        problems += side.problems
-        for name in sorted(set(before) & set(side.crds)):
-            try:
-                found = _one(before[name], side.crds[name], options, args)
-            except CrdDecodeError as error:
-                problems.append(_unusable(before[name], side.crds[name], error))
-                continue
-            crds.append(replace(found, label=f"{commit.revision} {commit.title}"))
+        found = review_documents(before, side.crds, options, witnesses=not args.no_witnesses)
+        problems += [*side.problems, *found.problems]
+        label = f"{commit.revision} {commit.title}"
+        crds += [replace(crd, label=label) for crd in found.crds]
         before = side.crds or before
     return Report(crds=tuple(crds), problems=tuple(problems))
 
 
 def _cluster(args: argparse.Namespace) -> Cluster:
-    from instar.reviewer.sources import Cluster
-
     return Cluster(args.kubeconfig, args.context)
 
 
@@ -255,36 +204,27 @@ def _convert(args: argparse.Namespace) -> Iterator[Convert | None]:
     if not args.converter and not args.webhook:
         yield None
         return
-    from instar.reviewer.stored import ConversionFailed
-    from instar.sdk.checking.subject import UnusableTarget
-    from instar.sdk.checking.targets import InProcessTarget, UrlTarget
-    from instar.sdk.errors import ConversionError, ConverterDefinitionError
-    from instar.sdk.loading import load
-
     with contextlib.ExitStack() as stack:
         try:
             if args.converter:
-                target: Any = InProcessTarget(load(args.converter))
+                responder: Any = InProcessResponder(load(args.converter))
             else:
-                target = stack.enter_context(
-                    UrlTarget(args.webhook, ca=args.webhook_ca, insecure=args.webhook_insecure)
+                responder = stack.enter_context(
+                    UrlResponder(args.webhook, ca=args.webhook_ca, insecure=args.webhook_insecure)
                 )
-        except (ConverterDefinitionError, UnusableTarget, OSError) as error:
+        except (ConverterDefinitionError, Uncheckable, OSError) as error:
             raise CliFailure(str(error), EXIT_UNUSABLE) from error
 
         def convert(objects: list[dict[str, Any]], api_version: str) -> list[dict[str, Any]]:
             try:
-                return list(target.convert(objects, api_version))
-            except (ConversionError, UnusableTarget) as error:
-                raise ConversionFailed(str(error)) from error
+                return list(responder.convert(objects, api_version))
+            except (ConversionError, Uncheckable) as error:
+                raise Unconvertible(str(error)) from error
 
         yield convert
 
 
 def _print(args: argparse.Namespace, report: Report) -> None:
-    from instar.reviewer.render import MACHINE
-    from instar.reviewer.render.text import to_text
-
     if args.output != "text":
         sys.stdout.write(MACHINE[args.output](report))
         for problem in report.problems:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import contextlib
+import errno
 import gc
 import json
 import logging
@@ -13,16 +14,24 @@ import signal
 import stat
 import sys
 from collections.abc import Callable
+from ipaddress import IPv4Network
 from pathlib import Path
 from typing import Any
 
+import uvloop
+
 from instar.cli.failure import CliFailure
+from instar.cli.workers import with_workers
 from instar.conversion.inprocess import ConvertFunction
+from instar.server.lifetime import running
 from instar.server.settings import Settings
 from instar.storage.open import StorageOptions
-from instar.storage.store import Store
+from instar.storage.peer import PeerStore
+from instar.storage.store import Store, StoreError
 
 _LARGEST_BLOCK = 4 << 20
+_NOT_BOUND = (errno.EADDRINUSE, errno.EADDRNOTAVAIL, errno.EACCES)
+"""How the system refuses an address; a file that is refused has a name."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -74,18 +83,33 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default="off",
         help="review CRD updates: warn about breaking changes, or refuse them",
     )
+    add(
+        "--rescue-deletes",
+        action="store_true",
+        help="delete objects whose conversion fails (upstream keeps them)",
+    )
+    add(
+        "--service-cluster-ip-range",
+        metavar="CIDR",
+        default="10.0.0.0/24",
+        help="where Services get their addresses from",
+    )
+    add(
+        "--gc",
+        choices=["on", "off"],
+        default="on",
+        help="collect objects whose owners are gone (off: as an API server without controllers)",
+    )
     add("--log", choices=["text", "json"], default="text", help="form of log lines")
     add("--verbose", "-v", action="store_true", help="log every request")
 
 
 def run(args: argparse.Namespace) -> int:
+    settings = _settings(args)
     gc.disable()  # until the server is ready: starting makes much and drops little
     _keep_pages()
     _set_up_logging(args.log, args.verbose)
-    settings = _settings(args)
     try:
-        import uvloop
-
         with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
             return runner.run(_serve(settings, args))
     except KeyboardInterrupt:
@@ -115,6 +139,9 @@ def _settings(args: argparse.Namespace) -> Settings:
         client_ca=args.client_ca,
         authorization=args.authorization,
         strict_namespaces=args.namespaces == "strict",
+        collect_garbage=args.gc == "on",
+        service_cluster_ip_range=_network(args.service_cluster_ip_range),
+        rescue_deletes=args.rescue_deletes,
         history_seconds=args.history,
         services=tuple(args.service),
         converters=_converters(args.converter),
@@ -129,6 +156,13 @@ def _settings(args: argparse.Namespace) -> Settings:
     )
 
 
+def _network(text: str) -> str:
+    try:
+        return str(IPv4Network(text))
+    except ValueError as error:
+        raise CliFailure(f"--service-cluster-ip-range {text}: {error}", code=2) from error
+
+
 def _has_owner() -> bool:
     """Whether standard input is a pipe somebody holds (or a socket, which asyncio uses for one)."""
     mode = os.fstat(sys.stdin.fileno()).st_mode
@@ -139,6 +173,7 @@ def _converters(specs: list[str]) -> dict[str, ConvertFunction]:
     """``CRD_NAME=package.module:converter``; the SDK is imported only when one is asked for."""
     if not specs:
         return {}
+    # Only here: few servers convert in their own process.
     from instar.sdk import ConverterDefinitionError, load
 
     found: dict[str, ConvertFunction] = {}
@@ -158,21 +193,33 @@ def _converters(specs: list[str]) -> dict[str, ConvertFunction]:
 def _review(mode: str) -> Callable[[dict[str, Any], dict[str, Any]], list[str]] | None:
     if mode == "off":
         return None
+    # Only here: the reviewer with all its rules is as large as the server.
     from instar.review import breaking
 
     return breaking
 
 
 def storage_options(args: argparse.Namespace) -> StorageOptions:
-    password = args.etcd_password_file
     return StorageOptions(
         etcd_cafile=args.etcd_cafile,
         etcd_certfile=args.etcd_certfile,
         etcd_keyfile=args.etcd_keyfile,
         etcd_username=args.etcd_username,
-        etcd_password=password.read_text().splitlines()[0] if password is not None else "",
+        etcd_password=_first_line(args.etcd_password_file),
         etcd_timeout=args.etcd_timeout,
     )
+
+
+def _first_line(path: Path | None) -> str:
+    if path is None:
+        return ""
+    try:
+        lines = path.read_text().splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise CliFailure(f"--etcd-password-file {path}: {error}") from error
+    if not lines or not lines[0]:
+        raise CliFailure(f"--etcd-password-file {path}: its first line is empty")
+    return lines[0]
 
 
 def _default_cert_dir(storage: str) -> Path | None:
@@ -183,14 +230,9 @@ def _default_cert_dir(storage: str) -> Path | None:
 
 
 async def _serve(settings: Settings, args: argparse.Namespace) -> int:
-    from instar.server.running import running
-    from instar.storage.store import StoreError
-
     async def serve() -> None:
         async with contextlib.AsyncExitStack() as stack:
             if args.workers > 1:
-                from instar.cli.workers import with_workers
-
                 server = await stack.enter_async_context(with_workers(settings, args))
             else:
                 server = await stack.enter_async_context(running(settings))
@@ -230,8 +272,6 @@ def once_readable(loop: asyncio.AbstractEventLoop, file: int, then: Callable[[],
 
 async def _until_its_store_is_lost(store: Store) -> None:
     """A worker is of no use without the process it belongs to, which starts another."""
-    from instar.storage.peer import PeerStore
-
     if isinstance(store, PeerStore):
         await store.lost()
 
@@ -247,12 +287,12 @@ def _spare_the_long_lived() -> None:
     """Stored objects and compiled schemas live long and form no cycles: looking through them
     over and over is most of what the collector would do here."""
     gc.freeze()
-    gc.set_threshold(50_000, 20, 50)
+    gc.set_threshold(50_000, 4, 100)  # a round over a quarter of a million is felt, over more seen
     gc.enable()
 
 
 def _told(error: Exception, settings: Settings) -> str:
-    if isinstance(error, OSError) and error.errno is not None and "bind" in str(error):
+    if isinstance(error, OSError) and error.errno in _NOT_BOUND and error.filename is None:
         return f"cannot listen on {settings.host}:{settings.port}: {os.strerror(error.errno)}"
     return str(error)
 

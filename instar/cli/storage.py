@@ -1,4 +1,4 @@
-"""``instar storage copy``: move everything to another engine, verified."""
+"""``instar storage``: move everything to another engine, or read all there is, verified."""
 
 from __future__ import annotations
 
@@ -6,8 +6,15 @@ import argparse
 import asyncio
 from pathlib import Path
 
+import orjson
+from rich.progress import Progress
+
 from instar.cli.failure import CliFailure
 from instar.cli.serve import storage_options
+from instar.storage.copy import copy_store
+from instar.storage.open import open_store
+from instar.storage.store import StoreError
+from instar.storage.verify import verify_file
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -20,9 +27,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     copy.add_argument("--etcd-username", metavar="NAME", default="")
     copy.add_argument("--etcd-password-file", metavar="PATH", type=Path)
     copy.add_argument("--etcd-timeout", metavar="SECONDS", type=float, default=5.0)
+    verify = actions.add_parser("verify", help="read every page and every value of a SQLite store")
+    verify.add_argument("path", metavar="PATH", help="the file, with or without sqlite: before it")
 
 
 def run(args: argparse.Namespace) -> int:
+    if args.action == "verify":
+        return _verify(args.path.removeprefix("sqlite:"))
     scheme, _, path = args.source.partition(":")
     if scheme == "sqlite" and not Path(path).exists():
         raise CliFailure(f"{args.source}: there is no such file")
@@ -30,12 +41,6 @@ def run(args: argparse.Namespace) -> int:
 
 
 async def _copy(args: argparse.Namespace) -> int:
-    from rich.progress import Progress
-
-    from instar.storage.copy import copy_store
-    from instar.storage.open import open_store
-    from instar.storage.store import StoreError
-
     options = storage_options(args)
     try:
         source = await open_store(args.source, options)
@@ -56,6 +61,26 @@ async def _copy(args: argparse.Namespace) -> int:
     except StoreError as error:
         raise CliFailure(str(error)) from error
     print(f"copied and verified {copied.records} records, {copied.bytes} bytes")
+    return 0
+
+
+def _verify(path: str) -> int:
+    def is_object(value: bytes) -> bool:
+        try:
+            return isinstance(orjson.loads(value), dict)
+        except orjson.JSONDecodeError:
+            return False
+
+    try:
+        found = verify_file(path, is_object)
+    except StoreError as error:
+        raise CliFailure(str(error)) from error
+    for problem in found.problems:
+        print(problem)
+    told = f"{found.records} records, {found.bytes} bytes"
+    if found.problems:
+        raise CliFailure(f"{path}: {len(found.problems)} problems in {told}")
+    print(f"{path} is sound: {told}")
     return 0
 
 

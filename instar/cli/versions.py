@@ -6,25 +6,23 @@ import argparse
 import json
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from instar.cli.cluster import add_cluster_arguments, read_crds, with_client
 from instar.cli.failure import CliFailure
+from instar.cli.versions_edit import DONE, edit_cluster, edit_file
+from instar.client.client import Client
+from instar.errors import Conflict
+from instar.migrator.census import estimate, exact_census
+from instar.migrator.lifecycle import Situation, ago, next_steps, why_safe
+from instar.migrator.live_crd import LiveCrd, read_live_crd
+from instar.migrator.plan import objects
+from instar.migrator.references import dependents, naming_entries
+from instar.migrator.usage import from_audit_logs, from_server
 from instar.plain import Object
 
-if TYPE_CHECKING:
-    from instar.client.client import Client
-    from instar.migrator.lifecycle import Situation
-
 ACTIONS = ("add", "serve", "deprecate", "storage", "unserve", "remove")
-DONE = {
-    "add": "added",
-    "serve": "served",
-    "deprecate": "deprecated",
-    "storage": "made the storage version",
-    "unserve": "unserved",
-    "remove": "removed",
-}
+_ATTEMPTS = 5
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -51,15 +49,13 @@ def run(args: argparse.Namespace) -> int:
     if args.offline and not args.file:
         raise CliFailure("--offline needs --file: there is nothing else to look at", code=2)
     if args.offline:
-        from instar.cli.versions_edit import edit_file
-
         return edit_file(args, None)
-    return with_client(args, lambda client: _with_cluster(args, client))
+    return with_client(
+        args, lambda client: _with_cluster(args, client), user_agent="instar-versions"
+    )
 
 
 async def _with_cluster(args: argparse.Namespace, client: Client) -> int:
-    from instar.cli.versions_edit import edit_cluster, edit_file
-
     raw = (await read_crds(client, [args.crd]))[0]
     situation = await _situation(args, client, raw)
     if not args.action:
@@ -67,49 +63,61 @@ async def _with_cluster(args: argparse.Namespace, client: Client) -> int:
         return 0
     if args.file:
         return edit_file(args, situation, raw)
-    return await edit_cluster(args, client, situation, raw)
+    for _ in range(_ATTEMPTS):
+        try:
+            return await edit_cluster(args, client, situation, raw)
+        except Conflict:
+            # Somebody wrote the CRD meanwhile: a migration's progress, a controller. Judge anew.
+            raw = (await read_crds(client, [args.crd]))[0]
+            situation = await _situation(args, client, raw)
+    raise CliFailure(f"{args.crd} is changed by somebody all the time; try again later")
 
 
 async def _situation(args: argparse.Namespace, client: Client, raw: Object) -> Situation:
-    from instar.migrator.census import estimate, exact_census
-    from instar.migrator.lifecycle import Situation
-    from instar.migrator.subject import read_subject
-    from instar.migrator.usage import from_audit_logs, from_server
-
-    subject = read_subject(raw)
+    live = read_live_crd(raw)
     exact = await exact_census(client)
-    census = None if exact is None else exact.get(subject.name)
-    if census is None and subject.crd.served():
-        census = await estimate(client, subject)
+    census = None if exact is None else exact.get(live.name)
+    if census is None:
+        census = await estimate(client, live)
     try:
         usage = (
-            from_audit_logs(args.audit_log, subject)
+            from_audit_logs(args.audit_log, live)
             if args.audit_log
-            else await from_server(client, subject)
+            else await from_server(client, live)
         )
     except OSError as error:
         raise CliFailure(f"--audit-log: {error}") from error
     return Situation(
-        crd=subject.crd,
+        crd=live.crd,
         census=census,
         usage=usage,
         now=datetime.now(UTC),
         quiet=timedelta(days=args.quiet_days),
         clients_migrated=args.clients_migrated,
+        **await _references(args, client, live),
     )
 
 
-def _show(args: argparse.Namespace, situation: Situation, server: str) -> None:
-    from instar.migrator.lifecycle import next_steps
-    from instar.migrator.plan import objects
+async def _references(args: argparse.Namespace, client: Client, live: LiveCrd) -> dict[str, Any]:
+    """Every object of every kind is looked at, so only when a version is to go."""
+    if args.action != "remove" or live.crd.version(args.version) is None:
+        return {}
+    return {
+        "dependents": await dependents(client, live, [args.version]),
+        "named": await naming_entries(client, live, args.version),
+    }
 
+
+def _show(args: argparse.Namespace, situation: Situation, server: str) -> None:
     crd = situation.crd
     steps = {item.name: next_steps(situation, item.name) for item in crd.versions}
     if args.output == "json":
         print(json.dumps(_document(situation, steps), indent=2))
         return
     census = situation.census
-    how = "not counted" if census is None else f"{objects(census.total)}; {census.how}"
+    how = "not counted" if census is None else census.how
+    if census is not None and census.counted:
+        how = f"{objects(census.total)}; {how}"
     print(f"{crd.name} on {server}")
     print(f"conversion {crd.conversion.strategy}; {how}")
     print(f"requests: {_counted_since(situation)}")
@@ -130,8 +138,6 @@ def _counted_since(situation: Situation) -> str:
 
 
 def _row(situation: Situation, name: str) -> tuple[str, str, str, str, str, str]:
-    from instar.migrator.lifecycle import ago
-
     version = situation.crd.version(name)
     assert version is not None
     last = situation.usage.latest(name)
@@ -150,9 +156,6 @@ def _row(situation: Situation, name: str) -> tuple[str, str, str, str, str, str]
 
 
 def _show_next(situation: Situation, steps: dict[str, list[tuple[str, list[str]]]]) -> None:
-    from instar.migrator.lifecycle import why_safe
-    from instar.migrator.plan import objects
-
     crd = situation.crd
     stale = 0 if situation.census is None else situation.census.stale(situation.storage)
     others = [name for name in crd.stored_versions if name != situation.storage]
@@ -185,7 +188,7 @@ def _document(
                 "storage": item.storage,
                 "deprecated": item.deprecated,
                 "stored": None
-                if census is None
+                if census is None or not census.counted
                 else {
                     "atLeast": census.counts.get(item.name, 0),
                     "atMost": census.at_most(item.name),

@@ -4,20 +4,34 @@ from __future__ import annotations
 
 import argparse
 import io
-import itertools
+import sys
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from ruamel.yaml.error import YAMLError
+
+from instar.api.crd import GROUP, KIND, is_crd
+from instar.api.manifests import Unreadable, only_document
 from instar.cli.failure import CliFailure
+from instar.client.client import Client
+from instar.client.paths import crd_path
 from instar.migrator.edits import EDITS, Wish
-from instar.migrator.lifecycle import STEPS, Situation, blocks_schema
-from instar.migrator.subject import read_subject
+from instar.migrator.lifecycle import STEPS, Situation, blocks_schema, warnings_remove
+from instar.migrator.live_crd import read_live_crd
+from instar.migrator.usage import Usage
 from instar.plain import Object
+from instar.sdk.manifests.documents import editor_for
+from instar.sdk.manifests.files import write
 
-if TYPE_CHECKING:
-    from instar.client.client import Client
-
+DONE = {
+    "add": "added",
+    "serve": "served",
+    "deprecate": "deprecated",
+    "storage": "made the storage version",
+    "unserve": "unserved",
+    "remove": "removed",
+}
 _AFTER = {
     "add": "clients may use {version} now; when they do: instar versions {crd} storage {version}",
     "serve": "clients may use {version} again",
@@ -32,10 +46,9 @@ async def edit_cluster(
     args: argparse.Namespace, client: Client, situation: Situation, raw: Object
 ) -> int:
     """Guarded by the resourceVersion that the checks looked at."""
-    from instar.client.paths import crd_path
-
     wish = _wish(args)
     _refuse(args, situation, wish)
+    _warn(args, situation)
     EDITS[args.action](raw, wish)
     dry_run = "All" if args.dry_run else None
     await client.put(crd_path(args.crd), raw, fieldManager="instar-versions", dryRun=dry_run)
@@ -50,7 +63,7 @@ def edit_file(
     if not args.action:
         raise CliFailure("--file goes with an edit", code=2)
     wish = _wish(args)
-    yaml, documents, target = _load(args.file, args.crd)
+    editor, documents, target = _load(args.file, args.crd)
     if situation is not None and args.action in ("unserve", "remove"):
         # What the file already says may not have reached the cluster yet.
         _refuse(args, situation, wish)
@@ -58,8 +71,8 @@ def edit_file(
     EDITS[args.action](target, wish)
     if not args.dry_run:
         text = io.StringIO()
-        yaml.dump_all(documents, text)
-        args.file.write_text(text.getvalue())
+        editor.dump_all(documents, text)
+        write(args.file, text.getvalue())
     _tell(args, str(args.file))
     if situation is None:
         print("the cluster was not asked: who uses or stores this version is not known")
@@ -68,10 +81,8 @@ def edit_file(
 
 def _as_in_file(situation: Situation | None, target: Object, cluster: Object | None) -> Situation:
     """The file's spec with what the cluster knows about objects and clients."""
-    from instar.migrator.usage import Usage
-
     merged = {**target, "status": (cluster or {}).get("status") or {}}
-    crd = read_subject(merged).crd
+    crd = read_live_crd(merged).crd
     if situation is None:
         return Situation(
             crd=crd,
@@ -88,17 +99,17 @@ def _as_in_file(situation: Situation | None, target: Object, cluster: Object | N
         now=situation.now,
         quiet=situation.quiet,
         clients_migrated=situation.clients_migrated,
+        dependents=situation.dependents,
+        named=situation.named,
     )
 
 
 def _wish(args: argparse.Namespace) -> Wish:
     schema: Object | None = None
     if args.schema is not None:
-        import yaml
-
         try:
-            schema = yaml.safe_load(args.schema.read_text())
-        except (OSError, yaml.YAMLError) as error:
+            schema = only_document(args.schema.read_text(), str(args.schema))
+        except (OSError, UnicodeDecodeError, Unreadable) as error:
             raise CliFailure(f"--schema: {error}") from error
         if isinstance(schema, dict) and "openAPIV3Schema" in schema:
             schema = schema["openAPIV3Schema"]
@@ -110,53 +121,34 @@ def _refuse(args: argparse.Namespace, situation: Situation, wish: Wish) -> None:
     if args.action == "add":
         blocks += blocks_schema(situation.crd, wish.source, wish.schema)
     if blocks:
-        raise CliFailure(f"{wish.version} cannot be {_word(args.action)}: {'; '.join(blocks)}")
+        raise CliFailure(f"{wish.version} cannot be {DONE[args.action]}: {'; '.join(blocks)}")
+
+
+def _warn(args: argparse.Namespace, situation: Situation) -> None:
+    if args.action == "remove":
+        for text in warnings_remove(situation, args.version):
+            print(f"warning: {text}", file=sys.stderr)
 
 
 def _load(path: Path, name: str) -> tuple[Any, list[Any], Any]:
     """The YAML writer, every document of the file, and the CRD among them."""
-    from ruamel.yaml import YAML
-    from ruamel.yaml.error import YAMLError
-
-    yaml = YAML()
-    yaml.preserve_quotes = True
-    yaml.width = 4096
     try:
         text = path.read_text()
-        documents = list(yaml.load_all(text))
-    except (OSError, YAMLError) as error:
-        raise CliFailure(f"{path}: {error}") from error
-    _keep_indentation(yaml, text)
+        editor = editor_for(text)
+        documents = list(editor.load_all(text))
+    except (OSError, UnicodeDecodeError, YAMLError) as error:
+        raise CliFailure(f"{path}: {' '.join(str(error).split())}") from error
     for document in documents:
-        if isinstance(document, dict) and document.get("kind") == "CustomResourceDefinition":
-            if document.get("apiVersion") != "apiextensions.k8s.io/v1":
-                continue
-            if (document.get("metadata") or {}).get("name") == name:
-                return yaml, documents, document
-    raise CliFailure(f"{path}: no apiextensions.k8s.io/v1 CustomResourceDefinition {name} in it")
-
-
-def _keep_indentation(yaml: Any, text: str) -> None:
-    """Lists below a key are indented in some files and not in others; keep what is there."""
-    lines = text.splitlines()
-    for above, below in itertools.pairwise(lines):
-        if above.rstrip().endswith(":") and below.lstrip().startswith("- "):
-            indent = len(below) - len(below.lstrip())
-            if indent > len(above) - len(above.lstrip()):
-                yaml.indent(mapping=2, sequence=4, offset=2)
-            return
-
-
-def _word(action: str) -> str:
-    from instar.cli.versions import DONE
-
-    return DONE[action]
+        wanted = is_crd(document) and document["apiVersion"] == f"{GROUP}/v1"
+        if wanted and (document.get("metadata") or {}).get("name") == name:
+            return editor, documents, document
+    raise CliFailure(f"{path}: no {GROUP}/v1 {KIND} {name} in it")
 
 
 def _tell(args: argparse.Namespace, where: str) -> None:
     crd, version = args.crd, args.version
     if args.dry_run:
-        print(f"{crd}: {version} can be {_word(args.action)} in {where}; nothing was changed")
+        print(f"{crd}: {version} can be {DONE[args.action]} in {where}; nothing was changed")
         return
-    print(f"{crd}: {version} is {_word(args.action)} in {where}")
+    print(f"{crd}: {version} is {DONE[args.action]} in {where}")
     print(_AFTER[args.action].format(crd=crd, version=version))

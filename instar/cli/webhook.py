@@ -7,15 +7,24 @@ import asyncio
 import logging
 import sys
 import tempfile
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import uvloop
+
 from instar.cli.failure import CliFailure
+from instar.client.client import Client
+from instar.client.kubeconfig import KubeconfigError, load_access
+from instar.errors import ApiError
+from instar.sdk.asgi import DEFAULT_MAX_BODY, ConversionApp
+from instar.sdk.converter import BuiltConverter
+from instar.sdk.deployment import Deployment
+from instar.sdk.errors import ConverterDefinitionError
+from instar.sdk.loading import load
+from instar.sdk.serving import TlsFiles, listen, parse_listen, serve, stop_on_signals
 
 if TYPE_CHECKING:
     from instar.sdk.certificates import Issued
-    from instar.sdk.converter import BuiltConverter
 
 EXIT_FAILED = 1
 EXIT_USAGE = 2
@@ -51,6 +60,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--patch-crd", action="append", default=[], metavar="CRD", help="write the caBundle there"
     )
     self_signed.add_argument(
+        "--repoint",
+        action="store_true",
+        help="with --patch-crd: even if the CRD's webhook is at another address now",
+    )
+    self_signed.add_argument(
         "--service-port",
         type=int,
         metavar="PORT",
@@ -69,15 +83,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from instar.client.kubeconfig import KubeconfigError
-    from instar.errors import ApiError
-    from instar.sdk.errors import ConverterDefinitionError
-
     try:
         if args.manifests:
             return _print_manifests(args)
         _check(args)
-        with asyncio.Runner(loop_factory=_fast_loop()) as runner:
+        with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
             return runner.run(_main(args))
     except (ConverterDefinitionError, ValueError) as error:
         raise CliFailure(str(error), EXIT_USAGE) from error
@@ -85,19 +95,7 @@ def run(args: argparse.Namespace) -> int:
         raise CliFailure(str(error), EXIT_FAILED) from error
 
 
-def _fast_loop() -> Callable[[], asyncio.AbstractEventLoop] | None:
-    """uvloop where there is one."""
-    try:
-        import uvloop
-    except ImportError:
-        return None
-    factory: Callable[[], asyncio.AbstractEventLoop] = uvloop.new_event_loop
-    return factory
-
-
 def _print_manifests(args: argparse.Namespace) -> int:
-    from instar.sdk.deployment import Deployment
-
     converters = tuple(args.converter) or ("package.module:converter",)
     print(
         Deployment(
@@ -124,9 +122,6 @@ def _check(args: argparse.Namespace) -> None:
 
 
 async def _main(args: argparse.Namespace) -> int:
-    from instar.sdk.loading import load
-    from instar.sdk.serving import parse_listen
-
     converters = [load(spec) for spec in args.converter]
     with tempfile.TemporaryDirectory() as folder:
         if args.self_signed:
@@ -143,6 +138,7 @@ async def _main(args: argparse.Namespace) -> int:
 
 
 def _issue(args: argparse.Namespace, folder: Path) -> Issued:
+    # Only here: with certificates of its own a webhook need not wait for ``cryptography``.
     from instar.sdk.certificates import self_signed
 
     issued = self_signed(args.self_signed)
@@ -155,24 +151,24 @@ def _issue(args: argparse.Namespace, folder: Path) -> Issued:
 async def _patch_crds(args: argparse.Namespace, issued: Issued, listening: int) -> None:
     if not args.patch_crd:
         return
-    from instar.client.client import Client
-    from instar.client.kubeconfig import load_access
-    from instar.sdk.crdpatch import conversion_stanza, patch_crd
+    # Only here: as for the certificate itself.
+    from instar.sdk.crdpatch import AddressMismatch, conversion_stanza, patch_crd
 
     usual = 443 if args.self_signed.endswith(".svc") else listening
     port = args.service_port or usual
     stanza = conversion_stanza(args.self_signed, issued.bundle, path=args.path, port=port)
     async with Client(load_access(args.kubeconfig, args.context)) as client:
         for name in args.patch_crd:
-            print(await patch_crd(client, name, stanza), file=sys.stderr)
+            try:
+                done = await patch_crd(client, name, stanza, repoint=args.repoint)
+            except AddressMismatch as error:
+                raise CliFailure(str(error), EXIT_FAILED) from error
+            print(done, file=sys.stderr)
 
 
 async def _serve(
     args: argparse.Namespace, converters: list[BuiltConverter], issued: Issued | None
 ) -> None:
-    from instar.sdk.asgi import DEFAULT_MAX_BODY, ConversionApp
-    from instar.sdk.serving import TlsFiles, listen, parse_listen, serve, stop_on_signals
-
     tls = TlsFiles(cert=args.cert, key=args.key, client_ca=args.client_ca) if args.cert else None
     app = ConversionApp(converters, max_body=args.max_body or DEFAULT_MAX_BODY)
     sock = listen(*parse_listen(args.listen))

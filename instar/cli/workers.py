@@ -10,9 +10,7 @@ import argparse
 import asyncio
 import contextlib
 import logging
-import shutil
 import sys
-import tempfile
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -20,10 +18,11 @@ from urllib.parse import urlsplit
 
 from instar.cli.failure import CliFailure
 from instar.server.kubeconfig import write_kubeconfig
-from instar.server.running import RunningServer, running
+from instar.server.lifetime import RunningServer, running
 from instar.server.settings import Settings
+from instar.server.tempfolder import temporary_folder
 from instar.storage.peer_server import StoreServer
-from instar.storage.store import Replayable
+from instar.storage.store import Local
 
 log = logging.getLogger(__name__)
 _RESTART_SECONDS = 1.0
@@ -37,9 +36,8 @@ async def with_workers(
 ) -> AsyncIterator[RunningServer]:
     """A server in this process and ``args.workers`` - 1 more; ready when all are."""
     await _check_port(settings)
-    folder = Path(tempfile.mkdtemp(prefix="instar-workers-"))
-    alone = replace(settings, cert_dir=settings.cert_dir or folder / "pki", kubeconfig=None)
-    try:
+    with temporary_folder("workers-") as folder:
+        alone = replace(settings, cert_dir=settings.cert_dir or folder / "pki", kubeconfig=None)
         async with running(alone) as server, _lent(server, folder):
             workers = [
                 Worker(_command(alone, args, server, folder)) for _ in range(1, args.workers)
@@ -49,8 +47,6 @@ async def with_workers(
                 yield _told(server, settings.kubeconfig)
             finally:
                 await asyncio.gather(*(worker.stop() for worker in workers))
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
 
 
 async def _check_port(settings: Settings) -> None:
@@ -76,7 +72,7 @@ def _told(server: RunningServer, kubeconfig: Path | None) -> RunningServer:
 @contextlib.asynccontextmanager
 async def _lent(server: RunningServer, folder: Path) -> AsyncIterator[None]:
     store = server.machinery.backend.store
-    if not isinstance(store, Replayable):
+    if not isinstance(store, Local):
         yield  # workers reach a cluster by themselves
         return
     lender = StoreServer(store, folder)

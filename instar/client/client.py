@@ -6,6 +6,7 @@ by ``error.retryable`` and ``error.retry_after``.
 
 from __future__ import annotations
 
+from base64 import b64encode
 from collections.abc import AsyncIterator, Mapping
 from typing import TYPE_CHECKING, Any, Literal, Self
 
@@ -17,7 +18,7 @@ from instar.errors import ApiError, ServiceUnavailable, Timeout, Unclassified, f
 from instar.plain import Object
 
 if TYPE_CHECKING:
-    import aiohttp
+    from instar.client.http import Http, Reply
 
 Query = Mapping[str, str | int | bool | None]
 PatchType = Literal["merge", "json", "apply", "strategic"]
@@ -29,6 +30,7 @@ _PATCH_TYPES: dict[PatchType, str] = {
     "strategic": "application/strategic-merge-patch+json",
 }
 _BROKEN_GATEWAY = {502, 503}
+_METADATA = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
 
 
 class Client:
@@ -47,7 +49,7 @@ class Client:
         self._pace = Pace(qps, burst)
         self._timeout = timeout
         self._user_agent = user_agent
-        self._session: aiohttp.ClientSession | None = None
+        self._http: Http | None = None
         self._tls = access.ssl_context()
 
     @property
@@ -61,9 +63,8 @@ class Client:
         await self.close()
 
     async def close(self) -> None:
-        if self._session is not None:
-            await self._session.close()
-            self._session = None
+        if self._http is not None:
+            await self._http.close()
 
     async def get(self, path: str, **query: str | int | bool | None) -> Object:
         return await self.request("GET", path, query=query)
@@ -81,6 +82,17 @@ class Client:
         token = ""
         while True:
             page = await self.list(path, limit=limit, continue_=token, **query)
+            yield page
+            token = (page.get("metadata") or {}).get("continue") or ""
+            if not token:
+                return
+
+    async def metadata_pages(self, path: str, *, limit: int = 500) -> AsyncIterator[Object]:
+        """Every page, with the metadata of its objects alone."""
+        token = ""
+        while True:
+            query = {"limit": limit, "continue": token or None}
+            page = await self.request("GET", path, query=query, accept=_METADATA)
             yield page
             token = (page.get("metadata") or {}).get("continue") or ""
             if not token:
@@ -117,55 +129,42 @@ class Client:
         body: Any = None,
         query: Query | None = None,
         content_type: str = "application/json",
+        accept: str = "application/json",
     ) -> Object:
         """The JSON answer, or an ``ApiError``; a lost connection is ``ServiceUnavailable``."""
-        import aiohttp
+        # Only here: aiohttp takes longer to import than most tools run that ask no cluster.
+        from instar.client.http import Http, Lost
 
         await self._pace.wait()
-        session = self._open_session()
+        if self._http is None:
+            self._http = Http(self._tls, self._timeout, proxies=True)
         try:
-            async with session.request(
+            reply = await self._http.send(
                 method,
                 f"{self._access.server}{path}",
-                params=_params(query),
-                data=None if body is None else orjson.dumps(body),
-                headers=self._headers(None if body is None else content_type),
-                server_hostname=self._access.server_name,
-            ) as response:
-                data = await response.read()
-                if response.status < 400:
-                    return _decode(data)
-                raise _failure(response.status, data, response.headers)
-        except TimeoutError:
-            raise Timeout(f"{method} {path}: no answer within {self._timeout:g} s") from None
-        except aiohttp.ClientError as error:
-            raise ServiceUnavailable(f"{method} {path}: {error or type(error).__name__}") from None
-
-    def _open_session(self) -> aiohttp.ClientSession:
-        from urllib.request import getproxies
-
-        import aiohttp
-
-        if self._session is None:
-            self._session = aiohttp.ClientSession(
-                connector=aiohttp.TCPConnector(ssl=self._tls if self._tls else True),
-                timeout=aiohttp.ClientTimeout(total=self._timeout),
-                # aiohttp looks for proxies and .netrc in a thread, for every single request.
-                trust_env=bool(getproxies()),
+                headers=self._headers(None if body is None else content_type, accept),
+                body=None if body is None else orjson.dumps(body),
+                query=_params(query),
+                server_name=self._access.server_name,
             )
-        return self._session
+        except TimeoutError as error:
+            raise Timeout(f"{method} {path}: {error}") from None
+        except Lost as error:
+            raise ServiceUnavailable(f"{method} {path}: {error}") from None
+        if reply.status < 400:
+            return _decode(reply.body)
+        raise _failure(reply)
 
-    def _headers(self, content_type: str | None) -> dict[str, str]:
-        headers = {"Accept": "application/json", "User-Agent": self._user_agent}
+    def _headers(self, content_type: str | None, accept: str) -> dict[str, str]:
+        headers = {"Accept": accept, "User-Agent": self._user_agent}
         if content_type:
             headers["Content-Type"] = content_type
         token = self._access.bearer()
         if token:
             headers["Authorization"] = f"Bearer {token}"
         elif self._access.basic:
-            import aiohttp
-
-            headers["Authorization"] = aiohttp.BasicAuth(*self._access.basic).encode()
+            pair = ":".join(self._access.basic).encode()
+            headers["Authorization"] = f"Basic {b64encode(pair).decode()}"
         return headers
 
 
@@ -187,17 +186,19 @@ def _decode(data: bytes) -> Object:
     return document
 
 
-def _failure(code: int, data: bytes, headers: Mapping[str, str]) -> ApiError:
+def _failure(reply: Reply) -> ApiError:
     """A Status if the body is one; a proxy's page or plain text otherwise."""
+    code = reply.status
     try:
-        status = orjson.loads(data)
+        status = orjson.loads(reply.body)
     except orjson.JSONDecodeError:
         status = None
     if not isinstance(status, dict) or status.get("kind") != "Status":
-        text = data[:200].decode(errors="replace").strip() or f"HTTP {code}"
+        text = reply.body[:200].decode(errors="replace").strip() or f"HTTP {code}"
         reason = "ServiceUnavailable" if code in _BROKEN_GATEWAY else ""
         status = {"message": text, "code": code, "reason": reason}
     error = from_status(status, code)
-    if not error.retry_after and headers.get("Retry-After", "").isdecimal():
-        error.retry_after = int(headers["Retry-After"])
+    after = reply.headers.get("Retry-After", "")
+    if not error.retry_after and after.isdecimal():
+        error.retry_after = int(after)
     return error

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import yaml
+from instar.api.manifests import Unreadable, only_document
 
 _ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 
@@ -196,9 +196,11 @@ def _names(entries: Mapping[str, Mapping[str, _Entry]]) -> str:
 
 def _parse(file: Path) -> dict[str, Any]:
     try:
-        raw = yaml.safe_load(_read(file))
-    except yaml.YAMLError as error:
-        raise KubeconfigError(f"{file}: {error}") from None
+        raw = only_document(_read(file).decode(), str(file))
+    except UnicodeDecodeError:
+        raise KubeconfigError(f"{file}: not a text file") from None
+    except Unreadable as error:
+        raise KubeconfigError(str(error)) from None
     if not isinstance(raw, dict):
         raise KubeconfigError(f"{file}: not a kubeconfig")
     return raw

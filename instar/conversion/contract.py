@@ -14,8 +14,14 @@ from typing import Any
 import orjson
 
 from instar import fields
-from instar.api import review
-from instar.api.gojson import go_type
+from instar.api.conversion_review import (
+    GROUP,
+    KIND,
+    SUCCESS,
+    ConversionRequest,
+    ConversionResponse,
+)
+from instar.api.gojson import go_type, go_value_type
 from instar.api.names import GroupVersionKind, parse_group_version
 from instar.api.strings import label_value, qualified_name
 from instar.conversion.failure import FailureType
@@ -28,7 +34,7 @@ MOST_ANNOTATION_BYTES = 256 * 1024
 class Stage(Enum):
     """How far an answer came before it broke; decides upstream's sentence around the problem."""
 
-    REVIEW = "failed: {text}", "failed: {text}"
+    ENVELOPE = "failed: {text}", "failed: {text}"
     COUNT = "returned {text}", "returned {text}"
     DECODE = "{text}", "returned invalid converted object at index {index}: {text}"
     SHAPE = (
@@ -46,7 +52,7 @@ class Stage(Enum):
 
     @property
     def failure_type(self) -> FailureType:
-        if self is Stage.REVIEW:
+        if self is Stage.ENVELOPE:
             return FailureType.MALFORMED
         return FailureType.PARTIAL if self is Stage.COUNT else FailureType.INVALID_OBJECT
 
@@ -69,18 +75,18 @@ class Broken(ValueError):
         return f"conversion webhook for {source} {form}"
 
 
-def check_answer(sent: review.ReviewRequest, answer: review.ReviewResponse) -> Sequence[Any]:
+def check_answer(sent: ConversionRequest, answer: ConversionResponse) -> Sequence[Any]:
     """The converted objects of an answer to ``sent``, not yet looked into."""
     if sent.version == "v1":
         _check_kind(answer)
     if not answer.present:
-        raise Broken(Stage.REVIEW, "no response provided")
+        raise Broken(Stage.ENVELOPE, "no response provided")
     if sent.version == "v1" and answer.uid != sent.uid:
         problem = f'expected response.uid="{sent.uid}", got "{answer.uid}"'
-        raise Broken(Stage.REVIEW, problem)
-    if answer.status != review.SUCCESS:
-        unexplained = f"response.result.status was '{answer.status}', not '{review.SUCCESS}'"
-        raise Broken(Stage.REVIEW, answer.message or unexplained)
+        raise Broken(Stage.ENVELOPE, problem)
+    if answer.status != SUCCESS:
+        unexplained = f"response.result.status was '{answer.status}', not '{SUCCESS}'"
+        raise Broken(Stage.ENVELOPE, answer.message or unexplained)
     return answer.objects
 
 
@@ -126,11 +132,11 @@ def restored_metadata(original: Mapping[str, Any], converted: Mapping[str, Any])
         raise Broken(Stage.METADATA, "missing metadata in converted object")
     answer = converted["metadata"]
     if not isinstance(answer, dict):
-        text = f"invalid metadata of type {_go_value_type(answer)} in converted object"
+        text = f"invalid metadata of type {go_value_type(answer)} in converted object"
         raise Broken(Stage.METADATA, text)
     kept = original.get("metadata", {})
     if not isinstance(kept, dict):
-        text = f"invalid metadata of type {_go_value_type(kept)} in original object"
+        text = f"invalid metadata of type {go_value_type(kept)} in input object"
         raise Broken(Stage.METADATA, text)
     result = dict(kept)
     for name, validate in _CHANGEABLE:
@@ -153,11 +159,11 @@ def source_of(obj: Mapping[str, Any]) -> GroupVersionKind:
     return GroupVersionKind(group, version, _string(obj, "kind"))
 
 
-def _check_kind(answer: review.ReviewResponse) -> None:
-    expected = GroupVersionKind(review.GROUP, "v1", review.KIND)
+def _check_kind(answer: ConversionResponse) -> None:
+    expected = GroupVersionKind(GROUP, "v1", KIND)
     received = source_of({"apiVersion": answer.api_version, "kind": answer.kind})
     if received != expected:
-        raise Broken(Stage.REVIEW, f"expected webhook response of {expected}, got {received}")
+        raise Broken(Stage.ENVELOPE, f"expected webhook response of {expected}, got {received}")
 
 
 def _check_identity(original: Mapping[str, Any], converted: Mapping[str, Any]) -> None:
@@ -184,13 +190,13 @@ def _check_changed(
 ) -> None:
     for values, owner in ((after, "converted"), (before, "original")):
         if values is not None and not isinstance(values, dict):
-            found = _go_value_type(values)
+            found = go_value_type(values)
             raise Broken(
                 Stage.METADATA, f"invalid metadata.{name} of type {found} in {owner} object"
             )
     for key, value in after.items():
         if not isinstance(value, str):
-            found = _go_value_type(value)
+            found = go_value_type(value)
             raise Broken(
                 Stage.METADATA,
                 f"metadata.{name}[{key}] must be a string, but is {found} in converted object",
@@ -236,18 +242,3 @@ def _not_an_object(value: Any) -> str:
         return "unexpected end of JSON input"
     kind = go_type(value)
     return f"json: cannot unmarshal {kind} into Go value of type map[string]interface {{}}"
-
-
-def _go_value_type(value: Any) -> str:
-    """Go's ``%T`` of a decoded JSON value."""
-    if value is None:
-        return "<nil>"
-    names = {
-        bool: "bool",
-        int: "int64",
-        float: "float64",
-        str: "string",
-        list: "[]interface {}",
-        dict: "map[string]interface {}",
-    }
-    return names.get(type(value), type(value).__name__)

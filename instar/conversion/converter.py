@@ -25,6 +25,7 @@ class Known(Object):
 class Converter(Protocol):
     """Turns objects of one CRD into ``api_version`` (``group/version``).
 
+    Both versions are the CRD's; the caller has looked, because it needs their schemas anyway.
     The input is never changed; what comes back is the caller's to change, but for values it shares
     with the input. Objects already at ``api_version`` come back as they are.
     Raises an ``ApiError`` for the whole batch; never returns a part.

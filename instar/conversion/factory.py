@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from instar.api.crd import Crd
-from instar.conversion.checked import CheckedConverter
 from instar.conversion.converter import Converter, NoneConverter
 from instar.conversion.inprocess import ConvertFunction, InProcessConverter
 from instar.conversion.measured import ConversionMetrics, MeasuredConverter, NoMetrics
@@ -41,12 +40,12 @@ def converter_for(crd: Crd, services: ConversionServices) -> Converter:
     """Raises ``ValueError`` with upstream's text for a CRD no converter can be built for."""
     strategy = crd.conversion.strategy
     if strategy == "None":
-        return CheckedConverter(crd, NoneConverter())
+        return NoneConverter()
     if strategy != "Webhook":
         raise ValueError(f'unknown conversion strategy "{strategy}" for CRD {crd.name}')
     local = _in_process(crd, services)
     if local is not None:
-        return CheckedConverter(crd, _measured(crd, local, local.address, services.metrics))
+        return _measured(crd, local, local.address, services.metrics)
     client = crd.conversion.client
     if client is None or (client.url is None and client.service is None):
         raise ValueError("webhook configuration must have either service or URL")
@@ -59,7 +58,7 @@ def converter_for(crd: Crd, services: ConversionServices) -> Converter:
     )
     measured = _measured(crd, webhook, transport.address, services.metrics)
     turned_away = partial(services.metrics.turned_away, crd.name, transport.address)
-    return CheckedConverter(crd, TogetherConverter(measured, transport.crowd, turned_away))
+    return TogetherConverter(measured, transport.crowd, turned_away)
 
 
 def _measured(

@@ -1,8 +1,8 @@
-"""Conversions asked for while the webhook is at work go to it together, as one review.
+"""Conversions asked for while the webhook is at work go to it together, as one ConversionReview.
 
 A call costs the webhook and us more than the few objects in it, so under load several writers
-share one. Nobody waits long for company, nobody is harmed by it: where a review fails, each
-writer is asked for alone.
+share one. Nobody waits long for company, nobody is harmed by it: where it fails, each writer is
+asked for alone.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from instar.plain import Object
 from instar.webhooks.gate import Crowd
 
 _PATIENCE = 0.01
-"""Seconds to wait for the review under way; a webhook that takes longer gets the next beside it."""
+"""Seconds to wait for the call under way; a webhook that takes longer gets the next beside it."""
 _MANY = 100
-"""Objects that are a review of their own."""
+"""Objects that are a call of their own."""
 
 
 class TogetherConverter:
@@ -60,7 +60,7 @@ class _Call:
 
 
 class _Flight:
-    """A review with the objects of several callers; called off when all have left."""
+    """A ConversionReview with the objects of several callers; called off when all have left."""
 
     __slots__ = ("calls", "task")
 

@@ -1,6 +1,6 @@
 """Strategy ``Webhook``: asks a webhook for the objects at another version.
 
-Only objects that need it are sent, a whole batch in one review (split where it would grow too
+Only objects that need it are sent, a whole batch in one call (split where it would grow too
 large), and they come back in the order they were given in. It knows neither HTTP (that is
 ``transport.py``) nor what makes an answer acceptable (``contract.py``).
 """
@@ -13,7 +13,7 @@ from collections.abc import Coroutine, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from instar.api import review
+from instar.api import conversion_review
 from instar.api.crd import Crd
 from instar.api.jsontext import encode_sorted
 from instar.conversion import contract
@@ -26,11 +26,11 @@ from instar.webhooks.transport import DEFAULT_TIMEOUT, Transport
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BatchLimits:
-    """How much goes into one review; an object that is larger alone is sent alone."""
+    """How much goes into one ConversionReview; an object that is larger alone is sent alone."""
 
     most_objects: int = 1000
     most_bytes: int = 4 * 1024 * 1024
-    reviews_at_once: int = 4
+    calls_at_once: int = 4
     """Of one ``convert`` call."""
 
 
@@ -49,7 +49,7 @@ class WebhookConverter:
         self._transport = transport
         self._limits = limits or BatchLimits()
         self._timeout = timeout
-        self._review_version = review.preferred_version(crd.conversion.review_versions)
+        self._review_version = conversion_review.preferred_version(crd.conversion.review_versions)
 
     @property
     def address(self) -> str:
@@ -78,15 +78,15 @@ class WebhookConverter:
         encoded = [obj.json if isinstance(obj, Known) else encode_sorted(obj) for obj in objects]
         parts = list(self._parts(encoded))
         if len(parts) == 1:
-            return await self._reviewed(objects, encoded, api_version)
+            return await self._asked(objects, encoded, api_version)
         results: dict[int, list[Object]] = {}
         left = iter(enumerate(parts))
 
         async def work_through() -> None:
             for number, part in left:
-                results[number] = await self._reviewed(objects[part], encoded[part], api_version)
+                results[number] = await self._asked(objects[part], encoded[part], api_version)
 
-        await _all_or_none([work_through() for _ in range(self._limits.reviews_at_once)])
+        await _all_or_none([work_through() for _ in range(self._limits.calls_at_once)])
         return [obj for number in range(len(parts)) for obj in results[number]]
 
     def _parts(self, encoded: Sequence[bytes]) -> Iterator[slice]:
@@ -99,17 +99,17 @@ class WebhookConverter:
             size += len(item)
         yield slice(start, len(encoded))
 
-    async def _reviewed(
+    async def _asked(
         self, objects: Sequence[Object], encoded: Sequence[bytes], api_version: str
     ) -> list[Object]:
-        """One review: sent, answered, checked."""
+        """One ConversionReview: sent, answered, checked."""
         version = self._review_version or ""
-        sent = review.ReviewRequest(version, str(uuid.uuid4()), api_version, objects)
-        body = review.encode_request(version, sent.uid, api_version, encoded)
+        sent = conversion_review.ConversionRequest(version, str(uuid.uuid4()), api_version, objects)
+        body = conversion_review.encode_request(version, sent.uid, api_version, encoded)
         try:
             answer = await self._transport.post(body, seconds=self._timeout)
-            received = review.parse_response(answer)
-        except (CallFailed, review.MalformedReview) as error:
+            received = conversion_review.parse_response(answer)
+        except (CallFailed, conversion_review.NoConversionReview) as error:
             raise self._call_failed(objects, api_version, error) from error
         try:
             return contract.accept_all(objects, contract.check_answer(sent, received), api_version)

@@ -6,9 +6,8 @@ import base64
 import binascii
 import re
 
-_BLOCK = re.compile(
-    rb"-----BEGIN (?P<type>[^\n-]*)-----\s*\n(?P<body>.*?)\n?-----END (?P=type)-----", re.DOTALL
-)
+from instar.api.pem import blocks
+
 _HEADER = re.compile(rb"^[^\n:]+:", re.MULTILINE)
 
 
@@ -28,9 +27,9 @@ def ca_bundle_problem(bundle: str) -> str | None:
 
 def _certificate_blocks(pem: bytes) -> list[bytes]:
     return [
-        match["body"]
-        for match in _BLOCK.finditer(pem)
-        if match["type"] == b"CERTIFICATE" and not _HEADER.search(match["body"])
+        block.body
+        for block in blocks(pem)
+        if block.type == b"CERTIFICATE" and not _HEADER.search(block.body)
     ]
 
 
@@ -48,6 +47,6 @@ def _parses(body: bytes) -> bool:
 def _why_not(pem: bytes, certificates: list[bytes]) -> str:
     if certificates:
         return "failed to parse certificate: x509: malformed certificate"
-    if _BLOCK.sub(b"", pem):
+    if sum(block.end - block.start for block in blocks(pem)) < len(pem):
         return "unable to parse bytes as PEM block"
     return "no valid certificate authority data seen"

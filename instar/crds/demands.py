@@ -20,14 +20,13 @@ from instar.crds.validate_lists import key_errors, set_item_errors
 from instar.crds.validate_node import EMBEDDED, TYPES
 from instar.crds.validate_rules import VALIDATIONS
 from instar.crds.validate_selectable import MOST
+from instar.fields import Code, FieldError
 from instar.plain import Object
 from instar.schema.defaults_check import default_errors
 from instar.schema.parse import structural_errors
 
 Schema = Mapping[str, Any]
 
-UNPRUNED = "must not have unknown fields"
-"""How the schema room complains about a default that pruning would change."""
 _STRUCTURAL_ONLY = (
     EMBEDDED,
     "x-kubernetes-preserve-unknown-fields",
@@ -194,7 +193,12 @@ def _is_loose(schema: Schema) -> bool:
 def _has_unpruned_default(schema: Schema) -> bool:
     if not _has_default(schema) or _is_loose(schema):
         return False
-    return any(error.detail == UNPRUNED for error in default_errors(schema, ""))
+    return has_unpruned(default_errors(schema, ""))
+
+
+def has_unpruned(errors: list[FieldError]) -> bool:
+    """Whether an error is about a default that pruning would change."""
+    return any(error.code is Code.UNPRUNED_DEFAULT for error in errors)
 
 
 def _has_loose_set(schema: Schema) -> bool:

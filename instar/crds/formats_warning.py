@@ -8,8 +8,7 @@ from instar.crds.convertible import nodes
 from instar.crds.demands import schemas
 from instar.plain import Object
 from instar.schema.formats import string_format
-
-_NUMERIC = {"integer": ("int32", "int64"), "number": ("float", "double")}
+from instar.schema.numbers import NUMBER_FORMATS
 
 
 def format_warnings(new: Object, old: Object | None) -> list[str]:
@@ -30,4 +29,4 @@ def _unrecognised(spec: Object) -> Iterator[str]:
 def _is_known(format: str, type: str) -> bool:
     if type in ("", "string"):
         return string_format(format) is not None
-    return format in _NUMERIC.get(type, ())
+    return format in NUMBER_FORMATS.get(type, ())

@@ -17,10 +17,10 @@ from instar.crds.conditions import (
 from instar.plain import Object
 
 
-def settle(crd: Object, others: Sequence[Object], now: str) -> list[Object]:
+def settling_states(crd: Object, others: Sequence[Object], now: str) -> list[Object]:
     """The successive ``status`` values of a v1-shaped CRD; empty when it is at rest.
 
-    ``others`` are the other CRDs (any group). Whoever frees or takes a name must settle
+    ``others`` are the other CRDs (any group). Whoever frees or takes a name must look at
     the rest of the group again.
     """
     return list(_states(crd, others, now))

@@ -10,6 +10,7 @@ from instar.api.crd import CLEANUP_FINALIZER
 from instar.api.crd_codec import same
 from instar.crds.conditions import pending_deletion
 from instar.crds.defaults import storage_version
+from instar.crds.embedded_defaults import with_clean_defaults
 from instar.plain import Object
 
 
@@ -30,6 +31,7 @@ def prepare_for_create(internal: Object) -> Object:
     return {
         **internal,
         "metadata": {**internal["metadata"], "generation": 1},
+        "spec": with_clean_defaults(internal["spec"]),
         "status": status,
     }
 
@@ -47,6 +49,7 @@ def prepare_for_update(new: Object, old: Object) -> Object:
     return {
         **new,
         "metadata": _with_generation(new["metadata"], generation),
+        "spec": with_clean_defaults(new["spec"]),
         "status": status,
     }
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from instar.api.jsonpath import JsonPathError, JsonPathTooLong, compile_path
 from instar.fields import FieldError, child, index, invalid, required
 from instar.plain import Object
 
 _COLUMN_TYPES = ("boolean", "date", "integer", "number", "string")
+_SHOWN = 100
 _COLUMN_FORMATS = ("byte", "date", "date-time", "double", "float", "int32", "int64", "password")
 
 
@@ -72,4 +74,17 @@ def _column(column: Object, path: str) -> list[FieldError]:
         errors.append(required(child(path, "JSONPath")))
     else:
         errors += _simple_path(json_path, child(path, "JSONPath"))
+        errors += _bounds(json_path, child(path, "JSONPath"))
     return errors
+
+
+def _bounds(json_path: str, path: str) -> list[FieldError]:
+    """A path that cannot be read is upstream's to keep: its column is missing from tables."""
+    try:
+        compile_path(json_path)
+    except JsonPathTooLong as problem:
+        shown = json_path[:_SHOWN] + "..." if len(json_path) > _SHOWN else json_path
+        return [invalid(path, shown, str(problem))]
+    except JsonPathError:
+        pass
+    return []

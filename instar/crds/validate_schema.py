@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
 from instar.crds.convertible import conversion_problem
-from instar.crds.demands import UNPRUNED, Demands
+from instar.crds.demands import Demands, has_unpruned
 from instar.crds.go_values import SCHEMA_FIELDS, schema_value
 from instar.crds.validate_node import NodeRules, node_errors
 from instar.fields import FieldError, child, forbidden, invalid
@@ -120,7 +120,7 @@ def _structure_errors(schema: Schema, at: str, demands: Demands) -> list[FieldEr
     if errors:
         return errors
     found = default_errors(schema, at)
-    if any(error.detail == UNPRUNED for error in found) and not demands.pruned_defaults:
+    if has_unpruned(found) and not demands.pruned_defaults:
         return default_errors(schema, at, require_pruned=False)
     return found
 

@@ -103,7 +103,8 @@ def stored_version_errors(crd: Object) -> list[FieldError]:
     stored = crd["status"].get("storedVersions") or []
     versions = crd["spec"].get("versions") or []
     if not stored:
-        return [invalid(path, None, "must have at least one stored version")]
+        given = crd["status"].get("storedVersions")
+        return [invalid(path, given, "must have at least one stored version")]
     errors = [
         invalid(path, stored, f"must have the storage version {item.get('name', '')}")
         for item in versions

@@ -1,25 +1,29 @@
 """How many objects are stored at which version: exact where the server tells, else an estimate.
 
-What can be known through the public API of another server: an object written after the CRD was
-last written must be stored at the storage version. Revisions say so without any clock, because
-CRDs and their objects share one counter; timestamps in managedFields say so for more objects.
+What can be known through the public API of another server: an object written a while after the
+CRD's last change must be stored at the storage version. Right after it, a server that has not
+heard of the change still writes the old one. managedFields hold times; and whoever was written
+after an object with such a time (revisions are counted across all objects) was written later too.
 Of the others only the set of possible versions is known.
 """
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
 from instar.client.client import Client
 from instar.errors import ApiError, Forbidden, NotFound
+from instar.migrator.live_crd import LiveCrd, latest
 from instar.migrator.pages import list_page
 from instar.migrator.retrying import Patience
-from instar.migrator.subject import Subject, latest
+from instar.migrator.settling import SPREAD
 from instar.plain import Object
 
 ENDPOINT = "/instar/census"
+_BRIEF = Patience(attempts=3)
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +36,8 @@ class Census:
     exact: bool = True
     how: str = ""
     """Where the numbers come from, for people."""
+    counted: bool = True
+    """False when the objects could not be looked at: then only ``candidates`` is known."""
 
     @property
     def total(self) -> int:
@@ -46,6 +52,8 @@ class Census:
         return self.counts.get(version, 0) + possible
 
     def shown(self, version: str) -> str:
+        if not self.counted:
+            return "?" if version in self.candidates else "0"
         known = self.counts.get(version, 0)
         return (
             str(known) if known == self.at_most(version) else f"{known} to {self.at_most(version)}"
@@ -55,6 +63,7 @@ class Census:
         return {
             "exact": self.exact,
             "how": self.how,
+            "counted": self.counted,
             "objects": dict(self.counts),
             "unknown": self.unknown,
             "unknownAmong": list(self.candidates),
@@ -78,43 +87,82 @@ async def exact_census(client: Client) -> dict[str, Census] | None:
     return {name: Census(dict(item["objects"]), how=how) for name, item in crds.items()}
 
 
-async def estimate(client: Client, subject: Subject, *, limit: int = 500) -> Census:
-    """Lists every object's metadata once; never more than a page in memory."""
-    storage = subject.storage
-    certain = not subject.old_versions
-    current = unknown = 0
-    path, token = subject.path(subject.write_version), ""
+async def estimate(client: Client, live: LiveCrd, *, limit: int = 500) -> Census:
+    """Lists every object's metadata once, at the first version that can be listed."""
+    trouble: ApiError | None = None
+    for version in live.read_versions:
+        bounds = Bounds(live.changed)
+        try:
+            await _count(client, live.path(version), limit, bounds)
+        except ApiError as error:
+            trouble = trouble or error
+            continue
+        return _as_census(live, bounds)
+    why = "no version is served" if trouble is None else trouble.message
+    return Census(
+        {},
+        candidates=live.crd.stored_versions,
+        exact=False,
+        how=f"the objects cannot be listed now: {why}",
+        counted=False,
+    )
+
+
+async def _count(client: Client, path: str, limit: int, bounds: Bounds) -> None:
+    token = ""
     while True:
-        page, _ = await list_page(client, path, token, limit, Patience())
+        page, _ = await list_page(client, path, token, limit, _BRIEF)
         for obj in page.get("items") or ():
-            if certain or _is_newer(obj, subject.revision, subject.changed):
-                current += 1
-            else:
-                unknown += 1
+            bounds.add(obj["metadata"].get("resourceVersion", ""), _last_write(obj))
         token = (page.get("metadata") or {}).get("continue") or ""
         if not token:
-            break
-    how = (
-        "status.storedVersions names one version only, so all must be stored in it"
-        if certain
-        else "an estimate: objects written after the CRD's last change are stored at the storage "
-        "version; of the others only the possible versions are known"
-    )
+            return
+
+
+def _as_census(live: LiveCrd, bounds: Bounds) -> Census:
+    if not live.old_versions:
+        how = "status.storedVersions names one version only, so all must be stored in it"
+        return Census({live.storage: bounds.total}, exact=False, how=how)
+    late = bounds.late()
+    unknown = bounds.total - late
     return Census(
-        counts={storage: current},
+        counts={live.storage: late},
         unknown=unknown,
-        candidates=subject.crd.stored_versions if unknown else (),
+        candidates=live.crd.stored_versions if unknown else (),
         exact=False,
-        how=how,
+        how=f"an estimate: objects written {SPREAD.seconds} s and more after the CRD's last "
+        "change are stored at the storage version; of the others only the possible versions are "
+        "known",
     )
 
 
-def _is_newer(obj: Object, crd_revision: str, changed: datetime | None) -> bool:
-    revision = obj["metadata"].get("resourceVersion", "")
-    if revision.isdigit() and crd_revision.isdigit() and int(revision) > int(crd_revision):
-        return True
-    written = _last_write(obj)
-    return changed is not None and written is not None and written > changed
+class Bounds:
+    """How many objects were certainly written late enough. Two numbers per object at most."""
+
+    def __init__(self, changed: datetime | None) -> None:
+        self._from = None if changed is None else changed + SPREAD
+        self._revisions = array("q")
+        self._unnumbered_late = 0
+        self._first_late: int | None = None
+        self.total = 0
+
+    def add(self, revision: str, written: datetime | None) -> None:
+        self.total += 1
+        late = self._from is not None and written is not None and written > self._from
+        if not revision.isdecimal():
+            self._unnumbered_late += late
+            return
+        number = int(revision)
+        self._revisions.append(number)
+        if late:
+            first = self._first_late
+            self._first_late = number if first is None else min(first, number)
+
+    def late(self) -> int:
+        if self._first_late is None:
+            return self._unnumbered_late
+        first = self._first_late
+        return self._unnumbered_late + sum(number >= first for number in self._revisions)
 
 
 def _last_write(obj: Object) -> datetime | None:

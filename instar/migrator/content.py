@@ -1,46 +1,92 @@
-"""Whether two readings of an object say the same. Pure."""
+"""Whether two readings of an object say the same, and where they do not. Pure.
+
+Who owns which field is content too, but has rules of its own: ``ownership.py``.
+"""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection
+from collections.abc import Iterator
+from typing import Any
 
 import orjson
 
 from instar.plain import Object
 
 _BOOKKEEPING = ("resourceVersion", "managedFields")
+_OWN_PARTS = ("labels", "annotations", "finalizers", "ownerReferences")
+_SHOWN = 3
+_VALUE_LENGTH = 60
 
 
 def digest(obj: Object) -> str:
-    """A short hash of everything a client cares about."""
+    """A short hash of each part a client cares about, in one text: equal when nothing differs."""
+    parts = {name: value for name, value in obj.items() if name != "metadata"}
     metadata = {key: value for key, value in obj["metadata"].items() if key not in _BOOKKEEPING}
-    text = orjson.dumps({**obj, "metadata": metadata}, option=orjson.OPT_SORT_KEYS)
-    return hashlib.blake2b(text, digest_size=16).hexdigest()
+    for name in _OWN_PARTS:
+        if name in metadata:
+            parts[f"metadata.{name}"] = metadata.pop(name)
+    parts["metadata"] = metadata
+    return ";".join(f"{name}:{_hash(parts[name])}" for name in sorted(parts))
 
 
-def cleaned_managed_fields(obj: Object, group: str, served: Collection[str]) -> list[Object] | None:
-    """managedFields without entries of versions that are gone; None when there is none of them.
-
-    An empty list would make the next apply believe nobody ever owned anything and take over all
-    fields under one stand-in owner, so the last entry leaves a minimal one behind.
-    """
-    entries: list[Object] = obj["metadata"].get("managedFields") or []
-    kept = [entry for entry in entries if not _is_gone(entry, group, served)]
-    if len(kept) == len(entries):
-        return None
-    return kept or [_seed(entries[-1], obj["apiVersion"])]
+def changed_parts(before: str, after: str) -> list[str]:
+    """Which parts two digests disagree about."""
+    old, new = (dict(_split(text)) for text in (before, after))
+    return sorted(name for name in old.keys() | new.keys() if old.get(name) != new.get(name))
 
 
-def _is_gone(entry: Object, group: str, served: Collection[str]) -> bool:
-    entry_group, _, version = str(entry.get("apiVersion", "")).rpartition("/")
-    return entry_group == group and version not in served
+def changes(before: Object, after: Object) -> list[str]:
+    """The first few differences of two readings, as ``spec.size: 3 -> 7``."""
+    found = []
+    for path, old, new in _differences("", _content(before), _content(after)):
+        found.append(f"{path}: {_shown(old)} -> {_shown(new)}")
+        if len(found) > _SHOWN:
+            return [*found[:_SHOWN], "and more"]
+    return found
 
 
-def _seed(last: Object, api_version: str) -> Object:
-    return {
-        **last,
-        "apiVersion": api_version,
-        "fieldsType": "FieldsV1",
-        "fieldsV1": {"f:metadata": {"f:name": {}}},
-    }
+def _split(text: str) -> Iterator[tuple[str, str]]:
+    for part in text.split(";"):
+        name, _, value = part.rpartition(":")
+        yield name, value
+
+
+def _hash(value: Any) -> str:
+    text = orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
+    return hashlib.blake2b(text, digest_size=12).hexdigest()
+
+
+def _content(obj: Object) -> Object:
+    metadata = {key: value for key, value in obj["metadata"].items() if key not in _BOOKKEEPING}
+    return {**obj, "metadata": metadata}
+
+
+_ABSENT = object()
+
+
+def _differences(path: str, old: Any, new: Any) -> Iterator[tuple[str, Any, Any]]:
+    """Walks with a stack: objects may be nested as deep as a server lets them."""
+    todo = [(path, old, new)]
+    while todo:
+        path, old, new = todo.pop()
+        if type(old) is type(new) and old == new:
+            continue
+        if isinstance(old, dict) and isinstance(new, dict):
+            names = sorted(old.keys() | new.keys(), reverse=True)
+            todo += [
+                (f"{path}.{name}".lstrip("."), old.get(name, _ABSENT), new.get(name, _ABSENT))
+                for name in names
+            ]
+        elif isinstance(old, list) and isinstance(new, list) and len(old) == len(new):
+            pairs = list(enumerate(zip(old, new, strict=True)))
+            todo += [(f"{path}[{n}]", one, other) for n, (one, other) in reversed(pairs)]
+        else:
+            yield path, old, new
+
+
+def _shown(value: Any) -> str:
+    if value is _ABSENT:
+        return "absent"
+    text = orjson.dumps(value).decode()
+    return text if len(text) <= _VALUE_LENGTH else f"{text[: _VALUE_LENGTH - 1]}…"

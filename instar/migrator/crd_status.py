@@ -12,8 +12,8 @@ from typing import Any
 from instar.client.client import Client
 from instar.client.paths import crd_path
 from instar.errors import ApiError, Conflict
+from instar.migrator.live_crd import LiveCrd, read_live_crd
 from instar.migrator.retrying import Patience, persistently
-from instar.migrator.subject import Subject, read_subject
 from instar.plain import Object
 
 CONDITION = "StorageMigrating"
@@ -21,11 +21,11 @@ _ATTEMPTS = 20
 
 
 class CrdStatus:
-    def __init__(self, client: Client, subject: Subject, patience: Patience, who: str) -> None:
+    def __init__(self, client: Client, live: LiveCrd, patience: Patience, who: str) -> None:
         self._client = client
-        self._name = subject.name
-        self._uid = subject.crd.uid
-        self._generation = subject.crd.generation
+        self._name = live.name
+        self._uid = live.crd.uid
+        self._generation = live.crd.generation
         self._patience = patience
         self._who = who
 
@@ -45,14 +45,14 @@ class CrdStatus:
         """Why storedVersions was not trimmed; empty when it was."""
         for _ in range(_ATTEMPTS):
             crd = await self._read()
-            subject = read_subject(crd)
+            live = read_live_crd(crd)
             refusal = "" if prune else message
-            if subject.crd.uid != self._uid:
+            if live.crd.uid != self._uid:
                 return "the CRD was deleted and created anew during the run"
-            if prune and subject.crd.generation != self._generation:
+            if prune and live.crd.generation != self._generation:
                 refusal = (
                     f"the CRD was changed during the run (generation {self._generation} then, "
-                    f"{subject.crd.generation} now); run again"
+                    f"{live.crd.generation} now); run again"
                 )
             reason = "MigrationFailed" if refusal else "MigrationSucceeded"
             text = (
@@ -62,17 +62,13 @@ class CrdStatus:
                 "conditions": _replaced(crd, _written(_condition(crd), "False", reason, text))
             }
             if not refusal:
-                status["storedVersions"] = [subject.storage]
+                status["storedVersions"] = [live.storage]
             try:
                 await self._patch(crd, status)
             except Conflict:
                 continue
             return refusal
         return "the CRD is changed by somebody all the time"
-
-    async def generation_moved(self) -> bool:
-        crd = read_subject(await self._read()).crd
-        return crd.generation != self._generation or crd.uid != self._uid
 
     async def _change(self, make: Any) -> None:
         for _ in range(_ATTEMPTS):

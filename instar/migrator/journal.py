@@ -1,7 +1,8 @@
 """The progress file: what was listed and what became of it, so that a killed run can go on.
 
 SQLite, because it survives a kill at any moment and keeps the memory of a run of a million
-objects flat. Rows are written a page at a time. Holds digests and names, never content.
+objects flat. Rows are written a page at a time. Holds names and digests; while a write is under
+way also who owned what, in case the server forgets it. Never content.
 """
 
 from __future__ import annotations
@@ -9,20 +10,25 @@ from __future__ import annotations
 import fcntl
 import json
 import sqlite3
+import zlib
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from instar.migrator.outcomes import DONE, Fate, Outcome
-from instar.migrator.pages import Found
+from instar.migrator.found import Found
+from instar.migrator.outcomes import DONE, OWNERSHIP_LOST, Fate, Outcome
+from instar.plain import Object
 
 _TABLES = """
 CREATE TABLE IF NOT EXISTS facts (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS objects (
+CREATE TABLE IF NOT EXISTS rewrites (
   key TEXT PRIMARY KEY, revision TEXT NOT NULL, digests TEXT NOT NULL, fate TEXT NOT NULL,
-  after TEXT NOT NULL DEFAULT '', reason TEXT NOT NULL DEFAULT '', message TEXT NOT NULL DEFAULT ''
+  after TEXT NOT NULL DEFAULT '', reason TEXT NOT NULL DEFAULT '',
+  message TEXT NOT NULL DEFAULT '', intended BLOB, seen INTEGER NOT NULL DEFAULT 0
 ) WITHOUT ROWID;
 """
+_COLUMNS = "key, revision, digests, fate, after, reason, message, intended"
+_UNSETTLED = (Fate.FAILED, Fate.DIFFERS, Fate.PENDING, Fate.DEFERRED)
 
 
 class JournalBusy(Exception):
@@ -39,6 +45,8 @@ class Line(NamedTuple):
     after: str
     reason: str
     message: str
+    intended: bytes | None
+    """Compressed: who should own what, until the outcome of the write is known."""
 
 
 class Journal:
@@ -54,7 +62,7 @@ class Journal:
             except BlockingIOError:
                 self._lock.close()
                 raise JournalBusy(f"another instar migrate is using {path}") from None
-        self._path = path
+        self.path = str(path)
         self._database = sqlite3.connect(path)
         self._database.executescript("PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;")
         self._database.executescript(_TABLES)
@@ -64,15 +72,17 @@ class Journal:
         if self._lock is not None:
             if remove:
                 for suffix in ("", "-wal", "-shm", ".lock"):
-                    Path(f"{self._path}{suffix}").unlink(missing_ok=True)
+                    Path(f"{self.path}{suffix}").unlink(missing_ok=True)
             self._lock.close()
 
     def begin(self, identity: str) -> bool:
-        """True when this goes on with an earlier run of the same thing; else a clean start."""
+        """True when this goes on with an earlier run of the same thing; else a clean start, but
+        for writes whose end nobody noted: who owned what must not be forgotten."""
         if self._fact("identity") == identity:
             return True
         with self._database:
-            self._database.execute("DELETE FROM objects")
+            self._database.execute("DELETE FROM rewrites WHERE intended IS NULL")
+            self._database.execute("UPDATE rewrites SET digests = '{}', seen = 0")
             self._database.execute("DELETE FROM facts")
             self._set("identity", identity)
         return False
@@ -90,7 +100,16 @@ class Journal:
     @property
     def unfinished(self) -> bool:
         """Something failed, or was never tried to the end: another pass may mend it."""
-        return bool({Fate.FAILED, Fate.DIFFERS, Fate.PENDING} & self.counts().keys())
+        return bool(set(_UNSETTLED) & self.counts().keys())
+
+    @property
+    def effective(self) -> str:
+        """From this revision on every write is known to use the storage version."""
+        return self._fact("effective")
+
+    def note_effective(self, revision: str) -> None:
+        with self._database:
+            self._set("effective", revision)
 
     def forget_position(self) -> None:
         """The token leads nowhere: list from the start; finished objects are not done again."""
@@ -99,71 +118,133 @@ class Journal:
             self._set("listed", "")
 
     def take(self, found: Iterable[Found]) -> list[Found]:
-        """Note what is about to be rewritten; those that still need it."""
+        """Note what is about to be rewritten, before the first write; those that still need it."""
         todo: list[Found] = []
         with self._database:
             for item in found:
                 known = self.line(item.key)
                 if known is not None and self._is_settled(known, item):
                     continue
+                item = _mended(item, known)
                 todo.append(item)
-                if known is not None and self._was_ours(known, item):
+                revision, digests = item.revision, dict(item.digests)
+                if known is not None and _goes_on(known, item):
                     # Killed between the write and the note of it: the first reading stands.
-                    self._put(item.key, known.revision, known.digests, known.fate)
-                else:
-                    self._put(item.key, item.revision, dict(item.digests), Fate.PENDING)
+                    revision, digests = known.revision, {**digests, **known.digests}
+                    todo[-1] = item.with_digests_of(digests)
+                self._put(item, revision, digests, _packed(item.expected))
         return todo
 
-    def settle(self, outcomes: Iterable[Outcome], token: str) -> None:
+    def finish_page(self, outcomes: Iterable[Outcome], token: str) -> None:
         """A page is done: its outcomes, and where the next one begins."""
         with self._database:
             for outcome in outcomes:
-                self._settle(outcome)
+                self._finish(outcome)
             self._set("token", token)
             self._set("listed", "" if token else "yes")
 
     def correct(self, outcomes: Iterable[Outcome]) -> None:
-        """Verification found out more."""
+        """More is known about single objects."""
         with self._database:
             for outcome in outcomes:
-                self._settle(outcome)
+                self._finish(outcome)
+
+    def mark_seen(self, keys: Iterable[str], number: int) -> None:
+        with self._database:
+            self._database.executemany(
+                "UPDATE rewrites SET seen = ? WHERE key = ?", ((number, key) for key in keys)
+            )
+
+    def next_look(self) -> int:
+        """A number for one complete look at everything."""
+        (highest,) = self._database.execute("SELECT max(seen) FROM rewrites").fetchone()
+        return int(highest or 0) + 1
+
+    def unseen(self, number: int) -> list[str]:
+        """Unsettled objects that a complete look did not show."""
+        marks = ", ".join("?" * len(_UNSETTLED))
+        rows = self._database.execute(
+            f"SELECT key FROM rewrites WHERE seen < ? AND fate IN ({marks})",
+            (number, *_UNSETTLED),
+        )
+        return [key for (key,) in rows]
+
+    def forget(self, key: str) -> bool:
+        """As if the object had never been met; False when it was not."""
+        with self._database:
+            done = self._database.execute("DELETE FROM rewrites WHERE key = ?", (key,))
+            self._set("token", "")
+            self._set("listed", "")
+        return done.rowcount > 0
+
+    def accept(self, key: str) -> bool:
+        """Take changed content for the right one; False when there is none to accept."""
+        known = self.line(key)
+        if known is None or known.fate is not Fate.DIFFERS:
+            return False
+        return self.forget(key)
+
+    def deferred(self) -> list[str]:
+        rows = self._database.execute(
+            "SELECT key FROM rewrites WHERE fate = ? ORDER BY key", (Fate.DEFERRED,)
+        )
+        return [key for (key,) in rows]
+
+    def give_up(self) -> None:
+        """What did not work at the last try either has failed."""
+        with self._database:
+            self._database.execute(
+                "UPDATE rewrites SET fate = ? WHERE fate = ?", (Fate.FAILED, Fate.DEFERRED)
+            )
 
     def line(self, key: str) -> Line | None:
-        row = self._database.execute("SELECT * FROM objects WHERE key = ?", (key,)).fetchone()
+        row = self._database.execute(
+            f"SELECT {_COLUMNS} FROM rewrites WHERE key = ?", (key,)
+        ).fetchone()
         return None if row is None else _line(row)
 
     def counts(self) -> dict[Fate, int]:
-        rows = self._database.execute("SELECT fate, count(*) FROM objects GROUP BY fate")
+        rows = self._database.execute("SELECT fate, count(*) FROM rewrites GROUP BY fate")
         return {Fate(fate): count for fate, count in rows}
 
     def troubled(self) -> Iterator[Line]:
         rows = self._database.execute(
-            "SELECT * FROM objects WHERE fate IN (?, ?) ORDER BY key", (Fate.FAILED, Fate.DIFFERS)
+            f"SELECT {_COLUMNS} FROM rewrites WHERE fate IN (?, ?) ORDER BY key",
+            (Fate.FAILED, Fate.DIFFERS),
         )
         return map(_line, rows)
 
     def _is_settled(self, known: Line, item: Found) -> bool:
-        """Done, or changed by a rewrite and not mended since: a second look would not see it."""
-        return known.after == item.revision and known.fate in DONE | {Fate.DIFFERS}
+        """Done; or changed by a rewrite and neither restored nor accepted since."""
+        if known.fate is Fate.DIFFERS:
+            owned = known.reason != OWNERSHIP_LOST
+            restored = owned and item.same_content(known.digests)
+            return known.after == item.revision or not restored
+        return known.after == item.revision and known.fate in DONE
 
-    def _was_ours(self, known: Line, item: Found) -> bool:
-        pending = known.fate is Fate.PENDING and known.revision != item.revision
-        return pending and bool(known.digests) and known.digests == dict(item.digests)
-
-    def _settle(self, outcome: Outcome) -> None:
+    def _finish(self, outcome: Outcome) -> None:
         known = self.line(outcome.key)
         fate = outcome.fate
         if known is not None and known.fate is Fate.PENDING and fate is Fate.CURRENT:
             fate = Fate.CURRENT if known.revision == outcome.revision else Fate.REWRITTEN
         self._database.execute(
-            "UPDATE objects SET fate = ?, after = ?, reason = ?, message = ? WHERE key = ?",
+            "UPDATE rewrites SET fate = ?, after = ?, reason = ?, message = ?, intended = NULL "
+            "WHERE key = ?",
             (fate, outcome.revision, outcome.reason, outcome.message, outcome.key),
         )
+        if outcome.reading is not None:
+            self._database.execute(
+                "UPDATE rewrites SET digests = ? WHERE key = ?",
+                (json.dumps(dict(outcome.reading.digests)), outcome.key),
+            )
 
-    def _put(self, key: str, revision: str, digests: dict[str, str], fate: Fate) -> None:
+    def _put(
+        self, item: Found, revision: str, digests: dict[str, str], intended: bytes | None
+    ) -> None:
         self._database.execute(
-            "INSERT OR REPLACE INTO objects (key, revision, digests, fate) VALUES (?, ?, ?, ?)",
-            (key, revision, json.dumps(digests), fate),
+            "INSERT OR REPLACE INTO rewrites (key, revision, digests, fate, intended) "
+            "VALUES (?, ?, ?, ?, ?)",
+            (item.key, revision, json.dumps(digests), Fate.PENDING, intended),
         )
 
     def _fact(self, name: str) -> str:
@@ -174,6 +255,27 @@ class Journal:
         self._database.execute("INSERT OR REPLACE INTO facts VALUES (?, ?)", (name, value))
 
 
-def _line(row: tuple[str, str, str, str, str, str, str]) -> Line:
-    key, revision, digests, fate, after, reason, message = row
-    return Line(key, revision, json.loads(digests), Fate(fate), after, reason, message)
+def _goes_on(known: Line, item: Found) -> bool:
+    """A write was begun, nobody noted its end, and the object says what it said before."""
+    return known.fate is Fate.PENDING and item.same_content(known.digests)
+
+
+def _mended(item: Found, known: Line | None) -> Found:
+    """Ownership that was there when the write began and is nowhere now goes into the next one."""
+    if known is None or known.intended is None or item.entries:
+        return item
+    return item.with_managed_fields(_unpacked(known.intended))
+
+
+def _packed(entries: list[Object]) -> bytes | None:
+    return zlib.compress(json.dumps(entries).encode(), 1) if entries else None
+
+
+def _unpacked(data: bytes) -> list[Object]:
+    entries: list[Object] = json.loads(zlib.decompress(data))
+    return entries
+
+
+def _line(row: tuple[str, str, str, str, str, str, str, bytes | None]) -> Line:
+    key, revision, digests, fate, after, reason, message, intended = row
+    return Line(key, revision, json.loads(digests), Fate(fate), after, reason, message, intended)

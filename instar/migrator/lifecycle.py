@@ -16,6 +16,7 @@ from instar.api.names import compare_versions
 from instar.api.strings import dns1035_label
 from instar.migrator.census import Census
 from instar.migrator.plan import objects
+from instar.migrator.references import Dependents, Named
 from instar.migrator.usage import Usage
 
 _SHOWN_USERS = 3
@@ -35,6 +36,10 @@ class Situation:
     """Somebody vouches for the clients where nothing is counted."""
     cluster_known: bool = True
     """False when only a file was looked at."""
+    dependents: Dependents | None = None
+    """Looked for when a version is to go: objects whose owner references may name it."""
+    named: Named | None = None
+    """Looked for when a version is to go: objects whose managedFields name it."""
 
     @property
     def storage(self) -> str:
@@ -96,13 +101,7 @@ def blocks_storage(situation: Situation, version: str) -> list[str]:
         found.append(f"{version} is the storage version already")
     if not known.served:
         found.append(f"{version} is not served; serve it first, so that clients can read it")
-    if situation.crd.is_true("StorageMigrating"):
-        message = situation.crd.conditions["StorageMigrating"].get("message", "")
-        found.append(
-            f"a migration is under way ({message}); let it finish, or run instar migrate "
-            f"{situation.crd.name} if it was killed"
-        )
-    return found
+    return found + _migrating(situation)
 
 
 def blocks_unserve(situation: Situation, version: str) -> list[str]:
@@ -117,7 +116,7 @@ def blocks_unserve(situation: Situation, version: str) -> list[str]:
         found.append(f"{version} is the storage version; make another one that first")
     if crd.served() == [version]:
         found.append("it is the only served version")
-    return found + _in_use(situation, version)
+    return found + _migrating(situation) + _in_use(situation, version)
 
 
 def blocks_remove(situation: Situation, version: str) -> list[str]:
@@ -140,7 +139,49 @@ def blocks_remove(situation: Situation, version: str) -> list[str]:
         found.append(f"{objects(number)} {verb} stored in it; run instar migrate {crd.name}")
     elif listed:
         found.append(f"status.storedVersions still names {version}; run instar migrate {crd.name}")
+    return found + _migrating(situation) + _depended_on(situation)
+
+
+def warnings_remove(situation: Situation, version: str) -> list[str]:
+    """What is lost, but not for good."""
+    found = []
+    crd, named, dependents = situation.crd, situation.named, situation.dependents
+    if named is not None and named.count:
+        found.append(
+            f"managedFields of {objects(named.count)} name {version} (for example "
+            f"{', '.join(named.keys[:_SHOWN_USERS])}): on a kube-apiserver the next write would "
+            "drop every owner of them; carry them over first: "
+            f"instar migrate {crd.name} --clean-managed-fields"
+        )
+    if named is not None and named.unseen:
+        found.append(f"whose managedFields name {version} is not known: {named.unseen}")
+    if dependents is not None and dependents.unseen:
+        kinds = ", ".join(sorted(dependents.unseen)[:_SHOWN_USERS])
+        found.append(f"owner references of some kinds could not be looked at: {kinds}")
     return found
+
+
+def _depended_on(situation: Situation) -> list[str]:
+    found = situation.dependents.found if situation.dependents is not None else []
+    if not found:
+        return []
+    names = ", ".join(str(dependent) for dependent in found[:_SHOWN_USERS])
+    return [
+        f"owner references of {objects(len(found))} name it ({names}), and would lead nowhere; "
+        f"run instar migrate {situation.crd.name} --owner-references"
+    ]
+
+
+def _migrating(situation: Situation) -> list[str]:
+    """A CRD that changes under a migration costs it its end."""
+    crd = situation.crd
+    if not crd.is_true("StorageMigrating"):
+        return []
+    message = crd.conditions["StorageMigrating"].get("message", "")
+    return [
+        f"a migration is under way ({message}); let it finish, or run instar migrate {crd.name} "
+        "if it was killed"
+    ]
 
 
 STEPS: Mapping[str, Judge] = {

@@ -6,7 +6,6 @@ import asyncio
 import time
 from contextlib import suppress
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from itertools import islice
 
 from instar.client.client import Client
@@ -14,15 +13,15 @@ from instar.errors import ApiError
 from instar.migrator.census import exact_census
 from instar.migrator.crd_status import CrdStatus
 from instar.migrator.journal import Journal
-from instar.migrator.outcomes import Fate, Quarantined, suggestion
-from instar.migrator.pages import Lister
+from instar.migrator.outcomes import Commands, Fate, Quarantined, suggestion
+from instar.migrator.pages import Lister, Unlistable
 from instar.migrator.plan import Plan, objects
 from instar.migrator.progress import Progress
-from instar.migrator.report import Report
+from instar.migrator.report import MigrationReport
 from instar.migrator.retrying import Patience
-from instar.migrator.rewriting import Rewriter
-from instar.migrator.run import Rewriting, Stopped
-from instar.migrator.verify import verify
+from instar.migrator.run import RewritePass, Stopped
+from instar.migrator.verify import Proof
+from instar.migrator.writer import NoopWriter
 
 MOST_QUARANTINED = 1000
 """A report names so many objects; the progress file knows the others."""
@@ -36,59 +35,29 @@ class Options:
     dry_run: bool = False
     via_status: bool = False
     clean_managed_fields: bool = False
+    leaving: tuple[str, ...] = ()
+    """More versions whose ownership entries are carried over."""
     keep_going: bool = False
     patience: Patience = field(default_factory=Patience)
-    settle: float = 0.0
-    """Seconds to let pass since the CRD's last change: every API server must have seen it."""
     who: str = "somebody"
 
 
 async def migrate(
     client: Client, plan: Plan, options: Options, journal: Journal, progress: Progress
-) -> Report:
+) -> MigrationReport:
     """The plan has no obstacles. Never raises for what happens to objects."""
     began = time.monotonic()
-    report = Report(plan, dry_run=options.dry_run)
-    subject = plan.subject
+    report = MigrationReport(plan, dry_run=options.dry_run, progress_file=journal.path)
     report.resumed = journal.begin(_identity(plan, options))
     if report.resumed and options.dry_run:
         journal.forget_position()
-    status = CrdStatus(client, subject, options.patience, options.who)
-    lister = Lister(
-        client,
-        subject,
-        options.patience,
-        limit=options.page,
-        verify=options.verify and not options.dry_run,
-        clean_managed_fields=options.clean_managed_fields,
-    )
-    rewriter = Rewriter(
-        client,
-        subject,
-        options.patience,
-        dry_run=options.dry_run,
-        via_status=options.via_status,
-    )
-    rewriting = Rewriting(
-        lister,
-        rewriter,
-        journal,
-        progress,
-        concurrency=options.concurrency,
-        keep_going=options.keep_going or options.dry_run,
-        try_first=options.verify and not options.dry_run,
-    )
+    status = CrdStatus(client, plan.live, options.patience, options.who)
     if not options.dry_run:
         other = await status.begin()
         if other and not report.resumed:
             progress.note(f"note: {other}; running twice does no harm")
-        await _settled(plan, options)
     try:
-        passed = await rewriting.run()
-        report.unreadable = {key: error.message for key, error in passed.unreadable.items()}
-        if options.verify and not options.dry_run:
-            checker = Lister(client, subject, options.patience, limit=options.page)
-            report.verification = await verify(checker, journal, progress)
+        await _rewrite_and_prove(client, plan, options, journal, progress, report)
     except Stopped as stopped:
         report.stopped = str(stopped)
     except asyncio.CancelledError:
@@ -105,16 +74,66 @@ async def migrate(
     return report
 
 
-async def _settled(plan: Plan, options: Options) -> None:
-    changed = plan.subject.changed
-    if plan.facts.is_instar or changed is None:
+async def _rewrite_and_prove(
+    client: Client,
+    plan: Plan,
+    options: Options,
+    journal: Journal,
+    progress: Progress,
+    report: MigrationReport,
+) -> None:
+    """Raises ``Stopped`` where going on makes no sense now."""
+    live, verify = plan.live, options.verify and not options.dry_run
+    lister = Lister(
+        client,
+        live,
+        options.patience,
+        limit=options.page,
+        verify=verify,
+        leaving=[*options.leaving, *(live.leaving if options.clean_managed_fields else ())],
+    )
+    writer = NoopWriter(
+        client,
+        live,
+        options.patience,
+        lister,
+        dry_run=options.dry_run,
+        via_status=options.via_status,
+    )
+    rewriting = RewritePass(
+        lister,
+        writer,
+        journal,
+        progress,
+        options.patience,
+        concurrency=options.concurrency,
+        keep_going=options.keep_going or options.dry_run,
+        try_first=verify,
+    )
+    if not options.dry_run:
+        await _take_effect(plan, lister, journal, progress)
+    passed = await rewriting.run()
+    report.unreadable = {key: error.message for key, error in passed.unreadable.items()}
+    report.restored = passed.restored
+    if not options.dry_run:
+        proof = Proof(lister, journal, writer.rewrite, compare=options.verify)
+        report.verification = await proof.look(progress)
+
+
+async def _take_effect(plan: Plan, lister: Lister, journal: Journal, progress: Progress) -> None:
+    """Wait until every API server writes the storage version, and note from where on it does."""
+    if journal.effective:
         return
-    left = options.settle - (datetime.now(UTC) - changed).total_seconds()
-    if left > 0:
-        await asyncio.sleep(left)
+    if plan.settle > 0:
+        progress.note(f"waiting {plan.settle:g} s for every API server to know the CRD (--settle)")
+        await asyncio.sleep(plan.settle)
+    try:
+        journal.note_effective(await lister.revision())
+    except (ApiError, Unlistable) as error:
+        raise Stopped(f"the objects cannot be listed: {error}") from error
 
 
-async def _finish(client: Client, plan: Plan, status: CrdStatus, report: Report) -> None:
+async def _finish(client: Client, plan: Plan, status: CrdStatus, report: MigrationReport) -> None:
     try:
         refusal = _refusal(report) or await _left_behind(client, plan)
         report.not_pruned = await status.end(prune=not refusal, message=refusal)
@@ -123,11 +142,11 @@ async def _finish(client: Client, plan: Plan, status: CrdStatus, report: Report)
     report.pruned = not report.not_pruned
 
 
-def _refusal(report: Report) -> str:
+def _refusal(report: MigrationReport) -> str:
     """Why nothing may be trimmed, going by the run itself."""
     if report.stopped:
         return "the run was stopped"
-    if report.counts.get(Fate.PENDING):
+    if report.counts.get(Fate.PENDING) or report.counts.get(Fate.DEFERRED):
         return "not every object was tried"
     differing = report.counts.get(Fate.DIFFERS, 0)
     if differing:
@@ -135,8 +154,11 @@ def _refusal(report: Report) -> str:
     failed = report.counts.get(Fate.FAILED, 0)
     if failed:
         return f"{objects(failed)} could not be rewritten"
-    if report.verification is not None and report.verification.incomplete:
+    if report.verification is None or report.verification.incomplete:
         return "the verification is incomplete"
+    unproven = report.verification.unproven
+    if unproven:
+        return f"nothing accounts for {objects(unproven)}"
     return ""
 
 
@@ -145,25 +167,39 @@ async def _left_behind(client: Client, plan: Plan) -> str:
     if not plan.facts.is_instar:
         return ""
     census = await exact_census(client)
-    storage = plan.subject.storage
-    found = None if census is None else census.get(plan.subject.name)
+    storage = plan.live.storage
+    found = None if census is None else census.get(plan.live.name)
     left = 0 if found is None else found.stale(storage)
     return f"not at {storage} but elsewhere: {objects(left)}" if left else ""
 
 
 def _quarantine(plan: Plan, journal: Journal) -> list[Quarantined]:
-    found = []
-    resource = f"{plan.subject.crd.names.plural}.{plan.subject.crd.group}"
-    for line in islice(journal.troubled(), MOST_QUARANTINED):
-        namespace, _, name = line.key.rpartition("/")
-        command = f"kubectl edit {resource} {name}" + (f" -n {namespace}" if namespace else "")
-        fix = suggestion(line.reason, line.message, command)
-        found.append(Quarantined(line.key, line.reason, line.message, fix))
-    return found
+    return [
+        Quarantined(
+            line.key,
+            line.reason,
+            line.message,
+            suggestion(line.reason, line.message, _commands(plan, line.key)),
+        )
+        for line in islice(journal.troubled(), MOST_QUARANTINED)
+    ]
+
+
+def _commands(plan: Plan, key: str) -> Commands:
+    crd = plan.live.crd
+    namespace, _, name = key.rpartition("/")
+    about = f"{crd.names.plural}.{crd.group} {name}" + (f" -n {namespace}" if namespace else "")
+    return Commands(
+        edit=f"kubectl edit {about}",
+        delete=f"kubectl delete {about}",
+        namespace=f"kubectl create namespace {namespace}",
+        accept=f"instar migrate {crd.name} --accept {key}",
+    )
 
 
 def _identity(plan: Plan, options: Options) -> str:
     """A progress file belongs to one CRD in one state on one server."""
-    crd = plan.subject.crd
+    crd = plan.live.crd
     mode = ("dry" if options.dry_run else "") + ("clean" if options.clean_managed_fields else "")
+    mode += " ".join(options.leaving)
     return f"{plan.facts.server} {crd.name} {crd.uid} {crd.generation} {mode}"

@@ -8,32 +8,21 @@ asked for by itself, so that one bad object is found instead of hiding five hund
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
 from functools import partial
 
 from instar.client.client import Client
 from instar.errors import ApiError, Expired, NotFound
-from instar.migrator.content import cleaned_managed_fields, digest
+from instar.migrator.content import digest
+from instar.migrator.found import Found
+from instar.migrator.live_crd import LiveCrd, key_of
+from instar.migrator.ownership import entries_of, relabelled, versions_named
 from instar.migrator.retrying import Patience, persistently
-from instar.migrator.subject import Subject, key_of
 from instar.plain import Object
 
 _SHRINK = 8
 _BRIEF = Patience(attempts=2)
-
-
-@dataclass(frozen=True, slots=True)
-class Found:
-    """One object as it was listed."""
-
-    key: str
-    uid: str
-    revision: str
-    digests: Mapping[str, str] = field(default_factory=dict)
-    """By version; one that could not be read is missing."""
-    managed_fields: list[Object] | None = None
-    """What managedFields should become, where cleaning was asked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,27 +64,30 @@ class Lister:
     def __init__(
         self,
         client: Client,
-        subject: Subject,
+        live: LiveCrd,
         patience: Patience,
         *,
         limit: int = 500,
         verify: bool = True,
-        clean_managed_fields: bool = False,
+        leaving: Collection[str] = (),
     ) -> None:
+        """``leaving``: versions whose ownership entries are to be carried over, besides those
+        that are gone already."""
         self._client = client
-        self._subject = subject
+        self._live = live
         self._patience = patience
         self._limit = limit
-        self._verify = verify
-        self._clean = clean_managed_fields
+        self._verify = verify or bool(leaving)
+        self._leaving = frozenset(leaving)
 
-    async def page(self, token: str, limit: int = 0) -> Page:
-        """Raises ``Expired`` only when there is no way on from ``token``: then begin anew."""
+    async def page(self, token: str, limit: int = 0, *, keep: bool = False) -> Page:
+        """Raises ``Expired`` only when there is no way on from ``token``: then begin anew.
+        ``keep`` holds on to the readings at every version, to tell what changed."""
         version, listed, token = await self._first(token, min(limit or self._limit, self._limit))
-        found = {key_of(obj): self._found(obj, version) for obj in listed.get("items") or ()}
+        found = {key_of(obj): _found(obj, version) for obj in listed.get("items") or ()}
         unreadable: dict[str, ApiError] = {}
-        others = [other for other in self._subject.read_versions if other != version]
-        if self._verify or version != self._subject.write_version:
+        others = [other for other in self._live.read_versions if other != version]
+        if self._verify or version != self._live.write_version:
             for other in others:
                 await self._add(other, listed, token, found, unreadable)
         meta = listed.get("metadata") or {}
@@ -103,28 +95,32 @@ class Lister:
         next_token = meta.get("continue") or ""
         if remaining is None and not next_token:
             remaining = 0
-        return Page(list(found.values()), unreadable, next_token, remaining)
+        complete = [self._completed(item, keep) for item in found.values()]
+        return Page(complete, unreadable, next_token, remaining)
 
-    async def again(self, key: str) -> Found | None:
-        """One object by itself, at every served version; None when it is gone or changes."""
-        first, *others = self._subject.read_versions
-        try:
-            call = partial(self._client.get, self._subject.path(first, key))
-            found = {key: self._found(await persistently(call, self._patience), first)}
-        except ApiError:
-            return None
-        for version in others:
-            await self._add_one_by_one(version, found, {})
-        return found[key]
+    async def again(self, key: str) -> Found:
+        """One object by itself, at every served version. Raises what reading it raises."""
+        first, *others = self._live.read_versions
+        call = partial(self._client.get, self._live.path(first, key))
+        found = {key: _found(await persistently(call, self._patience), first)}
+        if self._verify:
+            for version in others:
+                await self._add_one_by_one(version, found, {})
+        return self._completed(found[key], keep=True)
+
+    async def revision(self) -> str:
+        """A revision of now: whatever is written later has a higher one."""
+        _, listed, _ = await self._first("", 1)
+        return str((listed.get("metadata") or {}).get("resourceVersion") or "")
 
     async def _first(self, token: str, limit: int) -> tuple[str, Object, str]:
         """The page at the first version that can be listed, in the largest size that can."""
         patience = self._patience
         while True:
             error: ApiError | None = None
-            for version in self._subject.read_versions:
+            for version in self._live.read_versions:
                 try:
-                    path = self._subject.path(version)
+                    path = self._live.path(version)
                     listed, used = await list_page(self._client, path, token, limit, patience)
                     return version, listed, used
                 except (Expired, NotFound):
@@ -151,14 +147,14 @@ class Lister:
             await self._add_one_by_one(version, found, unreadable)
             return
         for obj in page.get("items") or ():
-            self._note(found, obj, version)
+            _note(found, obj, version)
 
     async def _same_page(self, version: str, first: Object, token: str, count: int) -> Object:
         query: dict[str, str | int | bool | None] = {}
         if not token:
             revision = (first.get("metadata") or {}).get("resourceVersion")
             query = {"resourceVersion": revision, "resourceVersionMatch": "Exact"}
-        path = self._subject.path(version)
+        path = self._live.path(version)
         listing = partial(self._client.list, path, limit=max(count, 1), continue_=token, **query)
         return await persistently(listing, _BRIEF)
 
@@ -166,7 +162,7 @@ class Lister:
         self, version: str, found: dict[str, Found], unreadable: dict[str, ApiError]
     ) -> None:
         for key in list(found):
-            path = self._subject.path(version, key)
+            path = self._live.path(version, key)
             try:
                 obj = await persistently(partial(self._client.get, path), _BRIEF)
             except NotFound:
@@ -174,29 +170,44 @@ class Lister:
             except ApiError as error:
                 unreadable[key] = error
                 continue
-            self._note(found, obj, version)
+            _note(found, obj, version)
 
-    def _note(self, found: dict[str, Found], obj: Object, version: str) -> None:
-        known = found.get(key_of(obj))
-        if known is None or known.revision != obj["metadata"].get("resourceVersion"):
-            return
-        seen = self._found(obj, version)
-        digests = {**known.digests, **seen.digests}
-        cleaned = seen.managed_fields if version == self._subject.write_version else None
-        found[known.key] = replace(
-            known, digests=digests, managed_fields=cleaned or known.managed_fields
-        )
+    def _completed(self, found: Found, keep: bool) -> Found:
+        """With everything that needs all readings; they themselves are let go."""
+        crd = self._live.crd
+        obj = found.readings.get(self._live.write_version)
+        managed = None
+        if obj is not None:
+            known = {version.name for version in crd.versions}
+            leaving = {
+                version
+                for version in versions_named(obj, crd.group)
+                if version not in known or version in self._leaving
+            }
+            new = relabelled(obj, crd.group, leaving, found.readings) if leaving else None
+            managed = None if new is None else new.entries
+        readings = found.readings if keep else {}
+        return replace(found, obj=obj, managed_fields=managed, readings=readings)
 
-    def _found(self, obj: Object, version: str) -> Found:
-        metadata = obj["metadata"]
-        cleaned = None
-        if self._clean:
-            crd = self._subject.crd
-            cleaned = cleaned_managed_fields(obj, crd.group, crd.served())
-        return Found(
-            key=key_of(obj),
-            uid=metadata.get("uid", ""),
-            revision=metadata.get("resourceVersion", ""),
-            digests={version: digest(obj)},
-            managed_fields=cleaned,
-        )
+
+def _note(found: dict[str, Found], obj: Object, version: str) -> None:
+    known = found.get(key_of(obj))
+    if known is None or known.revision != obj["metadata"].get("resourceVersion"):
+        return
+    found[known.key] = replace(
+        known,
+        digests={**known.digests, version: digest(obj)},
+        readings={**known.readings, version: obj},
+    )
+
+
+def _found(obj: Object, version: str) -> Found:
+    metadata = obj["metadata"]
+    return Found(
+        key=key_of(obj),
+        uid=metadata.get("uid", ""),
+        revision=metadata.get("resourceVersion", ""),
+        digests={version: digest(obj)},
+        entries=tuple(entries_of(obj)),
+        readings={version: obj},
+    )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from instar.migrator.census import Census
-from instar.migrator.subject import Subject
+from instar.migrator.live_crd import LiveCrd
 from instar.plain import Object
 
 
@@ -23,26 +23,31 @@ class Facts:
     warnings: tuple[str, ...]
     seconds_per_write: float | None
     """Measured by concurrent dry runs; None when there is no object to try."""
+    seconds_per_read: float = 0.0
+    """What listing costs per object, all served versions together."""
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    subject: Subject
+    live: LiveCrd
     facts: Facts
     concurrency: int
     qps: float
     forced: bool
     """Rewrite although storedVersions says all is well."""
+    settle: float = 0.0
+    """Seconds to wait first, until every API server knows the CRD's last change."""
+    verify: bool = True
 
     @property
     def needed(self) -> bool:
-        return bool(self.subject.old_versions) or self.forced
+        return bool(self.live.old_versions) or self.forced
 
     @property
     def obstacles(self) -> list[str]:
         """Why a run must not start."""
         found = []
-        crd = self.subject.crd
+        crd = self.live.crd
         if not crd.is_true("Established"):
             found.append("the CRD is not established")
         if crd.deleting:
@@ -56,20 +61,21 @@ class Plan:
 
     @property
     def seconds(self) -> float | None:
-        """Expected time of the rewriting: by the speed of the trial writes, or by --qps."""
+        """Expected time of everything: settling, listing twice, writing; or what --qps allows."""
         count, each = self.facts.objects, self.facts.seconds_per_write
         if count is None or each is None:
             return None
-        return max(count * each, count / self.qps if self.qps else 0.0)
+        reading = self.facts.seconds_per_read * (2 if self.verify else 1)
+        return self.settle + max(count * (each + reading), count / self.qps if self.qps else 0.0)
 
     def to_json(self) -> Object:
-        crd = self.subject.crd
+        crd = self.live.crd
         return {
             "crd": crd.name,
             "server": self.facts.server,
             "generation": crd.generation,
             "servedVersions": crd.served(),
-            "storageVersion": self.subject.storage,
+            "storageVersion": self.live.storage,
             "storedVersions": list(crd.stored_versions),
             "conversion": crd.conversion.strategy,
             "objects": self.facts.objects,
@@ -81,10 +87,10 @@ class Plan:
         }
 
     def lines(self) -> list[str]:
-        crd, facts = self.subject.crd, self.facts
+        crd, facts = self.live.crd, self.facts
         lines = [
             f"{crd.name} on {facts.server}",
-            f"  served {', '.join(crd.served())}; storage version {self.subject.storage}; "
+            f"  served {', '.join(crd.served())}; storage version {self.live.storage}; "
             f"storedVersions {', '.join(crd.stored_versions)}; "
             f"conversion {crd.conversion.strategy}",
             f"  objects: {'unknown' if facts.objects is None else facts.objects}",
@@ -96,7 +102,8 @@ class Plan:
             lines.append(f"  stored: {shown} ({facts.census.how})")
         if self.seconds is not None and self.needed:
             lines.append(
-                f"  expected time: about {human(self.seconds)} ({self.concurrency} at a time)"
+                f"  expected time: about {human(self.seconds)} ({self.concurrency} at a time"
+                f"{f', {human(self.settle)} of them to settle' if self.settle else ''})"
             )
         lines += [f"  warning: {text}" for text in facts.warnings]
         lines += [f"  cannot start: {text}" for text in self.obstacles]

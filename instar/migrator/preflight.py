@@ -8,32 +8,41 @@ import time
 from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from functools import partial
+from itertools import islice
 from typing import NamedTuple
+
+from cryptography import x509
 
 from instar.client.client import Client
 from instar.client.paths import crd_path
 from instar.errors import ApiError
 from instar.migrator.census import exact_census
+from instar.migrator.found import Found
+from instar.migrator.live_crd import LiveCrd, key_of, read_live_crd
 from instar.migrator.outcomes import Outcome
-from instar.migrator.pages import Found
+from instar.migrator.pages import Lister
 from instar.migrator.plan import Facts
 from instar.migrator.retrying import Patience, persistently
-from instar.migrator.rewriting import Rewriter
-from instar.migrator.subject import Subject, key_of, read_subject
+from instar.migrator.writer import NoopWriter
 from instar.plain import Object
 
-_SAMPLES = 40
+_SAMPLES = 80
 _BRIEF = Patience(attempts=3)
 _REVIEWS = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 _EXPIRY_WARNING = timedelta(days=14)
 
 
-async def read_crd_subject(client: Client, name: str) -> Subject:
-    return read_subject(await persistently(lambda: client.get(crd_path(name)), _BRIEF))
+async def fetch_crd(client: Client, name: str) -> LiveCrd:
+    return read_live_crd(await persistently(lambda: client.get(crd_path(name)), _BRIEF))
 
 
 async def find_out(
-    client: Client, subject: Subject, *, via_status: bool, concurrency: int = 8
+    client: Client,
+    live: LiveCrd,
+    *,
+    via_status: bool,
+    dry_run: bool = False,
+    concurrency: int = 8,
 ) -> Facts:
     """Raises ``ApiError`` only when the server cannot be talked to at all."""
     version = await persistently(lambda: client.get("/version"), _BRIEF)
@@ -41,32 +50,38 @@ async def find_out(
     trouble: dict[str, str] = {}
     total: int | None = None
     sample: list[Object] = []
-    for name in subject.read_versions:
+    reading = 0.0
+    for name in live.read_versions:
+        began = time.monotonic()
         try:
-            listing = partial(client.list, subject.path(name), limit=_SAMPLES)
+            listing = partial(client.list, live.path(name), limit=_SAMPLES)
             page = await persistently(listing, _BRIEF)
         except ApiError as error:
             trouble[name] = error.message
             continue
+        reading += (time.monotonic() - began) / max(len(page.get("items") or ()), 1)
         if total is None:
             total, sample = _count(page), page.get("items") or []
-    rewriter = Rewriter(client, subject, Patience(attempts=1), dry_run=True, via_status=via_status)
-    trial = await _try_writes(rewriter, sample, concurrency)
-    warnings = list(_warnings(subject))
+    once = Patience(attempts=1)
+    lister = Lister(client, live, once, verify=False)
+    writer = NoopWriter(client, live, once, lister, dry_run=True, via_status=via_status)
+    trial = await _try_writes(writer, sample, concurrency)
+    warnings = list(_warnings(live))
     if trial.passed:
         warnings += [f"{name} cannot be listed now: {why}" for name, why in trouble.items()]
         trouble = {}
     elif trial.trouble and not trouble:
-        trouble = {subject.write_version: trial.trouble}
+        trouble = {live.write_version: trial.trouble}
     return Facts(
         server=client.access.server,
         is_instar="+instar." in str(version.get("gitVersion", "")),
         objects=total,
-        census=None if census is None else census.get(subject.name),
-        missing_permissions=tuple(await _missing(client, subject, via_status)),
+        census=None if census is None else census.get(live.name),
+        missing_permissions=tuple(await _missing(client, live, via_status, dry_run)),
         version_trouble=trouble,
         warnings=tuple(warnings),
         seconds_per_write=trial.seconds,
+        seconds_per_read=reading,
     )
 
 
@@ -76,23 +91,24 @@ def _count(page: Object) -> int | None:
     return None if rest is None else len(page.get("items") or ()) + int(rest)
 
 
-async def _missing(client: Client, subject: Subject, via_status: bool) -> list[str]:
-    crd = subject.crd
+async def _missing(client: Client, live: LiveCrd, via_status: bool, dry_run: bool) -> list[str]:
+    crd = live.crd
     plural = crd.names.plural
     needed = [
         ("list", crd.group, plural, ""),
         ("get", crd.group, plural, ""),
         ("patch", crd.group, plural, "status" if via_status else ""),
         ("get", "apiextensions.k8s.io", "customresourcedefinitions", ""),
-        ("patch", "apiextensions.k8s.io", "customresourcedefinitions", "status"),
     ]
+    if not dry_run:
+        needed.append(("patch", "apiextensions.k8s.io", "customresourcedefinitions", "status"))
     missing = []
     for verb, group, resource, subresource in needed:
         attributes = {"verb": verb, "group": group, "resource": resource}
         if subresource:
             attributes["subresource"] = subresource
         if resource == "customresourcedefinitions":
-            attributes["name"] = subject.name
+            attributes["name"] = live.name
         review = {
             "apiVersion": "authorization.k8s.io/v1",
             "kind": "SelfSubjectAccessReview",
@@ -107,10 +123,10 @@ async def _missing(client: Client, subject: Subject, via_status: bool) -> list[s
     return missing
 
 
-def _warnings(subject: Subject) -> Iterable[str]:
-    crd = subject.crd
-    if subject.storage not in crd.served():
-        yield f"the storage version {subject.storage} is not served; writing at {crd.served()[0]}"
+def _warnings(live: LiveCrd) -> Iterable[str]:
+    crd = live.crd
+    if live.storage not in crd.served():
+        yield f"the storage version {live.storage} is not served; writing at {crd.served()[0]}"
     client = crd.conversion.client
     if crd.conversion.strategy != "Webhook" or client is None or not client.ca_bundle:
         return
@@ -125,8 +141,6 @@ def _warnings(subject: Subject) -> Iterable[str]:
 
 def _expiry(bundle: str) -> datetime | None:
     """When the first certificate of a caBundle ends."""
-    from cryptography import x509
-
     try:
         certificates = x509.load_pem_x509_certificates(base64.b64decode(bundle))
     except ValueError:
@@ -142,22 +156,26 @@ class _Trial(NamedTuple):
     trouble: str
 
 
-async def _try_writes(rewriter: Rewriter, sample: list[Object], concurrency: int) -> _Trial:
+async def _try_writes(writer: NoopWriter, sample: list[Object], concurrency: int) -> _Trial:
     """Server-side dry runs, as many at a time as later: is the webhook well, how fast is this?"""
-    began = time.monotonic()
     outcomes: list[Outcome] = []
     queue = iter(sample)
 
-    async def work() -> None:
-        for obj in queue:
+    async def work(most: int) -> None:
+        for obj in islice(queue, most):
             metadata = obj["metadata"]
             revision = metadata.get("resourceVersion", "")
-            outcomes.append(await rewriter.rewrite(Found(key_of(obj), metadata["uid"], revision)))
+            outcomes.append(await writer.rewrite(Found(key_of(obj), metadata["uid"], revision)))
 
-    await asyncio.gather(*(work() for _ in range(concurrency)))
+    # The first write of each worker opens its connection; that is paid once, not per object.
+    warm = concurrency if len(sample) >= 2 * concurrency else 0
+    if warm:
+        await asyncio.gather(*(work(1) for _ in range(concurrency)))
+    began = time.monotonic()
+    await asyncio.gather(*(work(len(sample)) for _ in range(concurrency)))
     if not outcomes:
         return _Trial(None, True, "")
-    seconds = (time.monotonic() - began) / len(outcomes)
+    seconds = (time.monotonic() - began) / (len(outcomes) - warm)
     down = [outcome.message for outcome in outcomes if outcome.outage]
     passed = len(down) < len(outcomes)
     return _Trial(seconds, passed, f"writes fail: {down[0]}" if down else "")

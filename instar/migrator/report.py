@@ -13,13 +13,15 @@ _SHOWN = 20
 
 
 @dataclass
-class Report:
+class MigrationReport:
     plan: Plan
     dry_run: bool = False
     resumed: bool = False
     counts: dict[Fate, int] = field(default_factory=dict)
     quarantine: list[Quarantined] = field(default_factory=list)
     unreadable: dict[str, str] = field(default_factory=dict)
+    restored: int = 0
+    """Objects whose owners the server had dropped, and was given back."""
     verification: Verification | None = None
     stopped: str = ""
     """Why the run ended early."""
@@ -27,6 +29,7 @@ class Report:
     not_pruned: str = ""
     """Why storedVersions stays as it is."""
     seconds: float = 0.0
+    progress_file: str = ""
 
     @property
     def ok(self) -> bool:
@@ -64,8 +67,12 @@ class Report:
                 "differing": verification.differing,
                 "changedSince": verification.changed_since,
                 "new": verification.new,
+                "late": verification.late,
+                "unproven": verification.unproven_keys,
                 "incomplete": verification.incomplete,
             },
+            "ownershipRestored": self.restored,
+            "progressFile": self.progress_file,
             "stopped": self.stopped,
             "pruned": self.pruned,
             "notPruned": self.not_pruned,
@@ -73,7 +80,7 @@ class Report:
         }
 
     def lines(self) -> list[str]:
-        name = self.plan.subject.name
+        name = self.plan.live.name
         if not self.plan.needed and not self.total:
             return [f"{name}: nothing to do"]
         rate = self.total / self.seconds if self.seconds else 0.0
@@ -90,12 +97,16 @@ class Report:
         more = self.troubled - min(len(self.quarantine), _SHOWN)
         if more:
             lines.append(f"  and {more} more (--report names a thousand)")
+        if self.restored:
+            lines.append(f"  the server dropped the owners of {objects(self.restored)}; given back")
         if self.stopped:
             lines.append(f"  stopped: {self.stopped}; run the same command again to go on")
         if self.pruned:
-            lines.append(f"  storedVersions is now {self.plan.subject.storage}")
+            lines.append(f"  storedVersions is now {self.plan.live.storage}")
         elif self.not_pruned:
             lines.append(f"  storedVersions was not changed: {self.not_pruned}")
+            if self.progress_file and self.progress_file != ":memory:":
+                lines.append(f"  what is known so far: {self.progress_file}")
         return lines
 
     def _bad(self) -> list[tuple[str, str]]:
@@ -105,10 +116,18 @@ class Report:
         found = self.verification
         if found is None:
             return []
-        versions = ", ".join(self.plan.subject.read_versions)
+        versions = ", ".join(self.plan.live.read_versions)
         lines = [f"  verified at {versions}: {found.same} the same, {found.differing} different"]
+        if not found.compared:
+            lines = [f"  accounted for, contents not compared: {found.same}"]
         if found.changed_since or found.new:
-            lines[0] += f"; {found.changed_since} changed by others since, {found.new} new"
+            lines[0] += (
+                f"; written by others at {self.plan.live.storage} since: "
+                f"{found.changed_since}, new: {found.new}"
+            )
+        if found.unproven:
+            keys = ", ".join(found.unproven_keys[:_SHOWN])
+            lines.append(f"  nothing accounts for {objects(found.unproven)}: {keys}")
         if found.incomplete:
             lines.append(f"  verification is incomplete: {found.incomplete}")
         return lines
@@ -121,6 +140,7 @@ _WORDS = {
     Fate.OVERTAKEN: "rewritten by others",
     Fate.GONE: "gone meanwhile",
     Fate.WOULD_PASS: "would pass",
+    Fate.DEFERRED: "without an answer",
     Fate.FAILED: "failed",
     Fate.DIFFERS: "changed content",
 }

@@ -1,7 +1,8 @@
 """The rewriting pass: pages in, outcomes out, a bounded number of objects in hand at any time.
 
 While one page is rewritten, the next is already being listed. The journal learns of a page before
-its first write and after its last, so a kill costs at most one page of repeated no-ops.
+its first write and after its last, so a kill costs at most one page of repeated no-ops. What the
+server or a webhook had no answer for is tried once more when everything else is done.
 """
 
 from __future__ import annotations
@@ -10,18 +11,23 @@ import asyncio
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass
 
-from instar.errors import ApiError, Expired
+from instar.errors import ApiError, Expired, NotFound
+from instar.migrator.found import Found
 from instar.migrator.journal import Journal
-from instar.migrator.outcomes import Fate, Outcome
-from instar.migrator.pages import Found, Lister, Page, Unlistable
+from instar.migrator.outcomes import Fate, Outcome, failed
+from instar.migrator.pages import Lister, Page, Unlistable
 from instar.migrator.progress import Progress
-from instar.migrator.rewriting import Rewriter
+from instar.migrator.retrying import Patience
 from instar.migrator.verify import difference
+from instar.migrator.writer import NoopWriter
 
 _TRIAL = 20
 """Objects that are rewritten and looked at again at every version before the rest follows."""
 _OUTAGE_AFTER = 3
 """Batches in a row, each as large as the concurrency, in which nothing worked but might later."""
+_LAST_PASSES = (1.0, 4.0, 10.0)
+"""Seconds to wait before each further look at what was put off."""
+_BATCH = 200
 
 
 class Stopped(Exception):
@@ -34,35 +40,40 @@ class Pass:
 
     unreadable: dict[str, ApiError]
     """Objects that cannot be read at some served version (at most a hundred are kept)."""
+    restored: int = 0
+    """Objects whose owners the server had dropped, and was given back."""
 
 
-class Rewriting:
+class RewritePass:
     def __init__(
         self,
         lister: Lister,
-        rewriter: Rewriter,
+        writer: NoopWriter,
         journal: Journal,
         progress: Progress,
+        patience: Patience,
         *,
         concurrency: int,
         keep_going: bool,
         try_first: bool,
     ) -> None:
         self._lister = lister
-        self._rewriter = rewriter
+        self._writer = writer
         self._journal = journal
         self._progress = progress
+        self._patience = patience
         self._concurrency = concurrency
         self._keep_going = keep_going
         self._try_first = try_first
         self._failures_in_a_row = 0
         self._unreadable: dict[str, ApiError] = {}
+        self._restored = 0
 
     async def run(self) -> Pass:
         """Raises ``Stopped`` when going on makes no sense now."""
+        if self._journal.listed and not self._journal.unfinished:
+            return Pass({})
         if self._journal.listed:
-            if not self._journal.unfinished:
-                return Pass({})
             self._journal.forget_position()
         first = True
         async for page in self._pages(self._journal.token):
@@ -72,7 +83,8 @@ class Rewriting:
             if first and self._try_first:
                 await self._look_again(page)
             first = False
-        return Pass(self._unreadable)
+        await self._last_passes()
+        return Pass(self._unreadable, self._restored)
 
     async def _look_again(self, page: Page) -> None:
         """A conversion that loses data shows here, before it has met every object."""
@@ -80,8 +92,11 @@ class Rewriting:
             line = self._journal.line(found.key)
             if line is None or line.fate is not Fate.REWRITTEN:
                 continue
-            now = await self._lister.again(found.key)
-            wrong = None if now is None else difference(line, now)
+            try:
+                now = await self._lister.again(found.key)
+            except ApiError:
+                continue
+            wrong = difference(line, now, found)
             if wrong is not None:
                 self._journal.correct([wrong])
                 self._judge(wrong)
@@ -104,7 +119,7 @@ class Rewriting:
 
     async def _listed(self, token: str, limit: int = 0) -> Page:
         try:
-            return await self._lister.page(token, limit)
+            return await self._lister.page(token, limit, keep=bool(limit))
         except Expired:
             self._progress.note("the position in the list has expired; listing from the start")
             self._journal.forget_position()
@@ -120,6 +135,11 @@ class Rewriting:
                 self._unreadable[key] = error
         todo = self._journal.take(page.found)
         self._progress.advance(len(page.found) - len(todo))
+        outcomes = await self._written(todo)
+        self._journal.finish_page(outcomes, page.token)
+
+    async def _written(self, todo: list[Found]) -> list[Outcome]:
+        """Everything in hand, some at a time; what is known is noted even when that stops."""
         outcomes: list[Outcome] = []
         queue = iter(todo)
         stopped: Stopped | None = None
@@ -129,16 +149,19 @@ class Rewriting:
                     workers.create_task(self._work(queue, outcomes))
         except* Stopped as group:
             stopped = next(error for error in group.exceptions if isinstance(error, Stopped))
+        finally:
+            if stopped is not None or len(outcomes) < len(todo):
+                self._journal.correct(outcomes)
         if stopped is not None:
-            self._journal.correct(outcomes)
             raise stopped
-        self._journal.settle(outcomes, page.token)
+        return outcomes
 
     async def _work(self, queue: Iterator[Found], outcomes: list[Outcome]) -> None:
         for found in queue:
-            outcome = await self._rewriter.rewrite(found)
+            outcome = await self._writer.rewrite(found)
             outcomes.append(outcome)
-            self._progress.advance(1)
+            self._progress.advance(0 if outcome.fate is Fate.DEFERRED else 1)
+            self._restored += outcome.restored
             self._judge(outcome)
 
     def _judge(self, outcome: Outcome) -> None:
@@ -149,3 +172,26 @@ class Rewriting:
         self._failures_in_a_row = self._failures_in_a_row + 1 if outcome.outage else 0
         if self._failures_in_a_row >= _OUTAGE_AFTER * self._concurrency:
             raise Stopped(f"nothing works any more: {outcome.message}")
+
+    async def _last_passes(self) -> None:
+        for delay in _LAST_PASSES:
+            keys = self._journal.deferred()
+            if not keys:
+                return
+            await asyncio.sleep(min(delay, self._patience.longest_delay))
+            for start in range(0, len(keys), _BATCH):
+                await self._once_more(keys[start : start + _BATCH])
+        self._journal.give_up()
+
+    async def _once_more(self, keys: list[str]) -> None:
+        found: list[Found] = []
+        unread: list[Outcome] = []
+        for key in keys:
+            try:
+                found.append(await self._lister.again(key))
+            except NotFound:
+                unread.append(Outcome(key, Fate.GONE))
+            except ApiError as error:
+                unread.append(failed(key, error))
+        self._journal.correct(unread)
+        self._journal.correct(await self._written(self._journal.take(found)))

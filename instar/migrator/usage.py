@@ -12,7 +12,7 @@ import orjson
 
 from instar.client.client import Client
 from instar.errors import ApiError
-from instar.migrator.subject import USER_AGENT, Subject
+from instar.migrator.live_crd import OUR_AGENTS, LiveCrd
 from instar.plain import Object
 
 ENDPOINT = "/instar/usage"
@@ -53,13 +53,13 @@ class Usage:
         return sorted(found, key=_when, reverse=True)
 
 
-async def from_server(client: Client, subject: Subject) -> Usage:
+async def from_server(client: Client, live: LiveCrd) -> Usage:
     """Instar's own counters; nothing on any other server."""
     try:
         document = await client.get(ENDPOINT)
     except ApiError:
         return Usage()
-    crd = subject.crd
+    crd = live.crd
     uses = [
         Use(
             version=item["version"],
@@ -76,12 +76,12 @@ async def from_server(client: Client, subject: Subject) -> Usage:
     return Usage(since, uses, "counted by instar")
 
 
-def from_audit_logs(paths: Iterable[Path], subject: Subject) -> Usage:
+def from_audit_logs(paths: Iterable[Path], live: LiveCrd) -> Usage:
     """From files of ``audit.k8s.io`` events, one JSON object a line, plain or gzipped.
 
     Raises ``OSError`` for a file that cannot be read; a line that is no event is passed over.
     """
-    crd = subject.crd
+    crd = live.crd
     tallies: dict[tuple[str, str, str, str], tuple[int, datetime]] = {}
     since: datetime | None = None
     files = list(paths)
@@ -93,7 +93,9 @@ def from_audit_logs(paths: Iterable[Path], subject: Subject) -> Usage:
         about = event.get("objectRef") or {}
         if (about.get("apiGroup"), about.get("resource")) != (crd.group, crd.names.plural):
             continue
-        user = (event.get("user") or {}).get("username") or ""
+        # Whoever asked in somebody's name is not the one who needs the version.
+        asked = event.get("impersonatedUser") or event.get("user") or {}
+        user = asked.get("username") or ""
         key = (
             str(about.get("apiVersion", "")),
             str(event.get("verb", "")),
@@ -130,7 +132,8 @@ def _moment(event: Object) -> datetime | None:
 
 
 def _is_ours(use: Use) -> bool:
-    return use.agent.startswith(USER_AGENT)
+    """Our own tools look at every version; none of them needs it."""
+    return use.agent.partition("/")[0] in OUR_AGENTS
 
 
 def _when(use: Use) -> datetime:

@@ -25,10 +25,11 @@ class Dialect(NamedTuple):
 
     def render(self, schema: Mapping[str, Any]) -> Object:
         """A model written with bare model names after ``$ref``, in this dialect."""
+        said = {k: v for k, v in schema.items() if not (self.v2 and k == "default")}
         if "$ref" in schema:
-            extra = {k: v for k, v in schema.items() if k not in ("$ref", "description")}
-            return {**self.ref(schema["$ref"], schema.get("description", "")), **extra}
-        out = dict(schema)
+            target = {"$ref": self.prefix + said.pop("$ref")}
+            return {**said, **(target if self.v2 or not said else {"allOf": [target]})}
+        out = said
         if "properties" in schema:
             out["properties"] = {k: self.render(v) for k, v in schema["properties"].items()}
         for keyword in ("items", "additionalProperties"):

@@ -12,7 +12,7 @@ from instar.openapi.dialect import Dialect
 from instar.openapi.models import SCALE, SHARED, list_model
 from instar.openapi.naming import model_name
 from instar.openapi.parameters import Parameter
-from instar.openapi.published import published_schema
+from instar.openapi.published import published_schema, selectable_fields
 from instar.openapi.routes import Route, routes
 from instar.plain import Object
 
@@ -54,8 +54,9 @@ def models(entries: Iterable[Entry], dialect: Dialect) -> Object:
         found[item] = published_schema(resource, version, dialect)
         if not builtin or "list" in resource.effective_verbs:
             listed = model_name(crd.group, version.name, names.list_kind, builtin=builtin)
+            selectable = selectable_fields(version)
             found[listed] = dialect.render(
-                list_model(item, crd.group, version.name, names.list_kind, names.kind)
+                list_model(item, crd.group, version.name, names.list_kind, names.kind, selectable)
             )
         scaled = scaled or version.scale is not None
         if builtin:

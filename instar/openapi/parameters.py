@@ -30,6 +30,7 @@ _LIST = (
     _RESOURCE_VERSION,
     Parameter("resourceVersionMatch", "string", "How resourceVersion is meant."),
     Parameter("sendInitialEvents", "boolean", "Begin a watch with the objects that exist."),
+    Parameter("shardSelector", "string", "Only the part of the objects this expression picks."),
     Parameter("timeoutSeconds", "integer", "When to end the request."),
     Parameter("watch", "boolean", "Send changes as they happen instead of a list."),
 )

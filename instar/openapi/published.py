@@ -42,6 +42,8 @@ _KEPT = {
     "minProperties",
     "enum",
     "required",
+    "externalDocs",
+    "example",
 }
 _TYPES = (None, "", "array", "boolean", "integer", "number", "object", "string")
 _JUNCTORS = ("allOf", "anyOf", "oneOf", "not")
@@ -54,7 +56,7 @@ _ONE_OF_BOTH = [{"type": "integer"}, {"type": "string"}]
 def published_schema(resource: Resource, version: CrdVersion, dialect: Dialect) -> Object:
     crd, raw = resource.crd, version.schema
     opaque = dialect.v2 and (crd.preserve_unknown or (raw or {}).get(_PRESERVE))
-    if raw is None or opaque or not _is_publishable(raw):
+    if raw is None or opaque or not (resource.builtin or _is_publishable(raw)):
         # kubectl takes listed properties for all there are, so not even metadata is listed.
         schema: Object = {"type": "object"}
     else:
@@ -62,11 +64,15 @@ def published_schema(resource: Resource, version: CrdVersion, dialect: Dialect) 
         _add_object_fields(schema, dialect)
     gvk = {"group": crd.group, "kind": crd.names.kind, "version": version.name}
     schema["x-kubernetes-group-version-kind"] = [gvk]
-    if version.selectable_fields:
-        schema["x-kubernetes-selectable-fields"] = [
-            {"fieldPath": path.removeprefix(".")} for path in version.selectable_fields
-        ]
-    return schema
+    return {**schema, **selectable_fields(version)}
+
+
+def selectable_fields(version: CrdVersion) -> Object:
+    """What a model and its list say about field selectors; nothing where there are none."""
+    if not version.selectable_fields:
+        return {}
+    paths = [{"fieldPath": path.removeprefix(".")} for path in version.selectable_fields]
+    return {"x-kubernetes-selectable-fields": paths}
 
 
 def _is_publishable(raw: Mapping[str, Any]) -> bool:
@@ -104,8 +110,8 @@ def _node(raw: Mapping[str, Any], dialect: Dialect) -> Object:
 
 
 def _is_said(key: str, value: Any) -> bool:
-    """Whether a keyword says anything; a bound of zero does, and so does any default."""
-    if value is None or key == "default":
+    """Whether a keyword says anything; a bound of zero does, and so does any free value."""
+    if value is None or key in ("default", "example"):
         return value is not None
     return not (value is False or value == "" or value == [])
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from instar.api.crd import CrdVersion
+from instar.api.crd import CrdVersion, Subresource
 from instar.api.discovery import Resource
+from instar.api.patch_types import OF_BUILTIN, OF_CUSTOM
 from instar.openapi.naming import (
     META_PREFIX,
-    SCALE_MODEL,
     group_version_path,
     model_name,
     operation_infix,
@@ -20,12 +20,8 @@ _PATCH = f"{META_PREFIX}Patch"
 _STATUS = f"{META_PREFIX}Status"
 _DELETE_OPTIONS = f"{META_PREFIX}DeleteOptions"
 
-_CUSTOM_PATCHES = (
-    "application/json-patch+json",
-    "application/merge-patch+json",
-    "application/apply-patch+yaml",
-)
-_BUILTIN_PATCHES = (*_CUSTOM_PATCHES, "application/strategic-merge-patch+json")
+_CUSTOM_PATCHES = tuple(map(str, OF_CUSTOM))
+_BUILTIN_PATCHES = tuple(map(str, OF_BUILTIN))
 _PLAIN = ("application/json", "application/yaml")
 
 
@@ -94,12 +90,11 @@ def routes(resource: Resource, version: CrdVersion) -> Iterator[Route]:
     for step in _ITEM:
         if allowed is None or step.permission in allowed:
             yield build.route(item, step, f"{scope}{kind}")
-    subresources = [("status", version.has_status), ("scale", version.scale is not None)]
-    for name, enabled in subresources:
-        for step in _ITEM if enabled else ():
-            if step.action != "delete":
-                ending = f"{scope}{kind}{name.capitalize()}"
-                yield build.route(f"{item}/{name}", step, ending, subresource=name)
+    for subresource in version.subresources():
+        for step in _ITEM:
+            if step.permission in subresource.verbs:
+                ending = f"{scope}{kind}{subresource.name.capitalize()}"
+                yield build.route(f"{item}/{subresource.name}", step, ending, subresource)
 
 
 class _Builder:
@@ -107,18 +102,27 @@ class _Builder:
 
     def __init__(self, resource: Resource, version: str) -> None:
         names = resource.crd.names
-        group, builtin, self._kind = resource.crd.group, resource.builtin, names.kind
+        group, self._kind = resource.crd.group, names.kind
+        builtin = self._builtin = resource.builtin
         self._infix, self._tag = operation_infix(group, version), tag(group, version)
         self._gvk = {"group": group, "kind": names.kind, "version": version}
         self._patches = _BUILTIN_PATCHES if builtin else _CUSTOM_PATCHES
         self._model = model_name(group, version, names.kind, builtin=builtin)
         self._list_model = model_name(group, version, names.list_kind, builtin=builtin)
 
-    def route(self, path: str, step: _Step, ending: str, subresource: str = "") -> Route:
-        model = SCALE_MODEL if subresource == "scale" else self._model
-        what = f"{subresource} of one {self._kind}" if subresource else f"one {self._kind}"
+    def route(
+        self, path: str, step: _Step, ending: str, subresource: Subresource | None = None
+    ) -> Route:
+        model, what = self._model, f"one {self._kind}"
+        if subresource is not None:
+            what = f"{subresource.name} of {what}"
+            if subresource.kind is not None:
+                model = model_name(*subresource.kind, builtin=True)
         answers = {"list": self._list_model, "delete": _STATUS, "deletecollection": _STATUS}
         bodies = {"post": model, "put": model, "patch": _PATCH, "delete": _DELETE_OPTIONS}
+        statuses = step.statuses
+        if step.action == "patch" and not self._builtin:
+            statuses = (_OK,)
         return Route(
             path=path,
             method=step.method,
@@ -127,7 +131,7 @@ class _Builder:
             description=step.phrase.format(kind=self._kind, what=what),
             body=bodies.get(step.action, ""),
             response=answers.get(step.action, model),
-            statuses=step.statuses,
+            statuses=statuses,
             consumes=self._patches if step.action == "patch" else _PLAIN,
             tag=self._tag,
             gvk=self._gvk,

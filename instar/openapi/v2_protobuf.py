@@ -7,14 +7,15 @@ documents contain is covered. Nothing here knows Kubernetes.
 from __future__ import annotations
 
 import json
+import re
 import struct
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+from instar.protobuf.wire import BYTES, FIXED64, VARINT, varint
+
 Json = Mapping[str, Any]
 Writer = Callable[[int, Any], bytes]
-
-_VARINT, _FIXED64, _BYTES = 0, 1, 2
 
 
 def encode(document: Json) -> bytes:
@@ -22,23 +23,13 @@ def encode(document: Json) -> bytes:
     return _message(document, _DOCUMENT)
 
 
-def _long_varint(value: int) -> bytes:
-    value &= 0xFFFFFFFFFFFFFFFF
-    out = bytearray()
-    while value > 0x7F:
-        out.append(value & 0x7F | 0x80)
-        value >>= 7
-    out.append(value)
-    return bytes(out)
-
-
-_VARINTS = [_long_varint(value) for value in range(0x4000)]
+_VARINTS = [varint(value) for value in range(0x4000)]
 """Nearly every length and all tags: a document is made of half a million of them."""
-_BYTES_TAGS = [_long_varint(number << 3 | _BYTES) for number in range(32)]
+_BYTES_TAGS = [varint(number << 3 | BYTES) for number in range(32)]
 
 
 def _varint(value: int) -> bytes:
-    return _VARINTS[value] if 0 <= value < 0x4000 else _long_varint(value)
+    return _VARINTS[value] if 0 <= value < 0x4000 else varint(value)
 
 
 def _tag(number: int, wire: int) -> bytes:
@@ -54,15 +45,15 @@ def _text(number: int, value: Any) -> bytes:
 
 
 def _flag(number: int, value: Any) -> bytes:
-    return _tag(number, _VARINT) + (b"\x01" if value else b"\x00")
+    return _tag(number, VARINT) + (b"\x01" if value else b"\x00")
 
 
 def _integer(number: int, value: Any) -> bytes:
-    return _tag(number, _VARINT) + _varint(int(value))
+    return _tag(number, VARINT) + _varint(int(value))
 
 
 def _double(number: int, value: Any) -> bytes:
-    return _tag(number, _FIXED64) + struct.pack("<d", value)
+    return _tag(number, FIXED64) + struct.pack("<d", value)
 
 
 def _each(writer: Writer) -> Writer:
@@ -70,8 +61,38 @@ def _each(writer: Writer) -> Writer:
 
 
 def _any(number: int, value: Any) -> bytes:
-    """A free value travels as YAML text, and JSON is YAML."""
-    return _delimited(number, _text(2, json.dumps(value, ensure_ascii=False) + "\n"))
+    """A free value travels as YAML text: as readers compare it where that is simple, else as JSON,
+    which is YAML, too."""
+    lines = _yaml_lines(value)
+    return _delimited(number, _text(2, "\n".join([*(lines or [_json(value)]), ""])))
+
+
+_PLAIN = re.compile(r"[A-Za-z][A-Za-z0-9_./-]*")
+_WORDS = frozenset(("y", "yes", "n", "no", "on", "off", "true", "false", "null"))
+
+
+def _yaml_lines(value: Any) -> list[str]:
+    """A list of texts or of flat objects, one member a line; nothing for all else."""
+    lines: list[str] = []
+    for item in value if isinstance(value, list) else ():
+        members = [f"{name}: " for name in sorted(item)] if isinstance(item, dict) else [""]
+        texts = [item[name] for name in sorted(item)] if isinstance(item, dict) else [item]
+        for position, (name, text) in enumerate(zip(members, texts, strict=True)):
+            if not _is_plain(text):
+                return []
+            lines.append(("  " if position else "- ") + name + (text or '""'))
+    return lines
+
+
+def _is_plain(text: Any) -> bool:
+    """Whether YAML reads the bare text as that text; an empty one is quoted."""
+    if not isinstance(text, str):
+        return False
+    return not text or (_PLAIN.fullmatch(text) is not None and text.lower() not in _WORDS)
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)
 
 
 def _named(number: int, name: str, writer: Writer, value: Any) -> bytes:
@@ -181,7 +202,10 @@ _SCHEMA = {
     "type": (22, _type),
     "items": (23, _items),
     "properties": (25, _pairs(_schema)),
+    "externalDocs": (29, _nested(lambda: _EXTERNAL_DOCS)),
+    "example": (30, _any),
 }
+_EXTERNAL_DOCS: Table = {"description": (1, _text), "url": (2, _text)}
 _RESPONSE: Table = {"description": (1, _text), "schema": (2, _response_schema)}
 _BODY: Table = {
     "description": (1, _text),

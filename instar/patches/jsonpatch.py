@@ -99,7 +99,12 @@ def _parent(document: Any, path: list[str]) -> Any:
 
 
 def _add(document: Any, path: list[str], operation: dict[str, Any]) -> Any:
-    return _put(document, path, operation.get("value"))
+    return _put(document, path, _value(operation))
+
+
+def _value(operation: dict[str, Any]) -> Any:
+    """A copy: later operations may change what was put in, and a patch may be applied again."""
+    return copy_json(operation.get("value"))
 
 
 def _put(document: Any, path: list[str], value: Any) -> Any:
@@ -133,12 +138,12 @@ def _remove(document: Any, path: list[str], operation: dict[str, Any]) -> Any:
 def _replace(document: Any, path: list[str], operation: dict[str, Any]) -> Any:
     """An absent map key is added, as upstream does."""
     if not path:
-        return operation.get("value")
+        return _value(operation)
     parent = _parent(document, path)
     if isinstance(parent, list):
-        parent[_position(parent, path[-1])] = operation.get("value")
+        parent[_position(parent, path[-1])] = _value(operation)
         return document
-    return _put(document, path, operation.get("value"))
+    return _put(document, path, _value(operation))
 
 
 def _move(document: Any, path: list[str], operation: dict[str, Any]) -> Any:

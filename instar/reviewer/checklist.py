@@ -5,33 +5,31 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from instar.reviewer.changes import value_path
-from instar.reviewer.report import Answer, Finding, Hit, Severity, Step, StoredObject
+from instar.reviewer.families import FIELDS_LEAVE, VERSIONS_LEAVE
+from instar.reviewer.report import ChecklistAnswer, Finding, Hit, Severity, Step, StoredObject
 from instar.reviewer.rules import converting, habits
-from instar.reviewer.subject import Subject
-
-_LEAVES = ("version-removed", "version-unserved")
-_FIELD_LEAVES = ("field-removed", "field-renamed", "field-moved")
+from instar.reviewer.side import Side
 
 
 def checklist(
-    old: Subject | None,
-    new: Subject,
+    old: Side | None,
+    new: Side,
     findings: Sequence[Finding],
     steps: Sequence[Step],
     stored: Sequence[StoredObject] = (),
     tried: int = 0,
-) -> tuple[Answer, ...]:
+) -> tuple[ChecklistAnswer, ...]:
     return tuple(_answers(old, new, findings, steps, stored, tried))
 
 
 def _answers(
-    old: Subject | None,
-    new: Subject,
+    old: Side | None,
+    new: Side,
     findings: Sequence[Finding],
     steps: Sequence[Step],
     stored: Sequence[StoredObject],
     tried: int,
-) -> Iterator[Answer]:
+) -> Iterator[ChecklistAnswer]:
     if old is not None:
         safe = _safe(findings, stored, tried)
         yield safe
@@ -42,47 +40,49 @@ def _answers(
     yield _pruned(new)
 
 
-def _safe(findings: Sequence[Finding], stored: Sequence[StoredObject], tried: int) -> Answer:
+def _safe(
+    findings: Sequence[Finding], stored: Sequence[StoredObject], tried: int
+) -> ChecklistAnswer:
     question = "Is this change safe for existing stored objects?"
-    broken = [item for item in stored if item.outcome != "changed"]
+    broken = [item for item in stored if item.breaks]
     if tried:
         text = f"{len(broken)} of {tried} objects would break"
-        return Answer(question, not broken, text)
+        return ChecklistAnswer(question, not broken, text)
     found = [
         item for item in findings if item.severity is Severity.ERROR and Hit.STORED in item.hits
     ]
     if not found:
-        return Answer(question, True, "no finding reaches stored objects")
+        return ChecklistAnswer(question, True, "no finding reaches stored objects")
     rules = ", ".join(sorted({item.rule for item in found}))
-    return Answer(question, False, f"{len(found)} findings reach them: {rules}")
+    return ChecklistAnswer(question, False, f"{len(found)} findings reach them: {rules}")
 
 
-def _planned(safe: bool, steps: Sequence[Step]) -> Answer:
+def _planned(safe: bool, steps: Sequence[Step]) -> ChecklistAnswer:
     question = "If not, is there an explicit migration plan?"
     if safe and not steps:
-        return Answer(question, True, "none is needed")
+        return ChecklistAnswer(question, True, "none is needed")
     text = f"{len(steps)} steps below" if steps else "no step was found"
-    return Answer(question, bool(steps), text)
+    return ChecklistAnswer(question, bool(steps), text)
 
 
-def _announced(old: Subject, findings: Sequence[Finding]) -> Answer:
+def _announced(old: Side, findings: Sequence[Finding]) -> ChecklistAnswer:
     """Whatever leaves was declared deprecated in the release before."""
     question = "Are rollout steps and communication/deprecation steps defined?"
     silent = []
     for item in findings:
-        if item.rule in _LEAVES and item.severity is Severity.ERROR:
+        if item.rule in VERSIONS_LEAVE and item.severity is Severity.ERROR:
             version = old.crd.version(item.version)
             if version is not None and not version.deprecated:
                 silent.append(f"{item.version} was never marked deprecated")
-        if item.rule in _FIELD_LEAVES and not _says_deprecated(old, item):
+        if item.rule in FIELDS_LEAVE and not _says_deprecated(old, item):
             silent.append(f"{item.path} ({item.version}) never said that it is deprecated")
     if not silent:
-        return Answer(question, True, "nothing leaves unannounced")
+        return ChecklistAnswer(question, True, "nothing leaves unannounced")
     more = f" and {len(silent) - 3} more" if len(silent) > 3 else ""
-    return Answer(question, False, "; ".join(silent[:3]) + more)
+    return ChecklistAnswer(question, False, "; ".join(silent[:3]) + more)
 
 
-def _says_deprecated(old: Subject, finding: Finding) -> bool:
+def _says_deprecated(old: Side, finding: Finding) -> bool:
     steps = tuple(str(token) for token in finding.pointer[5:])
     node: object = old.schemas.get(finding.version)
     for step in steps:
@@ -91,31 +91,35 @@ def _says_deprecated(old: Subject, finding: Finding) -> bool:
     return value_path(steps) == finding.path and "deprecated" in str(text).lower()
 
 
-def _storage(findings: Sequence[Finding], steps: Sequence[Step]) -> Answer:
+def _storage(findings: Sequence[Finding], steps: Sequence[Step]) -> ChecklistAnswer:
     question = "Does a change of the storage version come with a plan for stored objects?"
     flips = [item for item in findings if item.rule == "storage-version-changed"]
     if not flips:
-        return Answer(question, True, "the storage version stays")
-    planned = any("rewrite every stored object" in step.title for step in steps)
-    return Answer(question, planned, "see the plan" if planned else "nothing rewrites them")
+        return ChecklistAnswer(question, True, "the storage version stays")
+    planned = any(step.rewrites for step in steps)
+    return ChecklistAnswer(
+        question, planned, "see the plan" if planned else "nothing rewrites them"
+    )
 
 
-def _convertible(new: Subject) -> Answer:
+def _convertible(new: Side) -> ChecklistAnswer:
     question = "Is conversion correct in both directions for all served versions?"
     served = new.crd.served()
     if len(new.crd.versions) == 1:
-        return Answer(question, True, "there is only one version")
+        return ChecklistAnswer(question, True, "there is only one version")
     if new.crd.conversion.strategy == "Webhook":
         text = "a webhook decides; prove it with: instar check --crd crd.yaml"
-        return Answer(question, False, text)
+        return ChecklistAnswer(question, False, text)
     lost = [draft for draft in converting.across(new) if draft.rule == "conversion-none-loses"]
     if lost:
         places = ", ".join(sorted({draft.path for draft in lost})[:4])
-        return Answer(question, False, f"strategy None drops {places}")
-    return Answer(question, True, f"strategy None loses no field between {', '.join(served)}")
+        return ChecklistAnswer(question, False, f"strategy None drops {places}")
+    return ChecklistAnswer(
+        question, True, f"strategy None loses no field between {', '.join(served)}"
+    )
 
 
-def _pruned(new: Subject) -> Answer:
+def _pruned(new: Side) -> ChecklistAnswer:
     question = "Is every field described, so that unknown ones are pruned?"
     open_places = [
         draft.path or "the root"
@@ -124,7 +128,9 @@ def _pruned(new: Subject) -> Answer:
         if draft.rule in ("unpruned-crd", "open-root", "open-field", "open-embedded-resource")
     ]
     if not open_places:
-        return Answer(question, True, "nothing keeps unknown fields")
+        return ChecklistAnswer(question, True, "nothing keeps unknown fields")
     unique = sorted(set(open_places))
     more = f" and {len(unique) - 3} more" if len(unique) > 3 else ""
-    return Answer(question, False, f"unknown fields are kept at {', '.join(unique[:3])}{more}")
+    return ChecklistAnswer(
+        question, False, f"unknown fields are kept at {', '.join(unique[:3])}{more}"
+    )

@@ -49,6 +49,11 @@ class Suppression:
             and (fnmatchcase(finding.path, self.path) or finding.path == self.path)
         )
 
+    @property
+    def key(self) -> str:
+        """Tells it from the others, whatever the words around it are."""
+        return " ".join((self.rule, self.crd, self.version, self.path))
+
     def label(self) -> str:
         return f"{self.rule} in {self.crd}" + (f" at {self.path}" if self.path != "*" else "")
 
@@ -171,7 +176,7 @@ def _expired(config: Config, today: date) -> list[Finding]:
             rule="suppression-expired",
             severity=Severity.ERROR,
             crd=item.crd,
-            key=item.label(),
+            key=item.key,
             file=config.file,
             message=f"the suppression of {item.label()} expired on {item.expires}; "
             f"{item.owner} decides: {item.reason}",
@@ -186,6 +191,6 @@ def _unused(item: Suppression) -> Finding:
         rule="suppression-unused",
         severity=Severity.INFO,
         crd=item.crd,
-        key=item.label(),
+        key=item.key,
         message=f"the suppression of {item.label()} hides nothing",
     )

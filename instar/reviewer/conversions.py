@@ -15,8 +15,8 @@ from instar.reviewer.changes import Steps, children, value_path
 from instar.reviewer.judge import Judge
 from instar.reviewer.report import Effect, Finding, Severity, Verdict, Witness
 from instar.reviewer.rules import BY_ID
-from instar.reviewer.stored import ConversionFailed, Convert
-from instar.reviewer.subject import Subject
+from instar.reviewer.side import Side
+from instar.reviewer.stored import Convert, Unconvertible
 from instar.reviewer.witnesses.placing import concrete_path, tokens, whole_object
 from instar.reviewer.witnesses.samples import Samples
 from instar.schema.rules import RuleCompiler
@@ -26,7 +26,7 @@ _MOST_FIELDS = 150
 
 
 def converted_findings(
-    new: Subject,
+    new: Side,
     convert: Convert,
     compile_rules: RuleCompiler | None,
     severities: Mapping[str, Severity],
@@ -47,7 +47,7 @@ def converted_findings(
 
 
 def _probes(
-    samples: Samples, judge: Judge, new: Subject, version: str
+    samples: Samples, judge: Judge, new: Side, version: str
 ) -> Iterator[tuple[Steps, Object]]:
     schema = new.schemas[version]
     fields = [item for item in _fields((), schema) if item[0][1:2] not in (("metadata",),)]
@@ -74,21 +74,22 @@ def _fields(steps: Steps, node: Mapping[str, Any]) -> Iterator[tuple[Steps, Mapp
 def _pair(
     source: Judge, target: Judge, probes: list[tuple[Steps, Object]], convert: Convert
 ) -> Iterator[Finding]:
-    group = source.subject.crd.group
+    group = source.side.crd.group
     for steps, obj in probes:
         try:
             there = convert([copy_json(obj)], f"{group}/{target.version}")[0]
             taken = target.create(there)
             back = convert([copy_json(taken.result or there)], f"{group}/{source.version}")[0]
-        except ConversionFailed as error:
+        except Unconvertible as error:
             refused = Verdict(False, (str(error),))
             yield _finding("conversion-fails", source, target, steps, obj, refused, str(error))
             continue
         if not taken.accepted:
-            said = "; ".join(taken.errors)
+            said = "; ".join(taken.texts)
             yield _finding("conversion-fails", source, target, steps, obj, taken, said)
             continue
-        source.prepare(back)
+        source.pipeline.after_conversion(back)
+        source.pipeline.default(back)
         if not same_json(_value(obj, steps), _value(back, steps)):
             said = "it does not survive the way there and back"
             yield _finding("conversion-loses", source, target, steps, obj, taken, said)
@@ -114,11 +115,11 @@ def _finding(
     return Finding(
         rule=rule,
         severity=BY_ID[rule].severity,
-        crd=source.subject.name,
+        crd=source.side.name,
         version=source.version,
         path=value_path(steps),
         key=target.version,
-        pointer=source.subject.schema_pointer(source.version, steps),
+        pointer=source.side.schema_pointer(source.version, steps),
         hits=BY_ID[rule].hits,
         message=f"{source.version} → {target.version}: {said}",
         witness=witness,

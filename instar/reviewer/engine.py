@@ -14,16 +14,16 @@ from typing import Any
 from instar.fields import child
 from instar.reviewer.changes import NodeChange, changes
 from instar.reviewer.renames import Rename, new_place, renames
-from instar.reviewer.report import NO_CANDIDATE, Effect, Finding, Hit, Severity, Witness, in_order
+from instar.reviewer.report import Effect, Finding, Hit, NoWitness, Severity, Witness, in_order
 from instar.reviewer.rulekit import Draft, Probe
 from instar.reviewer.rules import BY_ID, CRD_CHECKS, LINTS, NODE_CHECKS
 from instar.reviewer.rules.habits import refused
-from instar.reviewer.rules.kinds import VALUE_KEYWORDS
-from instar.reviewer.subject import Subject
+from instar.reviewer.rules.types import VALUE_KEYWORDS
+from instar.reviewer.side import Side
 from instar.reviewer.types import compatible_types
 from instar.reviewer.unclaimed import crd_changes
 
-Evidence = Callable[[Probe], Witness | str]
+Evidence = Callable[[Probe], Witness | NoWitness]
 """A witness, or why there is none."""
 
 
@@ -40,7 +40,7 @@ class Options:
 
 
 def find(
-    old: Subject | None, new: Subject, options: Options, evidence: Evidence | None = None
+    old: Side | None, new: Side, options: Options, evidence: Evidence | None = None
 ) -> tuple[Finding, ...]:
     """Every finding about one CRD, sorted; rules that are off are left out."""
     # CEL witnesses take longest: whatever else can be shown is shown first.
@@ -57,7 +57,7 @@ def _is_cel(draft: Draft) -> bool:
     return draft.probe is not None and "x-kubernetes-validations" in draft.probe.keywords
 
 
-def _drafts(old: Subject | None, new: Subject, options: Options) -> Iterator[Draft]:
+def _drafts(old: Side | None, new: Side, options: Options) -> Iterator[Draft]:
     if options.ask_server:
         yield from refused(old, new)
     if old is not None:
@@ -70,7 +70,7 @@ def _drafts(old: Subject | None, new: Subject, options: Options) -> Iterator[Dra
     yield from _lints(old, new, options)
 
 
-def _lints(old: Subject | None, new: Subject, options: Options) -> Iterator[Draft]:
+def _lints(old: Side | None, new: Side, options: Options) -> Iterator[Draft]:
     known: set[tuple[str, str, str, str]] = set()
     if old is not None and not options.all:
         known = {_identity(draft) for lint in LINTS for draft in lint(old)}
@@ -82,7 +82,7 @@ def _identity(draft: Draft) -> tuple[str, str, str, str]:
     return draft.rule, draft.version, draft.path, draft.key
 
 
-def _same_version(old: Subject, new: Subject, version: str) -> Iterator[Draft]:
+def _same_version(old: Side, new: Side, version: str) -> Iterator[Draft]:
     found = changes(old.schemas[version], new.schemas[version])
     pairs = renames(found)
     consumed = {pair.gone.steps for pair in pairs} | {pair.came for pair in pairs}
@@ -95,7 +95,7 @@ def _same_version(old: Subject, new: Subject, version: str) -> Iterator[Draft]:
             yield _placed(draft, change, old, new, version)
 
 
-def _renamed(old: Subject, version: str, pair: Rename) -> Draft:
+def _renamed(old: Side, version: str, pair: Rename) -> Draft:
     name = pair.came[-1]
     said = f"moved to {new_place(pair)}" if pair.moved else f"renamed to {name}"
     return Draft(
@@ -145,10 +145,16 @@ def _node_drafts(change: NodeChange) -> Iterator[Draft]:
 def _probe(draft: Draft, change: NodeChange, touched: frozenset[str]) -> Probe | None:
     if draft.effect is None:
         return None
-    return Probe(draft.effect, "", change.steps, touched, "", draft.key)
+    return Probe(
+        draft.effect,
+        steps=change.steps,
+        keywords=touched,
+        expression=draft.expression,
+        members=draft.members,
+    )
 
 
-def _placed(draft: Draft, change: NodeChange, old: Subject, new: Subject, version: str) -> Draft:
+def _placed(draft: Draft, change: NodeChange, old: Side, new: Side, version: str) -> Draft:
     side = old if draft.on_old else new
     after = new.crd.version(version)
     served = after is not None and after.served
@@ -177,7 +183,7 @@ def _unserved(draft: Draft) -> Draft:
 
 def _finding(
     draft: Draft,
-    new: Subject,
+    new: Side,
     options: Options,
     evidence: Evidence | None,
 ) -> Finding | None:
@@ -185,8 +191,8 @@ def _finding(
     severity = options.severities.get(rule.id, draft.severity or rule.severity)
     if severity is Severity.OFF:
         return None
-    witness, why = _evidence(draft, evidence)
-    unproven = evidence is None or why == NO_CANDIDATE
+    found = None if draft.probe is None or evidence is None else evidence(draft.probe)
+    unproven = evidence is None or found is NoWitness.NO_CANDIDATE
     if unproven and draft.unsure and rule.id not in options.severities:
         severity = _milder(severity)
     return Finding(
@@ -200,8 +206,8 @@ def _finding(
         on_old=draft.on_old,
         hits=rule.hits if draft.hits is None else draft.hits,
         details=draft.details,
-        witness=witness,
-        unwitnessed="" if severity is Severity.INFO else why,
+        witness=found if isinstance(found, Witness) else None,
+        unwitnessed="" if severity is Severity.INFO else _why_none(draft, found),
         key=draft.key,
     )
 
@@ -212,11 +218,10 @@ def _milder(severity: Severity) -> Severity:
     )
 
 
-def _evidence(draft: Draft, evidence: Evidence | None) -> tuple[Witness | None, str]:
-    if draft.probe is None or evidence is None:
-        return None, draft.why_no_witness
-    found = evidence(draft.probe)
-    return (None, found) if isinstance(found, str) else (found, "")
+def _why_none(draft: Draft, found: Witness | NoWitness | None) -> str:
+    if found is None:
+        return draft.why_no_witness
+    return "" if isinstance(found, Witness) else found
 
 
 def severity_map(raw: Mapping[str, Any]) -> dict[str, Severity]:

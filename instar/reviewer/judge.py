@@ -1,106 +1,55 @@
 """What a server with this CRD does to an object: the verdict both sides of a witness rest on.
 
-The order of work is the write path's: prune, drop nulls, embedded resources, default, then
-every check. Runs the same compiled schemas the server runs; knows nothing about findings.
+Objects go through the schema room's own pipeline, as they do on a server; this knows which
+version of which CRD is asked, and nothing about findings.
 """
 
 from __future__ import annotations
 
-from typing import Any
-
-from instar.fields import FieldError, invalid
-from instar.plain import Object, copy_json
+from instar.fields import FieldError
+from instar.plain import Object
 from instar.reviewer.report import Verdict
-from instar.reviewer.subject import Subject
-from instar.schema.metatypes import MetaError
-from instar.schema.rules import Program, RuleCompiler
-from instar.schema.values import ABSENT
+from instar.reviewer.side import Side
+from instar.schema.answers import Answer, create, update
+from instar.schema.embedded import EmbeddedError
+from instar.schema.rules import RuleCompiler, no_rules
 
-_MOST_REPLICAS = 2**31 - 1
 _NOT_SERVED = "404: the server could not find the requested resource"
 
 
 class Judge:
     """One version of one CRD."""
 
-    def __init__(
-        self, subject: Subject, version: str, compile_rules: RuleCompiler | None = None
-    ) -> None:
-        self.subject, self.version = subject, version
-        found = subject.crd.version(version)
+    def __init__(self, side: Side, version: str, compile_rules: RuleCompiler | None = None) -> None:
+        self.side, self.version = side, version
+        found = side.crd.version(version)
         self.served = found is not None and found.served
-        self.has_status = found is not None and found.has_status
-        self._scale = None if found is None else found.scale
-        self.compiled = subject.compiled(version)
-        self._compile_rules = compile_rules
-        self._program: Program | None = None
-        self._ready = False
+        self.pipeline = side.pipeline(version, compile_rules or no_rules)
 
     @property
-    def program(self) -> Program | None:
-        """CEL rules, compiled at the first need; a rule that does not compile is no rule."""
-        if not self._ready:
-            self._ready = True
-            if self._compile_rules is not None:
-                try:
-                    self._program = self._compile_rules(self.compiled.structural)
-                except ValueError:
-                    self._program = None
-        return self._program
+    def has_status(self) -> bool:
+        return self.pipeline.has_status
 
     def create(self, obj: Object, *, must_be_served: bool = False) -> Verdict:
-        """As if the object were created at this version; its argument is left alone.
-
-        With a status subresource that takes two requests: creation ignores the status, which is
-        then written to ``/status``. Both have to be accepted.
-        """
+        """As if the object were created at this version; its argument is left alone."""
         if must_be_served and not self.served:
             return Verdict(False, (_NOT_SERVED,))
-        if self.has_status and "status" in obj:
-            alone = self.create({name: obj[name] for name in obj if name != "status"})
-            if not alone.accepted:
-                return alone
-        prepared = copy_json(obj)
-        try:
-            pruned = self.prepare(prepared)
-        except MetaError as error:
-            return Verdict(False, (str(error),))
-        errors = self.errors(prepared)
-        said = tuple(dict.fromkeys(str(error) for error in errors))
-        return Verdict(not errors, said, tuple(pruned), None if errors else prepared)
+        return _verdict(create(self.pipeline, self._addressed(obj)))
 
-    def prepare(self, obj: Object, *, lenient: bool = False) -> list[str]:
-        """Prune and default in place; answers the pruned paths."""
-        pruned = self.compiled.prune_reporting(obj)
-        self.compiled.drop_nulls(obj)
-        pruned += self.compiled.coerce_embedded(obj, lenient=lenient)
-        self.compiled.default(obj)
-        return pruned
+    def update(self, before: Object, after: Object) -> Verdict:
+        """As if the one were stored and then became the other; both are left alone."""
+        return _verdict(update(self.pipeline, self._addressed(after), self._addressed(before)))
 
-    def errors(self, obj: Object, old: Any = ABSENT) -> list[FieldError]:
-        """Every check of a write; ``old`` is the object before an update."""
-        found = [
-            *self.compiled.validate(obj, old),
-            *self.compiled.embedded_errors(obj),
-            *self.compiled.list_type_errors(obj, old),
-            *self._scale_errors(obj),
-        ]
-        if found or self.program is None:
-            return found
-        return self.program.evaluate(obj, None if old is ABSENT else old).errors
+    def _addressed(self, obj: Object) -> Object:
+        """Sent as what this side calls it: another name is another rule's finding."""
+        return {**obj, "apiVersion": self.pipeline.api_version, "kind": self.pipeline.kind}
 
-    def _scale_errors(self, obj: Object) -> list[FieldError]:
-        """The counts behind ``/scale`` are judged on every write."""
-        if self._scale is None:
-            return []
-        found = []
-        for path in (self._scale.spec_replicas, self._scale.status_replicas):
-            value: Any = obj
-            for name in path.strip(".").split("."):
-                value = value.get(name) if isinstance(value, dict) else None
-            if isinstance(value, int) and value < 0:
-                found.append(invalid(path, value, "should be a non-negative integer"))
-            elif isinstance(value, int) and value > _MOST_REPLICAS:
-                text = f"should be less than or equal to {_MOST_REPLICAS}"
-                found.append(invalid(path, value, text))
-        return found
+
+def _verdict(answer: Answer) -> Verdict:
+    errors: tuple[FieldError | str, ...] = tuple(answer.errors)
+    if isinstance(answer.undecodable, EmbeddedError):
+        errors = (answer.undecodable.error,)
+    elif answer.undecodable is not None:
+        errors = (str(answer.undecodable),)
+    kept = answer.obj if answer.accepted else None
+    return Verdict(answer.accepted, errors, tuple(answer.unknown), kept)

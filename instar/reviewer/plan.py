@@ -10,17 +10,26 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from instar.reviewer.report import Finding, Severity, Step
-from instar.reviewer.subject import Subject
+from instar.reviewer.families import (
+    BOUNDS_TIGHTEN,
+    DEFAULTS_MOVE,
+    LISTS_MERGE_OTHERWISE,
+    RULES_TIGHTEN,
+    VALUES_LEAVE,
+    VALUES_SHRINK,
+)
+from instar.reviewer.report import Finding, Release, Severity, Step
+from instar.reviewer.side import Side
 
-_FIELD_GOES = ("field-removed", "field-renamed", "field-moved", "type-changed")
-_DEFAULTS = ("default-changed", "default-removed")
-_TIGHTER = ("-tightened", "required-added", "enum-added", "enum-value-removed", "pattern-added")
-_TIGHTER_TOO = ("pattern-changed", "rule-added", "rule-changed", "nullable-removed")
-_OWNERSHIP = ("list-type-changed", "list-map-keys-changed", "map-type-changed")
+_TIGHTER = (
+    *BOUNDS_TIGHTEN,
+    *VALUES_SHRINK,
+    *RULES_TIGHTEN,
+    "required-added",
+    "pattern-changed",
+)
+_OWNERSHIP = (*LISTS_MERGE_OTHERWISE, "map-type-changed")
 _IMPOSSIBLE = ("scope-changed", "kind-changed")
-_FIRST = "before anything else"
-_RELEASES = (_FIRST, "N", "N+1", "N+2", "N+3", "N+4")
 _APPLY = "kubectl apply --server-side -f crd.yaml"
 
 
@@ -47,7 +56,7 @@ class _Ways:
         return bool(self.old_storage and self.new_storage) and self.old_storage != self.new_storage
 
 
-def plan(old: Subject | None, new: Subject, findings: Sequence[Finding]) -> tuple[Step, ...]:
+def plan(old: Side | None, new: Side, findings: Sequence[Finding]) -> tuple[Step, ...]:
     """Empty for a CRD alone and for changes that are only cosmetic."""
     if old is None or all(item.severity is Severity.INFO for item in findings):
         return ()
@@ -60,10 +69,10 @@ def plan(old: Subject | None, new: Subject, findings: Sequence[Finding]) -> tupl
         *_ownership(findings),
         *_versions(ways),
     ]
-    return tuple(sorted(steps, key=lambda step: _RELEASES.index(step.release)))
+    return tuple(sorted(steps, key=lambda step: step.release.rank))
 
 
-def _ways(old: Subject, new: Subject) -> _Ways:
+def _ways(old: Side, new: Side) -> _Ways:
     before = {item.name: item for item in old.crd.versions}
     after = {item.name: item for item in new.crd.versions}
     return _Ways(
@@ -96,7 +105,7 @@ def _impossible(findings: Sequence[Finding], ways: _Ways) -> Iterator[Step]:
     found = _named(findings, _IMPOSSIBLE)
     if found:
         yield Step(
-            release=_FIRST,
+            release=Release.FIRST,
             title="make it a new CRD: scope and kind cannot change",
             why=f"the API server refuses to change {_places(found)} of an established CRD",
             preconditions=("a new group or plural for the new CRD",),
@@ -107,12 +116,12 @@ def _impossible(findings: Sequence[Finding], ways: _Ways) -> Iterator[Step]:
 
 def _fields(findings: Sequence[Finding], ways: _Ways) -> Iterator[Step]:
     """The field-level deprecation playbook."""
-    found = _named(findings, _FIELD_GOES)
+    found = _named(findings, VALUES_LEAVE)
     if not found:
         return
     places = _places(found)
     yield Step(
-        release="N",
+        release=Release.N,
         title=f"introduce what replaces {places}, beside it",
         why="values do not move by themselves, and clients need time",
         preconditions=("the new field is optional and has no default that hides the old one",),
@@ -120,26 +129,26 @@ def _fields(findings: Sequence[Finding], ways: _Ways) -> Iterator[Step]:
         rollback="apply the old CRD; nothing depends on the new field yet",
     )
     yield Step(
-        release="N",
+        release=Release.N,
         title=f"keep {places} working",
         why="the controller reads the new field first and falls back to the old one",
         rollback="nothing to undo",
     )
     yield Step(
-        release="N",
+        release=Release.N,
         title=f"say that {places} is deprecated",
         why="a sentence in its description, a Condition or Event on objects that use it",
         commands=(f"kubectl get {ways.name} -A -o json > objects.json",),
     )
     yield Step(
-        release="N+1",
+        release=Release.N1,
         title="update documentation, examples, charts and clients; move stored values over",
         preconditions=(
             f"no object uses {places}: instar review --objects kube: OLD NEW lists those that do",
         ),
     )
     yield Step(
-        release="N+2",
+        release=Release.N2,
         title=f"leave {places} out of a new version only, and convert between the two",
         why="removing it from a version that is served breaks that version's promise",
         preconditions=("every object was rewritten without it",),
@@ -149,16 +158,11 @@ def _fields(findings: Sequence[Finding], ways: _Ways) -> Iterator[Step]:
 
 
 def _tighter(findings: Sequence[Finding], ways: _Ways) -> Iterator[Step]:
-    found = [
-        item
-        for item in findings
-        if (item.rule.endswith(_TIGHTER) or item.rule in _TIGHTER_TOO)
-        and item.severity is not Severity.INFO
-    ]
+    found = _named(findings, _TIGHTER)
     if not found:
         return
     yield Step(
-        release="N",
+        release=Release.N,
         title=f"warn first: {_places(found)} will be judged more strictly",
         why="existing objects stay (what does not change is forgiven), but clients that create or "
         "edit them are refused",
@@ -167,7 +171,7 @@ def _tighter(findings: Sequence[Finding], ways: _Ways) -> Iterator[Step]:
         rollback="nothing to undo",
     )
     yield Step(
-        release="N+1",
+        release=Release.N1,
         title="tighten",
         preconditions=("no stored object breaks the new schema",),
         commands=(_APPLY,),
@@ -176,10 +180,10 @@ def _tighter(findings: Sequence[Finding], ways: _Ways) -> Iterator[Step]:
 
 
 def _defaults(findings: Sequence[Finding], ways: _Ways) -> Iterator[Step]:
-    found = _named(findings, _DEFAULTS)
+    found = _named(findings, DEFAULTS_MOVE)
     if found:
         yield Step(
-            release="N",
+            release=Release.N,
             title=f"write the old default of {_places(found)} into every stored object",
             why="a default is filled in on reading; rewriting an object under the old CRD makes "
             "its present meaning permanent",
@@ -193,7 +197,7 @@ def _ownership(findings: Sequence[Finding]) -> Iterator[Step]:
     found = _named(findings, _OWNERSHIP)
     if found:
         yield Step(
-            release="N",
+            release=Release.N,
             title=f"change how {_places(found)} is merged while no applier is at work",
             why="field managers own other parts than before: the first apply afterwards may "
             "conflict or drop what another manager added",
@@ -210,7 +214,7 @@ def _versions(ways: _Ways) -> Iterator[Step]:
     silent = [item for item in ways.leaving if item not in ways.warned]
     if silent:
         yield Step(
-            release="N+1",
+            release=Release.N1,
             title=f"deprecate {', '.join(silent)}",
             why="deprecated: true sends a warning with every request",
             preconditions=("its replacement has been served for one release",),
@@ -223,7 +227,7 @@ def _versions(ways: _Ways) -> Iterator[Step]:
         yield _migrate(ways)
     if ways.leaving:
         yield Step(
-            release="N+3",
+            release=Release.N3,
             title=f"stop serving {', '.join(ways.leaving)}",
             preconditions=(
                 "nobody asked for it during a whole release",
@@ -239,7 +243,7 @@ def _versions(ways: _Ways) -> Iterator[Step]:
         yield _prune(ways)
     if ways.removed:
         yield Step(
-            release="N+4",
+            release=Release.N4,
             title=f"remove {', '.join(ways.removed)} from spec.versions",
             preconditions=(
                 f"status.storedVersions is [{ways.new_storage}]",
@@ -261,7 +265,7 @@ def _add_and_serve(ways: _Ways) -> Step:
         else "the schemas differ in nothing that strategy None would lose"
     )
     return Step(
-        release="N",
+        release=Release.N,
         title=f"add and serve {added}; keep storing {ways.old_storage}",
         why="while nothing is stored in it, the new version can still be taken back",
         preconditions=(check,),
@@ -275,7 +279,7 @@ def _add_and_serve(ways: _Ways) -> Step:
 
 def _flip(ways: _Ways) -> Step:
     return Step(
-        release="N+2",
+        release=Release.N2,
         title=f"flip storage from {ways.old_storage} to {ways.new_storage}",
         why="new writes are stored at the new version; existing objects stay as they are",
         preconditions=(
@@ -293,7 +297,7 @@ def _flip(ways: _Ways) -> Step:
 
 def _migrate(ways: _Ways) -> Step:
     return Step(
-        release="N+2",
+        release=Release.N2,
         title=f"rewrite every stored object at {ways.new_storage}",
         why="an object keeps its stored version until somebody writes it",
         preconditions=(
@@ -306,13 +310,14 @@ def _migrate(ways: _Ways) -> Step:
             f"instar migrate {ways.name} --clean-managed-fields",
         ),
         rollback="flip storage back and migrate again",
+        rewrites=True,
     )
 
 
 def _prune(ways: _Ways) -> Step:
     patch = f'{{"status":{{"storedVersions":["{ways.new_storage}"]}}}}'
     return Step(
-        release="N+3",
+        release=Release.N3,
         title=f"prune status.storedVersions to [{ways.new_storage}]",
         why="the API server refuses to remove a version that is named there",
         preconditions=("the migration ended without failures", "the CRD did not change meanwhile"),

@@ -12,15 +12,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
-from instar.plain import Object
-
-Pointer = tuple[str | int, ...]
-"""A place in a CRD written as v1: ``("spec", "versions", 0, "schema", …)``."""
-
-
-NO_CANDIDATE = "searched: no value was found that only one side takes"
-"""The one reason for a missing witness that is itself evidence."""
-
+from instar.fields import FieldError
+from instar.plain import Object, Pointer
 
 _TOKEN = re.compile(r"([^.\[\]]+)|\[(\d+)\]")
 
@@ -47,6 +40,19 @@ class Hit(StrEnum):
     CLIENTS = "generated clients"
 
 
+class NoWitness(StrEnum):
+    """Why the search shows no object; the value is what people read."""
+
+    NO_CANDIDATE = "searched: no value was found that only one side takes"
+    """The one reason that is itself evidence."""
+    NO_OBJECT = "a value was found, but no whole object around it that one side takes"
+    NO_TIME = "not searched: the time for witnesses of this CRD was used up"
+    NO_RULES = "CEL rules were not run"
+    NO_OLD_CRD = "there is no old CRD to compare with"
+    NO_STATUS = "the schema has no status"
+    NOT_WRITABLE = "nobody can write an object of a version that is not served"
+
+
 class Effect(StrEnum):
     """What the new CRD does to a witness that the old one took (or, for ACCEPTED, refused)."""
 
@@ -61,15 +67,21 @@ class Verdict:
     """What one side's server does with an object that is created there."""
 
     accepted: bool
-    errors: tuple[str, ...] = ()
+    errors: tuple[FieldError | str, ...] = ()
+    """A bare text is a refusal that names no place in the object."""
     pruned: tuple[str, ...] = ()
     result: Object | None = None
     """The object as it would be served, when it was accepted."""
 
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """The errors in words, each said once."""
+        return tuple(dict.fromkeys(map(str, self.errors)))
+
     def says(self) -> str:
         drops = f"drops {', '.join(self.pruned)}" if self.pruned else ""
         if not self.accepted:
-            return "; ".join(filter(None, ("refused: " + "; ".join(self.errors), drops)))
+            return "; ".join(filter(None, ("refused: " + "; ".join(self.texts), drops)))
         return f"accepted, {drops}" if drops else "accepted"
 
 
@@ -124,25 +136,57 @@ class Finding:
         return (self.severity.rank, self.version, self.path, self.rule, self.key, self.message)
 
 
+class Release(StrEnum):
+    """When a step of a plan is due, in order of time."""
+
+    FIRST = "before anything else"
+    N = "N"
+    N1 = "N+1"
+    N2 = "N+2"
+    N3 = "N+3"
+    N4 = "N+4"
+
+    @property
+    def rank(self) -> int:
+        return list(Release).index(self)
+
+
 @dataclass(frozen=True, slots=True)
 class Step:
     """One step of a migration plan."""
 
-    release: str
+    release: Release
     title: str
     why: str = ""
     preconditions: tuple[str, ...] = ()
     commands: tuple[str, ...] = ()
     rollback: str = ""
+    rewrites: bool = False
+    """Whether every stored object is at the new storage version afterwards."""
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class ChecklistAnswer:
     """One question of the review checklist."""
 
     question: str
     yes: bool
     evidence: str
+
+
+class Damage(StrEnum):
+    """What a change does to a stored object, worst first; ``stored.py`` says what each means."""
+
+    UNREADABLE = "unreadable"
+    PRUNED = "pruned"
+    INVALID = "invalid"
+    FROZEN = "frozen"
+    CHANGED = "changed"
+
+    @property
+    def rank(self) -> int:
+        """Smaller is worse."""
+        return list(Damage).index(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,9 +195,14 @@ class StoredObject:
 
     name: str
     version: str
-    outcome: str
-    """``unreadable``, ``pruned``, ``invalid``, ``frozen`` or ``changed``."""
+    damage: Damage
+    """The worst that happens to it."""
     reasons: tuple[str, ...]
+
+    @property
+    def breaks(self) -> bool:
+        """Reading differently is no loss."""
+        return self.damage is not Damage.CHANGED
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -164,7 +213,7 @@ class CrdReview:
     findings: tuple[Finding, ...] = ()
     suppressed: tuple[Finding, ...] = ()
     plan: tuple[Step, ...] = ()
-    checklist: tuple[Answer, ...] = ()
+    checklist: tuple[ChecklistAnswer, ...] = ()
     stored: tuple[StoredObject, ...] = ()
     stored_count: int = 0
     label: str = ""

@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from instar.api.crd_codec import CrdDecodeError
+from instar.api.manifests import Document
 from instar.plain import Object
 from instar.reviewer.checklist import checklist
 from instar.reviewer.conversions import converted_findings
-from instar.reviewer.documents import Document
+from instar.reviewer.documents import crd_name, line_of
 from instar.reviewer.engine import Options, find
+from instar.reviewer.field_use import with_use
 from instar.reviewer.plan import plan
 from instar.reviewer.report import CrdReview, Finding, Problem, Report, Severity, in_order
+from instar.reviewer.side import Side, read_side
 from instar.reviewer.stored import Convert, Trial, stored_finding
-from instar.reviewer.subject import Subject, subject
 from instar.reviewer.witnesses.search import Search
 from instar.schema.validations.evaluate import compile_rules
 
 Crds = Mapping[str, Any] | Iterable[Mapping[str, Any]] | None
+StoredObjects = Callable[[Document], Sequence[Object]]
+"""The objects to try, for the CRD they are stored under at present."""
 
 
 def review(
@@ -29,29 +33,61 @@ def review(
 
     Both are CRDs as JSON, one or many, v1 or v1beta1; many are paired by name.
     """
-    chosen = options or Options()
-    before, after = _by_name(old), _by_name(new)
-    alone = not before
+    before, after = _documents(old), _documents(new)
+    return review_documents(before or None, after, options or Options(), witnesses=witnesses)
+
+
+def review_documents(
+    old: Mapping[str, Document] | None,
+    new: Mapping[str, Document],
+    options: Options,
+    *,
+    witnesses: bool = True,
+    objects: StoredObjects | None = None,
+    convert: Convert | None = None,
+) -> Report:
+    """CRDs by name against those of the same name; without ``old`` each is linted alone."""
+    before = old or {}
     reviews, problems = [], []
-    for name in sorted(after):
-        if not alone and name not in before:
-            continue
+    for name in sorted(new if old is None else before.keys() & new.keys()):
+        past, present = before.get(name), new[name]
         try:
-            past = subject(before[name]) if name in before else None
-            reviews.append(review_crd(past, subject(after[name]), chosen, witnesses=witnesses))
+            found = review_crd(
+                None if past is None else read_side(past.value),
+                read_side(present.value),
+                options,
+                witnesses=witnesses,
+                objects=() if objects is None else objects(past or present),
+                convert=convert,
+            )
+            reviews.append(located(found, past, present))
         except CrdDecodeError as error:
-            problems.append(Problem(f"{name or 'a document'} is not a usable CRD: {error}"))
+            problems.append(_unusable(name, past, present, error))
     return Report(
         crds=tuple(reviews),
-        only_old=tuple(sorted(set(before) - set(after))),
-        only_new=() if alone else tuple(sorted(set(after) - set(before))),
+        only_old=tuple(sorted(before.keys() - new.keys())),
+        only_new=() if old is None else tuple(sorted(new.keys() - before.keys())),
         problems=tuple(problems),
     )
 
 
+def _unusable(name: str, old: Document | None, new: Document, error: CrdDecodeError) -> Problem:
+    """Which of the two a server could not read."""
+    bad = new
+    try:
+        read_side(new.value)
+    except CrdDecodeError:
+        pass
+    else:
+        bad = old or new
+    if not bad.file:
+        return Problem(f"{name or 'a document'} is not a usable CRD: {error}")
+    return Problem(f"not a usable CRD: {error}", bad.file, bad.line)
+
+
 def review_crd(
-    old: Subject | None,
-    new: Subject,
+    old: Side | None,
+    new: Side,
     options: Options,
     *,
     witnesses: bool = True,
@@ -66,6 +102,7 @@ def review_crd(
         findings = in_order([*findings, *crossing])
     trial = Trial(old, new, compile_rules, convert)
     mine = [item for item in objects if trial.belongs(item)]
+    findings = with_use(findings, old, mine)
     stored = tuple(trial.run(mine))
     broken = stored_finding(new.name, stored, len(mine))
     if broken is not None:
@@ -88,14 +125,14 @@ def located(crd: CrdReview, old: Document | None, new: Document) -> CrdReview:
 
     def place(finding: Finding) -> Finding:
         document = old if finding.on_old and old is not None else new
-        return replace(finding, file=document.file, line=document.line_of(finding.pointer))
+        return replace(finding, file=document.file, line=line_of(document, finding.pointer))
 
     return replace(crd, findings=tuple(map(place, crd.findings)))
 
 
 def breaking(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
     """One text per breaking change between two versions of a CRD, for ``Warning`` headers."""
-    found = find(subject(old), subject(new), Options(ask_server=False))
+    found = find(read_side(old), read_side(new), Options(ask_server=False))
     return [
         f"{item.rule}: {' '.join(filter(None, (item.version, item.path)))}: {item.message}"
         for item in found
@@ -103,8 +140,10 @@ def breaking(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
     ]
 
 
-def _by_name(crds: Crds) -> dict[str, Mapping[str, Any]]:
+def _documents(crds: Crds) -> dict[str, Document]:
+    """CRDs by name; they come from no file."""
     if crds is None:
         return {}
     items = [crds] if isinstance(crds, Mapping) else list(crds)
-    return {str((item.get("metadata") or {}).get("name", "")): item for item in items}
+    found = (Document(dict(item), file="") for item in items)
+    return {crd_name(item.value): item for item in found}

@@ -11,9 +11,10 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from instar.plain import Pointer
 from instar.reviewer.changes import NodeChange, Steps
-from instar.reviewer.report import Effect, Hit, Pointer, Severity
-from instar.reviewer.subject import Subject
+from instar.reviewer.report import Effect, Hit, Severity
+from instar.reviewer.side import Side
 
 WRITERS, READERS, STORED, APPLIERS, CLIENTS = Hit
 ERROR, WARNING, INFO, OFF = Severity
@@ -41,8 +42,10 @@ class Probe:
     steps: Steps = ()
     keywords: frozenset[str] = frozenset()
     target: str = ""
-    rule_text: str = ""
-    """For CEL: the expression that must fail."""
+    expression: str = ""
+    """For CEL: the rule that must fail."""
+    members: tuple[str, ...] = ()
+    """For ``required``: the fields that came or went."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,7 +64,9 @@ class Draft:
     hits: tuple[Hit, ...] | None = None
     details: str = ""
     effect: Effect | None = None
-    """What a witness must show; the engine turns it into a probe."""
+    """What a witness must show; the engine turns it into a probe, with the next two."""
+    expression: str = ""
+    members: tuple[str, ...] = ()
     probe: Probe | None = None
     unsure: bool = False
     """The check cannot tell for certain: if the search finds no witness, it weighs less."""
@@ -81,10 +86,10 @@ class CrdCheck:
     """Compares two CRDs as wholes; ``claims`` are the parts of ``spec`` it answers for."""
 
     claims: tuple[str, ...]
-    run: Callable[[Subject, Subject], Iterable[Draft]]
+    run: Callable[[Side, Side], Iterable[Draft]]
 
 
-Lint = Callable[[Subject], Iterable[Draft]]
+Lint = Callable[[Side], Iterable[Draft]]
 """Looks at one CRD alone; on a pair, what the old one already had is left out."""
 
 

@@ -16,17 +16,16 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import parse_qs, unquote
 
-import yaml
-
-from instar.api.crd import GROUP, PLURAL
+from instar.api.crd import GROUP, PLURAL, is_crd
+from instar.api.manifests import SUFFIXES, Document, Unreadable, only_document
 from instar.client.client import Client
 from instar.client.kubeconfig import KubeconfigError, load_access
 from instar.errors import ApiError, NotFound
+from instar.plain import Object
 from instar.reviewer.config import FILES, Config, ConfigError, parse, read_baseline, section
-from instar.reviewer.documents import Document, crd_name, crd_problem, documents, is_crd
+from instar.reviewer.documents import crd_name, crd_problem, documents
 from instar.reviewer.report import Problem
 
-_SUFFIXES = (".yaml", ".yml", ".json")
 _PAGE = 500
 
 
@@ -38,10 +37,18 @@ class Cluster(NamedTuple):
 
 
 @dataclass
-class Loaded:
+class LoadedCrds:
     """One side: CRDs by name."""
 
     crds: dict[str, Document] = field(default_factory=dict)
+    problems: list[Problem] = field(default_factory=list)
+
+
+@dataclass
+class LoadedObjects:
+    """Custom resources of any kind."""
+
+    objects: list[Object] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
 
 
@@ -53,21 +60,24 @@ class Commit(NamedTuple):
     path: str
 
 
-async def load_crds(source: str, cluster: Cluster | None = None) -> Loaded:
+async def load_crds(source: str, cluster: Cluster | None = None) -> LoadedCrds:
     """The CRDs of a path, ``-``, ``git:REF:PATH``, ``kube:``, ``kube:NAME[?context=…]``."""
     found = await _load(source, cluster or Cluster())
     return _crds(source, found)
 
 
-async def load_objects(source: str, cluster: Cluster | None = None) -> Loaded:
-    """Custom resources of a file or folder, keyed by where they stand."""
+def whole_cluster(source: str) -> bool:
+    """``kube:`` without a name: every CRD there is, whoever brought it."""
+    scheme, _, rest = source.partition(":")
+    return scheme == "kube" and not rest.removeprefix("//").partition("?")[0]
+
+
+async def load_objects(source: str, cluster: Cluster | None = None) -> LoadedObjects:
+    """Custom resources of a file or folder."""
     found = await _load(source, cluster or Cluster())
-    objects = {
-        f"{item.file}:{item.line}:{position}": item
-        for position, item in enumerate(found.documents)
-        if isinstance(item.value, dict) and not is_crd(item.value)
-    }
-    return Loaded(objects, found.problems)
+    values = [item.value for item in found.documents]
+    objects = [value for value in values if isinstance(value, dict) and not is_crd(value)]
+    return LoadedObjects(objects, found.problems)
 
 
 class _Read(NamedTuple):
@@ -86,8 +96,8 @@ async def _load(source: str, cluster: Cluster) -> _Read:
     return await asyncio.to_thread(_from_path, source)
 
 
-def _crds(source: str, found: _Read) -> Loaded:
-    loaded = Loaded(problems=list(found.problems))
+def _crds(source: str, found: _Read) -> LoadedCrds:
+    loaded = LoadedCrds(problems=list(found.problems))
     seen = 0
     twice: set[str] = set()
     for item in found.documents:
@@ -96,6 +106,10 @@ def _crds(source: str, found: _Read) -> Loaded:
         seen += 1
         problem = crd_problem(item)
         name = crd_name(item.value)
+        if problem is None and name in loaded.crds and _other_form(loaded.crds[name], item):
+            # Releases for old and new clusters lie side by side; v1 is what counts.
+            loaded.crds[name] = max(loaded.crds[name], item, key=_is_v1)
+            continue
         if problem is None and name in loaded.crds:
             first = loaded.crds[name]
             text = f"{name} is here a second time; first at {first.file}:{first.line}"
@@ -113,6 +127,15 @@ def _crds(source: str, found: _Read) -> Loaded:
     return loaded
 
 
+def _is_v1(item: Document) -> bool:
+    return str(item.value.get("apiVersion", "")).endswith("/v1")
+
+
+def _other_form(one: Document, other: Document) -> bool:
+    """The v1 and the v1beta1 form of one CRD."""
+    return bool(one.value.get("apiVersion") != other.value.get("apiVersion"))
+
+
 def _not_a_crd(source: str, found: list[Document]) -> Problem:
     if not found:
         return Problem("no CRD in there", source)
@@ -127,7 +150,7 @@ def _from_path(source: str) -> _Read:
     path = Path(source)
     try:
         if path.is_dir():
-            files = sorted(item for item in path.rglob("*") if item.suffix in _SUFFIXES)
+            files = sorted(item for item in path.rglob("*") if item.suffix in SUFFIXES)
             return _parsed((str(item), item.read_text()) for item in files if item.is_file())
         return _parsed([(source, path.read_text())])
     except OSError as error:
@@ -183,7 +206,7 @@ def _git_texts(reference: str, path: str) -> Iterator[tuple[str, str]]:
         return
     names = _git(folder, "ls-tree", "-r", "--name-only", "-z", spec, must=True)
     for name in sorted(filter(None, names.split("\0"))):
-        if name.endswith(_SUFFIXES):
+        if name.endswith(SUFFIXES):
             text = _git(folder, "show", f"{spec.rstrip('/')}/{name}".replace(":/", ":"), must=True)
             yield f"git:{reference}:{path.rstrip('/')}/{name}", text
 
@@ -273,24 +296,21 @@ async def _fetch(client: Client, name: str) -> list[dict[str, Any]]:
     return []
 
 
-async def load_live_objects(crd: dict[str, Any], cluster: Cluster) -> Loaded:
+async def load_live_objects(crd: Object, cluster: Cluster) -> LoadedObjects:
     """Every object of one CRD, read at the version it is most likely stored in."""
     spec = crd.get("spec") or {}
     served = [item for item in spec.get("versions") or () if item.get("served")]
     version = next((item for item in served if item.get("storage")), served[0] if served else {})
     plural = (spec.get("names") or {}).get("plural", "")
     path = f"/apis/{spec.get('group')}/{version.get('name')}/{plural}"
-    loaded = Loaded()
+    loaded = LoadedObjects()
     try:
         async with Client(load_access(cluster.kubeconfig, cluster.context)) as client:
             async for page in client.pages(path, limit=_PAGE):
                 for item in page.get("items") or ():
-                    whole = {
-                        "apiVersion": page.get("apiVersion"),
-                        "kind": (spec.get("names") or {}).get("kind"),
-                        **item,
-                    }
-                    loaded.crds[str(len(loaded.crds))] = Document(whole, f"kube:{crd_name(crd)}")
+                    kind = (spec.get("names") or {}).get("kind")
+                    whole = {"apiVersion": page.get("apiVersion"), "kind": kind, **item}
+                    loaded.objects.append(whole)
     except (ApiError, KubeconfigError, OSError) as error:
         loaded.problems.append(Problem(" ".join(str(error).split()), f"kube:{crd_name(crd)}"))
     return loaded
@@ -314,15 +334,19 @@ def load_config(path: str | None) -> Config:
 def _read_config(path: Path) -> Config | None:
     try:
         if path.suffix == ".toml":
-            document = tomllib.loads(path.read_text())
+            settings = tomllib.loads(path.read_text())
         else:
-            document = yaml.safe_load(path.read_text()) or {}
-        raw = section(path.name, document)
+            settings = only_document(path.read_text(), str(path)) or {}
+        if not isinstance(settings, dict):
+            raise ConfigError("not a configuration: its top is no mapping")
+        raw = section(path.name, settings)
         return None if raw is None else parse(raw, str(path))
     except OSError as error:
         raise ConfigError(f"{path}: {error.strerror}") from None
-    except (tomllib.TOMLDecodeError, yaml.YAMLError) as error:
+    except tomllib.TOMLDecodeError as error:
         raise ConfigError(f"{path}: {' '.join(str(error).split())}") from None
+    except Unreadable as error:
+        raise ConfigError(str(error)) from None
     except ConfigError as error:
         raise ConfigError(f"{path}: {error}") from None
 

@@ -10,26 +10,35 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from instar.api.names import parse_group_version
+from instar.fields import Code, FieldError
 from instar.plain import Object, copy_json
-from instar.reviewer.judge import Judge
-from instar.reviewer.report import Finding, Severity, StoredObject
+from instar.reviewer.report import Damage, Finding, Severity, StoredObject
 from instar.reviewer.rules import BY_ID
-from instar.reviewer.subject import Subject
-from instar.schema.metatypes import MetaError
-from instar.schema.rules import RuleCompiler
+from instar.reviewer.side import Side
+from instar.schema.answers import as_new
+from instar.schema.pipeline import Pipeline
+from instar.schema.rules import RuleCompiler, no_rules
 from instar.schema.values import ABSENT, same_json
 
 Convert = Callable[[list[Object], str], list[Object]]
-"""Objects of one version to another ``group/version``; raises ``ConversionFailed``."""
+"""Objects of one version to another ``group/version``; raises ``Unconvertible``."""
 
-_WORST = ("unreadable", "pruned", "invalid", "frozen", "changed")
 _MOST_REASONS = 6
 
 
-class ConversionFailed(Exception):
+class _Seen(NamedTuple):
+    """One thing that happens to an object."""
+
+    damage: Damage
+    text: str
+    path: str = ""
+    """What is lost, where something is."""
+
+
+class Unconvertible(Exception):
     """A converter refused or broke; ``str()`` says why."""
 
 
@@ -38,19 +47,18 @@ def convert_none(objects: list[Object], api_version: str) -> list[Object]:
 
 
 class Trial:
-    """One CRD pair; judges are compiled once."""
+    """One CRD pair."""
 
     def __init__(
         self,
-        old: Subject | None,
-        new: Subject,
+        old: Side | None,
+        new: Side,
         compile_rules: RuleCompiler | None = None,
         convert: Convert | None = None,
     ) -> None:
         self._old, self._new = old, new
-        self._compile_rules = compile_rules
+        self._compile_rules = compile_rules or no_rules
         self._convert = convert or convert_none
-        self._judges: dict[tuple[int, str], Judge] = {}
 
     def belongs(self, obj: Any) -> bool:
         if not isinstance(obj, dict) or not isinstance(obj.get("apiVersion"), str):
@@ -61,55 +69,48 @@ class Trial:
     def run(self, objects: Iterable[Object]) -> list[StoredObject]:
         """Only those something happens to, worst first."""
         found = [outcome for obj in objects if (outcome := self._one(obj)) is not None]
-        return sorted(found, key=lambda item: (_WORST.index(item.outcome), item.name))
+        return sorted(found, key=lambda item: (item.damage.rank, item.name))
 
-    def _judge(self, subject: Subject, version: str) -> Judge:
-        key = (id(subject), version)
-        if key not in self._judges:
-            self._judges[key] = Judge(subject, version, self._compile_rules)
-        return self._judges[key]
+    def _pipeline(self, side: Side, version: str) -> Pipeline:
+        return side.pipeline(version, self._compile_rules)
 
     def _one(self, obj: Object) -> StoredObject | None:
         version = parse_group_version(obj["apiVersion"]).version
-        seen: list[tuple[str, str]] = []
+        seen: list[_Seen] = []
         if self._new.crd.version(version) is None:
-            seen.append(("unreadable", f"its version {version} is not in the new CRD"))
+            text = f"its version {version} is not in the new CRD"
+            seen.append(_Seen(Damage.UNREADABLE, text))
             return _outcome(obj, version, seen)
         read = self._read(obj, version, seen)
-        if read is not None:
-            self._defaults(obj, read, version, seen)
-            self._at_others(read, version, seen)
+        self._defaults(obj, read, version, seen)
+        self._at_others(read, version, seen)
         return _outcome(obj, version, seen) if seen else None
 
-    def _read(self, obj: Object, version: str, seen: list[tuple[str, str]]) -> Object | None:
+    def _read(self, obj: Object, version: str, seen: list[_Seen]) -> Object:
         """The object as the new CRD reads it at its own version."""
         read: Object = copy_json(obj)
-        try:
-            lost = self._judge(self._new, version).prepare(read, lenient=True)
-        except MetaError as error:
-            seen.append(("unreadable", str(error)))
-            return None
+        lost = self._pipeline(self._new, version).from_storage(read)
         known = set()
         if self._old is not None and self._old.crd.version(version) is not None:
-            known = set(self._judge(self._old, version).prepare(copy_json(obj), lenient=True))
-        seen += [("pruned", f"{path} is dropped") for path in lost if path not in known]
+            known = set(self._pipeline(self._old, version).from_storage(copy_json(obj)))
+        seen += [
+            _Seen(Damage.PRUNED, f"{path} is dropped", path) for path in lost if path not in known
+        ]
         return read
 
-    def _defaults(
-        self, obj: Object, read: Object, version: str, seen: list[tuple[str, str]]
-    ) -> None:
+    def _defaults(self, obj: Object, read: Object, version: str, seen: list[_Seen]) -> None:
         if self._old is None or self._old.crd.version(version) is None:
             return
         before = copy_json(obj)
-        self._judge(self._old, version).prepare(before, lenient=True)
-        lost = {text.partition(" ")[0] for kind, text in seen if kind == "pruned"}
+        self._pipeline(self._old, version).from_storage(before)
+        lost = tuple(item.path for item in seen if item.damage is Damage.PRUNED)
         seen += [
-            ("changed", f"{path} reads differently")
+            _Seen(Damage.CHANGED, f"{path} reads differently")
             for path in _differing("", before, read)
-            if not path.startswith(tuple(lost))
+            if not path.startswith(lost)
         ]
 
-    def _at_others(self, read: Object, version: str, seen: list[tuple[str, str]]) -> None:
+    def _at_others(self, read: Object, version: str, seen: list[_Seen]) -> None:
         """At the storage version it is judged as a write; at served ones only losses count."""
         storage = self._new.crd.storage_version()
         for target in dict.fromkeys([storage, *self._new.crd.served()]):
@@ -118,46 +119,52 @@ class Trial:
             converted = self._converted(read, version, target, seen)
             if converted is None:
                 continue
-            judge = self._judge(self._new, target)
-            lost = judge.prepare(converted, lenient=True)
+            pipeline = self._pipeline(self._new, target)
+            lost = pipeline.after_conversion(converted)
+            pipeline.default(converted)
             if target != version:
-                seen += [("pruned", f"{path} is lost at {target}") for path in lost]
+                seen += [_Seen(Damage.PRUNED, f"{path} is lost at {target}", path) for path in lost]
             if target in (storage, version):
-                _judged(judge, converted, seen, self._known(converted, target))
+                _judged(pipeline, converted, seen, self._known(converted, target))
 
-    def _known(self, obj: Object, version: str) -> set[str]:
+    def _known(self, obj: Object, version: str) -> list[FieldError]:
         """What the old CRD would already have found wrong."""
         if self._old is None or self._old.crd.version(version) is None:
-            return set()
-        judge = self._judge(self._old, version)
-        before: Object = copy_json(obj)
-        judge.prepare(before, lenient=True)
-        return {str(error) for error in judge.errors(before, ABSENT)}
+            return []
+        pipeline = self._pipeline(self._old, version)
+        before: Object = {**copy_json(obj), "kind": pipeline.kind}
+        pipeline.from_storage(before)
+        return pipeline.check_create(as_new(before))
 
     def _converted(
-        self, read: Object, version: str, target: str, seen: list[tuple[str, str]]
+        self, read: Object, version: str, target: str, seen: list[_Seen]
     ) -> Object | None:
         mine: Object = copy_json(read)
         if target == version:
             return mine
         try:
             return self._convert([mine], f"{self._new.crd.group}/{target}")[0]
-        except ConversionFailed as error:
-            seen.append(("unreadable", f"conversion to {target} failed: {error}"))
+        except Unconvertible as error:
+            seen.append(_Seen(Damage.UNREADABLE, f"conversion to {target} failed: {error}"))
             return None
 
 
-def _judged(judge: Judge, obj: Object, seen: list[tuple[str, str]], known: set[str]) -> None:
-    forgiven = [str(error) for error in judge.errors(obj, copy_json(obj))]
-    others = [str(error) for error in judge.errors(obj, ABSENT)]
-    seen += [("invalid", text) for text in forgiven if text not in known]
-    seen += [("frozen", text) for text in others if text not in {*known, *forgiven}]
+def _judged(pipeline: Pipeline, obj: Object, seen: list[_Seen], known: list[FieldError]) -> None:
+    never = pipeline.check_update(obj, copy_json(obj))
+    anew = [error for error in pipeline.check_create(as_new(obj)) if error not in never]
+    for damage, errors in ((Damage.INVALID, never), (Damage.FROZEN, anew)):
+        seen += [_Seen(damage, str(error)) for error in errors if _counts(error, known)]
 
 
-def _outcome(obj: Object, version: str, seen: list[tuple[str, str]]) -> StoredObject:
-    worst = min((kind for kind, _ in seen), key=_WORST.index)
-    ordered = sorted(seen, key=lambda item: _WORST.index(item[0]))
-    reasons = tuple(dict.fromkeys(text for _, text in ordered))
+def _counts(error: FieldError, known: list[FieldError]) -> bool:
+    """That rules were left out because of an error is none."""
+    return error not in known and error.code is not Code.RULES_SKIPPED
+
+
+def _outcome(obj: Object, version: str, seen: list[_Seen]) -> StoredObject:
+    ordered = sorted(seen, key=lambda item: item.damage.rank)
+    worst = ordered[0].damage
+    reasons = tuple(dict.fromkeys(item.text for item in ordered))
     metadata = obj.get("metadata") or {}
     name = "/".join(filter(None, (metadata.get("namespace"), metadata.get("name"))))
     return StoredObject(name or "(unnamed)", version, worst, reasons[:_MOST_REASONS])
@@ -183,13 +190,13 @@ def _differing(path: str, left: Any, right: Any) -> list[str]:
 
 def stored_finding(name: str, stored: Sequence[StoredObject], tried: int) -> Finding | None:
     """One finding for all of a CRD's objects: an error as soon as data is lost or locked up."""
-    broken = [item for item in stored if item.outcome != "changed"]
+    broken = [item for item in stored if item.breaks]
     if not broken:
         return None
-    lost = [item for item in broken if item.outcome != "frozen"]
+    lost = [item for item in broken if item.damage is not Damage.FROZEN]
     rule = BY_ID["stored-objects-break"]
-    counted = Counter(item.outcome for item in broken)
-    outcomes = ", ".join(f"{counted[kind]} {kind}" for kind in _WORST if counted[kind])
+    counted = Counter(item.damage for item in broken)
+    outcomes = ", ".join(f"{counted[kind]} {kind}" for kind in Damage if counted[kind])
     return Finding(
         rule=rule.id,
         severity=rule.severity if lost else Severity.WARNING,

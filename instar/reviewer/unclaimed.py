@@ -6,14 +6,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from instar.reviewer.rulekit import CrdCheck, Draft
-from instar.reviewer.subject import Subject
+from instar.reviewer.side import Side
 
 _OWN = ("versions[].schema", "group")
 """Schemas are compared node by node; the group is part of the name two CRDs are paired by."""
 _BOOKKEEPING = ("kubectl.kubernetes.io/last-applied-configuration",)
 
 
-def crd_changes(old: Subject, new: Subject, checks: Sequence[CrdCheck]) -> Iterator[Draft]:
+def crd_changes(old: Side, new: Side, checks: Sequence[CrdCheck]) -> Iterator[Draft]:
     claims = (*_OWN, *(claim for check in checks for claim in check.claims))
     before, after = _flat(_by_version(old.raw["spec"])), _flat(_by_version(new.raw["spec"]))
     places = sorted({place for place in {*before, *after} if before.get(place) != after.get(place)})

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from instar.fields import FieldError, go_quote, invalid
+from instar.fields import FieldError, Kind, go_quote
 from instar.schema.formats import string_format
 from instar.schema.node import Check, Node
 from instar.schema.parse import structural
@@ -37,8 +37,9 @@ def _schema(branch: Any) -> Mapping[str, Any]:
     return branch if isinstance(branch, Mapping) else {}
 
 
-def _failure(text: str) -> FieldError:
-    return invalid("", "", text)
+def _failure(path: str, text: str) -> FieldError:
+    """Upstream names no field and puts the path into the text."""
+    return FieldError(Kind.INVALID, "", f"{go_quote(path)} {text}", "", place=path)
 
 
 def _errors(node: Node, value: Any, path: str) -> list[FieldError]:
@@ -55,7 +56,7 @@ def _any_of(nodes: list[Node]) -> Check:
             if not found:
                 return
             failed.append((node, found))
-        out.append(_failure(f"{go_quote(path)} must validate at least one schema (anyOf)"))
+        out.append(_failure(path, "must validate at least one schema (anyOf)"))
         out.extend(_best(failed, value, path))
 
     return check
@@ -67,11 +68,11 @@ def _one_of(nodes: list[Node]) -> Check:
         valid = sum(not found for _, found in results)
         if valid == 1:
             return
-        text = f"{go_quote(path)} must validate one and only one schema (oneOf). "
+        text = "must validate one and only one schema (oneOf). "
         if valid:
-            out.append(_failure(f"{text}Found {valid} valid alternatives"))
+            out.append(_failure(path, f"{text}Found {valid} valid alternatives"))
         else:
-            out.append(_failure(f"{text}Found none valid"))
+            out.append(_failure(path, f"{text}Found none valid"))
             out.extend(_best(results, value, path))
 
     return check
@@ -86,7 +87,7 @@ def _all_of(nodes: list[Node]) -> Check:
         for found in results:
             out.extend(found)
         none = ". None validated" if failed == len(nodes) else ""
-        out.append(_failure(f"{go_quote(path)} must validate all the schemas (allOf){none}"))
+        out.append(_failure(path, f"must validate all the schemas (allOf){none}"))
 
     return check
 
@@ -94,7 +95,7 @@ def _all_of(nodes: list[Node]) -> Check:
 def _not(node: Node) -> Check:
     def check(value: Any, old: Any, path: str, out: list[FieldError]) -> None:
         if node.accepts(value, path):
-            out.append(_failure(f"{go_quote(path)} must not validate the schema (not)"))
+            out.append(_failure(path, "must not validate the schema (not)"))
 
     return check
 

@@ -1,7 +1,6 @@
 """Everything one version's schema can do to an object, compiled together.
 
-The one value other rooms hold. Order of use is theirs: on the way in prune, drop nulls, coerce
-embedded resources, default; then validate.
+The steps by themselves; their order is ``pipeline.py``'s.
 """
 
 from __future__ import annotations
@@ -75,10 +74,6 @@ class Compiled:
     @property
     def has_defaults(self) -> bool:
         return self._defaulter is not None
-
-    @property
-    def has_embedded(self) -> bool:
-        return self._coercer is not None
 
     def prune(self, obj: dict[str, Any]) -> None:
         """Remove unknown fields, in place; apiVersion, kind and metadata are left alone."""

@@ -69,26 +69,23 @@ def _unique(value: Any, old: Any, path: str, out: list[FieldError]) -> None:
 
 
 def object_checks(schema: Structural, compile_node: Compile) -> list[Check]:
-    """One check: too few or too many keys end it before any member is looked at."""
-    members = _members(schema, compile_node)
+    """Sizes first; members are looked at however many there are."""
+    checks: list[Check] = []
     least, most = schema.raw.get("minProperties"), schema.raw.get("maxProperties")
-    if type(least) is not int and type(most) is not int:
-        return members
-    fewest = least if type(least) is int else 0
-    largest = most if type(most) is int else 2**63
+    if type(least) is int:
+        checks.append(_min_properties(least))
+    if type(most) is int:
+        checks.append(_max_size(most))
+    return checks + _members(schema, compile_node)
 
+
+def _min_properties(least: int) -> Check:
     def check(value: Any, old: Any, path: str, out: list[FieldError]) -> None:
-        size = len(value)
-        if size < fewest:
-            detail = f"{path} in body should have at least {fewest} properties"
-            out.append(invalid(path, size, detail))
-        elif size > largest:
-            out.append(too_many(path, size, largest))
-        else:
-            for member in members:
-                member(value, old, path, out)
+        if len(value) < least:
+            detail = f"{path} in body should have at least {least} properties"
+            out.append(invalid(path, len(value), detail))
 
-    return [check]
+    return check
 
 
 def _members(schema: Structural, compile_node: Compile) -> list[Check]:

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from instar.plain import copy_json
-from instar.schema.embedded import Coercer, compile_coercer
+from instar.schema.embedded import Coercer, coerce_identity, compile_coercer
 from instar.schema.prune import compile_node
 from instar.schema.structural import Structural
 
@@ -60,25 +60,30 @@ def _drops_null(node: Structural) -> bool:
     return not node.nullable and node.default is None
 
 
+Inside = tuple[str | None, ...]
+"""The way from a resource to a place in its apiVersion, kind or metadata; None is a list item."""
+
+
 def compile_defaulter(root: Structural) -> Step | None:
     """Fills defaults; None when the schema holds no default at all."""
-    return _defaulter(root, in_meta=False, at_resource=True)
+    return _defaulter(root, None, at_resource=True)
 
 
-def _defaulter(node: Structural, *, in_meta: bool, at_resource: bool) -> Step | None:
-    """``in_meta``: below the metadata of a resource, where pruning does not reach."""
+def _defaulter(node: Structural, inside: Inside | None, *, at_resource: bool) -> Step | None:
+    """``inside`` is None everywhere but in the metadata of a resource, where no schema prunes."""
     fills: dict[str, Any] = {}
     deeper: dict[str, Step] = {}
     for name, item in node.properties.items():
-        inside = in_meta or (at_resource and name in _META)
-        if item.default is not None:
-            fills[name] = _usable_default(item, in_meta=inside)
-        step = _defaulter(item, in_meta=inside and not item.embedded, at_resource=item.embedded)
+        place = _member(inside, name, at_resource=at_resource)
+        default = _usable_default(item, place)
+        if default is not None:
+            fills[name] = default
+        step = _defaulter(item, None if item.embedded else place, at_resource=item.embedded)
         if step is not None:
             deeper[name] = step
     additional = node.additional if isinstance(node.additional, Structural) else None
-    other = _Element.of(additional, in_meta=in_meta)
-    items = _Element.of(node.items, in_meta=in_meta)
+    other = _Element.of(additional, None if inside is None else (*inside, "*"))
+    items = _Element.of(node.items, None if inside is None else (*inside, None))
     if not fills and not deeper and other is None and items is None:
         return None
     nullable = {name for name, item in node.properties.items() if item.nullable}
@@ -110,20 +115,18 @@ class _Element:
 
     __slots__ = ("default", "replaces_null", "step")
 
-    def __init__(self, node: Structural, step: Step | None, *, in_meta: bool) -> None:
-        self.default = None if node.default is None else _usable_default(node, in_meta=in_meta)
-        self.replaces_null = self.default is not None and not node.nullable
+    def __init__(self, node: Structural, step: Step | None, default: Any) -> None:
+        self.default = default
+        self.replaces_null = default is not None and not node.nullable
         self.step = step
 
     @classmethod
-    def of(cls, node: Structural | None, *, in_meta: bool) -> _Element | None:
+    def of(cls, node: Structural | None, inside: Inside | None) -> _Element | None:
         if node is None:
             return None
-        inside = in_meta and not node.embedded
-        step = _defaulter(node, in_meta=inside, at_resource=node.embedded)
-        if step is None and node.default is None:
-            return None
-        return cls(node, step, in_meta=in_meta)
+        step = _defaulter(node, None if node.embedded else inside, at_resource=node.embedded)
+        default = _usable_default(node, inside)
+        return None if step is None and default is None else cls(node, step, default)
 
     def filled(self, value: Any) -> Any:
         if value is None:
@@ -135,13 +138,35 @@ class _Element:
         return value
 
 
-def _usable_default(node: Structural, *, in_meta: bool) -> Any:
+def _member(inside: Inside | None, name: str, *, at_resource: bool) -> Inside | None:
+    if inside is not None:
+        return (*inside, name)
+    return (name,) if at_resource and name in _META else None
+
+
+def _usable_default(node: Structural, inside: Inside | None) -> Any:
     """The default without what pruning, dropping nulls or coercion would take away from it."""
     default = copy_json(node.default)
-    if not in_meta and (type(default) is dict or type(default) is list):
+    if inside is not None:
+        return None if default is None else _known_to_metadata(default, inside)
+    if type(default) is dict or type(default) is list:
         compile_node(node)(default)
         _null_dropper(node)(default)
         coerce: Coercer | None = compile_coercer(node)
         if coerce is not None:
             coerce(default, "", True, [])
     return default
+
+
+def _known_to_metadata(default: Any, inside: Inside) -> Any:
+    """What a resource would keep of the default; None when its metadata has no such field."""
+    resource = default
+    for step in reversed(inside):
+        resource = [resource] if step is None else {step: resource}
+    coerce_identity(resource)
+    for step in inside:
+        if step is None:
+            resource = resource[0] if type(resource) is list and resource else None
+        else:
+            resource = resource.get(step) if type(resource) is dict else None
+    return resource

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from instar.fields import FieldError, child, invalid, key, messages
+from instar.fields import Code, FieldError, child, invalid, key, messages
 from instar.plain import copy_json
 from instar.schema.embedded import EmbeddedError, as_resource, compile_coercer, compile_judge
 from instar.schema.parse import structural
@@ -84,7 +84,8 @@ def _default_errors(node: Structural, path: str, require_pruned: bool) -> Iterat
         pruned = copy_json(default)
         compile_node(node)(pruned)
         if not same_json(pruned, default):
-            yield invalid(path, in_key_order(default), "must not have unknown fields")
+            text = "must not have unknown fields"
+            yield invalid(path, in_key_order(default), text, Code.UNPRUNED_DEFAULT)
     try:
         _coerce(node, default, path)
     except EmbeddedError as error:

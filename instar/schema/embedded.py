@@ -78,6 +78,11 @@ def compile_coercer(node: Structural) -> Coercer | None:
     return coerce
 
 
+def coerce_identity(resource: dict[str, Any]) -> None:
+    """Make apiVersion, kind and metadata of a resource fit, dropping what does not; in place."""
+    _coerce_resource(resource, "", True, [])
+
+
 def _coerce_resource(value: dict[str, Any], path: str, lenient: bool, unknown: list[str]) -> None:
     for name in ("apiVersion", "kind"):
         if name not in value or type(value[name]) is str:

@@ -1,7 +1,7 @@
-"""Objects that fit a structural schema, made by hypothesis: for checks, reviews and witnesses.
+"""Objects that fit a structural schema, made by hypothesis, for ``instar check`` and tests.
 
-Most of what comes out is valid; callers filter the rest with ``Compiled``. The only module that
-imports hypothesis, and nobody should import it before objects are really wanted.
+Most of what comes out is valid; callers filter the rest with ``Compiled``. It imports hypothesis,
+which takes a while: nobody should import it before objects are really wanted.
 """
 
 from __future__ import annotations

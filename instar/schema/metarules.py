@@ -23,7 +23,11 @@ NameRule = Callable[[str, bool], list[str]]
 """(name, whether it is only the front part of a generated one) -> messages"""
 
 ANNOTATIONS_MAX = 256 * 1024
+MAX_GENERATED_BASE = 58
+"""How much of ``generateName`` stays in front of the five characters a server adds."""
 _ORPHAN, _FOREGROUND = "orphan", "foregroundDeletion"
+_WELL_KNOWN_FINALIZERS = (_ORPHAN, _FOREGROUND, "kubernetes")
+_MOST_OWNER_ERRORS = 10
 _IMMUTABLE = (
     "name",
     "namespace",
@@ -91,6 +95,28 @@ def validate_metadata_update(
             found.append(invalid(child(path, name), shown, "field is immutable"))
     found.extend(_common_errors(new, path))
     return found
+
+
+def finalizer_advice(new: Mapping[str, Any], old: Mapping[str, Any] | None = None) -> list[str]:
+    """Finalizers that were added should carry a domain; upstream only advises."""
+    added = set(new.get("finalizers") or ())
+    if not added:
+        return []
+    if old is not None:
+        added -= set(old.get("finalizers") or ())
+    return [_advice(name) for name in sorted(added) if not _is_qualified(name)]
+
+
+def _is_qualified(finalizer: str) -> bool:
+    return "/" in finalizer or finalizer in _WELL_KNOWN_FINALIZERS
+
+
+def _advice(finalizer: str) -> str:
+    how = "including a path (/) " if "." in finalizer else ""
+    return (
+        f'metadata.finalizers: "{finalizer}": prefer a domain-qualified finalizer name {how}'
+        "to avoid accidental conflicts with other finalizer writers"
+    )
 
 
 def _add(found: list[FieldError], path: str, value: str, texts: list[str]) -> None:
@@ -166,6 +192,8 @@ def _owner_errors(owners: Sequence[Mapping[str, Any]], path: str) -> list[FieldE
                 f'"true" in references for {controller} and {name}'
             )
             found.append(invalid(path, [_owner_in_go_order(item) for item in owners], detail))
+            if len(found) >= _MOST_OWNER_ERRORS:
+                break  # each of them shows all owners
         else:
             controller = name
     return found

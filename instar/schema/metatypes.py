@@ -11,6 +11,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from instar.api.gojson import go_type
 from instar.fields import go_quote
 from instar.schema.numbers import INT64_MAX, INT64_MIN
 
@@ -25,8 +26,6 @@ Decoder = Callable[[Any, str, str, list[str]], Any]
 A clean value of None means the field vanishes, as empty fields do.
 """
 
-_JSON_WORDS = {str: "string", bool: "bool", int: "number", float: "number"}
-_JSON_WORDS |= {list: "array", dict: "object"}
 _RFC3339 = re.compile(
     r"(\d{4})-(\d{2})-(\d{2})T(\d{2}):(\d{2}):(\d{2})(?:[.,]\d+)?(?:Z|([+-])(\d{2}):(\d{2}))",
     re.ASCII,
@@ -35,9 +34,8 @@ _LAYOUT = "2006-01-02T15:04:05Z07:00"
 
 
 def wrong(value: Any, where: str, wanted: str) -> MetaError:
-    word = _JSON_WORDS[type(value)]
     place = f"Go struct field {where}" if where else "Go value"
-    return MetaError(f"json: cannot unmarshal {word} into {place} of type {wanted}")
+    return MetaError(f"json: cannot unmarshal {go_type(value)} into {place} of type {wanted}")
 
 
 def text(wanted: str = "string") -> Decoder:
@@ -86,18 +84,31 @@ def canonical_time(value: str) -> str:
     match = _RFC3339.fullmatch(value)
     if match is None:
         raise MetaError(_time_text(value))
-    year, month, day, hour, minute, second, sign, hours, minutes = match.groups()
+    *digits, sign, hours, minutes = match.groups()
+    year, month, day, hour, minute, second = (int(part) for part in digits)
     try:
-        moment = datetime(
-            int(year), int(month), int(day), int(hour), int(minute), int(second), tzinfo=UTC
-        )
-    except ValueError as error:
-        what = str(error).split()[0]
+        moment = datetime(year, month, day, hour, minute, second, tzinfo=UTC)
+        if sign:
+            offset = timedelta(hours=int(hours), minutes=int(minutes))
+            moment = moment - offset if sign == "+" else moment + offset
+    except ValueError:
+        what = _first_out_of_range(year, month, hour, minute, second)
         raise MetaError(f"parsing time {go_quote(value)}: {what} out of range") from None
-    if sign:
-        offset = timedelta(hours=int(hours), minutes=int(minutes))
-        moment = moment - offset if sign == "+" else moment + offset
+    except OverflowError:
+        raise MetaError(f"parsing time {go_quote(value)}: year out of range") from None
     return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def _first_out_of_range(year: int, month: int, hour: int, minute: int, second: int) -> str:
+    """In the order Go looks; the day comes last, because it depends on the month."""
+    parts = (
+        ("year", year, 1, 9999),
+        ("month", month, 1, 12),
+        ("hour", hour, 0, 23),
+        ("minute", minute, 0, 59),
+        ("second", second, 0, 59),
+    )
+    return next((word for word, part, least, most in parts if not least <= part <= most), "day")
 
 
 _TIME_PARTS = (

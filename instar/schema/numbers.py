@@ -17,6 +17,9 @@ _FLOAT32_MAX = 3.4028235677973366e38
 _JSON_INTEGER_MAX = float(2**53 - 1)
 _TOLERANCE = 1e-9
 
+NUMBER_FORMATS = {"integer": ("int32", "int64"), "number": ("float", "double")}
+"""The formats that say something about a number of a type."""
+
 NumberCheck = Callable[[Any, str, list[FieldError]], None]
 
 
@@ -35,7 +38,7 @@ def is_json_integer(value: float) -> bool:
 
 
 def compile_numbers(raw: Mapping[str, Any], type_name: str, format: str) -> list[NumberCheck]:
-    """The checks of one node, in upstream's order; ``format`` is empty when not supported."""
+    """The checks of one node, in upstream's order; ``format`` is one of the type's, or empty."""
     checks: list[NumberCheck] = []
     ranged = _range(type_name, format)
     if ranged is not None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from instar.schema.structural import Rule, Structural
+from instar.schema.structural import Structural, ValidationRule
 from instar.schema.structurality import structural_errors
 
 __all__ = ["structural", "structural_errors"]
@@ -54,15 +54,15 @@ def _additional(raw: Any) -> Structural | bool | None:
     return raw if isinstance(raw, bool) else None
 
 
-def _rules(raw: Any) -> tuple[Rule, ...]:
+def _rules(raw: Any) -> tuple[ValidationRule, ...]:
     if not isinstance(raw, list):
         return ()
     return tuple(_rule(item) for item in raw if isinstance(item, Mapping))
 
 
-def _rule(raw: Mapping[str, Any]) -> Rule:
+def _rule(raw: Mapping[str, Any]) -> ValidationRule:
     reason, optional = raw.get("reason"), raw.get("optionalOldSelf")
-    return Rule(
+    return ValidationRule(
         rule=_text(raw.get("rule")),
         message=_text(raw.get("message")),
         message_expression=_text(raw.get("messageExpression")),

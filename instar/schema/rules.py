@@ -1,6 +1,7 @@
 """The seam for ``x-kubernetes-validations``: compile once per CRD change, run per write.
 
-The engine behind it (CEL) can change; nobody else names it. Pure: values in, findings out.
+Whoever runs rules takes a ``Program``. The engine behind it (CEL, ``schema/validations``) can
+change, and is loaded for the first schema that has a rule. Pure: values in, findings out.
 """
 
 from __future__ import annotations
@@ -29,3 +30,7 @@ class Program(Protocol):
 
 RuleCompiler = Callable[[Structural], Program | None]
 """None when the schema holds no rule, so the write path can skip the step."""
+
+
+def no_rules(root: Structural) -> None:
+    """For schemas whose rules shall not be run."""

@@ -13,7 +13,7 @@ from typing import Any
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class ValidationRule:
     """One entry of ``x-kubernetes-validations``."""
 
     rule: str
@@ -43,6 +43,6 @@ class Structural:
     list_type: str | None = None
     list_map_keys: tuple[str, ...] = ()
     map_type: str | None = None
-    rules: tuple[Rule, ...] = ()
+    rules: tuple[ValidationRule, ...] = ()
     raw: Mapping[str, Any] = field(default_factory=dict)
     """The JSONSchemaProps this node came from, untouched."""

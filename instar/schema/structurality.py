@@ -39,11 +39,13 @@ _MUST_BE_UNDEFINED = (
 _MUST_BE_FALSE = ("nullable", _PRESERVE, _EMBEDDED, _INT_OR_STRING)
 
 _METADATA_MAY_HAVE = {"type", "default", "properties"}
+_NESTED = {"items", "additionalProperties", "not", "externalDocs"}
+"""Keywords that say something even when they are false or empty."""
 
 
 def structural_errors(raw: Schema, path: str) -> list[FieldError]:
     """Every reason why ``raw`` is not structural, sorted by text as upstream does."""
-    found = [*_invariants(raw, _ROOT, path), *_completeness(raw, raw, path, path)]
+    found = [*_invariants(raw, _ROOT, path), *completeness_errors(raw, path)]
     return sorted(found, key=str)
 
 
@@ -98,30 +100,38 @@ def _meta_errors(raw: Schema, level: str, path: str) -> Iterator[FieldError]:
     embedded = raw.get(_EMBEDDED) is True
     properties = _properties(raw)
     if embedded or level is _ROOT:
-        for name, wanted in (("kind", "string"), ("apiVersion", "string"), ("metadata", "object")):
-            stated = properties[name].get("type") or "" if name in properties else wanted
-            if stated != wanted:
-                yield invalid(child(key(path, name), "type"), stated, f"must be {wanted}")
-    if level is _ROOT and _restricts_metadata(properties.get("metadata")):
-        yield forbidden(
-            key(path, "metadata"),
-            "must not specify anything other than name and generateName, but metadata is "
-            "implicitly specified",
-        )
+        for name in ("kind", "apiVersion"):
+            stated = properties[name].get("type") or "" if name in properties else "string"
+            if stated != "string":
+                yield invalid(child(key(path, name), "type"), stated, "must be string")
+        if "metadata" in properties:
+            where = key(path, "metadata")
+            yield from metadata_errors(properties["metadata"], where, root=level is _ROOT)
     if embedded and raw.get(_PRESERVE) is not True and not properties:
         yield required(path, f"must not be empty if {_EMBEDDED} is true without {_PRESERVE}")
 
 
-def _restricts_metadata(raw: Schema | None) -> bool:
-    if raw is None:
-        return False
-    extra = {name for name, value in raw.items() if _is_set(value)} - _METADATA_MAY_HAVE
+def metadata_errors(raw: Schema, path: str, *, root: bool) -> Iterator[FieldError]:
+    """The schema of metadata; that of the object's own may restrict its name and nothing else."""
+    stated = raw.get("type") or ""
+    if stated != "object":
+        yield invalid(child(path, "type"), stated, "must be object")
+    if not root:
+        return
+    extra = {name for name, value in raw.items() if _is_set(name, value)} - _METADATA_MAY_HAVE
     names = set(_properties(raw)) - {"name", "generateName"}
-    return bool(extra or names)
+    if extra or names:
+        yield forbidden(
+            path,
+            "must not specify anything other than name and generateName, but metadata is "
+            "implicitly specified",
+        )
 
 
-def _is_set(value: Any) -> bool:
+def _is_set(name: str, value: Any) -> bool:
     """A keyword counts unless it is its zero value, which a typed decoder cannot tell apart."""
+    if name in _NESTED:
+        return value is not None
     return value is not None and value is not False and value not in ("", [], {})
 
 
@@ -178,6 +188,11 @@ def _nested_errors(raw: Schema, path: str, *, may_state_types: bool) -> Iterator
     if "metadata" in properties:
         where = key(child(path, "properties"), "metadata")
         yield forbidden(where, "must not be specified in a nested context")
+
+
+def completeness_errors(raw: Schema, path: str) -> Iterator[FieldError]:
+    """What value validations mention but the structure does not declare."""
+    return _completeness(raw, raw, path, path)
 
 
 def _completeness(value: Schema, skeleton: Schema, at: str, defined: str) -> Iterator[FieldError]:

@@ -16,7 +16,7 @@ from instar.schema.combinators import compile_combinators
 from instar.schema.containers import array_checks, object_checks
 from instar.schema.formats import is_supported, string_format
 from instar.schema.node import UNJUDGED, Check, Node
-from instar.schema.numbers import compile_numbers
+from instar.schema.numbers import NUMBER_FORMATS, compile_numbers
 from instar.schema.ratchet import compile_comparable, unchanged
 from instar.schema.scalars import enum_checks, format_check, string_checks, type_checks
 from instar.schema.structural import Structural
@@ -92,10 +92,9 @@ def compile_node(schema: Structural) -> Node:
     node = Node(schema)
     combined = compile_combinators(raw, compile_node)
     named = string_format(format) if format else None
-    numeric = "integer" if "integer" in types else next(iter(types), "")
     by_kind: dict[type, list[Check]] = {
         str: [*string_checks(raw), *([format_check(format, named)] if named else ())],
-        int: [_number(check) for check in compile_numbers(raw, numeric, format)],
+        int: [_number(check) for check in compile_numbers(raw, *_numeric(types, format))],
         list: array_checks(schema, compile_node),
     }
     by_kind[float] = by_kind[int]
@@ -116,6 +115,13 @@ def compile_node(schema: Structural) -> Node:
     return node
 
 
+def _numeric(types: tuple[str, ...], format: str) -> tuple[str, str]:
+    """Type and format whose range a number must keep; neither where the type is ambiguous."""
+    if len(types) != 1 or types[0] not in NUMBER_FORMATS:
+        return "", ""
+    return types[0], format if format in NUMBER_FORMATS[types[0]] else ""
+
+
 def stated_types(schema: Structural) -> tuple[str, ...]:
     if schema.type:
         return (schema.type,)
@@ -131,9 +137,15 @@ def _number(check: Callable[[Any, str, list[FieldError]], None]) -> Check:
 
 def _placed(found: list[FieldError], prefix: str) -> list[FieldError]:
     """Errors with their final fields; a repeated one is said once."""
-    placed: dict[tuple[str, str, str], FieldError] = {}
+    placed: dict[tuple[str, str, str | None, str], FieldError] = {}
     for error in found:
-        field = error.field.removeprefix(".")
-        field = child(prefix, field) if field else prefix or NO_FIELD
-        placed.setdefault((error.kind, field, error.detail), replace(error, field=field))
+        field = _below(prefix, error.field) or NO_FIELD
+        place = None if error.place is None else _below(prefix, error.place)
+        moved = replace(error, field=field, place=place)
+        placed.setdefault((error.kind, field, place, error.detail), moved)
     return list(placed.values())
+
+
+def _below(prefix: str, path: str) -> str:
+    path = path.removeprefix(".")
+    return child(prefix, path) if path else prefix

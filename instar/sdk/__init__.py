@@ -4,7 +4,7 @@ from instar.sdk.converter import BuiltConverter, Converter
 from instar.sdk.errors import ConversionError, ConverterDefinitionError, IncompleteConverter
 from instar.sdk.loading import load
 from instar.sdk.rules import (
-    Rule,
+    ConversionRule,
     constant,
     enum,
     join,
@@ -22,10 +22,10 @@ from instar.sdk.rules import (
 __all__ = [
     "BuiltConverter",
     "ConversionError",
+    "ConversionRule",
     "Converter",
     "ConverterDefinitionError",
     "IncompleteConverter",
-    "Rule",
     "constant",
     "enum",
     "join",

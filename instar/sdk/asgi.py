@@ -1,7 +1,7 @@
 """The webhook as an ASGI app: to be served by ``instar webhook`` or mounted in another app.
 
-HTTP only; what a review means is in ``reviews.py``. Any path takes a review by POST, because the
-path is chosen in the CRD.
+HTTP only; what a ConversionReview means is in ``conversion_reviews.py``. Any path takes one by
+POST, because the path is chosen in the CRD.
 """
 
 from __future__ import annotations
@@ -23,9 +23,10 @@ from instar.errors import (
     RequestTooLarge,
     UnsupportedMediaType,
 )
+from instar.metrics import CONTENT_TYPE
+from instar.sdk.conversion_reviews import ConversionAnswer, ConversionReviewHandler
 from instar.sdk.converter import BuiltConverter, Converter
-from instar.sdk.metrics import CONTENT_TYPE, WebhookMetrics
-from instar.sdk.reviews import Answer, ReviewHandler
+from instar.sdk.metrics import WebhookMetrics
 
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
@@ -45,8 +46,8 @@ class _ClientGone(Exception):
 class ConversionApp:
     """``ConversionApp(crontab)`` or ``ConversionApp([crontab, widget])``.
 
-    Large reviews are converted on one worker thread: health checks stay quick behind them, and an
-    author's code never runs twice at the same time.
+    Large ConversionReviews are converted on one worker thread: health checks stay quick behind
+    them, and an author's code never runs twice at the same time.
     """
 
     def __init__(
@@ -55,7 +56,7 @@ class ConversionApp:
         *,
         max_body: int = DEFAULT_MAX_BODY,
     ) -> None:
-        self._reviews = ReviewHandler(_built(converters))
+        self._handler = ConversionReviewHandler(_built(converters))
         self._metrics = WebhookMetrics()
         self._max_body = max_body
         self._worker = ThreadPoolExecutor(1, thread_name_prefix="instar-convert")
@@ -110,12 +111,12 @@ class ConversionApp:
             _log.warning("review refused: %s", answer.error)
         return answer.body
 
-    async def _answer(self, body: bytes) -> Answer:
+    async def _answer(self, body: bytes) -> ConversionAnswer:
         async with self._turn:
             if len(body) <= _INLINE_BODY:
-                return self._reviews.answer(body)
+                return self._handler.answer(body)
             loop = asyncio.get_running_loop()
-            return await loop.run_in_executor(self._worker, self._reviews.answer, body)
+            return await loop.run_in_executor(self._worker, self._handler.answer, body)
 
     def _health(self) -> tuple[int, bytes, bytes]:
         return 200, b"text/plain; charset=utf-8", b"ok"
@@ -125,7 +126,7 @@ class ConversionApp:
         return code, b"text/plain; charset=utf-8", text
 
     def _exposition(self) -> tuple[int, bytes, bytes]:
-        return 200, CONTENT_TYPE.encode(), self._metrics.render()
+        return 200, CONTENT_TYPE.encode(), self._metrics.page()
 
 
 _PAGES: dict[str, Callable[[ConversionApp], tuple[int, bytes, bytes]]] = {

@@ -17,7 +17,7 @@ from instar.conversion.failure import ConversionFailed, FailureType
 from instar.plain import Object, copy_json
 from instar.sdk.errors import ConversionError, ConverterDefinitionError, IncompleteConverter
 from instar.sdk.graph import Pair, find_routes, missing_pairs
-from instar.sdk.rules import Rule
+from instar.sdk.rules import ConversionRule
 from instar.sdk.ruleset import Loss, RuleSet
 from instar.sdk.typed import model_of
 
@@ -73,7 +73,7 @@ class Converter:
         self._models[version] = cls
         self._versions.setdefault(version)
 
-    def between(self, old: str, new: str, *, rules: Sequence[Rule]) -> None:
+    def between(self, old: str, new: str, *, rules: Sequence[ConversionRule]) -> None:
         """Both directions between two versions from one list of rules."""
         rule_set = RuleSet(old, new, rules)
         self._add(old, new, rule_set.there)
@@ -198,7 +198,7 @@ class BuiltConverter:
 
     def _route(self, obj: Any, api_version: str) -> tuple[tuple[str, Step, bool], ...]:
         if not isinstance(obj, dict):
-            raise ConversionError("an item of the review is not an object")
+            raise ConversionError("an item of the ConversionReview is not an object")
         if obj.get("kind") != self.kind:
             raise ConversionError(f"expected objects of kind {self.kind}, got {obj.get('kind')!r}")
         found = obj.get("apiVersion")

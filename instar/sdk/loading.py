@@ -6,8 +6,7 @@ import importlib
 import sys
 from pathlib import Path
 
-import yaml
-
+from instar.api.manifests import SUFFIXES, Unreadable, only_document
 from instar.sdk.converter import BuiltConverter, Converter
 from instar.sdk.errors import ConverterDefinitionError
 from instar.sdk.yamlrules import converter_from
@@ -15,7 +14,7 @@ from instar.sdk.yamlrules import converter_from
 
 def load(spec: str) -> BuiltConverter:
     """``package.module:converter``, or the path of a ``conversion.yaml``."""
-    if spec.endswith((".yaml", ".yml", ".json")):
+    if spec.endswith(SUFFIXES):
         return _from_file(Path(spec)).build()
     module_name, colon, name = spec.partition(":")
     if not colon or not module_name or not name:
@@ -27,12 +26,15 @@ def load(spec: str) -> BuiltConverter:
 
 def _from_file(path: Path) -> Converter:
     try:
-        document = yaml.safe_load(path.read_bytes())
+        # Typed: an ``enum`` maps values, and true is another one than "true".
+        rules = only_document(path.read_text(), str(path), typed_keys=True)
     except OSError as error:
         raise ConverterDefinitionError(f"{path}: {error.strerror}") from None
-    except yaml.YAMLError as error:
-        raise ConverterDefinitionError(f"{path}: {error}") from None
-    return converter_from(document, str(path))
+    except UnicodeDecodeError:
+        raise ConverterDefinitionError(f"{path}: not a text file") from None
+    except Unreadable as error:
+        raise ConverterDefinitionError(str(error)) from None
+    return converter_from(rules, str(path))
 
 
 def _from_module(module_name: str, name: str) -> BuiltConverter:

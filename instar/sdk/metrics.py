@@ -1,66 +1,50 @@
-"""What a conversion webhook counts. One registry per app, so two apps in one process agree."""
+"""What a conversion webhook counts. One set per app, so two apps in one process do not mix."""
 
 from __future__ import annotations
 
-from instar.sdk.reviews import Answer
+from instar.metrics import Counter, Gauge, Histogram, page
+from instar.sdk.conversion_reviews import ConversionAnswer
 
-CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 _BUCKETS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
 _LABELS = ("kind", "from_version", "to_version")
 
 
 class WebhookMetrics:
     def __init__(self) -> None:
-        from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
-
-        self._registry = CollectorRegistry()
         self._reviews = Counter(
-            "instar_webhook_reviews",
-            "Conversion reviews answered.",
-            (*_LABELS, "result"),
-            registry=self._registry,
+            "instar_webhook_reviews_total", "Conversion reviews answered.", (*_LABELS, "result")
         )
         self._objects = Counter(
-            "instar_webhook_objects",
-            "Objects in successful conversion reviews.",
-            _LABELS,
-            registry=self._registry,
+            "instar_webhook_objects_total", "Objects in successful conversion reviews.", _LABELS
         )
         self._duration = Histogram(
             "instar_webhook_duration_seconds",
             "Time to answer a conversion review.",
             _LABELS,
-            buckets=_BUCKETS,
-            registry=self._registry,
+            _BUCKETS,
         )
         self._refused = Counter(
-            "instar_webhook_refused_requests",
+            "instar_webhook_refused_requests_total",
             "Requests that were no conversion review.",
             ("code",),
-            registry=self._registry,
         )
-        self._in_flight = Gauge(
-            "instar_webhook_in_flight", "Reviews being answered now.", registry=self._registry
-        )
+        self._in_flight = Gauge("instar_webhook_in_flight", "Reviews being answered now.")
 
     def started(self) -> None:
-        self._in_flight.inc()
+        self._in_flight.add()
 
     def ended(self) -> None:
-        self._in_flight.dec()
+        self._in_flight.add(amount=-1)
 
-    def answered(self, answer: Answer, seconds: float) -> None:
+    def answered(self, answer: ConversionAnswer, seconds: float) -> None:
         labels = (answer.kind, answer.source, answer.target)
-        result = "success" if answer.succeeded else "failure"
-        self._reviews.labels(*labels, result).inc()
-        self._duration.labels(*labels).observe(seconds)
+        self._reviews.add((*labels, "success" if answer.succeeded else "failure"))
+        self._duration.observe(labels, seconds)
         if answer.succeeded:
-            self._objects.labels(*labels).inc(answer.objects)
+            self._objects.add(labels, answer.objects)
 
     def refused(self, code: int) -> None:
-        self._refused.labels(str(code)).inc()
+        self._refused.add((str(code),))
 
-    def render(self) -> bytes:
-        from prometheus_client import generate_latest
-
-        return generate_latest(self._registry)
+    def page(self) -> bytes:
+        return page((self._reviews, self._objects, self._duration, self._refused, self._in_flight))

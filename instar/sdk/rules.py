@@ -21,7 +21,7 @@ from instar.sdk.templates import Template
 
 Values = Sequence[Any]
 Change = Callable[[Values], list[Any]]
-Side = Literal["old", "new"]
+Which = Literal["old", "new"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ class Unfit(Exception):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Rule:
+class ConversionRule:
     """``there`` turns values at ``old`` into values at ``new``; ``back`` the other way.
 
     Neither is called when everything it would read is missing: a part of an object converts to
@@ -71,9 +71,9 @@ class Rule:
             )
 
 
-def move(old: str, new: str) -> Rule:
+def move(old: str, new: str) -> ConversionRule:
     """The same value at another place: a rename, a move into an object or out of it."""
-    return Rule(
+    return ConversionRule(
         name=f"move {old} → {new}",
         old=(parse_path(old),),
         new=(parse_path(new),),
@@ -84,13 +84,15 @@ def move(old: str, new: str) -> Rule:
     )
 
 
-def wrap(path: str, field: str, *, side: Side = "new") -> Rule:
+def wrap(path: str, field: str, *, side: Which = "new") -> ConversionRule:
     """``path: value`` on one side is ``path: {field: value}`` on the other (``side``)."""
     inner = f"{path}.{field}"
     return move(path, inner) if side == "new" else move(inner, path)
 
 
-def split(path: str, template: str, *, unmatched: Literal["error", "keep"] = "error") -> Rule:
+def split(
+    path: str, template: str, *, unmatched: Literal["error", "keep"] = "error"
+) -> ConversionRule:
     """A string at ``path`` in the old version, its parts in the new one.
 
     ``template`` is the string with ``{path}`` for each part: ``"{spec.host}:{spec.port:int}"``.
@@ -113,7 +115,7 @@ def split(path: str, template: str, *, unmatched: Literal["error", "keep"] = "er
             raise Unfit
         return [joined]
 
-    return Rule(
+    return ConversionRule(
         name=f"split {path} → {template}",
         old=(parse_path(path),),
         new=tuple(parse_path(part) for part in shape.names),
@@ -123,12 +125,14 @@ def split(path: str, template: str, *, unmatched: Literal["error", "keep"] = "er
     )
 
 
-def join(template: str, path: str, *, unmatched: Literal["error", "keep"] = "error") -> Rule:
+def join(
+    template: str, path: str, *, unmatched: Literal["error", "keep"] = "error"
+) -> ConversionRule:
     """``split`` the other way round: parts in the old version, one string in the new."""
     return flipped(split(path, template, unmatched=unmatched))
 
 
-def list_of_one(old: str, new: str) -> Rule:
+def list_of_one(old: str, new: str) -> ConversionRule:
     """One value in the old version, a list of them in the new; the old one shows the first."""
 
     def back(values: Values) -> list[Any]:
@@ -137,7 +141,7 @@ def list_of_one(old: str, new: str) -> Rule:
             raise Unfit
         return [items[0]]
 
-    return Rule(
+    return ConversionRule(
         name=f"list of one {old} → {new}",
         old=(parse_path(old),),
         new=(parse_path(new),),
@@ -147,13 +151,13 @@ def list_of_one(old: str, new: str) -> Rule:
     )
 
 
-def enum(old: str, mapping: Mapping[Any, Any], new: str | None = None) -> Rule:
+def enum(old: str, mapping: Mapping[Any, Any], new: str | None = None) -> ConversionRule:
     """Old value → new value; a value that is not listed stays the same."""
     forward = {canonical(source): target for source, target in mapping.items()}
     backward = {canonical(target): source for source, target in mapping.items()}
     if len(backward) != len(mapping):
         raise ConverterDefinitionError(f"enum {old}: two values map to the same one")
-    return Rule(
+    return ConversionRule(
         name=f"enum {old}",
         old=(parse_path(old),),
         new=(parse_path(new or old),),
@@ -162,12 +166,12 @@ def enum(old: str, mapping: Mapping[Any, Any], new: str | None = None) -> Rule:
     )
 
 
-def scale(old: str, new: str, factor: int | float | str) -> Rule:
+def scale(old: str, new: str, factor: int | float | str) -> ConversionRule:
     """Another unit: new = old × ``factor``. What does not divide is rounded down, and kept."""
     ratio = Fraction(factor).limit_denominator(10**12)
     if ratio <= 0:
         raise ConverterDefinitionError(f"scale {old}: the factor must be positive")
-    return Rule(
+    return ConversionRule(
         name=f"scale {old} → {new} × {factor}",
         old=(parse_path(old),),
         new=(parse_path(new),),
@@ -184,7 +188,7 @@ def _scaled(value: Any, ratio: Fraction) -> int | float:
     return int(value * ratio // 1)
 
 
-def list_to_map(old: str, new: str, *, key: str) -> Rule:
+def list_to_map(old: str, new: str, *, key: str) -> ConversionRule:
     """A list of objects told apart by ``key`` in the old version, a map by that key in the new."""
 
     def there(values: Values) -> list[Any]:
@@ -197,7 +201,7 @@ def list_to_map(old: str, new: str, *, key: str) -> Rule:
             raise Unfit
         return [[{key: name, **item} for name, item in sorted(_objects(values[0]))]]
 
-    return Rule(
+    return ConversionRule(
         name=f"list to map {old} → {new} by {key}",
         old=(parse_path(old),),
         new=(parse_path(new),),
@@ -233,17 +237,17 @@ def _objects(items: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
     return list(items.items())
 
 
-def map_to_list(old: str, new: str, *, key: str) -> Rule:
+def map_to_list(old: str, new: str, *, key: str) -> ConversionRule:
     """``list_to_map`` the other way round."""
     return flipped(list_to_map(new, old, key=key))
 
 
-def constant(path: str, value: Any, *, side: Side = "new") -> Rule:
+def constant(path: str, value: Any, *, side: Which = "new") -> ConversionRule:
     """A field only one version has, with the value it gets when coming from the other.
 
     Added only where its parent object is there. Another value than this one is kept.
     """
-    rule = Rule(
+    rule = ConversionRule(
         name=f"constant {path}",
         new=(parse_path(path),),
         there=lambda _: [value],
@@ -253,9 +257,9 @@ def constant(path: str, value: Any, *, side: Side = "new") -> Rule:
     return rule if side == "new" else flipped(rule)
 
 
-def keep(path: str, *, side: Side = "new") -> Rule:
+def keep(path: str, *, side: Which = "new") -> ConversionRule:
     """A field only one version has: kept in an annotation while seen through the other."""
-    rule = Rule(
+    rule = ConversionRule(
         name=f"keep {path}",
         new=(parse_path(path),),
         there=lambda _: [MISSING],
@@ -264,9 +268,9 @@ def keep(path: str, *, side: Side = "new") -> Rule:
     return rule if side == "new" else flipped(rule)
 
 
-def lossy(path: str, reason: str, *, side: Side = "new") -> Rule:
+def lossy(path: str, reason: str, *, side: Which = "new") -> ConversionRule:
     """A field only one version has, dropped on purpose. ``instar check`` reports, and allows it."""
-    rule = Rule(
+    rule = ConversionRule(
         name=f"lossy {path}",
         new=(parse_path(path),),
         there=lambda _: [MISSING],
@@ -277,9 +281,9 @@ def lossy(path: str, reason: str, *, side: Side = "new") -> Rule:
     return rule if side == "new" else flipped(rule)
 
 
-def flipped(rule: Rule) -> Rule:
+def flipped(rule: ConversionRule) -> ConversionRule:
     """The same rule with old and new exchanged."""
-    return Rule(
+    return ConversionRule(
         name=rule.name,
         old=rule.new,
         new=rule.old,

@@ -8,7 +8,7 @@ from typing import Any
 
 from instar.sdk.ledger import PREFIX, Ledger, canonical, digest
 from instar.sdk.paths import MISSING, Path, Scope, has, join, pop, put, scopes
-from instar.sdk.rules import Change, Rule, Unfit, flipped
+from instar.sdk.rules import Change, ConversionRule, Unfit, flipped
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +23,7 @@ class Loss:
 class RuleSet:
     """The rules between ``old`` and ``new``. What can be prepared is prepared here, once."""
 
-    def __init__(self, old: str, new: str, rules: Sequence[Rule]) -> None:
+    def __init__(self, old: str, new: str, rules: Sequence[ConversionRule]) -> None:
         self.old, self.new, self.rules = old, new, tuple(rules)
         self._forward = [_Direction(rule) for rule in self.rules]
         self._backward = [_Direction(flipped(rule)) for rule in reversed(self.rules)]
@@ -60,7 +60,7 @@ class _Direction:
 
     __slots__ = ("change", "exact", "inverse", "names", "rule", "scope", "source", "target", "tidy")
 
-    def __init__(self, rule: Rule) -> None:
+    def __init__(self, rule: ConversionRule) -> None:
         self.rule, self.source, self.target = rule, rule.old, rule.new
         self.change, self.inverse = rule.there, rule.back
         self.exact = rule.exact_there

@@ -15,6 +15,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+import uvicorn
+
 from instar.sdk.asgi import ConversionApp
 
 _log = logging.getLogger(__name__)
@@ -85,7 +87,6 @@ async def serve(
     started: Callable[[], None] = lambda: None,
 ) -> None:
     """Runs until ``stop``; then ``/readyz`` fails for ``drain`` seconds, then requests finish."""
-    import uvicorn
 
     class Server(uvicorn.Server):
         @contextlib.contextmanager

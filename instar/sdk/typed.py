@@ -88,6 +88,7 @@ def _summary(cls: type[Any], error: ValueError) -> str:
 
 
 def _msgspec(cls: type[Any]) -> tuple[Read, Write]:
+    # Only here: not a dependency; who has such a class has the library.
     import msgspec
 
     def read(raw: dict[str, Any]) -> Any:

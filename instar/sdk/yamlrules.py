@@ -20,12 +20,12 @@ from typing import Any
 from instar.sdk import rules
 from instar.sdk.converter import Converter
 from instar.sdk.errors import ConverterDefinitionError
-from instar.sdk.rules import Rule
+from instar.sdk.rules import ConversionRule
 
 FORMAT = "instar/v1"
 
 _Fields = Mapping[str, bool]
-_RULES: dict[str, tuple[Callable[..., Rule], _Fields]] = {
+_RULES: dict[str, tuple[Callable[..., ConversionRule], _Fields]] = {
     "move": (rules.move, {"old": True, "new": True}),
     "wrap": (rules.wrap, {"path": True, "field": True, "side": False}),
     "split": (rules.split, {"path": True, "template": True, "unmatched": False}),
@@ -71,7 +71,7 @@ def _add_pair(converter: Converter, raw: Any, where: str) -> None:
     converter.between(*versions, rules=parsed)
 
 
-def _rule(raw: Any, where: str) -> Rule:
+def _rule(raw: Any, where: str) -> ConversionRule:
     item = _mapping(raw, where)
     if len(item) != 1 or next(iter(item)) not in _RULES:
         known = ", ".join(_RULES)

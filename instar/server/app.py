@@ -8,6 +8,8 @@ import random
 from time import perf_counter
 
 from instar import errors
+from instar.access.attributes import User
+from instar.access.authorizers import authorize
 from instar.conversion.measured import ConversionMetrics
 from instar.errors import ApiError
 from instar.registry.resources.catalog import Catalog
@@ -15,20 +17,22 @@ from instar.registry.resources.context import Context
 from instar.registry.resources.resource import Resource, Target
 from instar.registry.resources.serving import Serving
 from instar.server import verbs
-from instar.server.auth import Authenticator, Authorizer, User
+from instar.server.auth import Authenticator
 from instar.server.compress import compress
-from instar.server.converting import as_asked, clocked
-from instar.server.deadlines import limit, too_late
+from instar.server.converting import as_asked, waiting_counted
+from instar.server.deadlines import check_timeout, limit, too_late
 from instar.server.documents import Documents
 from instar.server.health import Health
+from instar.server.impersonation import check_impersonation
 from instar.server.insight import Insight
 from instar.server.metrics import Metrics
-from instar.server.options import asks_unsafe_delete
-from instar.server.problems import page_not_found, problem, unexpected
-from instar.server.request import Request, ResourcePath, parse_resource_path, verb_of
+from instar.server.negotiate import ACCEPTED
+from instar.server.problems import page_not_found, problem, told, unexpected
+from instar.server.request import Request, ResourcePath, attributes_of, parse_resource_path
 from instar.server.responses import Response, typed_response
 from instar.server.reviews import Reviews
 from instar.server.scaling import do_scale
+from instar.server.subresources import HANDLERS, Call
 from instar.server.warnings import warning_headers
 
 log = logging.getLogger("instar.access")
@@ -41,8 +45,6 @@ _FLOW_CONTROL = (
     (b"x-kubernetes-pf-prioritylevel-uid", b"3f1a7c52-0d2b-5d4e-8c77-2f6b9e0a4d22"),
 )
 """Clients may look for these; there is one level, and everyone is in it."""
-UNSAFE_DELETE = "unsafe-delete-ignore-read-errors"
-"""Upstream's verb for deleting what cannot be read, asked for besides ``delete``."""
 
 
 class App:
@@ -54,7 +56,6 @@ class App:
         context: Context,
         catalog: Catalog,
         authenticator: Authenticator,
-        authorizer: Authorizer,
         health: Health,
         metrics: Metrics,
         conversion_metrics: ConversionMetrics,
@@ -64,14 +65,13 @@ class App:
         self._context = context
         self._catalog = catalog
         self._authenticator = authenticator
-        self._authorizer = authorizer
         self._health = health
         self._metrics = metrics
         self._conversion_metrics = conversion_metrics
         self._insight = insight
         self._request_timeout = request_timeout
         self._documents = Documents(catalog)
-        self._reviews = Reviews(authenticator, authorizer)
+        self._reviews = Reviews(authenticator, context.authorizer)
         self._paths: dict[str, ResourcePath | None] = {}
         self.ready = False
         """Whether the storage has been read; until then only health is answered."""
@@ -81,7 +81,7 @@ class App:
         try:
             response = await self._answer(request, peer)
         except ApiError as error:
-            response = problem(error, request)
+            response = await told(error, request)
         except asyncio.CancelledError:
             if not request.expired:
                 raise
@@ -99,10 +99,13 @@ class App:
         )
         self._metrics.served(request.method, response.status, perf_counter() - began)
         if log.isEnabledFor(logging.INFO):
-            log.info("%s %s %d", request.method, request.path, response.status)
+            who = request.asked.user.name
+            log.info("%s %s %d %s", request.method, request.path, response.status, who)
         return response
 
     async def _answer(self, request: Request, peer: User | None) -> Response:
+        if request.query:
+            check_timeout(request)
         path = self._resource_path(request.path)
         if path is None:
             public = self._health.respond(request)
@@ -111,12 +114,15 @@ class App:
         user = self._authenticator.user_of(request, peer)
         if user is None:
             raise errors.Unauthorized
+        check_impersonation(request)
+        request.asked = attributes_of(request, path, user)
         if not self.ready:
             raise errors.ServiceUnavailable(
                 "the server is starting and waits for its storage", retry_after=1
             )
+        authorize(self._context.authorizer, request.asked)
         if path is not None:
-            return await self._resource(request, path, user)
+            return await self._resource(request, path)
         if request.path == "/metrics":
             return self._metrics.respond()
         told = self._insight.respond(request)
@@ -144,42 +150,25 @@ class App:
         found = await self._documents.respond(request, parts)
         return page_not_found() if found is None else found
 
-    async def _resource(self, request: Request, path: ResourcePath, user: User) -> Response:
-        verb = verb_of(request, path)
+    async def _resource(self, request: Request, path: ResourcePath) -> Response:
+        verb = request.asked.verb
         limit(request, verb, self._request_timeout)
         await self._context.backend.caught_up()
         resource = self._catalog.find(path.group, path.plural)
         if resource is not None:
-            self._insight.note(request, resource, path, verb, user)
+            self._insight.note(request.asked, resource, request.header(b"user-agent"))
         target = None if resource is None else _target(resource, path, verb)
         if target is None:
             target = await self._late_target(path, verb)
         if target is None:
             return page_not_found()
-        refusal = self._authorizer.refusal(
-            user, verb, path.group, path.plural, path.namespace, path.name
-        )
-        if refusal is not None:
-            raise errors.forbidden(path.group, path.plural, path.name, refusal)
-        if verb == "delete" and asks_unsafe_delete(request, target.serving):
-            self._check_unsafe_delete(path, user)
         if target.version.deprecation is not None:
             request.warn(target.version.deprecation)
         target = as_asked(request, target)
         if not target.serving.converts_remotely:
-            return await self._verb(request, path, verb, target, user)
-        return await clocked(
-            self._conversion_metrics,
-            target,
-            lambda target: self._verb(request, path, verb, target, user),
-        )
-
-    def _check_unsafe_delete(self, path: ResourcePath, user: User) -> None:
-        refusal = self._authorizer.refusal(
-            user, UNSAFE_DELETE, path.group, path.plural, path.namespace, path.name
-        )
-        if refusal is not None:
-            raise errors.forbidden(path.group, path.plural, path.name, refusal)
+            return await self._verb(request, path, target)
+        with waiting_counted(self._conversion_metrics, target):
+            return await self._verb(request, path, target)
 
     async def _late_target(self, path: ResourcePath, verb: str) -> Target | None:
         """A CRD may have been written through another replica a moment ago."""
@@ -187,45 +176,45 @@ class App:
         resource = self._catalog.find(path.group, path.plural)
         return None if resource is None else _target(resource, path, verb)
 
-    async def _verb(
-        self, request: Request, path: ResourcePath, verb: str, target: Target, user: User
-    ) -> Response:
-        serving = target.serving
+    async def _verb(self, request: Request, path: ResourcePath, target: Target) -> Response:
+        serving, verb = target.serving, request.asked.verb
         if path.subresource:
-            return await self._subresource(request, path, verb, target)
+            return await self._subresource(request, path, target)
         handler = verbs.VERBS.get(verb)
         offered = serving.verbs is None or verb in serving.verbs
         named_create = serving.builtin and verb == "create" and bool(path.name)
         if handler is None or not offered or named_create:
             raise _not_allowed(serving, verb)
+        own = HANDLERS.get((serving.group, serving.plural, ""))
+        if own is not None:
+            return await own(Call(self._context, self._catalog, request, target))
         if serving.verbs == ("create",):
-            return await self._review(request, target, user)
+            return await self._review(request, target)
         return await handler(self._context, request, target)
 
-    async def _subresource(
-        self, request: Request, path: ResourcePath, verb: str, target: Target
-    ) -> Response:
-        serving, version = target.serving, target.version
-        known: dict[str, bool] = {
-            "status": version.has_status,
-            "scale": version.definition.scale is not None,
-            "finalize": serving.builtin and serving.plural == "namespaces",
-        }
-        if not known.get(path.subresource):
+    async def _subresource(self, request: Request, path: ResourcePath, target: Target) -> Response:
+        serving, definition, verb = target.serving, target.version.definition, request.asked.verb
+        known = {each.name: each for each in definition.subresources()}
+        found = known.get(path.subresource)
+        if found is None:
             raise errors.not_found(serving.group, serving.plural, path.name)
-        if verb not in ("get", "update", "patch"):
+        if verb not in found.verbs:
             raise _not_allowed(serving, verb)
-        if path.subresource == "scale":
-            assert version.definition.scale is not None
-            return await do_scale(self._context, request, target, verb, version.definition.scale)
+        own = HANDLERS.get((serving.group, serving.plural, found.name)) if serving.builtin else None
+        if own is not None:
+            return await own(Call(self._context, self._catalog, request, target))
+        if definition.scale is not None and found.name == "scale":
+            return await do_scale(self._context, request, target, verb, definition.scale)
         if verb == "get":
             return await verbs.do_get(self._context, request, target)
         handler = verbs.do_update if verb == "update" else verbs.do_patch
         return await handler(self._context, request, target, path.subresource)
 
-    async def _review(self, request: Request, target: Target, user: User) -> Response:
+    async def _review(self, request: Request, target: Target) -> Response:
         obj, form = verbs.read_body(request, target)
-        answer = self._reviews.answer(target.serving.plural, obj, user)
+        if form.transform:
+            raise errors.NotAcceptable(f"only the following media types are accepted: {ACCEPTED}")
+        answer = self._reviews.answer(target.serving.plural, obj, request.asked.user)
         assert answer is not None
         return typed_response(201, answer, form)
 

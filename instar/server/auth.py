@@ -1,53 +1,15 @@
-"""Who is asking: bearer tokens and client certificates. The place for RBAC is ``Authorizer``."""
+"""Who is asking: bearer tokens and client certificates. What they may do is ``access/``'s."""
 
 from __future__ import annotations
 
 import csv
 import hmac
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
+from instar.access.attributes import AUTHENTICATED, User
 from instar.server.request import Request
-
-ADMIN_GROUP = "system:masters"
-AUTHENTICATED = "system:authenticated"
-
-
-@dataclass(frozen=True, slots=True)
-class User:
-    name: str
-    groups: tuple[str, ...] = ()
-    uid: str = ""
-
-
-Rules = list[dict[str, list[str]]]
-
-
-class Authorizer(Protocol):
-    """Says whether a user may do something; the text is the reason of a refusal."""
-
-    def refusal(
-        self, user: User, verb: str, group: str, resource: str, namespace: str, name: str
-    ) -> str | None: ...
-
-    def rules(self, user: User) -> tuple[Rules, Rules]:
-        """What the user may do to resources and to other paths, as a rules review lists it."""
-        ...
-
-
-class AlwaysAllow:
-    """Everyone who is known may do everything."""
-
-    def rules(self, user: User) -> tuple[Rules, Rules]:
-        resources = [{"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]}]
-        return resources, [{"verbs": ["*"], "nonResourceURLs": ["*"]}]
-
-    def refusal(
-        self, user: User, verb: str, group: str, resource: str, namespace: str, name: str
-    ) -> str | None:
-        return None
 
 
 class Authenticator:

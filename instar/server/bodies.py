@@ -1,31 +1,19 @@
-"""Request bodies → plain objects, with upstream's sentences for everything malformed."""
+"""Request bodies → plain objects, in whichever form they came."""
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
-
-import orjson
-
-from instar.api.gojson import go_type, syntax_error
-from instar.api.jsontext import decode, duplicate_keys
+from instar.api.jsontext import TooDeep
+from instar.api.objecttext import Body, Malformed, Repeated, object_of, read_json_object
 from instar.errors import BadRequest
+from instar.protobuf.envelope import decode_object
+from instar.protobuf.errors import MessageError, ProtobufError, UnknownKind
 from instar.server.negotiate import PROTOBUF, YAML, unknown_format
 
-MAX_DEPTH_TEXT = "exceeded max depth"
-_TYPE_META = (
-    "json: cannot unmarshal {found} into Go value of type struct {{ APIVersion string "
-    '"json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }}'
-)
+__all__ = ["Body", "Malformed", "parse", "read_applied", "read_object"]
 
 
-class Body(NamedTuple):
-    obj: dict[str, Any]
-    duplicates: list[str]
-    """Texts of repeated keys, in document order: ``duplicate field "spec.a"``."""
-
-
-class Malformed(Exception):
-    """The body is not a JSON (or YAML) object; ``str()`` is the parser's sentence."""
+class NotYaml(Malformed):
+    """It could not even be made JSON."""
 
 
 def read_object(body: bytes, media: str, kind: str, typed_as: str = "") -> Body:
@@ -36,8 +24,12 @@ def read_object(body: bytes, media: str, kind: str, typed_as: str = "") -> Body:
     """
     summary = _summary(body)
     unrecognised = f"the object provided is unrecognized (must be of type {kind})"
+    if media == PROTOBUF:
+        return _read_protobuf_object(body, kind, typed_as, unrecognised)
     try:
         parsed = parse(body, media)
+    except NotYaml as error:
+        raise BadRequest(f"{unrecognised}: {error} ({summary})") from error
     except Malformed as error:
         raise BadRequest(
             f"{unrecognised}: couldn't get version/kind; {error} ({summary})"
@@ -51,59 +43,57 @@ def read_object(body: bytes, media: str, kind: str, typed_as: str = "") -> Body:
     return parsed
 
 
+def read_applied(body: bytes) -> Body:
+    """The configuration of an apply: YAML, whatever it begins with."""
+    try:
+        return parse(body, YAML)
+    except NotYaml as error:
+        raise BadRequest(f"error decoding YAML: error converting YAML to JSON: {error}") from error
+    except Malformed as error:
+        raise BadRequest(f"error decoding YAML: {error}") from error
+
+
 def parse(body: bytes, media: str) -> Body:
     """Any JSON, YAML or protobuf object. Raises ``Malformed``."""
     if media == PROTOBUF:
-        return _read_protobuf(body)
-    if media == YAML:
-        from instar.server.yamltext import read_yaml
-
-        value, duplicates = read_yaml(body)
-    else:
-        value = read_json(body)
-        duplicates = _duplicates(body, value)
-    if value is None:
-        value = {}
-    if not isinstance(value, dict):
-        raise Malformed(f"json parse error: {_TYPE_META.format(found=go_type(value))}")
-    for name in ("kind", "apiVersion"):
-        if name in value and not isinstance(value[name], str) and value[name] is not None:
-            raise Malformed(
-                f"json parse error: json: cannot unmarshal {go_type(value[name])} into Go struct "
-                f"field .{name} of type string"
-            )
-    return Body(value, duplicates)
+        try:
+            return _read_protobuf(body)
+        except ProtobufError as error:
+            raise Malformed(str(error)) from error
+    return _read_yaml(body) if media == YAML else read_json_object(body)
 
 
-def _read_protobuf(body: bytes) -> Body:
-    from instar.api.protobuf import UnknownKind, decode_object
-    from instar.api.protobuf_wire import ProtobufError
+def _read_yaml(body: bytes) -> Body:
+    # Only here: most servers never meet a word of YAML.
+    from instar.api.goyaml import YamlError
+    from instar.api.yamltext import read_yaml
 
     try:
-        return Body(decode_object(body), [])
+        value, repeated = read_yaml(body)
+    except TooDeep as error:
+        raise Malformed(f"json parse error: {error}") from error
+    except YamlError as error:
+        raise NotYaml(str(error)) from error
+    return object_of(value, [Repeated(text, by_line=True) for text in repeated])
+
+
+def _read_protobuf(body: bytes, api_version: str = "", kind: str = "") -> Body:
+    """The arguments are the type of an object that states none. Raises ``ProtobufError``."""
+    try:
+        return Body(decode_object(body, api_version, kind), [])
     except UnknownKind as error:
         raise unknown_format() from error
+
+
+def _read_protobuf_object(body: bytes, kind: str, api_version: str, unrecognised: str) -> Body:
+    try:
+        return _read_protobuf(body, api_version, kind if api_version else "")
+    except MessageError as error:
+        raise BadRequest(
+            f'{error.kind} in version "{error.version}" cannot be handled as a {kind}: {error}'
+        ) from error
     except ProtobufError as error:
-        raise Malformed(str(error)) from error
-
-
-def read_json(body: bytes) -> Any:
-    try:
-        return decode(body)
-    except orjson.JSONDecodeError as error:
-        raise Malformed(f"json parse error: {_sentence(body, error)}") from error
-
-
-def _sentence(body: bytes, error: orjson.JSONDecodeError) -> str:
-    """Go's words for what the fast parser refused; depth is its own limit and needs no look."""
-    return MAX_DEPTH_TEXT if "depth limit" in error.msg else syntax_error(body, error.pos)
-
-
-def _duplicates(body: bytes, value: Any) -> list[str]:
-    try:
-        return [f'duplicate field "{path}"' for path in duplicate_keys(body, value)]
-    except TypeError as error:
-        raise Malformed(f"json parse error: {MAX_DEPTH_TEXT}") from error
+        raise BadRequest(f"{unrecognised}: {error} ({_summary(body)})") from error
 
 
 def _summary(body: bytes) -> str:

@@ -1,24 +1,14 @@
-"""A CA and certificates of our own, made once and kept: TLS without asking anybody.
-
-``cryptography`` is imported only when something must be made: a restart with certificates at
-hand does not pay for it.
-"""
+"""The server's CA and certificates in a folder, made once and kept: TLS without asking anybody."""
 
 from __future__ import annotations
 
-import ipaddress
 import os
 import ssl
+import tempfile
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from cryptography import x509
-    from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
-    from cryptography.hazmat.primitives.hashes import SHA256
 
 _VALID = timedelta(days=365)
 _RENEW = timedelta(days=30)
@@ -47,17 +37,13 @@ def ensure_certificates(folder: Path, names: Sequence[str]) -> Certificates:
     )
     wanted = "\n".join(names)
     stamp = folder / "server.names"
-    if not all(path.exists() for path in (found.ca, folder / "ca.key")):
-        _make_ca(folder)
     fresh = (
-        found.server_cert.exists()
-        and found.admin_cert.exists()
-        and stamp.exists()
+        all(path.exists() for path in (*astuple(found), folder / "ca.key", stamp))
         and stamp.read_text() == wanted
         and _valid_for_long(found.server_cert)
     )
     if not fresh:
-        _make_leaves(folder, found, names)
+        _make(folder, found, names)
         stamp.write_text(wanted)
     return found
 
@@ -76,11 +62,15 @@ def server_context(certificates: Certificates, extra_client_ca: Path | None) -> 
 
 def write_private(path: Path, data: bytes) -> None:
     """Atomically, readable by the owner only."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    with os.fdopen(descriptor, "wb") as file:
-        file.write(data)
-    temporary.replace(path)
+    # Nobody can have made it before us: the name is random, and an existing file is not opened.
+    descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(data)
+        os.replace(temporary, path)
+    except BaseException:
+        os.unlink(temporary)
+        raise
 
 
 def _valid_for_long(path: Path) -> bool:
@@ -89,138 +79,25 @@ def _valid_for_long(path: Path) -> bool:
     return datetime.now(UTC) < made + _VALID - _RENEW
 
 
-def _make_ca(folder: Path) -> None:
-    from cryptography import x509
+def _make(folder: Path, found: Certificates, names: Sequence[str]) -> None:
+    # Only here: a restart that finds everything does not wait for ``cryptography``.
+    from instar.certificates import Authority, KeyPair
 
-    folder.mkdir(parents=True, exist_ok=True)
-    folder.chmod(0o700)
-    key = _new_key()
-    name = _name("instar-ca")
-    certificate = (
-        _builder(name, name, key, _CA_VALID)
-        .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
-        .add_extension(_key_usage(signs=True), critical=True)
-        .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
-        .sign(key, _hash())
-    )
-    write_private(folder / "ca.key", _key_pem(key))
-    write_private(folder / "ca.crt", _pem(certificate))
-
-
-def _make_leaves(folder: Path, found: Certificates, names: Sequence[str]) -> None:
-    from cryptography import x509
-    from cryptography.hazmat.primitives.serialization import load_pem_private_key
-    from cryptography.x509.oid import ExtendedKeyUsageOID
-
-    ca_key = load_pem_private_key((folder / "ca.key").read_bytes(), None)
-    ca = x509.load_pem_x509_certificate(found.ca.read_bytes())
-    leaves = (
-        (_name("instar"), ExtendedKeyUsageOID.SERVER_AUTH, found.server_cert, found.server_key),
-        (
-            _name("kubernetes-admin", "system:masters"),
-            ExtendedKeyUsageOID.CLIENT_AUTH,
-            found.admin_cert,
-            found.admin_key,
-        ),
-    )
-    for subject, usage, cert_path, key_path in leaves:
-        key = _new_key()
-        builder = (
-            _builder(subject, ca.subject, key, _VALID)
-            .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
-            .add_extension(x509.ExtendedKeyUsage([usage]), critical=False)
-            .add_extension(_key_usage(signs=False), critical=True)
-            .add_extension(
-                x509.AuthorityKeyIdentifier.from_issuer_public_key(
-                    ca_key.public_key()  # type: ignore[arg-type]
-                ),
-                critical=False,
-            )
-        )
-        if usage == ExtendedKeyUsageOID.SERVER_AUTH:
-            builder = builder.add_extension(
-                x509.SubjectAlternativeName([_alternative(name) for name in names]), False
-            )
-        certificate = builder.sign(ca_key, _hash())  # type: ignore[arg-type]
-        write_private(key_path, _key_pem(key))
-        write_private(cert_path, _pem(certificate))
-
-
-def _new_key() -> EllipticCurvePrivateKey:
-    from cryptography.hazmat.primitives.asymmetric import ec
-
-    return ec.generate_private_key(ec.SECP256R1())
-
-
-def _hash() -> SHA256:
-    from cryptography.hazmat.primitives import hashes
-
-    return hashes.SHA256()
-
-
-def _name(common: str, organisation: str = "") -> x509.Name:
-    from cryptography import x509
-    from cryptography.x509.oid import NameOID
-
-    attributes = [x509.NameAttribute(NameOID.COMMON_NAME, common)]
-    if organisation:
-        attributes.insert(0, x509.NameAttribute(NameOID.ORGANIZATION_NAME, organisation))
-    return x509.Name(attributes)
-
-
-def _alternative(name: str) -> x509.GeneralName:
-    from cryptography import x509
-
-    try:
-        return x509.IPAddress(ipaddress.ip_address(name))
-    except ValueError:
-        return x509.DNSName(name)
-
-
-def _builder(
-    subject: x509.Name, issuer: x509.Name, key: EllipticCurvePrivateKey, valid: timedelta
-) -> x509.CertificateBuilder:
-    from cryptography import x509
-
-    now = datetime.now(UTC)
-    return (
-        x509.CertificateBuilder()
-        .subject_name(subject)
-        .issuer_name(issuer)
-        .public_key(key.public_key())
-        .serial_number(x509.random_serial_number())
-        .not_valid_before(now - timedelta(hours=1))
-        .not_valid_after(now + valid)
-    )
-
-
-def _key_usage(*, signs: bool) -> x509.KeyUsage:
-    from cryptography import x509
-
-    return x509.KeyUsage(
-        digital_signature=True,
-        content_commitment=False,
-        key_encipherment=not signs,
-        data_encipherment=False,
-        key_agreement=False,
-        key_cert_sign=signs,
-        crl_sign=signs,
-        encipher_only=False,
-        decipher_only=False,
-    )
-
-
-def _pem(certificate: x509.Certificate) -> bytes:
-    from cryptography.hazmat.primitives.serialization import Encoding
-
-    return certificate.public_bytes(Encoding.PEM)
-
-
-def _key_pem(key: EllipticCurvePrivateKey) -> bytes:
-    from cryptography.hazmat.primitives.serialization import (
-        Encoding,
-        NoEncryption,
-        PrivateFormat,
-    )
-
-    return key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+    key = folder / "ca.key"
+    if found.ca.exists() and key.exists():
+        authority = Authority(KeyPair(found.ca.read_bytes(), key.read_bytes()))
+    else:
+        folder.mkdir(parents=True, exist_ok=True)
+        folder.chmod(0o700)
+        authority = Authority.make("instar-ca", _CA_VALID)
+        write_private(key, authority.pem.key)
+        write_private(found.ca, authority.pem.cert)
+    server = authority.server("instar", names, _VALID)
+    admin = authority.client("kubernetes-admin", "system:masters", _VALID)
+    for path, pem in (
+        (found.server_key, server.key),
+        (found.server_cert, server.cert),
+        (found.admin_key, admin.key),
+        (found.admin_cert, admin.cert),
+    ):
+        write_private(path, pem)

@@ -4,16 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from ipaddress import IPv4Network
 from typing import Any
 
+from instar.access.attributes import User
+from instar.access.authorizers import Authorizer
 from instar.api.crd import Crd
-from instar.api.crd_codec import from_internal, to_internal
 from instar.conversion.factory import ConversionServices, shared_converter_for
 from instar.conversion.metrics import PrometheusConversionMetrics
-from instar.fields import FieldError
+from instar.crds.documents import as_v1
+from instar.metrics import Measured
+from instar.registry.admission.addresses import ServiceAddresses
+from instar.registry.admission.classes import ClassAdmission
+from instar.registry.admission.namespaces import NamespaceLifecycle
+from instar.registry.admission.pods import PodAdmission
 from instar.registry.controllers.crds import CrdController
+from instar.registry.controllers.garbage.collector import GarbageCollector
+from instar.registry.controllers.leadership import Company, Leadership
 from instar.registry.controllers.migrations import MigrationController
-from instar.registry.controllers.namespaces import NamespaceController, namespace_check
+from instar.registry.controllers.namespaces import NamespaceController
 from instar.registry.insight.census import Census, StoredPrinter
 from instar.registry.insight.usage import Usage, UsageKeeper
 from instar.registry.kinds.crds import CrdStrategy, ReviewChange
@@ -21,20 +30,23 @@ from instar.registry.kinds.migrations import GROUP as MIGRATION_GROUP
 from instar.registry.kinds.migrations import PLURAL as MIGRATIONS
 from instar.registry.kinds.migrations import MigrationPrinter
 from instar.registry.kinds.table import builtin_servings
+from instar.registry.resources.admission import Admission, Chain
 from instar.registry.resources.catalog import Catalog
 from instar.registry.resources.context import Context
 from instar.registry.resources.serving import Serving, build_serving
 from instar.registry.resources.strategy import Strategy
 from instar.registry.stored.backend import Backend
+from instar.registry.stored.consistency import Consistency
 from instar.registry.stored.entry import Entry
-from instar.schema.rules import Program, RuleCompiler
-from instar.schema.structural import Structural
+from instar.schema.rules import RuleCompiler
+from instar.schema.validations.ondemand import check_if_any, compile_if_any
 from instar.server.app import App
-from instar.server.auth import Authenticator, Authorizer, User
+from instar.server.auth import Authenticator
 from instar.server.health import Health
 from instar.server.insight import Insight
 from instar.server.metrics import Metrics
-from instar.storage.store import Store
+from instar.server.watchdog import Watchdog
+from instar.storage.store import Local, Near, Store
 
 
 @dataclass(frozen=True)
@@ -47,11 +59,16 @@ class Machinery:
     crds: CrdController
     namespaces: NamespaceController
     migrations: MigrationController
+    leadership: Leadership
+    garbage: GarbageCollector | None
     usage: UsageKeeper
     conversion: ConversionServices
+    watchdog: Watchdog
+    consistency: Consistency
 
     async def start(self) -> None:
         """The backend must be started already."""
+        self.watchdog.start()
         self.catalog.follow(
             self.catalog.builtin("apiextensions.k8s.io", "customresourcedefinitions")
         )
@@ -59,9 +76,15 @@ class Machinery:
         self.crds.start()
         await self.usage.start()
         self.migrations.start()
+        if self.garbage is not None:
+            self.garbage.start()
+        await self.leadership.start()
         self.app.ready = True
 
     async def stop(self) -> None:
+        await self.leadership.stop()
+        if self.garbage is not None:
+            await self.garbage.stop()
         await self.usage.stop()
         await self.migrations.stop()
         await self.crds.stop()
@@ -70,6 +93,7 @@ class Machinery:
             resource.hub.end_all()
         await self.conversion.close()
         await self.backend.stop()
+        self.watchdog.stop()
 
 
 def build(
@@ -79,6 +103,9 @@ def build(
     authorizer: Authorizer,
     strict_namespaces: bool,
     request_timeout: float,
+    collect_garbage: bool,
+    service_network: IPv4Network,
+    rescue_deletes: bool,
     review: ReviewChange | None = None,
     deny_breaking: bool = False,
     make_conversion: Callable[[Backend, PrometheusConversionMetrics], ConversionServices],
@@ -86,18 +113,29 @@ def build(
     backend = Backend(store)
     conversion_metrics = PrometheusConversionMetrics()
     conversion = make_conversion(backend, conversion_metrics)
-    check = namespace_check(backend, strict=strict_namespaces)
-    context = Context(backend=backend, check_namespace=check)
-    crd_strategy = CrdStrategy(check_rules_lazily, review=review, deny=deny_breaking)
+    plugins: list[Admission] = [
+        PodAdmission(backend),
+        ClassAdmission(backend),
+        ServiceAddresses(backend, service_network),
+    ]
+    if strict_namespaces:
+        plugins.insert(0, NamespaceLifecycle(backend))
+    context = Context(
+        backend=backend,
+        authorizer=authorizer,
+        admission=Chain(plugins),
+        rescue_deletes=rescue_deletes,
+    )
+    crd_strategy = CrdStrategy(check_if_any, review=review, deny=deny_breaking)
     catalog = Catalog(
         backend,
-        builtin_servings(crd_strategy),
+        builtin_servings(crd_strategy, "v1beta1" if _company(store) is Company.EQUALS else "v1"),
         read_stored_crd,
-        lambda crd: serving_for(crd, conversion, compile_rules_lazily),
+        lambda crd: serving_for(crd, conversion, compile_if_any),
     )
     crds = catalog.builtin("apiextensions.k8s.io", "customresourcedefinitions")
     controller = CrdController(context, catalog, crds)
-    crd_strategy.settle = controller.settled
+    crd_strategy.after_write = controller.at_rest
     namespaces = NamespaceController(context, catalog, catalog.builtin("", "namespaces"))
     census, usage = Census(catalog), Usage()
     for version in crds.serving.versions.values():
@@ -105,17 +143,27 @@ def build(
     migrations = catalog.builtin(MIGRATION_GROUP, MIGRATIONS)
     for version in migrations.serving.versions.values():
         version.printer = MigrationPrinter()
+    leadership = Leadership(
+        context,
+        catalog.builtin("coordination.k8s.io", "leases"),
+        f"instar-{context.new_uid()}",
+        company=_company(store),
+    )
+    garbage = GarbageCollector(context, catalog, leadership) if collect_garbage else None
     authenticator = Authenticator(tokens)
-    metrics = Metrics()
-    metrics.add_source(census.metric_lines)
-    metrics.add_source(lambda: _store_lines(backend))
-    metrics.add_source(lambda: conversion_metrics.render().splitlines())
+    metrics, watchdog, consistency = Metrics(), Watchdog(), Consistency(backend)
+    metrics.add(*watchdog.metrics(), consistency.checks, census.metric())
+    metrics.add(_stored_objects(backend), *conversion_metrics.all())
     app = App(
         context=context,
         catalog=catalog,
         authenticator=authenticator,
-        authorizer=authorizer,
-        health=Health({"storage": lambda: backend.trouble}),
+        health=Health(
+            {
+                "storage": lambda: backend.trouble,
+                "cache-consistency": lambda: consistency.trouble,
+            }
+        ),
         metrics=metrics,
         conversion_metrics=conversion_metrics,
         insight=Insight(census, usage),
@@ -128,16 +176,26 @@ def build(
         crds=controller,
         namespaces=namespaces,
         migrations=MigrationController(context, catalog, census, migrations),
+        leadership=leadership,
+        garbage=garbage,
         usage=UsageKeeper(usage, store),
         conversion=conversion,
+        watchdog=watchdog,
+        consistency=consistency,
     )
+
+
+def _company(store: Store) -> Company:
+    if isinstance(store, Near):
+        return Company.LENDER
+    return Company.ALONE if isinstance(store, Local) else Company.EQUALS
 
 
 def serving_for(crd: Crd, conversion: ConversionServices, compile_rules: RuleCompiler) -> Serving:
     return build_serving(
         crd,
         converter=shared_converter_for(crd, conversion),
-        strategy=Strategy(),
+        strategy=Strategy,
         compile_rules=compile_rules,
     )
 
@@ -147,46 +205,13 @@ def read_stored_crd(entry: Entry) -> dict[str, Any]:
     obj = entry.decode()
     if obj.get("apiVersion", "").endswith("/v1"):
         return obj
-    return from_internal(to_internal(obj), "v1")
+    return as_v1(obj)
 
 
-def compile_rules_lazily(root: Structural) -> Program | None:
-    """CEL is imported when the first schema with a rule is: most servers start without one."""
-    if not has_rules(root):
-        return None
-    from instar.schema.validations.evaluate import compile_rules
+def _stored_objects(backend: Backend) -> Measured:
+    def measure() -> Iterable[tuple[tuple[str], int]]:
+        for collection in backend.cache.collections():
+            yield (collection.prefix.rstrip("/"),), len(collection.entries)
 
-    return compile_rules(root)
-
-
-def has_rules(node: Structural) -> bool:
-    if node.rules:
-        return True
-    children: list[Structural] = [*node.properties.values()]
-    if node.items is not None:
-        children.append(node.items)
-    if isinstance(node.additional, Structural):
-        children.append(node.additional)
-    return any(has_rules(child) for child in children)
-
-
-def check_rules_lazily(
-    root: Structural,
-    path: str,
-    known_rules: frozenset[str],
-    per_expression_limit_waived: bool,
-    spoiled: Callable[[str], bool],
-) -> list[FieldError]:
-    if not has_rules(root):
-        return []
-    from instar.schema.validations.check import check_rules
-
-    return check_rules(root, path, known_rules, per_expression_limit_waived, spoiled)
-
-
-def _store_lines(backend: Backend) -> Iterable[str]:
-    yield "# HELP apiserver_storage_objects Objects in the store, by collection."
-    yield "# TYPE apiserver_storage_objects gauge"
-    for collection in backend.cache.collections():
-        resource = collection.prefix.rstrip("/")
-        yield f'apiserver_storage_objects{{resource="{resource}"}} {len(collection.entries)}'
+    help = "Objects in the store, by collection."
+    return Measured("apiserver_storage_objects", help, ("resource",), measure)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
 import gzip
 
+from instar import offload
 from instar.server.request import Request
 from instar.server.responses import Response
 
@@ -19,7 +19,7 @@ async def compress(request: Request, response: Response) -> None:
     if not _reads_gzip(request.header(b"accept-encoding")):
         return
     chunks = response.chunks
-    packed = await asyncio.to_thread(lambda: gzip.compress(b"".join(chunks), _LEVEL, mtime=0))
+    packed = await offload.apart(lambda: gzip.compress(b"".join(chunks), _LEVEL, mtime=0))
     response.chunks, response.length = (packed,), len(packed)
     response.headers += ((b"content-encoding", b"gzip"), (b"vary", b"Accept-Encoding"))
 

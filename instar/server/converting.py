@@ -6,19 +6,17 @@ none of them, for whoever suspects that a webhook does not always answer the sam
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 
 from instar.conversion.measured import ConversionMetrics, request_clock
 from instar.errors import BadRequest
 from instar.registry.resources.resource import Target
 from instar.server.request import Request
-from instar.server.responses import Response
 
 CACHE_HEADER = b"x-instar-conversion-cache"
 _BYPASS = "bypass"
-
-Answer = Callable[[Target], Awaitable[Response]]
 
 
 def as_asked(request: Request, target: Target) -> Target:
@@ -32,11 +30,12 @@ def as_asked(request: Request, target: Target) -> Target:
     return replace(target, codec=target.codec.uncached())
 
 
-async def clocked(metrics: ConversionMetrics, target: Target, answer: Answer) -> Response:
-    """Answer, and count the sum of what the request waited for conversions, if it did."""
+@contextmanager
+def waiting_counted(metrics: ConversionMetrics, target: Target) -> Iterator[None]:
+    """Count the sum of what the request waited for conversions, if it did."""
     with request_clock() as clock:
         try:
-            return await answer(target)
+            yield
         finally:
             if clock.seconds:
                 metrics.request_waited(target.serving.crd.name, clock.seconds)

@@ -40,6 +40,13 @@ def limit(request: Request, verb: str, longest: float) -> None:
     request.patience = min(allowed, _WRITE_SECONDS) if request.writes else allowed
 
 
+def check_timeout(request: Request) -> None:
+    """Before anything else is asked, as upstream does."""
+    asked = request.one("timeout")
+    if asked:
+        duration(asked)
+
+
 def too_late(request: Request) -> Timeout:
     if request.writes:
         return Timeout(
@@ -56,9 +63,9 @@ def duration(text: str) -> float:
         return 0.0
     if not rest:
         raise _refused(f'invalid duration "{text}"')
-    total = 0.0
-    while rest:
-        part = _PART.match(rest)
+    total, at = 0.0, 0
+    while at < len(rest):
+        part = _PART.match(rest, at)
         assert part is not None
         number, unit = part.groups()
         if not number.strip("."):
@@ -68,7 +75,7 @@ def duration(text: str) -> float:
         if unit not in _UNITS:
             raise _refused(f'unknown unit "{unit}" in duration "{text}"')
         total += float(number) * _UNITS[unit]
-        rest = rest[part.end() :]
+        at = part.end()
     return sign * total
 
 

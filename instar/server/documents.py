@@ -7,18 +7,33 @@ from collections.abc import Callable
 from functools import cached_property
 from typing import Any
 
-from instar import __version__
+from instar import __version__, offload
 from instar.api import discovery
 from instar.api.jsontext import encode
 from instar.api.names import GroupVersion
 from instar.errors import NotAcceptable
 from instar.openapi import v3
 from instar.registry.resources.catalog import Catalog
-from instar.server.negotiate import ACCEPTED
+from instar.server.negotiate import (
+    ACCEPTED,
+    JSON,
+    PROTOBUF,
+    YAML,
+    Offer,
+    clauses,
+    response_form,
+    unacceptable,
+)
 from instar.server.request import Request
-from instar.server.responses import JSON_TYPE, Response, json_response
+from instar.server.responses import (
+    JSON_TYPE,
+    Response,
+    json_response,
+    to_protobuf,
+    typed_response,
+)
 
-AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
+_AGGREGATED = ";g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 _V2_PROTOBUF = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf"
 _V2_PROTOBUF_TYPE = b"application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
 SERVER_VERSION = "v1.36.4+instar." + __version__
@@ -43,11 +58,13 @@ class Documents:
             case ["apis"]:
                 return self._root(request, legacy=False)
             case ["api", version]:
-                return _found(discovery.resource_list(self._state.resources, "", version))
+                return _found(request, discovery.resource_list(self._state.resources, "", version))
             case ["apis", group]:
-                return _found(discovery.group(self._state.resources, group))
+                return _found(request, discovery.group(self._state.resources, group))
             case ["apis", group, version]:
-                return _found(discovery.resource_list(self._state.resources, group, version))
+                return _found(
+                    request, discovery.resource_list(self._state.resources, group, version)
+                )
             case ["openapi", "v2"]:
                 return await self._swagger(request)
             case ["openapi", "v3"]:
@@ -59,25 +76,22 @@ class Documents:
         return None
 
     def _root(self, request: Request, *, legacy: bool) -> Response:
-        accept = request.header(b"accept")
-        wanted = _wants_aggregated(accept)
-        if wanted is None:
-            raise NotAcceptable(f"only the following media types are accepted: {ACCEPTED}")
-        if wanted:
-            body = self._state.aggregated_core if legacy else self._state.aggregated
-            tag = f'"{discovery.etag(body).strip(chr(34))}"'.encode()
-            headers = [
-                (b"content-type", AGGREGATED.encode()),
-                (b"etag", tag),
-                (b"vary", b"Accept"),
-                (b"cache-control", b"public"),
-            ]
-            if request.headers.get(b"if-none-match") == tag:
-                return Response(304, (), headers)
-            return Response(200, (body,), headers)
-        if legacy:
-            return json_response(200, discovery.legacy_versions(request.header(b"host")))
-        return json_response(200, discovery.group_list(self._state.resources))
+        aggregated = _aggregated_media(request.header(b"accept"))
+        if not aggregated:
+            if legacy:
+                return _document(request, discovery.legacy_versions(request.header(b"host")))
+            return _document(request, discovery.group_list(self._state.resources))
+        body = self._state.aggregated_core if legacy else self._state.aggregated
+        tag = f'"{discovery.etag(body).strip(chr(34))}"'.encode()
+        headers = [
+            (b"content-type", f"{aggregated}{_AGGREGATED}".encode()),
+            (b"etag", tag),
+            (b"vary", b"Accept"),
+            (b"cache-control", b"public"),
+        ]
+        if request.headers.get(b"if-none-match") == tag:
+            return Response(304, (), headers)
+        return Response(200, (to_protobuf(body) if aggregated == PROTOBUF else body,), headers)
 
     async def _swagger(self, request: Request) -> Response:
         state = self._state
@@ -129,6 +143,7 @@ class _State:
 
     @cached_property
     def swagger(self) -> dict[str, Any]:
+        # Only here: clients of today ask for v3.
         from instar.openapi import v2
 
         return v2.document(self.resources, server_version=SERVER_VERSION)
@@ -142,32 +157,40 @@ class _State:
         """Made once, however many ask for it after a change; a client that leaves stops nothing."""
         found = self._built.get(key)
         if found is None or (found.done() and (found.cancelled() or found.exception())):
-            found = asyncio.create_task(asyncio.to_thread(make))
+            found = asyncio.create_task(offload.apart(make))
             self._built[key] = found
         return await asyncio.shield(found)
 
 
 def _protobuf(document: dict[str, Any]) -> bytes:
+    # Only here: of those that ask for v2, most take JSON.
     from instar.openapi import v2_protobuf
 
     return v2_protobuf.encode(document)
 
 
-def _found(document: dict[str, Any] | None) -> Response | None:
-    return None if document is None else json_response(200, document)
+def _found(request: Request, document: dict[str, Any] | None) -> Response | None:
+    return None if document is None else _document(request, document)
 
 
-def _wants_aggregated(accept: str) -> bool | None:
-    """True or False by the first clause that can be met; None when none can."""
-    if not accept:
-        return False
-    for clause in accept.split(","):
-        media, *parameters = (part.strip() for part in clause.split(";"))
-        named = dict(part.partition("=")[::2] for part in parameters)
-        if media not in ("application/json", "*/*", "application/*", "application/yaml"):
+def _document(request: Request, document: dict[str, Any]) -> Response:
+    form = response_form(request, Offer.BUILTIN)
+    if form.transform:
+        raise NotAcceptable(f"only the following media types are accepted: {ACCEPTED}")
+    return typed_response(200, document, form)
+
+
+def _aggregated_media(accept: str) -> str:
+    """JSON or protobuf where the first clause that can be met asks for the aggregated form; empty
+    where it asks for the plain one. Raises ``NotAcceptable`` when no clause can be met."""
+    for clause in clauses(accept):
+        if clause.media not in (JSON, YAML, PROTOBUF, "*/*", "application/*"):
             continue
-        if "as" not in named:
-            return False
-        if named["as"] == "APIGroupDiscoveryList" and named.get("v") == "v2":
-            return True
-    return None
+        if not clause.get("as"):
+            return ""
+        if clause.get("as") == "APIGroupDiscoveryList" and clause.get("v") == "v2":
+            return PROTOBUF if clause.media == PROTOBUF else JSON
+    if not accept:
+        return ""
+    known = any(clause.get("as") for clause in clauses(accept))
+    raise unacceptable(accept, Offer.CUSTOM if known else Offer.BUILTIN)

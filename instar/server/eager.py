@@ -18,33 +18,29 @@ def start(coroutine: Coroutine[Any, Any, None]) -> asyncio.Task[None] | None:
         waiting_for = coroutine.send(None)
     except StopIteration:
         return None
-    return asyncio.get_running_loop().create_task(_go_on(_Rest(coroutine, waiting_for)))
+    return asyncio.get_running_loop().create_task(_Rest(coroutine, waiting_for))
 
 
-async def _go_on(rest: _Rest) -> None:
-    await rest
+class _Rest(Coroutine[Any, Any, None]):
+    """What is left of a started coroutine, as a coroutine: its first step is the wait it is in,
+    which a cancellation must reach although the task has not made a step of its own."""
 
-
-class _Rest:
-    """What is left of a started coroutine, as something a task can await."""
+    __slots__ = ("_coroutine", "_waiting_for")
 
     def __init__(self, coroutine: Coroutine[Any, Any, None], waiting_for: Any) -> None:
         self._coroutine = coroutine
         self._waiting_for = waiting_for
 
+    def send(self, value: Any) -> Any:
+        waiting_for, self._waiting_for = self._waiting_for, self
+        return self._coroutine.send(value) if waiting_for is self else waiting_for
+
+    def throw(self, *failure: Any) -> Any:
+        self._waiting_for = self
+        return self._coroutine.throw(*failure)
+
+    def close(self) -> None:
+        self._coroutine.close()
+
     def __await__(self) -> Generator[Any, Any, None]:
-        waiting_for = self._waiting_for
-        while True:
-            failure: BaseException | None = None
-            sent: Any = None
-            try:
-                sent = yield waiting_for
-            except BaseException as error:
-                failure = error
-            try:
-                if failure is not None:
-                    waiting_for = self._coroutine.throw(failure)
-                else:
-                    waiting_for = self._coroutine.send(sent)
-            except StopIteration:
-                return
+        raise TypeError("only a task goes on with it")

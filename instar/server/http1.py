@@ -1,4 +1,4 @@
-"""HTTP/1.1 on httptools: reads requests, writes answers, and knows nothing of Kubernetes.
+"""A connection that speaks HTTP/1.1: serves requests, writes answers, knows nothing of Kubernetes.
 
 Hand-written because it is the hot path (docs/performance.md has the comparison): answers that
 need no waiting are written in the same turn of the event loop, and a client that goes away
@@ -8,86 +8,49 @@ cancels what it asked for.
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import logging
 from collections import deque
-from collections.abc import Callable, Coroutine
-from math import inf
+from collections.abc import Callable, Coroutine, Iterator
 from time import monotonic
 from typing import Any, cast
 
-import httptools
-
-from instar.server.auth import User, user_of_certificate
+from instar import limits
+from instar.access.attributes import User
+from instar.server.auth import user_of_certificate
+from instar.server.connections import ConnectionSet
 from instar.server.eager import start
+from instar.server.http1_request import RequestReader
 from instar.server.httphead import head
-from instar.server.request import MAX_BODY, Request, parse_query
-from instar.server.responses import Feed, Response
+from instar.server.request import Request
+from instar.server.responses import TEXT_TYPE, Feed, Response
 
 log = logging.getLogger(__name__)
 Handler = Callable[[Request, User | None], Coroutine[Any, Any, Response]]
 
-_MAX_HEADERS = 64 << 10
-_MAX_PIPELINED = 16
 _SMALL = 64 << 10
 """Bytes written at once; more is written in pieces, at the client's pace."""
-_WRITE_BUFFER = 256 << 10
+_PIECE = 64 << 10
 _TURN = 1 << 20
-_IDLE_SECONDS = 180.0
-_HEADER_SECONDS = 32.0
-_BODY_SECONDS = 30.0
-_UNREAD_SECONDS = 60.0
+_LINGER_SECONDS = 1.0
 
 
-class Connections:
-    """All open connections of a server, for orderly shutdown and for closing idle ones."""
+class Connections(ConnectionSet):
+    """Makes a connection for whoever calls, and hands its requests on."""
 
-    def __init__(self, handler: Handler) -> None:
+    def __init__(self, handler: Handler, refused: Callable[[Request], Response] | None = None):
+        super().__init__()
         self.handler = handler
-        self.closing = False
-        self._open: set[Connection] = set()
-        self._sweeper: asyncio.TimerHandle | None = None
-        self._emptied: asyncio.Event | None = None
+        self.refused = refused or (lambda request: Response(503))
+        """The answer to a request whose own answer would be one too many."""
 
     def __call__(self) -> Connection:
         return Connection(self)
-
-    def add(self, connection: Connection) -> None:
-        self._open.add(connection)
-        if self._sweeper is None:
-            self._sweeper = asyncio.get_running_loop().call_later(5.0, self._sweep)
-
-    def discard(self, connection: Connection) -> None:
-        self._open.discard(connection)
-        if not self._open and self._emptied is not None:
-            self._emptied.set()
-
-    async def close(self, grace: float) -> None:
-        """Let running requests finish, then close everything."""
-        self.closing = True
-        if self._sweeper is not None:
-            self._sweeper.cancel()
-        for connection in tuple(self._open):
-            connection.close_when_idle()
-        if self._open:
-            self._emptied = asyncio.Event()
-            with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._emptied.wait(), grace)
-        for connection in tuple(self._open):
-            connection.abort()
-
-    def _sweep(self) -> None:
-        now = monotonic()
-        for connection in tuple(self._open):
-            connection.close_if_stalled(now)
-        loop = asyncio.get_running_loop()
-        self._sweeper = loop.call_later(5.0, self._sweep) if self._open else None
 
 
 class Connection(asyncio.Protocol):
     def __init__(self, connections: Connections) -> None:
         self._connections = connections
-        self._parser = httptools.HttpRequestParser(self)
+        self._reader = RequestReader(self)
         self._transport: asyncio.Transport | None = None
         self._peer: User | None = None
         self._queue: deque[tuple[Request, bool]] = deque()
@@ -101,21 +64,15 @@ class Connection(asyncio.Protocol):
         self._last_activity = monotonic()
         self._unsent = 0
         self._unsent_since = 0.0
-        self._reading_request = False
-        self._header_deadline = inf
-        self._refused = False
-        self._url = b""
-        self._headers: dict[bytes, bytes] = {}
-        self._header_size = 0
-        self._body: list[bytes] = []
-        self._body_size = 0
+        self._queued_bytes = 0
+        self._last_answer = False
 
     # --- asyncio -------------------------------------------------------------------------
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         # uvloop's transports have the methods but not the base class.
         self._transport = cast(asyncio.Transport, transport)
-        self._transport.set_write_buffer_limits(high=_WRITE_BUFFER)
+        self._transport.set_write_buffer_limits(high=limits.WRITE_BUFFER)
         tls = transport.get_extra_info("ssl_object")
         if tls is not None:
             self._peer = user_of_certificate(tls.getpeercert())
@@ -135,18 +92,7 @@ class Connection(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         self._last_activity = monotonic()
-        if self._refused:
-            return
-        try:
-            self._parser.feed_data(data)
-        except httptools.HttpParserUpgrade as upgrade:
-            # The request is served as if it had not asked; what follows is HTTP as before.
-            self._parser = httptools.HttpRequestParser(self)
-            rest = data[upgrade.args[0] :]
-            if rest:
-                self.data_received(rest)
-        except httptools.HttpParserError:
-            self._refuse(400, b"400 Bad Request\n")
+        self._reader.feed(data)
 
     def pause_writing(self) -> None:
         self._paused = True
@@ -158,53 +104,50 @@ class Connection(asyncio.Protocol):
         if self._feed is not None:
             self._feed.resume()
 
-    # --- httptools -----------------------------------------------------------------------
+    # --- requests ------------------------------------------------------------------------
 
-    def on_message_begin(self) -> None:
-        self._reset()
-        self._reading_request = True
-        self._header_deadline = monotonic() + _HEADER_SECONDS
-
-    def on_url(self, url: bytes) -> None:
-        self._url += url
-        self._count(len(url))
-
-    def on_header(self, name: bytes, value: bytes) -> None:
-        self._headers.setdefault(name.lower(), value)
-        self._count(len(name) + len(value))
-
-    def on_headers_complete(self) -> None:
-        self._header_deadline = inf
-        if self._headers.get(b"expect", b"").lower() == b"100-continue" and self._transport:
-            self._transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
-
-    def on_body(self, data: bytes) -> None:
-        self._body_size += len(data)
-        if self._body_size <= MAX_BODY:
-            self._body.append(data)
-        else:
-            self._body = []
-
-    def on_message_complete(self) -> None:
-        self._reading_request = False
-        if self._refused:
-            return
-        path, _, query = self._url.partition(b"?")
-        request = Request(
-            method=self._parser.get_method().decode(),
-            path=path.decode("latin-1"),
-            query=parse_query(query),
-            headers=self._headers,
-            body=b"".join(self._body),
-            too_large=self._body_size > MAX_BODY,
-        )
-        keep_alive = self._parser.should_keep_alive() and not self._connections.closing
+    def requested(self, request: Request, keep_alive: bool) -> None:
+        keep_alive = keep_alive and not self._connections.closing
         if self._busy:
-            self._queue.append((request, keep_alive))
-            if len(self._queue) > _MAX_PIPELINED and self._transport is not None:
-                self._transport.pause_reading()
+            self._enqueue(request, keep_alive)
         else:
             self._serve(request, keep_alive)
+
+    def encourage(self) -> None:
+        if self._transport is not None:
+            self._transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
+
+    def takes(self, size: int) -> bool:
+        return self._connections.receives(self, size)
+
+    def drops(self) -> None:
+        self._connections.received(self)
+
+    def refuse(self, status: int, text: bytes) -> None:
+        if self._transport is None:
+            return
+        # A client that goes on sending would be listened to until it says goodbye.
+        self._transport.pause_reading()
+        if self._busy:
+            self._last_answer = True  # an answer in the middle of another would be part of it
+            return
+        response = Response(status, (text,), [TEXT_TYPE])
+        length = b"content-length: %d\r\n" % len(text)
+        self._transport.write(head(response, False, length) + text)
+        self._part()
+
+    def _part(self) -> None:
+        """Close, and do not wait for the client to do so, too."""
+        if self._transport is not None:
+            self._transport.close()
+            asyncio.get_running_loop().call_later(_LINGER_SECONDS, self.abort)
+
+    def _enqueue(self, request: Request, keep_alive: bool) -> None:
+        self._queue.append((request, keep_alive))
+        self._queued_bytes += len(request.body)
+        full = len(self._queue) > limits.MAX_PIPELINED or self._queued_bytes > limits.MAX_BODY
+        if full and self._transport is not None:
+            self._transport.pause_reading()
 
     # --- serving -------------------------------------------------------------------------
 
@@ -236,18 +179,36 @@ class Connection(asyncio.Protocol):
         self._respond(request, response, keep_alive)
 
     def _respond(self, request: Request, response: Response, keep_alive: bool) -> None:
+        self._connections.received(self)
         if response.stream is not None and request.method == "HEAD":
             response.stream.close()
         elif response.stream is not None:
             self._open_stream(response, response.stream, keep_alive)
             return
-        if response.length <= _SMALL:
-            if self._transport is not None:
-                self._write_small(request, response, keep_alive)
-            self._next()
+        if response.length > _SMALL and not self._connections.answers(self, response.length):
+            response = self._connections.refused(request)
+        if response.length > _SMALL:
+            writing = self._write_large(request, response, keep_alive)
+        elif self._transport is None:
+            self._busy = False
             return
-        writing = self._write_large(request, response, keep_alive)
+        else:
+            self._write_small(request, response, keep_alive)
+            if not self._paused:
+                self._next()
+                return
+            writing = self._wait_for_reader()
         self._task = asyncio.get_running_loop().create_task(writing)
+
+    async def _wait_for_reader(self) -> None:
+        """Who sends requests without reading answers gets no more of them."""
+        try:
+            await self._drain()
+        except ConnectionError:
+            return
+        finally:
+            self._task = None
+        self._next()
 
     def _open_stream(self, response: Response, feed: Feed, keep_alive: bool) -> None:
         if self._transport is None:
@@ -279,16 +240,18 @@ class Connection(asyncio.Protocol):
             self.abort()
         finally:
             self._task = None
+            self._connections.answered(self)
         self._next()
 
     async def _write_body(self, request: Request, response: Response, keep_alive: bool) -> None:
         self._write(head(response, keep_alive, b"content-length: %d\r\n" % response.length))
         if request.method != "HEAD":
             sent = 0
-            for chunk in response.chunks:
-                self._write(chunk)
+            for piece in _pieces(response):
+                self._write(piece)
                 await self._drain()
-                sent += len(chunk)
+                self._connections.sent(self, len(piece))
+                sent += len(piece)
                 if sent > _TURN:  # however fast this client takes it, others want their turn
                     sent = 0
                     await asyncio.sleep(0)
@@ -319,7 +282,7 @@ class Connection(asyncio.Protocol):
         self._last_activity = monotonic()
         if not keep_alive and self._transport is not None:
             self._queue.clear()
-            self._refused = True
+            self._reader.over = True
             self._transport.close()
 
     def _next(self) -> None:
@@ -328,7 +291,9 @@ class Connection(asyncio.Protocol):
             asyncio.get_running_loop().call_soon(self._serve_queued)
             return
         self._busy = False
-        if self._transport is not None and self._connections.closing:
+        if self._last_answer:
+            self._part()
+        elif self._transport is not None and self._connections.closing:
             self._transport.close()
 
     def _serve_queued(self) -> None:
@@ -336,23 +301,25 @@ class Connection(asyncio.Protocol):
             self._busy = False
             return
         request, keep_alive = self._queue.popleft()
+        self._queued_bytes -= len(request.body)
         self._transport.resume_reading()
         self._serve(request, keep_alive)
 
     # --- limits --------------------------------------------------------------------------
 
-    def close_when_idle(self) -> None:
+    def close_when_idle(self) -> bool:
         if not self._busy and self._transport is not None:
             self._transport.close()
+        return not self._busy
 
     def close_if_stalled(self, now: float) -> None:
-        """Headers have a deadline, so that a drop now and then does not hold a connection."""
+        """A request has a deadline, so that a drop now and then does not hold a connection."""
         if self._busy:
             if self._takes_nothing(now):
                 self.abort()
             return
-        limit = _BODY_SECONDS if self._reading_request else _IDLE_SECONDS
-        if now > self._header_deadline or now - self._last_activity > limit:
+        limit = limits.SILENT_SECONDS if self._reader.reading else limits.IDLE_SECONDS
+        if now > self._reader.deadline or now - self._last_activity > limit:
             self.abort()
 
     def _takes_nothing(self, now: float) -> bool:
@@ -360,32 +327,21 @@ class Connection(asyncio.Protocol):
         unsent = self.backlog()
         if unsent != self._unsent:
             self._unsent, self._unsent_since = unsent, now
-        return unsent > 0 and now - self._unsent_since > _UNREAD_SECONDS
+        return unsent > 0 and now - self._unsent_since > limits.UNREAD_SECONDS
 
     def abort(self) -> None:
         if self._transport is not None:
             self._transport.abort()
 
-    def _count(self, size: int) -> None:
-        self._header_size += size
-        if self._header_size > _MAX_HEADERS:
-            self._refuse(431, b"431 Request Header Fields Too Large\n")
 
-    def _refuse(self, status: int, text: bytes) -> None:
-        if self._refused or self._transport is None:
-            return
-        self._refused = True
-        response = Response(status, (text,), [(b"content-type", b"text/plain; charset=utf-8")])
-        length = b"content-length: %d\r\n" % len(text)
-        self._transport.write(head(response, False, length) + text)
-        self._transport.close()
-
-    def _reset(self) -> None:
-        self._url = b""
-        self._headers = {}
-        self._header_size = 0
-        self._body = []
-        self._body_size = 0
+def _pieces(response: Response) -> Iterator[bytes]:
+    """What the connection keeps of an answer until it is sent is a piece, never the whole."""
+    for chunk in response.chunks:
+        if len(chunk) <= 2 * _PIECE:
+            yield chunk
+        else:
+            for begin in range(0, len(chunk), _PIECE):
+                yield chunk[begin : begin + _PIECE]
 
 
 def _expire(request: Request, task: asyncio.Task[None]) -> None:

@@ -1,4 +1,4 @@
-"""The head of an HTTP/1.1 answer: status line, headers, date, framing."""
+"""The heads of HTTP/1.1: what a request's target names, and how an answer begins."""
 
 from __future__ import annotations
 
@@ -38,6 +38,19 @@ def head(response: Response, keep_alive: bool, framing: bytes) -> bytes:
     lines.append(framing)
     lines.append(b"\r\n" if keep_alive else b"connection: close\r\n\r\n")
     return b"".join(lines)
+
+
+def target(url: bytes) -> bytes:
+    """Path and query. A client may name the whole address, as it must to a proxy."""
+    if url[:1] == b"/":
+        return url
+    scheme, found, rest = url.partition(b"://")
+    if not found or scheme.lower() not in (b"http", b"https"):
+        return url
+    authority, slash, path = rest.partition(b"/")
+    if b"?" in authority:
+        return b"/?" + rest.partition(b"?")[2]
+    return slash + path if slash else b"/"
 
 
 class _Clock:

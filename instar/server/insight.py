@@ -6,11 +6,11 @@ it, and take its absence for "this is another server".
 
 from __future__ import annotations
 
+from instar.access.attributes import Attributes
 from instar.registry.insight.census import Census
 from instar.registry.insight.usage import Usage
 from instar.registry.resources.resource import Resource
-from instar.server.auth import User
-from instar.server.request import Request, ResourcePath
+from instar.server.request import Request
 from instar.server.responses import Response, json_response
 
 
@@ -19,15 +19,11 @@ class Insight:
         self._census = census
         self._usage = usage
 
-    def note(
-        self, request: Request, resource: Resource, path: ResourcePath, verb: str, user: User
-    ) -> None:
+    def note(self, asked: Attributes, resource: Resource, agent: str) -> None:
         """Count a request for a version of a custom resource, served or not."""
         serving = resource.serving
-        if serving.builtin or path.version not in serving.versions:
-            return
-        agent = request.header(b"user-agent")
-        self._usage.note(path.group, path.plural, path.version, verb, user.name, agent)
+        if not serving.builtin and asked.version in serving.versions:
+            self._usage.note(asked, agent)
 
     def respond(self, request: Request) -> Response | None:
         if request.method not in ("GET", "HEAD"):

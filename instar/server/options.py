@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
+from instar.access.attributes import Attributes
 from instar.api.gojson import go_type
 from instar.api.selectors import parse_field_selector, parse_label_selector
 from instar.apply.entries import manager_from_user_agent
-from instar.errors import ApiError, BadRequest, Unclassified, invalid_options
+from instar.errors import BadRequest, Unclassified, invalid_options
+from instar.facts.messages import group_versions
 from instar.fields import FieldError, forbidden, invalid, not_supported, required, too_long
 from instar.registry.resources.context import WriteOptions
 from instar.registry.resources.serving import Serving, VersionServing
@@ -28,7 +31,9 @@ def write_options(request: Request, kind: str, *, apply: bool = False) -> WriteO
     """``kind`` is the options object upstream names in refusals: CreateOptions and so on."""
     manager = request.one("fieldManager")
     if not request.query and not apply:
-        return WriteOptions(manager=_default_manager(request), warn=request.warn)
+        manager = _default_manager(request)
+        size = len(request.body)
+        return WriteOptions(manager=manager, asked=request.asked, size=size, warn=request.warn)
     found = _manager_errors(manager)
     if kind == "PatchOptions":
         if apply and not manager:
@@ -46,6 +51,8 @@ def write_options(request: Request, kind: str, *, apply: bool = False) -> WriteO
         dry_run=dry_run,
         field_validation=validation or "Warn",
         force=bool(request.flag("force")),
+        asked=request.asked,
+        size=len(request.body),
         warn=request.warn,
     )
 
@@ -65,6 +72,7 @@ def list_options(request: Request, serving: Serving, version: VersionServing) ->
         revision=list_revision(request),
         match=request.one("resourceVersionMatch"),
         limit=request.integer("limit"),
+        timeout_seconds=request.integer("timeoutSeconds"),
         token=request.one("continue"),
         send_initial_events=request.flag("sendInitialEvents"),
     )
@@ -101,25 +109,15 @@ def _revision(request: Request, refuse: Callable[[str], Exception]) -> int | Non
         raise refuse(str(invalid("resourceVersion", text, str(error)))) from error
 
 
-def asks_unsafe_delete(request: Request, serving: Serving) -> bool:
-    """Whether the option is set, in query or body; who asks for it needs a right more.
-
-    Judged by what the body means, for a name can be spelt in many ways.
-    """
-    try:
-        return delete_options(request, serving).unreadable
-    except ApiError:
-        return False  # refused anyhow, in its turn
-
-
 def delete_options(request: Request, serving: Serving) -> DeleteOptions:
     """A body, where there is one, makes every query option void."""
     if request.content():
-        return _delete_options_of(_delete_body(request, serving))
+        options = delete_options_of(_delete_body(request, serving), request.asked)
+        return replace(options, warn=request.warn)
     query = request.query
     if not query:
-        return DeleteOptions()
-    request.integer("gracePeriodSeconds")
+        return DeleteOptions(asked=request.asked, warn=request.warn)
+    grace = request.integer("gracePeriodSeconds") if request.one("gracePeriodSeconds") else None
     found: list[FieldError] = []
     dry_run = _dry_run(query.get("dryRun"), found)
     if found:
@@ -129,6 +127,9 @@ def delete_options(request: Request, serving: Serving) -> DeleteOptions:
         policy=request.one("propagationPolicy") or None,
         orphan_dependents=request.flag("orphanDependents"),
         unreadable=bool(request.flag(UNREADABLE)),
+        grace=grace,
+        asked=request.asked,
+        warn=request.warn,
     )
 
 
@@ -140,6 +141,7 @@ def _delete_body(request: Request, serving: Serving) -> dict[str, Any]:
         raise BadRequest(f"couldn't get version/kind; {error}") from error
     kind, version = body.get("kind") or "", body.get("apiVersion") or ""
     known = version in _DELETE_VERSIONS or version.partition("/")[0] == serving.group
+    known = known or version in group_versions()
     if kind not in ("", "DeleteOptions") or not known:
         raise BadRequest(
             f'no kind "{kind}" is registered for version "{version}" in scheme '
@@ -158,7 +160,8 @@ _DELETE_TYPES: dict[str, tuple[type, str]] = {
 }
 
 
-def _delete_options_of(body: dict[str, Any]) -> DeleteOptions:
+def delete_options_of(body: dict[str, Any], asked: Attributes) -> DeleteOptions:
+    """Of a body, or of what another body says about a deletion."""
     for name, (wanted, go_name) in _DELETE_TYPES.items():
         value = body.get(name)
         if value is not None and type(value) is not wanted:
@@ -178,6 +181,8 @@ def _delete_options_of(body: dict[str, Any]) -> DeleteOptions:
         uid=preconditions.get("uid"),
         resource_version=preconditions.get("resourceVersion"),
         unreadable=bool(body.get(UNREADABLE)),
+        grace=body.get("gracePeriodSeconds"),
+        asked=asked,
     )
 
 

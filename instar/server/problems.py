@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import logging
 
-from instar.api.protobuf_status import encode_status
+from instar import offload
 from instar.errors import ApiError, Internal, TooManyRequests
-from instar.server.negotiate import PROTOBUF, error_form
+from instar.server.negotiate import error_form
 from instar.server.request import Request
 from instar.server.responses import Header, Response, text_response, typed_response
 
 log = logging.getLogger(__name__)
-_PROTOBUF_TYPE: Header = (b"content-type", PROTOBUF.encode())
 
 
 def problem(error: ApiError, request: Request) -> Response:
@@ -21,11 +20,17 @@ def problem(error: ApiError, request: Request) -> Response:
     if isinstance(error, TooManyRequests) and not error.retry_after:
         headers.append((b"retry-after", b"1"))
     form = error_form(request)
-    if form.media == PROTOBUF:
-        return Response(error.code, (encode_status(error.to_status()),), [_PROTOBUF_TYPE, *headers])
     response = typed_response(error.code, error.to_status(), form)
     response.headers += headers
     return response
+
+
+async def told(error: ApiError, request: Request) -> Response:
+    """The same, where what is wrong may be more than can be said in a moment."""
+    causes = (error.details or {}).get("causes") or ()
+    return await offload.run(
+        len(error.message) + 100 * len(causes), lambda: problem(error, request)
+    )
 
 
 def page_not_found() -> Response:

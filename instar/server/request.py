@@ -6,10 +6,12 @@ import re
 from dataclasses import dataclass, field
 from urllib.parse import parse_qs, unquote
 
+from instar import limits
+from instar.access.attributes import OURSELVES, Attributes, User
 from instar.errors import BadRequest, RequestTooLarge
 from instar.fields import go_quote
 
-MAX_BODY = 3_145_728
+MAX_BODY = limits.MAX_BODY
 _INTEGER = re.compile(r"[+-]?[0-9]{1,4000}")
 _VERBS = {
     "POST": "create",
@@ -47,6 +49,8 @@ class Request:
     too_large: bool = False
     """The body was over the limit and has been thrown away."""
     warnings: list[str] = field(default_factory=list)
+    asked: Attributes = OURSELVES
+    """Who asks for what, as soon as that is known."""
     patience: float = 60.0
     """Seconds the answer may take; 0 is for ever."""
     writes: bool = False
@@ -116,6 +120,23 @@ def parse_resource_path(path: str) -> ResourcePath | None:
 def _is_namespace_part(group: str, rest: list[str]) -> bool:
     """``namespaces/x/status`` and ``/finalize`` are the namespace's own subresources."""
     return not group and len(rest) == 3 and rest[2] in ("status", "finalize")
+
+
+def attributes_of(request: Request, path: ResourcePath | None, user: User) -> Attributes:
+    """The request as everybody who judges or counts it sees it."""
+    if path is None:
+        return Attributes(user, request.method.lower(), path=request.path)
+    return Attributes(
+        user,
+        verb_of(request, path),
+        path.group,
+        path.version,
+        path.plural,
+        path.subresource,
+        path.namespace,
+        path.name,
+        request.path,
+    )
 
 
 def verb_of(request: Request, path: ResourcePath) -> str:

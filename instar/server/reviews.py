@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from instar.access.attributes import Attributes, User
+from instar.access.authorizers import Authorizer
 from instar.plain import Object
-from instar.server.auth import Authenticator, Authorizer, User
+from instar.server.auth import Authenticator
 
 Answer = Callable[[Object], Object]
 
@@ -22,7 +24,7 @@ class Reviews:
             case "selfsubjectaccessreviews":
                 status = self._access(spec, user)
             case "selfsubjectrulesreviews":
-                status = self._rules(user)
+                status = self._rules(user, str(spec.get("namespace", "")))
             case "selfsubjectreviews":
                 status = {"userInfo": _info(user)}
             case "tokenreviews":
@@ -33,18 +35,24 @@ class Reviews:
 
     def _access(self, spec: Object, user: User) -> Object:
         asked = _member(spec, "resourceAttributes")
+        paths = _member(spec, "nonResourceAttributes")
         refusal = self._authorizer.refusal(
-            user,
-            str(asked.get("verb", "")),
-            str(asked.get("group", "")),
-            str(asked.get("resource", "")),
-            str(asked.get("namespace", "")),
-            str(asked.get("name", "")),
+            Attributes(
+                user,
+                verb=str(asked.get("verb") or paths.get("verb") or ""),
+                group=str(asked.get("group", "")),
+                version=str(asked.get("version", "")),
+                resource=str(asked.get("resource", "")),
+                subresource=str(asked.get("subresource", "")),
+                namespace=str(asked.get("namespace", "")),
+                name=str(asked.get("name", "")),
+                path=str(paths.get("path", "")),
+            )
         )
         return {"allowed": True} if refusal is None else {"allowed": False, "reason": refusal}
 
-    def _rules(self, user: User) -> Object:
-        resources, paths = self._authorizer.rules(user)
+    def _rules(self, user: User, namespace: str) -> Object:
+        resources, paths = self._authorizer.rules(user, namespace)
         return {"resourceRules": resources, "nonResourceRules": paths, "incomplete": False}
 
     def _token(self, spec: Object) -> Object:

@@ -10,12 +10,13 @@ from typing import Any
 import orjson
 
 from instar.api.jsontext import encode
+from instar.protobuf.watch import watch_frame
 from instar.registry.resources.serving import VersionServing
 from instar.registry.stored.backend import Backend
 from instar.registry.stored.watchers import MAX_PENDING
 from instar.registry.verbs.watch import Render, Stream, plain_event
-from instar.server.negotiate import Form
-from instar.server.responses import Outlet, partial, table, table_row
+from instar.server.negotiate import PROTOBUF, Form
+from instar.server.responses import Outlet, partial, table, table_row, to_protobuf
 
 BOOKMARK_SECONDS = 60.0
 _LAST_BOOKMARK_SECONDS = 2.0
@@ -27,6 +28,8 @@ _PACE = 256 << 10
 
 def watch_renderer(form: Form, version: VersionServing, include: str) -> tuple[Hashable, Render]:
     """How each event is written; watches of the same kind share the bytes."""
+    if form.media == PROTOBUF:
+        return ("protobuf", form.transform, form.version), _ProtobufEvents(form)
     if not form.transform:
         return "", plain_event
     if form.transform == "Table":
@@ -34,6 +37,18 @@ def watch_renderer(form: Form, version: VersionServing, include: str) -> tuple[H
     return ("partial", form.version), lambda type_, view: plain_event(
         type_, encode(partial(orjson.loads(view), form.version))
     )
+
+
+class _ProtobufEvents:
+    """Frames: a length and an event, whose object is a whole message."""
+
+    def __init__(self, form: Form) -> None:
+        self._form = form
+
+    def __call__(self, type_: str, view: bytes) -> bytes:
+        if self._form.transform and type_ != "ERROR":
+            view = encode(partial(orjson.loads(view), self._form.version))
+        return watch_frame(type_, to_protobuf(view))
 
 
 class _TableEvents:
@@ -51,7 +66,7 @@ class _TableEvents:
         if type_ == "BOOKMARK":
             annotated = bool(obj.get("metadata", {}).get("annotations"))
             include = "Metadata" if annotated and include == "None" else include
-        row = table_row(obj, self._version, include, self._meta_version)
+        row = table_row(obj, self._version.printer, include, self._meta_version)
         meta = {"resourceVersion": obj.get("metadata", {}).get("resourceVersion", "")}
         document = table(self._version, [row], meta, self._meta_version)
         if not self._first:

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
+from itertools import islice
 
 _TOTAL, _CUT = 4096, 256
+_MOST = _TOTAL + 1
+"""More than so many, of a character at least, are cut down anyway."""
+_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 
 
 def warning_headers(texts: Sequence[str]) -> list[tuple[bytes, bytes]]:
-    unique = [text for text in dict.fromkeys(texts) if text and _printable(text)]
+    unique = list(islice((text for text in dict.fromkeys(texts) if _printable(text)), _MOST))
     if sum(map(len, unique)) > _TOTAL:
         unique = _truncated(unique)
     return [(b"warning", f'299 - "{_escaped(text)}"'.encode()) for text in unique]
 
 
 def _printable(text: str) -> bool:
-    return not any(ord(char) < 0x20 or ord(char) == 0x7F for char in text)
+    return bool(text) and _CONTROL.search(text) is None
 
 
 def _truncated(texts: Sequence[str]) -> list[str]:

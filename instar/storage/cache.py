@@ -21,9 +21,9 @@ from instar.storage.keys import collection_of, in_layout
 from instar.storage.store import (
     Compacted,
     Event,
+    Local,
     Page,
     Record,
-    Replayable,
     Store,
     StoreError,
     Subscription,
@@ -195,13 +195,13 @@ class Cache(Generic[E]):
         self._reset_listeners: list[Callable[[], None]] = []
 
     async def start(self) -> None:
-        if isinstance(self.store, Replayable):
+        if isinstance(self.store, Local):
             await self._replay(self.store)
             self._subscribe()
         else:
             await self._catch_up()
 
-    async def _replay(self, store: Replayable) -> None:
+    async def _replay(self, store: Local) -> None:
         """Load the oldest state the store knows, then live through its history again, so that
         watchers and pages of before a restart can go on."""
         compacted, _ = store.history()

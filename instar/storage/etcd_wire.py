@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from instar.protobuf.wire import read_varint, varint
+
 _VARINT, _I64, _BYTES, _I32 = 0, 1, 2, 5
 _MOD, _EQUAL = 2, 0
 Field = tuple[int, "int | bytes"]
@@ -218,17 +220,8 @@ def _key_value(data: int | bytes) -> KeyValue:
 # -- the wire format
 
 
-def _varint(value: int) -> bytes:
-    out = bytearray()
-    while value > 0x7F:
-        out.append(value & 0x7F | 0x80)
-        value >>= 7
-    out.append(value)
-    return bytes(out)
-
-
 def _always_int(number: int, value: int) -> bytes:
-    return _varint(number << 3 | _VARINT) + _varint(value)
+    return varint(number << 3 | _VARINT) + varint(value)
 
 
 def _int(number: int, value: int) -> bytes:
@@ -236,7 +229,7 @@ def _int(number: int, value: int) -> bytes:
 
 
 def _always_bytes(number: int, value: bytes) -> bytes:
-    return _varint(number << 3 | _BYTES) + _varint(len(value)) + value
+    return varint(number << 3 | _BYTES) + varint(len(value)) + value
 
 
 def _bytes(number: int, value: bytes) -> bytes:
@@ -247,34 +240,19 @@ def _fields(data: bytes) -> Iterator[Field]:
     """Each field's number and its value: an integer, or the bytes of anything longer."""
     at, end = 0, len(data)
     while at < end:
-        tag, at = _read_varint(data, at)
+        tag, at = read_varint(data, at)
         kind = tag & 7
         if kind == _BYTES:
-            size, at = _read_varint(data, at)
+            size, at = read_varint(data, at)
             yield tag >> 3, data[at : at + size]
             at += size
         elif kind == _VARINT:
-            value, at = _read_varint(data, at)
+            value, at = read_varint(data, at)
             yield tag >> 3, value
         elif kind in (_I64, _I32):
             at += 8 if kind == _I64 else 4
         else:
             raise ValueError(f"wire type {kind} in an answer of etcd")
-
-
-def _read_varint(data: bytes, at: int) -> tuple[int, int]:
-    byte = data[at]
-    at += 1
-    if byte < 0x80:
-        return byte, at
-    value, shift = byte & 0x7F, 7
-    while True:
-        byte = data[at]
-        at += 1
-        value |= (byte & 0x7F) << shift
-        if byte < 0x80:
-            return value, at
-        shift += 7
 
 
 def _as_bytes(value: int | bytes) -> bytes:

@@ -38,13 +38,13 @@ class _Entry:
     parent: _Entry | None
     done: asyncio.Future[int]
     """The writer's own: cancelled when it gives up, which changes nothing for the write."""
-    settled: asyncio.Future[None] | None = None
+    decided: asyncio.Future[None] | None = None
     """For whoever waits for the outcome of somebody else's write."""
 
     async def outcome(self) -> None:
-        if self.settled is None:
-            self.settled = asyncio.get_running_loop().create_future()
-        await asyncio.shield(self.settled)
+        if self.decided is None:
+            self.decided = asyncio.get_running_loop().create_future()
+        await asyncio.shield(self.decided)
 
 
 @dataclass(slots=True, eq=False)
@@ -196,7 +196,7 @@ class GroupCommit:
         if events:
             self._publish(events, events[-1].revision)
         for entry in batch.entries:
-            self._settle(entry)
+            self._decide(entry)
             if not entry.done.done():
                 entry.done.set_result(entry.event.revision)
         for chore in batch.chores:
@@ -215,15 +215,15 @@ class GroupCommit:
         self._waiting.entries = [entry for entry in self._waiting.entries if entry not in broken]
         error = f"{self._name}: {failure}"
         for entry in sorted(broken, key=lambda entry: entry.event.revision):
-            self._settle(entry)
+            self._decide(entry)
             if not entry.done.done():
                 entry.done.set_exception(Unavailable(error))
         for chore in batch.chores:
             chore.done.set_exception(Unavailable(error))
 
-    def _settle(self, entry: _Entry) -> None:
+    def _decide(self, entry: _Entry) -> None:
         entry.parent = None
         if self._latest.get(entry.event.key) is entry:
             del self._latest[entry.event.key]
-        if entry.settled is not None:
-            entry.settled.set_result(None)
+        if entry.decided is not None:
+            entry.decided.set_result(None)

@@ -45,9 +45,6 @@ class Index:
         """The revision of the live key, or 0."""
         return self._heads.get(key, 0)
 
-    def heads(self) -> Iterator[tuple[str, int]]:
-        return iter(self._heads.items())
-
     def apply(self, key: str, revision: int, deleted: bool) -> None:
         """Record the next write; revisions must come in order."""
         before = self._heads.get(key, 0)

@@ -20,10 +20,14 @@ def collection_of(key: str) -> str:
     return key[: plural_end + 1] if plural_end > 0 else key
 
 
+_WITHOUT_A_DOT = (CORE, "apps", "autoscaling", "batch", "policy")
+"""Groups of built-in kinds; every other group has a dot."""
+
+
 def in_layout(key: str) -> bool:
-    """Whether the key is of ours: below a group (which has a dot) or ``core``.
+    """Whether the key is of ours: below the name of a group.
 
     A real cluster's own objects (``pods/…``, binary, and many) may lie beside ours.
     """
     group = key.partition("/")[0]
-    return group == CORE or "." in group
+    return "." in group or group in _WITHOUT_A_DOT

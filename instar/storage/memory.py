@@ -76,10 +76,6 @@ class MemoryStore:
         self._closed = True
         self._followers.end(Unavailable("the store is closed"))
 
-    def snapshot(self) -> tuple[int, Iterator[Record]]:
-        records = (self._record(revision) for _, revision in self._index.heads())
-        return self._index.revision, records
-
     def history(self) -> tuple[int, Iterator[Event]]:
         return self._index.compacted, self._events(self._index.compacted)
 

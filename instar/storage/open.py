@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from instar.storage.memory import MemoryStore
+from instar.storage.peer import PeerStore
 from instar.storage.sqlite import SqliteStore
 from instar.storage.store import Store, StoreError
 
@@ -39,9 +40,6 @@ async def open_store(url: str, options: StorageOptions | None = None) -> Store:
     if scheme == "etcd" and rest.startswith("//"):
         return _open_etcd(url, rest[2:], options or StorageOptions())
     if scheme == "peer" and rest:
-        # Only here: of many processes only workers need it.
-        from instar.storage.peer import PeerStore
-
         return await PeerStore.connect(Path(rest))
     raise StoreError(f"{url!r} is no storage URL; use {_FORMS}")
 

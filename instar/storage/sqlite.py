@@ -10,6 +10,7 @@ import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from itertools import islice
+from time import monotonic
 
 from instar.storage.followers import Followers
 from instar.storage.groupcommit import GroupCommit
@@ -32,6 +33,8 @@ _CHUNK = 500
 _FEW = 500
 _VALUE = "SELECT value FROM log WHERE revision = ?"
 _DELETE = "DELETE FROM log WHERE revision = ?"
+_TOUCH = "UPDATE compaction SET revision = revision"
+_IDENTITY_SECONDS = 0.5
 _COMPACT = "UPDATE compaction SET revision = ?"
 
 
@@ -47,6 +50,7 @@ class SqliteStore:
         self._max_value = self._file.writer.getlimit(sqlite3.SQLITE_LIMIT_LENGTH) - 4096
         self._compacting = asyncio.Lock()
         self._closed = False
+        self._identified = 0.0
 
     @property
     def commits(self) -> int:
@@ -74,6 +78,7 @@ class SqliteStore:
 
     async def commit(self, write: Write) -> int:
         self._check_open()
+        self._check_identity()
         check_write(write)
         if write.value is not None and len(write.value) > self._max_value:
             raise TooLarge(f"{write.key}: {len(write.value)} bytes")
@@ -101,6 +106,12 @@ class SqliteStore:
                 await self._writer.execute(_DELETE, [(item.revision,) for item in chunk])
                 self._index.forget(len(chunk))
 
+    async def check(self) -> None:
+        """A real write, to the very file that is there. Raises ``StoreError``."""
+        self._check_open()
+        self._file.check_identity()
+        await self._writer.execute(_TOUCH, [()])
+
     async def close(self) -> None:
         if self._closed:
             return
@@ -108,15 +119,6 @@ class SqliteStore:
         await self._writer.close()
         self._followers.end(Unavailable("the store is closed"))
         self._file.close()
-
-    def snapshot(self) -> tuple[int, Iterator[Record]]:
-        heads = dict(self._index.heads())
-        records = (
-            Record(key, value, revision)
-            for revision, key, value in self._file.rows(0, self._index.revision)
-            if value is not None and heads.get(key) == revision
-        )
-        return self._index.revision, records
 
     def history(self) -> tuple[int, Iterator[Event]]:
         return self._index.compacted, self._events(self._index.compacted)
@@ -137,6 +139,13 @@ class SqliteStore:
         wanted = set(revisions)
         rows = self._file.rows(min(wanted) - 1, max(wanted))
         return {row: value for row, _, value in rows if row in wanted and value is not None}
+
+    def _check_identity(self) -> None:
+        """Now and then: what is written to a file that was removed is acknowledged and lost."""
+        now = monotonic()
+        if now - self._identified > _IDENTITY_SECONDS:
+            self._file.check_identity()
+            self._identified = now
 
     @contextmanager
     def _reading(self) -> Iterator[None]:

@@ -1,7 +1,8 @@
 """The file behind the SQLite store: who may open it, what it must look like, its connections.
 
-Nothing is written before the file is known to be ours and readable from end to end: a foreign
-or damaged file is refused and left as it was.
+Nothing is written before the file is known to be ours and its rows can be walked: a foreign file
+or one with a broken structure is refused and left as it was. SQLite keeps no checksums, so values
+that were damaged in place are found by whoever reads them, or by ``instar storage verify``.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from instar.storage.index import Index
-from instar.storage.store import StoreError
+from instar.storage.store import Lost, StoreError
 
 APPLICATION_ID = 0x696E7374  # "inst"
 FORMAT = 1
@@ -45,8 +46,10 @@ class SqliteFile:
         self.path = Path(path).resolve()
         self._lock = _lock(self.path)
         try:
-            if not _is_ours(self.path):
+            if not is_ours(self.path):
                 _create(self.path)
+            found = os.stat(self.path)
+            self._identity = (found.st_dev, found.st_ino)
             self.reader = _connect(self.path, "ro")
             try:
                 self.index = self._load_index()
@@ -60,6 +63,20 @@ class SqliteFile:
         except BaseException:
             os.close(self._lock)
             raise
+
+    def check_identity(self) -> None:
+        """Raises ``Lost`` where the file at the path is not the one that was opened: what is
+        written to that would be gone with the process."""
+        try:
+            found = os.stat(self.path)
+            same = (found.st_dev, found.st_ino) == self._identity
+            ours = same and found.st_size >= _HEADER_BYTES
+        except OSError:
+            same = ours = False
+        if ours:
+            return
+        what = "was emptied" if same else "was removed or replaced"
+        raise Lost(f"{self.path}: the file {what} while in use; stop, put it back, start again")
 
     def rows(self, after: int, until: int) -> Iterator[tuple[int, str, bytes | None]]:
         return self.reader.execute(
@@ -102,7 +119,7 @@ def _lock(path: Path) -> int:
     return lock
 
 
-def _is_ours(path: Path) -> bool:
+def is_ours(path: Path) -> bool:
     """False for a file that is absent or empty; a foreign one is refused.
 
     The header is read without SQLite, which would touch the files beside it.

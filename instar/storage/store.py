@@ -150,12 +150,20 @@ class Near(Protocol):
 
 
 @runtime_checkable
-class Replayable(Protocol):
-    """A store whose content is at hand, so that a follower need not page through it at start."""
+class Checkable(Protocol):
+    """A store that can tell more of itself than whether it answers."""
 
-    def snapshot(self) -> tuple[int, Iterator[Record]]:
-        """The current revision and every live record, in any order; consume before awaiting."""
+    async def check(self) -> None:
+        """Write something that changes nothing, durably. Raises ``StoreError``."""
         ...
+
+
+@runtime_checkable
+class Local(Protocol):
+    """A store in this process: nobody else writes to it, and it cannot be away.
+
+    Its history is at hand, so that a follower need not page through it at start.
+    """
 
     def history(self) -> tuple[int, Iterator[Event]]:
         """The compacted revision and every event above it, in order; consume before awaiting."""

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from instar.webhooks import dialtext
-from instar.webhooks.resolver import Resolver, Target, Unresolved
+from instar.webhooks.resolver import HostPort, Resolver, Unresolved
 
 HEAD_START = 0.3
 """Seconds an address is ahead of the next one of the same name, as in Go."""
@@ -44,7 +44,7 @@ class Dialer:
 
     async def dial(self, host: str, port: int) -> Dialled:
         """Raises ``NotConnected``."""
-        target = Target(host, port)
+        target = HostPort(host, port)
         if self._service is not None:
             try:
                 target = await self._resolver.resolve(*self._service)
@@ -58,7 +58,7 @@ class Dialer:
             raise NotConnected(self._lookup_failure(target)) from error
         return await _first_to_connect(found)
 
-    def _lookup_failure(self, target: Target) -> dialtext.Explained:
+    def _lookup_failure(self, target: HostPort) -> dialtext.Explained:
         if self._service is None:
             return dialtext.lookup_failure(target.host)
         namespace, name, _ = self._service
@@ -79,7 +79,7 @@ def address_text(host: object, port: object) -> str:
     return f"[{host}]:{port}" if ":" in str(host) else f"{host}:{port}"
 
 
-async def _addresses(target: Target) -> Sequence[AddressInfo]:
+async def _addresses(target: HostPort) -> Sequence[AddressInfo]:
     try:
         return socket.getaddrinfo(*target, type=socket.SOCK_STREAM, flags=socket.AI_NUMERICHOST)
     except socket.gaierror:

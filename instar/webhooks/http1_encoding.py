@@ -7,6 +7,9 @@ from __future__ import annotations
 
 import zlib
 
+_MOST_STREAMS = 1000
+"""Nobody packs an answer in more; half a million empty ones are an attack."""
+
 
 class Broken(Exception):
     """The bytes are not what the encoding says they are."""
@@ -18,6 +21,7 @@ class Unpacker:
     def __init__(self, encoding: bytes) -> None:
         self._gzip = encoding == b"gzip"
         self._stream: zlib._Decompress | None = None
+        self._streams = 0
 
     @property
     def between_streams(self) -> bool:
@@ -39,7 +43,14 @@ class Unpacker:
             data = b""
             if self._stream.eof:
                 data, self._stream = self._stream.unused_data, None
+                self._count_streams()
         return b"".join(pieces)
+
+    def _count_streams(self) -> None:
+        """Each stream costs a copy of all that follows it: many make a small answer long work."""
+        self._streams += 1
+        if self._streams > _MOST_STREAMS:
+            raise Broken
 
     def _window(self, data: bytes) -> int:
         """How zlib is told the format. "deflate" is zlib's by the book and bare by custom."""

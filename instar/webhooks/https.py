@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import base64
 import binascii
-import re
 import ssl
 from typing import NamedTuple
 from urllib.parse import quote, urlsplit
 
+from instar.api.pem import blocks
 from instar.webhooks import dialtext
 from instar.webhooks.connecting import Connector
 from instar.webhooks.dialer import Dialer, NotConnected
@@ -33,9 +33,6 @@ _MANY_DIGITS = 100
 """Of a port; Python refuses to read a number of thousands."""
 _AS_IT_IS = "".join(map(chr, range(0x21, 0x7F)))
 """What is sent of a path as it was given; anything else is escaped."""
-_CERTIFICATE = re.compile(
-    "-----BEGIN CERTIFICATE-----.+?-----END CERTIFICATE-----", re.DOTALL | re.ASCII
-)
 
 
 class ClientCertificate(NamedTuple):
@@ -71,13 +68,13 @@ def tls_context(ca_bundle: str, certificate: ClientCertificate | None) -> ssl.SS
 
 def _certificates(ca_bundle: str) -> str | None:
     """The certificates alone: comments and other PEM blocks do not matter, as in Go."""
-    pem = base64.b64decode(ca_bundle).decode("utf-8", "replace")
+    pem = base64.b64decode(ca_bundle)
     if not pem.strip():
         return None
-    found = _CERTIFICATE.findall(pem)
+    found = [pem[item.start : item.end] for item in blocks(pem) if item.type == b"CERTIFICATE"]
     if not found:
         raise binascii.Error("no certificate")
-    return "\n".join(found)
+    return b"\n".join(found).decode("ascii", "replace")
 
 
 class HttpsClient:

@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, NamedTuple, Protocol
 
 
-class Target(NamedTuple):
+class HostPort(NamedTuple):
     host: str
     port: int
 
@@ -34,7 +34,7 @@ class Unresolved(Exception):
 
 
 class Resolver(Protocol):
-    async def resolve(self, namespace: str, name: str, port: int) -> Target:
+    async def resolve(self, namespace: str, name: str, port: int) -> HostPort:
         """The address to dial. Raises ``Unresolved``."""
         ...
 
@@ -48,23 +48,23 @@ class ServiceResolver:
 
     def __init__(
         self,
-        mappings: Mapping[ServiceKey, Target] | None = None,
+        mappings: Mapping[ServiceKey, HostPort] | None = None,
         lookup: ServiceLookup | None = None,
     ) -> None:
         self._mappings = dict(mappings or {})
         self._lookup = lookup
 
-    async def resolve(self, namespace: str, name: str, port: int) -> Target:
+    async def resolve(self, namespace: str, name: str, port: int) -> HostPort:
         for wanted in (port, None):
             mapped = self._mappings.get(ServiceKey(namespace, name, wanted))
             if mapped is not None:
                 return mapped
         service = await self._lookup(namespace, name) if self._lookup else None
         target = _service_target(service, name, port) if service is not None else None
-        return target or Target(f"{name}.{namespace}.svc", port)
+        return target or HostPort(f"{name}.{namespace}.svc", port)
 
 
-def parse_mapping(text: str) -> tuple[ServiceKey, Target]:
+def parse_mapping(text: str) -> tuple[ServiceKey, HostPort]:
     """``NAMESPACE/NAME[:PORT]=HOST:PORT``; raises ``ValueError`` with a sentence for a user."""
     left, equals, right = text.partition("=")
     namespace, slash, rest = left.partition("/")
@@ -78,19 +78,19 @@ def parse_mapping(text: str) -> tuple[ServiceKey, Target]:
             "for example default/converter=127.0.0.1:9443"
         )
     key = ServiceKey(namespace, name, int(port) if colon else None)
-    return key, Target(host, int(target_port))
+    return key, HostPort(host, int(target_port))
 
 
 def _is_port(text: str) -> bool:
     return text.isascii() and text.isdigit() and 0 < int(text) < 65536
 
 
-def _service_target(service: Mapping[str, Any], name: str, port: int) -> Target | None:
+def _service_target(service: Mapping[str, Any], name: str, port: int) -> HostPort | None:
     """Upstream's choice; None for a service nobody gave an address."""
     spec = service.get("spec") or {}
     kind = spec.get("type") or "ClusterIP"
     if kind == "ExternalName":
-        return Target(str(spec.get("externalName", "")), port)
+        return HostPort(str(spec.get("externalName", "")), port)
     if kind not in ("ClusterIP", "NodePort", "LoadBalancer"):
         raise Unresolved(f'unsupported service type "{kind}"')
     address = spec.get("clusterIP")
@@ -98,4 +98,4 @@ def _service_target(service: Mapping[str, Any], name: str, port: int) -> Target 
         raise Unresolved('cannot route to service with ClusterIP "None"')
     if not any(item.get("port") == port for item in spec.get("ports") or ()):
         raise Unresolved(f'no service port {port} found for service "{name}"')
-    return Target(str(address), port) if address else None
+    return HostPort(str(address), port) if address else None

@@ -10,6 +10,7 @@ import asyncio
 import os
 from collections import OrderedDict
 from dataclasses import dataclass, field
+from ipaddress import ip_address
 from typing import Protocol
 from urllib.parse import urlsplit
 
@@ -170,7 +171,6 @@ def _proxy_for(address: str) -> str | None:
     if not any(name.lower() == "https_proxy" for name in os.environ):
         return None
     # Only here: it brings half of the standard library along, while the first caller waits.
-    from ipaddress import ip_address
     from urllib.request import getproxies, proxy_bypass
 
     host = urlsplit(address).hostname or ""

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from instar.api import discovery
 from instar.api.names import by_priority
-from tests.openapi.make import builtin, custom, version
+from tests.openapi.make import builtin, custom
+from tests.support.crds import version
 
 
 def test_storage_version_hash_matches_the_known_vectors() -> None:

@@ -22,7 +22,7 @@ LONG = "must be no more than"
         (strings.path_segment_name, "...a b"),
     ],
 )
-def test_valid_texts_earn_nothing(rule: strings.Rule, text: str) -> None:
+def test_valid_texts_earn_nothing(rule: strings.TextRule, text: str) -> None:
     assert rule(text) == []
 
 
@@ -50,7 +50,7 @@ def test_valid_texts_earn_nothing(rule: strings.Rule, text: str) -> None:
     ],
 )
 def test_bad_texts_earn_upstreams_messages(
-    rule: strings.Rule, text: str, starts: list[str]
+    rule: strings.TextRule, text: str, starts: list[str]
 ) -> None:
     found = rule(text)
 

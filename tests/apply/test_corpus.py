@@ -7,11 +7,10 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import pytest
-import yaml
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
+from instar.api.manifests import documents
 from instar.apply.applying import Application, apply_patch
 from instar.apply.compare import compare
 from instar.apply.managers import Writer, ownership_before, track_update
@@ -22,9 +21,9 @@ from instar.schema.generate import objects
 from instar.schema.parse import structural
 from instar.schema.structural import Structural
 from tests.apply.support import same_object
+from tests.support.corpus import CORPUS, needs_corpus
 
-CORPUS = Path(__file__).resolve().parents[3] / "shared" / "corpus"
-pytestmark = pytest.mark.skipif(not CORPUS.is_dir(), reason=f"no corpus of CRDs at {CORPUS}")
+pytestmark = needs_corpus
 V1, KIND = "g.io/v1", "Thing"
 
 
@@ -32,16 +31,15 @@ V1, KIND = "g.io/v1", "Thing"
 def schemas() -> list[Structural]:
     """Every schema of each project's newest release."""
     files = [path for project in CORPUS.iterdir() if project.is_dir() for path in _newest(project)]
-    crds = [crd for path in sorted(files) for crd in yaml.load_all(path.read_text(), _LOADER)]
+    crds = [
+        found.value for path in sorted(files) for found in documents(path.read_text(), str(path))
+    ]
     return [
         structural(version["schema"]["openAPIV3Schema"])
         for crd in crds
-        if crd and crd.get("apiVersion") == "apiextensions.k8s.io/v1"
+        if crd.get("apiVersion") == "apiextensions.k8s.io/v1"
         for version in crd["spec"]["versions"]
     ]
-
-
-_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 def _newest(project: Path) -> list[Path]:

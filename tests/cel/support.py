@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 from functools import cache
-from pathlib import Path
 from time import thread_time
 from typing import Any
 
 import pytest
-import yaml
 
+from instar.api.crd import is_crd
+from instar.api.manifests import only_document
 from instar.cel.engine import analyse, prepare
 from instar.cel.values import CelError
 from instar.schema.parse import structural
 from instar.schema.structural import Structural
 from instar.schema.validations.evaluate import CelProgram, compile_rules
-
-_CRD = "CustomResourceDefinition"
-CORPUS = Path(__file__).resolve().parents[3] / "shared" / "corpus"
+from tests.support.corpus import CORPUS, corpus
 
 
 def evaluate(source: str, limit: int = 1_000_000) -> Any:
@@ -58,14 +56,7 @@ def warnings(schema: Structural, new: Any, old: Any = None) -> list[str]:
 @cache
 def corpus_crds() -> list[tuple[str, dict[str, Any]]]:
     """Every CRD of the corpus with its file; skips the test when there is no corpus."""
-    if not CORPUS.is_dir():
-        pytest.skip("the corpus of CRDs is not here")
-    found = []
-    for file in sorted(CORPUS.glob("*/*/*.yaml")):
-        documents = yaml.load_all(file.read_text(), yaml.CSafeLoader)
-        name = str(file.relative_to(CORPUS))
-        found += [(name, item) for item in documents if item and item.get("kind") == _CRD]
-    return found
+    return [(str(path.relative_to(CORPUS)), crd) for path, crd in corpus() if is_crd(crd)]
 
 
 @cache
@@ -73,7 +64,7 @@ def gateway_schema(plural: str, version: str = "v1", release: str = "v1.4.0") ->
     file = CORPUS / "gateway-api" / release / f"gateway.networking.k8s.io_{plural}.yaml"
     if not file.is_file():
         pytest.skip("the corpus of CRDs is not here")
-    crd = yaml.load(file.read_text(), yaml.CSafeLoader)
+    crd = only_document(file.read_text(), str(file))
     for item in crd["spec"]["versions"]:
         if item["name"] == version:
             return structural(item["schema"]["openAPIV3Schema"])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from instar.schema.parse import structural
-from instar.schema.structural import Rule, Structural
+from instar.schema.structural import Structural, ValidationRule
 from instar.schema.validations import compile as rules
 from instar.schema.validations.check import check_rules
 from instar.schema.validations.evaluate import compile_rules
@@ -38,7 +38,7 @@ def test_a_crd_with_hundreds_of_distinct_rules_is_accepted() -> None:
     source = (
         "self.rules.all(r, has(r.matches) && r.matches.size() < {0}) || self.hostnames == ['{0}']"
     )
-    many = tuple(Rule(source.format(number)) for number in range(300))
+    many = tuple(ValidationRule(source.format(number)) for number in range(300))
     schema = Structural(type="object", properties={"spec": replace(route, rules=many)})
 
     found = check_rules(schema, "x", frozenset(), True)

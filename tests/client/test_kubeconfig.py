@@ -89,7 +89,7 @@ def test_unknown_context_lists_the_known_ones(tmp_path: Path) -> None:
     ("content", "message"),
     [
         ("- a list", "not a kubeconfig"),
-        ("a: [", "while parsing"),
+        ("a: [", "config:2: not readable as YAML"),
         ("{}", "no current-context"),
         ("current-context: x\ncontexts: [{name: x, context: {cluster: gone}}]", "'gone' is not"),
     ],

@@ -12,6 +12,7 @@ from instar.conversion.factory import ConversionServices, converter_for
 from instar.conversion.failure import ConversionFailed
 from instar.plain import Object
 from instar.webhooks.transport import TransportPool, TransportSettings
+from tests.support.crds import crd, version
 from tests.support.webhook import Webhook
 
 V1, V2 = "example.com/v1", "example.com/v2"
@@ -19,22 +20,10 @@ T = TypeVar("T")
 
 
 def crd_with(conversion: dict[str, Any], name: str = "widgets.example.com") -> Crd:
-    return read_crd(
-        {
-            "metadata": {"name": name, "uid": "crd-uid", "generation": 1},
-            "spec": {
-                "group": "example.com",
-                "scope": "Namespaced",
-                "names": {"plural": "widgets", "kind": "Widget"},
-                "versions": [
-                    {"name": "v1", "served": True, "storage": True},
-                    {"name": "v2", "served": True, "storage": False},
-                    {"name": "v3", "served": False, "storage": False},
-                ],
-                "conversion": conversion,
-            },
-        }
-    )
+    versions = [version("v1", None), version("v2", None), version("v3", None, served=False)]
+    made = crd(*versions, plural="widgets", kind="Widget", conversion=conversion)
+    made["metadata"] = {"name": name, "uid": "crd-uid", "generation": 1}
+    return read_crd(made)
 
 
 def widget(name: str = "a", api_version: str = V1, **metadata: Any) -> Object:

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from instar.webhooks.resolver import (
+    HostPort,
     ServiceKey,
     ServiceResolver,
-    Target,
     Unresolved,
     parse_mapping,
 )
@@ -18,8 +18,8 @@ from tests.conversion.helpers import run
 
 
 def resolve(
-    spec: dict[str, Any] | None, mappings: Mapping[ServiceKey, Target] | None = None
-) -> Target:
+    spec: dict[str, Any] | None, mappings: Mapping[ServiceKey, HostPort] | None = None
+) -> HostPort:
     async def lookup(namespace: str, name: str) -> Mapping[str, Any] | None:
         return None if spec is None else {"spec": spec}
 
@@ -29,12 +29,12 @@ def resolve(
 @pytest.mark.parametrize(
     ("text", "key", "target"),
     [
-        ("ns/svc=127.0.0.1:9443", ServiceKey("ns", "svc", None), Target("127.0.0.1", 9443)),
-        ("ns/svc:8443=host:1", ServiceKey("ns", "svc", 8443), Target("host", 1)),
-        ("ns/svc=[::1]:9443", ServiceKey("ns", "svc", None), Target("::1", 9443)),
+        ("ns/svc=127.0.0.1:9443", ServiceKey("ns", "svc", None), HostPort("127.0.0.1", 9443)),
+        ("ns/svc:8443=host:1", ServiceKey("ns", "svc", 8443), HostPort("host", 1)),
+        ("ns/svc=[::1]:9443", ServiceKey("ns", "svc", None), HostPort("::1", 9443)),
     ],
 )
-def test_a_mapping_is_read(text: str, key: ServiceKey, target: Target) -> None:
+def test_a_mapping_is_read(text: str, key: ServiceKey, target: HostPort) -> None:
     assert parse_mapping(text) == (key, target)
 
 
@@ -48,27 +48,27 @@ def test_what_is_no_mapping_is_refused_with_an_example(text: str) -> None:
 
 def test_a_mapping_of_the_port_wins_over_one_of_the_service_and_over_objects() -> None:
     mappings = {
-        ServiceKey("ns", "svc", None): Target("any", 1),
-        ServiceKey("ns", "svc", 8443): Target("exact", 2),
+        ServiceKey("ns", "svc", None): HostPort("any", 1),
+        ServiceKey("ns", "svc", 8443): HostPort("exact", 2),
     }
 
-    assert resolve({"type": "ExternalName", "externalName": "x"}, mappings) == Target("exact", 2)
+    assert resolve({"type": "ExternalName", "externalName": "x"}, mappings) == HostPort("exact", 2)
 
 
 @pytest.mark.parametrize(
     ("spec", "target"),
     [
-        (None, Target("svc.ns.svc", 8443)),
-        ({"type": "ExternalName", "externalName": "real.host"}, Target("real.host", 8443)),
-        ({"clusterIP": "10.0.0.7", "ports": [{"port": 8443}]}, Target("10.0.0.7", 8443)),
+        (None, HostPort("svc.ns.svc", 8443)),
+        ({"type": "ExternalName", "externalName": "real.host"}, HostPort("real.host", 8443)),
+        ({"clusterIP": "10.0.0.7", "ports": [{"port": 8443}]}, HostPort("10.0.0.7", 8443)),
         (
             {"type": "LoadBalancer", "clusterIP": "10.0.0.7", "ports": [{"port": 8443}]},
-            Target("10.0.0.7", 8443),
+            HostPort("10.0.0.7", 8443),
         ),
-        ({"ports": [{"port": 8443}]}, Target("svc.ns.svc", 8443)),
+        ({"ports": [{"port": 8443}]}, HostPort("svc.ns.svc", 8443)),
     ],
 )
-def test_service_objects_come_before_dns(spec: dict[str, Any] | None, target: Target) -> None:
+def test_service_objects_come_before_dns(spec: dict[str, Any] | None, target: HostPort) -> None:
     assert resolve(spec) == target
 
 

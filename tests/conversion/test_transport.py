@@ -14,7 +14,7 @@ from instar.errors import TooManyRequests
 from instar.plain import Object
 from instar.webhooks import transport as transport_module
 from instar.webhooks.failure import CallFailed
-from instar.webhooks.resolver import ServiceKey, ServiceResolver, Target
+from instar.webhooks.resolver import HostPort, ServiceKey, ServiceResolver
 from instar.webhooks.transport import (
     TransportPool,
     TransportSettings,
@@ -71,7 +71,7 @@ def test_a_refused_connection_is_told_with_the_address(hook: Webhook) -> None:
 
 def test_a_service_is_dialled_at_its_mapping_and_verified_by_its_name() -> None:
     with Webhook(hosts=["converter.default.svc"]) as hook:
-        mapping = {ServiceKey("default", "converter", None): Target("127.0.0.1", hook.port)}
+        mapping = {ServiceKey("default", "converter", None): HostPort("127.0.0.1", hook.port)}
         settings = TransportSettings(resolver=ServiceResolver(mapping))
 
         convert(service_conversion(hook), [widget()], transport=settings)
@@ -83,7 +83,7 @@ def test_a_service_is_dialled_at_its_mapping_and_verified_by_its_name() -> None:
 
 def test_a_service_whose_certificate_has_another_name_is_refused() -> None:
     with Webhook(hosts=["127.0.0.1"]) as hook:
-        mapping = {ServiceKey("default", "converter", None): Target("127.0.0.1", hook.port)}
+        mapping = {ServiceKey("default", "converter", None): HostPort("127.0.0.1", hook.port)}
         settings = TransportSettings(resolver=ServiceResolver(mapping))
 
         with pytest.raises(Exception, match=r"not converter\.default\.svc$"):
@@ -92,7 +92,7 @@ def test_a_service_whose_certificate_has_another_name_is_refused() -> None:
 
 def test_a_refused_service_is_told_with_the_address_dialled(hook: Webhook) -> None:
     port = closed_port()
-    mapping = {ServiceKey("default", "converter", 443): Target("127.0.0.1", port)}
+    mapping = {ServiceKey("default", "converter", 443): HostPort("127.0.0.1", port)}
 
     with pytest.raises(Exception, match="refused") as caught:
         convert(

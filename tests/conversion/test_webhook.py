@@ -96,7 +96,7 @@ def test_a_large_batch_is_split_and_put_together_in_order(
 
 def test_reviews_of_one_request_run_a_few_at_a_time(hook: Webhook) -> None:
     hook.pause()
-    limits = BatchLimits(most_objects=1, reviews_at_once=3)
+    limits = BatchLimits(most_objects=1, calls_at_once=3)
 
     async def scenario() -> int:
         async with services(limits=limits) as made:
@@ -122,7 +122,7 @@ def test_a_failing_part_fails_everything_and_stops_the_rest(hook: Webhook) -> No
 
     with pytest.raises(Exception, match="w3 cannot be done"):
         convert(
-            hook.conversion(), widgets(100), limits=BatchLimits(most_objects=1, reviews_at_once=1)
+            hook.conversion(), widgets(100), limits=BatchLimits(most_objects=1, calls_at_once=1)
         )
 
     assert hook.reviews == 4
@@ -132,21 +132,3 @@ def test_every_review_has_a_uid_of_its_own(hook: Webhook) -> None:
     convert(hook.conversion(), widgets(3), limits=BatchLimits(most_objects=1))
 
     assert len({call.review["request"]["uid"] for call in hook.calls}) == 3
-
-
-@pytest.mark.parametrize("strategy", ["None", "Webhook"])
-def test_versions_the_crd_does_not_list_are_refused(hook: Webhook, strategy: str) -> None:
-    conversion = hook.conversion() if strategy == "Webhook" else {"strategy": "None"}
-
-    with pytest.raises(Exception, match="request to convert CR") as to_unknown:
-        convert(conversion, [widget()], "example.com/v9")
-    with pytest.raises(Exception, match="request to convert CR") as from_unknown:
-        convert(conversion, [widget(), widget("b", "other.org/v1")])
-
-    assert str(to_unknown.value) == (
-        "request to convert CR to an invalid group/version: example.com/v9"
-    )
-    assert str(from_unknown.value) == (
-        "request to convert CR from an invalid group/version: other.org/v1"
-    )
-    assert hook.reviews == 0

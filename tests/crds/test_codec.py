@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from instar.api.crd_codec import CrdDecodeError, decode, from_internal, same, to_internal
 from instar.crds.defaults import with_defaults
 from instar.plain import Object
-from tests.crds.make import crd, internal, problems, version, with_field, with_schema, written
+from tests.crds.make import internal, problems, with_field, with_schema, written
+from tests.support.crds import crd, version
 
 COLUMN = {"name": "A", "type": "string", "jsonPath": ".a"}
 

@@ -11,9 +11,10 @@ import pytest
 
 from instar.api.crd_codec import decode, from_internal, same, to_internal
 from instar.crds.defaults import with_defaults
-from instar.crds.lifecycle import settle
+from instar.crds.lifecycle import settling_states
 from instar.plain import Object
-from tests.crds.make import NOW, corpus, created, internal, problems, update_problems, written
+from tests.crds.make import NOW, created, internal, problems, update_problems, written
+from tests.support.corpus import corpus
 
 
 @pytest.fixture(scope="module")
@@ -42,7 +43,7 @@ def test_real_crds_survive_the_round_trip(releases: list[tuple[Path, Object]]) -
 
 def test_real_crds_are_established_when_alone(releases: list[tuple[Path, Object]]) -> None:
     for path, obj in releases:
-        last = settle(written(obj), [], NOW)[-1]
+        last = settling_states(written(obj), [], NOW)[-1]
         states = {c["type"]: c["status"] for c in last["conditions"]}
         assert states["Established"] == "True", path
 

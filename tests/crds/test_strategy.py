@@ -10,7 +10,8 @@ from instar.crds.strategy import (
     prepare_status_update,
 )
 from instar.plain import Object
-from tests.crds.make import NOW, crd, created, internal, update_problems, version, written
+from tests.crds.make import NOW, created, internal, update_problems, written
+from tests.support.crds import crd, version
 
 
 def two(storage: str) -> Object:

@@ -10,7 +10,8 @@ from instar.crds.validate import validate_create
 from instar.fields import FieldError, forbidden
 from instar.plain import Object
 from instar.schema.structural import Structural
-from tests.crds.make import crd, created, problems, version, with_field, with_schema
+from tests.crds.make import created, problems, with_field, with_schema
+from tests.support.crds import crd, version
 
 ROOT = "spec.validation.openAPIV3Schema"
 A = f"{ROOT}.properties[a]"

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from instar.plain import Object
-from tests.crds.make import crd, problems, version
+from tests.crds.make import problems
+from tests.support.crds import crd, version
 
 
 def selectable(*paths: str) -> Object:

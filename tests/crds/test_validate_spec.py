@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from instar.plain import Object
-from tests.crds.make import crd, problems, version
+from tests.crds.make import problems
+from tests.support.crds import crd, version
 
 LABEL = (
     "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an "

@@ -12,16 +12,8 @@ from instar.crds.validate_update import validate_status_update, validate_update
 from instar.fields import FieldError
 from instar.plain import Object
 from instar.schema.structural import Structural
-from tests.crds.make import (
-    NOW,
-    crd,
-    created,
-    internal,
-    update_problems,
-    version,
-    with_field,
-    with_schema,
-)
+from tests.crds.make import NOW, created, internal, update_problems, with_field, with_schema
+from tests.support.crds import crd, version
 
 A = "spec.validation.openAPIV3Schema.properties[a]"
 
@@ -56,44 +48,46 @@ def _legacy(**schema: Any) -> Object:
     return with_schema(properties={"a": schema})
 
 
+FORGIVEN: list[tuple[Object, Object]] = [
+    (_legacy(type="text"), with_schema(properties={"b": {"type": "text"}})),
+    (
+        _legacy(type="array", items={"type": "object"}, **{"x-kubernetes-list-type": "set"}),
+        with_schema(
+            properties={
+                "b": {
+                    "type": "array",
+                    "items": {"type": "object"},
+                    "x-kubernetes-list-type": "set",
+                }
+            }
+        ),
+    ),
+    (
+        _legacy(
+            type="array",
+            items={"type": "string", "nullable": True},
+            **{"x-kubernetes-list-type": "set"},
+        ),
+        with_schema(
+            properties={
+                "b": {
+                    "type": "array",
+                    "items": {"type": "string", "nullable": True},
+                    "x-kubernetes-list-type": "set",
+                }
+            }
+        ),
+    ),
+    (
+        _legacy(type="object", default={"x": 1}),
+        with_schema(properties={"b": {"type": "object", "default": {"y": 1}}}),
+    ),
+]
+"""What one old violation forgives: an old CRD, and a new one with the same fault elsewhere."""
+
+
 @pytest.mark.parametrize(
-    ("old", "new"),
-    [
-        (_legacy(type="text"), with_schema(properties={"b": {"type": "text"}})),
-        (
-            _legacy(type="array", items={"type": "object"}, **{"x-kubernetes-list-type": "set"}),
-            with_schema(
-                properties={
-                    "b": {
-                        "type": "array",
-                        "items": {"type": "object"},
-                        "x-kubernetes-list-type": "set",
-                    }
-                }
-            ),
-        ),
-        (
-            _legacy(
-                type="array",
-                items={"type": "string", "nullable": True},
-                **{"x-kubernetes-list-type": "set"},
-            ),
-            with_schema(
-                properties={
-                    "b": {
-                        "type": "array",
-                        "items": {"type": "string", "nullable": True},
-                        "x-kubernetes-list-type": "set",
-                    }
-                }
-            ),
-        ),
-        (
-            _legacy(type="object", default={"x": 1}),
-            with_schema(properties={"b": {"type": "object", "default": {"y": 1}}}),
-        ),
-    ],
-    ids=["type", "atomic set", "nullable item", "unpruned default"],
+    ("old", "new"), FORGIVEN, ids=["type", "atomic set", "nullable item", "unpruned default"]
 )
 def test_one_old_violation_forgives_new_ones_anywhere(old: Object, new: Object) -> None:
     assert update_problems(new, crd()) != []

@@ -8,7 +8,8 @@ from instar.api.crd import read_crd
 from instar.crds.deprecation import deprecation_warning
 from instar.crds.formats_warning import format_warnings
 from instar.plain import Object
-from tests.crds.make import crd, created, version, with_schema
+from tests.crds.make import created, with_schema
+from tests.support.crds import crd, version
 
 
 def formats(*pairs: tuple[str, str]) -> Object:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from instar.plain import Object
+from tests.support import crds
 
 SPEC: Object = {
     "type": "object",
@@ -48,49 +49,46 @@ SCHEMA: Object = {
 }
 
 
+SUBRESOURCES: Object = {
+    "status": {},
+    "scale": {
+        "specReplicasPath": ".spec.replicas",
+        "statusReplicasPath": ".status.replicas",
+        "labelSelectorPath": ".status.selector",
+    },
+}
+COLUMNS: list[Object] = [
+    {"name": "Color", "type": "string", "jsonPath": ".spec.color"},
+    {"name": "Size", "type": "integer", "jsonPath": ".spec.size", "priority": 1},
+    {"name": "Age", "type": "date", "jsonPath": ".metadata.creationTimestamp"},
+]
+
+
 def version(name: str, *, storage: bool = True, served: bool = True, **more: Any) -> Object:
-    return {
-        "name": name,
-        "served": served,
-        "storage": storage,
-        "schema": {"openAPIV3Schema": SCHEMA},
-        "subresources": {
-            "status": {},
-            "scale": {
-                "specReplicasPath": ".spec.replicas",
-                "statusReplicasPath": ".status.replicas",
-                "labelSelectorPath": ".status.selector",
-            },
+    return crds.version(
+        name,
+        SCHEMA,
+        served=served,
+        storage=storage,
+        **{
+            "subresources": SUBRESOURCES,
+            "selectableFields": [{"jsonPath": ".spec.color"}],
+            "additionalPrinterColumns": COLUMNS,
+            **more,
         },
-        "selectableFields": [{"jsonPath": ".spec.color"}],
-        "additionalPrinterColumns": [
-            {"name": "Color", "type": "string", "jsonPath": ".spec.color"},
-            {"name": "Size", "type": "integer", "jsonPath": ".spec.size", "priority": 1},
-            {"name": "Age", "type": "date", "jsonPath": ".metadata.creationTimestamp"},
-        ],
-        **more,
-    }
+    )
 
 
 def widget_crd(group: str, *versions: Object, **spec: Any) -> Object:
-    return {
-        "apiVersion": "apiextensions.k8s.io/v1",
-        "kind": "CustomResourceDefinition",
-        "metadata": {"name": f"widgets.{group}"},
-        "spec": {
-            "group": group,
-            "scope": "Namespaced",
-            "names": {
-                "plural": "widgets",
-                "singular": "widget",
-                "kind": "Widget",
-                "shortNames": ["wd"],
-                "categories": ["all"],
-            },
-            "versions": list(versions) or [version("v1")],
-            **spec,
-        },
-    }
+    names = {"singular": "widget", "shortNames": ["wd"], "categories": ["all"]}
+    return crds.crd(
+        *(versions or [version("v1")]),
+        group=group,
+        plural="widgets",
+        kind="Widget",
+        names=names,
+        **spec,
+    )
 
 
 def widget(group: str, name: str, at: str = "v1", **spec: Any) -> Object:

@@ -6,13 +6,12 @@ import json
 from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import closing
-from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from instar.plain import Object
+from tests.support.corpus import CORPUS, corpus
 from tests.support.minimal import generous, minimal
 from tests.support.server import Answer, LiveServer, live_server
 from tests.support.webhook import Webhook
@@ -21,13 +20,8 @@ CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 
 
 @pytest.fixture(scope="module")
-def released(corpus: Path) -> list[tuple[str, Object]]:
-    return [
-        (str(path.relative_to(corpus)), document)
-        for path in sorted(corpus.rglob("*.y*ml"))
-        for document in yaml.load_all(path.read_bytes(), Loader=yaml.CSafeLoader)
-        if document
-    ]
+def released() -> list[tuple[str, Object]]:
+    return [(str(path.relative_to(CORPUS)), crd) for path, crd in corpus()]
 
 
 def releases(found: list[tuple[str, Object]]) -> list[list[tuple[str, Object]]]:

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 import pytest
 
 from instar.plain import Object
+from tests.support import crds
 from tests.support.server import LiveServer, live_server
 
 GROUP = "stable.example.com"
@@ -39,26 +40,12 @@ SCHEMA = {
 
 
 def version(name: str, *, storage: bool, served: bool = True) -> Object:
-    return {"name": name, "served": served, "storage": storage, "schema": SCHEMA}
+    return crds.version(name, SCHEMA["openAPIV3Schema"], served=served, storage=storage)
 
 
 def crontabs(*versions: Object, group: str = GROUP) -> Object:
-    return {
-        "apiVersion": "apiextensions.k8s.io/v1",
-        "kind": "CustomResourceDefinition",
-        "metadata": {"name": f"crontabs.{group}"},
-        "spec": {
-            "group": group,
-            "versions": list(versions),
-            "scope": "Namespaced",
-            "names": {
-                "plural": "crontabs",
-                "singular": "crontab",
-                "kind": "CronTab",
-                "shortNames": ["ct"],
-            },
-        },
-    }
+    names = {"singular": "crontab", "shortNames": ["ct"]}
+    return crds.crd(*versions, group=group, plural="crontabs", kind="CronTab", names=names)
 
 
 def path(at: str, name: str = "") -> str:

@@ -12,12 +12,12 @@ from typing import Any, NamedTuple
 from instar.cli.main import main
 from instar.client.client import Client
 from instar.migrator.journal import Journal
+from instar.migrator.live_crd import USER_AGENT
 from instar.migrator.migration import Options, migrate
 from instar.migrator.plan import Plan
-from instar.migrator.preflight import find_out, read_crd_subject
-from instar.migrator.report import Report
+from instar.migrator.preflight import fetch_crd, find_out
+from instar.migrator.report import MigrationReport
 from instar.migrator.retrying import Patience
-from instar.migrator.subject import USER_AGENT
 from instar.plain import Object
 from tests.migrator.support import client, name_of
 from tests.support.server import LiveServer
@@ -43,9 +43,9 @@ class Silent:
 
 
 async def plan_for(api: Client, definition: Object, *, forced: bool = False) -> Plan:
-    subject = await read_crd_subject(api, name_of(definition))
-    facts = await find_out(api, subject, via_status=False)
-    return Plan(subject, facts, 8, 0, forced)
+    live = await fetch_crd(api, name_of(definition))
+    facts = await find_out(api, live, via_status=False)
+    return Plan(live, facts, 8, 0, forced)
 
 
 async def migrate_now(
@@ -57,7 +57,7 @@ async def migrate_now(
     forced: bool = False,
     planned: Callable[[], None] = lambda: None,
     **options: Any,
-) -> Report:
+) -> MigrationReport:
     """``planned`` is called between the plan and the first write."""
     async with client(server, user_agent=USER_AGENT) as api:
         plan = await plan_for(api, definition, forced=forced)
@@ -66,7 +66,7 @@ async def migrate_now(
         return await migrate(api, plan, chosen, journal or Journal(), progress or Silent())
 
 
-def migrated(server: LiveServer, definition: Object, **options: Any) -> Report:
+def migrated(server: LiveServer, definition: Object, **options: Any) -> MigrationReport:
     return asyncio.run(migrate_now(server, definition, **options))
 
 

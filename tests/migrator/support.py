@@ -12,6 +12,7 @@ from instar.client.client import Client
 from instar.client.kubeconfig import load_access
 from instar.client.paths import crd_path
 from instar.plain import Object
+from tests.support import crds
 from tests.support.server import LiveServer
 
 _numbers = itertools.count()
@@ -21,11 +22,7 @@ PATIENCE = 20.0
 def schema(*fields: str, **extra: Any) -> Object:
     properties: Object = {name: {"type": "string"} for name in (*fields, "host", "port")}
     properties |= {"size": {"type": "integer"}, **extra}
-    spec = {"type": "object", "properties": properties}
-    return {
-        "type": "object",
-        "properties": {"spec": spec, "status": {"type": "object", "properties": {}}},
-    }
+    return crds.fields(spec=crds.fields(**properties), status=crds.fields())
 
 
 def crd(
@@ -33,30 +30,18 @@ def crd(
 ) -> Object:
     """A fresh CRD, versions v1beta1 and v1, in a group of its own."""
     group = f"migrated{next(_numbers)}.example.com"
-    versions: list[Object] = [
-        {
-            "name": name,
-            "served": name in served,
-            "storage": name == storage,
-            "schema": {"openAPIV3Schema": changes.get("schema") or schema()},
-            "subresources": {"status": {}},
-        }
+    given = changes.pop("schema", None)
+    versions = [
+        crds.version(
+            name,
+            given or schema(),
+            served=name in served,
+            storage=name == storage,
+            subresources={"status": {}},
+        )
         for name in ("v1beta1", "v1")
     ]
-    spec: Object = {
-        "group": group,
-        "scope": changes.get("scope", "Namespaced"),
-        "names": {"plural": "widgets", "kind": "Widget"},
-        "versions": versions,
-    }
-    if "conversion" in changes:
-        spec["conversion"] = changes["conversion"]
-    return {
-        "apiVersion": "apiextensions.k8s.io/v1",
-        "kind": "CustomResourceDefinition",
-        "metadata": {"name": f"widgets.{group}"},
-        "spec": spec,
-    }
+    return crds.crd(*versions, group=group, plural="widgets", kind="Widget", **changes)
 
 
 def group_of(definition: Object) -> str:

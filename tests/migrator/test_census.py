@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import json
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 from instar.client.paths import crd_path
-from instar.migrator.census import Census, estimate
-from instar.migrator.subject import read_subject
+from instar.migrator.census import Bounds, Census, estimate
+from instar.migrator.live_crd import read_live_crd
 from instar.plain import Object
 from tests.migrator.running import instar, migrated
 from tests.migrator.support import (
@@ -83,8 +84,8 @@ def test_the_command_counts_exactly_on_instar(server: LiveServer) -> None:
 def _estimated(server: LiveServer, definition: Object) -> Census:
     async def work() -> Census:
         async with client(server) as api:
-            subject = read_subject(await api.get(crd_path(name_of(definition))))
-            return await estimate(api, subject, limit=3)
+            live = read_live_crd(await api.get(crd_path(name_of(definition))))
+            return await estimate(api, live, limit=3)
 
     return asyncio.run(work())
 
@@ -96,10 +97,37 @@ def test_an_estimate_bounds_the_truth_and_says_that_it_is_one(server: LiveServer
 
     assert not found.exact
     assert "an estimate" in found.how
-    assert found.counts == {"v1": 4}
-    assert found.unknown == 7
-    assert found.at_most("v1beta1") == 7
-    assert found.shown("v1") == "4 to 11"
+    assert found.counts == {"v1": 0}, "a server may go on writing the old version for a while"
+    assert found.unknown == 11
+    assert found.at_most("v1beta1") == 11
+    assert found.shown("v1") == "0 to 11"
+
+
+def test_an_object_counts_as_late_only_a_while_after_the_change() -> None:
+    changed = datetime(2026, 1, 1, tzinfo=UTC)
+    bounds = Bounds(changed)
+    bounds.add("5", changed - timedelta(hours=1))
+    bounds.add("7", changed + timedelta(seconds=3))
+    bounds.add("9", changed + timedelta(seconds=11))
+
+    assert (bounds.total, bounds.late()) == (3, 1)
+
+
+def test_whoever_was_written_after_a_late_object_was_written_late_too() -> None:
+    changed = datetime(2026, 1, 1, tzinfo=UTC)
+    bounds = Bounds(changed)
+    bounds.add("12", None)
+    bounds.add("8", None)
+    bounds.add("10", changed + timedelta(minutes=1))
+
+    assert bounds.late() == 2
+
+
+def test_without_the_time_of_the_change_nothing_is_certain() -> None:
+    bounds = Bounds(None)
+    bounds.add("12", datetime(2026, 1, 1, tzinfo=UTC))
+
+    assert bounds.late() == 0
 
 
 def test_one_stored_version_needs_no_guessing(server: LiveServer) -> None:

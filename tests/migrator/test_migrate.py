@@ -9,7 +9,7 @@ from typing import Any
 
 from instar.errors import ApiError
 from instar.migrator.outcomes import Fate
-from instar.migrator.report import Report
+from instar.migrator.report import MigrationReport
 from instar.plain import Object
 from tests.migrator.running import Silent, instar, migrate_now, migrated
 from tests.migrator.support import (
@@ -114,7 +114,7 @@ def test_writers_and_readers_notice_nothing_but_conflicts_of_their_own(server: L
 def test_two_runs_side_by_side_do_no_harm(server: LiveServer) -> None:
     definition = stale_crd(server, 200)
 
-    async def work() -> list[Report]:
+    async def work() -> list[MigrationReport]:
         runs = (migrate_now(server, definition, page=25) for _ in range(2))
         return await asyncio.gather(*runs)
 

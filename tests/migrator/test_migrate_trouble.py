@@ -269,9 +269,11 @@ def test_an_interrupted_run_says_so_and_can_go_on(server: LiveServer, tmp_path: 
         eventually(lambda: census(server, definition)["v1"] > 20)
         process.send_signal(signal.SIGINT)
     finally:
-        process.communicate(timeout=20)
+        output, _ = process.communicate(timeout=20)
 
     assert process.returncode == 130
+    assert b"interrupted after " in output
+    assert b"run the same command again to go on" in output
     condition = migrating_condition(server, definition)
     assert condition["status"] == "False"
     assert condition["message"] == "the run was interrupted"

@@ -13,10 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from instar.errors import Invalid, ServiceUnavailable
-from instar.migrator.content import cleaned_managed_fields, digest
+from instar.migrator.content import changed_parts, changes, digest
+from instar.migrator.found import Found
 from instar.migrator.journal import Journal, JournalBusy
-from instar.migrator.outcomes import Fate, Outcome, suggestion
-from instar.migrator.pages import Found
+from instar.migrator.outcomes import Commands, Fate, Outcome, suggestion
 from instar.migrator.retrying import Patience, persistently
 from instar.plain import Object
 
@@ -49,26 +49,20 @@ def _same(one: Any, other: Any) -> bool:
     return orjson.dumps(one, option=option) == orjson.dumps(other, option=option)
 
 
-def _owned(*versions: str) -> Object:
-    entries = [{"manager": "m", "apiVersion": version, "fieldsV1": {}} for version in versions]
-    return {"apiVersion": "g/v1", "metadata": {"managedFields": entries}}
+def test_a_digest_tells_which_part_changed() -> None:
+    before: Object = {"metadata": {"name": "a", "labels": {"x": "1"}}, "spec": {"size": 1}}
+    after: Object = {"metadata": {"name": "a", "labels": {"x": "2"}}, "spec": {"size": 1}}
+
+    assert changed_parts(digest(before), digest(after)) == ["metadata.labels"]
+    assert changes(before, after) == ['metadata.labels.x: "1" -> "2"']
 
 
-def test_only_entries_of_the_groups_own_gone_versions_are_dropped() -> None:
-    cleaned = cleaned_managed_fields(_owned("g/v1alpha1", "g/v1", "v1"), "g", ["v1"])
+def test_of_many_changes_the_first_few_are_told() -> None:
+    before: Object = {"metadata": {}, "spec": {str(n): n for n in range(9)}}
+    after: Object = {"metadata": {}, "spec": {}}
 
-    assert [entry["apiVersion"] for entry in cleaned or ()] == ["g/v1", "v1"]
-
-
-def test_nothing_to_drop_is_nothing_to_write() -> None:
-    assert cleaned_managed_fields(_owned("g/v1"), "g", ["v1"]) is None
-
-
-def test_the_last_entry_leaves_a_minimal_one() -> None:
-    (seed,) = cleaned_managed_fields(_owned("g/v1alpha1"), "g", ["v1"]) or [{}]
-
-    assert (seed["apiVersion"], seed["manager"]) == ("g/v1", "m")
-    assert seed["fieldsV1"]
+    assert changes(before, after)[0] == "spec.0: 0 -> absent"
+    assert changes(before, after)[-1] == "and more"
 
 
 def test_patience_ends(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -110,7 +104,9 @@ def test_finished_objects_are_not_taken_again_unless_they_changed() -> None:
     journal = Journal()
     journal.begin("run")
     journal.take([_found("a"), _found("b")])
-    journal.settle([Outcome("a", Fate.REWRITTEN, "5"), Outcome("b", Fate.CURRENT, "1")], "token")
+    journal.finish_page(
+        [Outcome("a", Fate.REWRITTEN, "5"), Outcome("b", Fate.CURRENT, "1")], "token"
+    )
 
     todo = journal.take([_found("a", "5"), _found("b", "9"), _found("c")])
 
@@ -121,7 +117,7 @@ def test_changed_content_is_not_forgotten_by_running_again() -> None:
     journal = Journal()
     journal.begin("run")
     journal.take([_found("a")])
-    journal.settle([Outcome("a", Fate.DIFFERS, "5")], "")
+    journal.finish_page([Outcome("a", Fate.DIFFERS, "5")], "")
 
     untouched = journal.take([_found("a", "5")])
     restored = journal.take([_found("a", "6")])
@@ -136,7 +132,7 @@ def test_a_write_that_was_never_noted_is_recognised_as_ours() -> None:
     journal.take([_found("a", "1", v1="same")])
 
     journal.take([_found("a", "2", v1="same")])
-    journal.settle([Outcome("a", Fate.CURRENT, "2")], "")
+    journal.finish_page([Outcome("a", Fate.CURRENT, "2")], "")
 
     assert journal.counts() == {Fate.REWRITTEN: 1}
 
@@ -146,7 +142,7 @@ def test_a_journal_of_another_run_starts_over(tmp_path: Path) -> None:
     first = Journal(path)
     first.begin("generation 1")
     first.take([_found("a")])
-    first.settle([], "token")
+    first.finish_page([], "token")
     first.close()
 
     second = Journal(path)
@@ -171,6 +167,9 @@ def test_a_journal_has_one_user_at_a_time(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("reason", "message", "fix"),
     [
+        ("PolicyVeto", "denied request: no", "the admission policy must let"),
+        ("NamespaceGone", 'namespaces "x" not found', "create the namespace again (kubectl c"),
+        ("OwnershipLost", "", "instar migrate x --accept a"),
         ("Invalid", "spec.size: Invalid value", "make the object valid (kubectl edit x)"),
         ("ContentChanged", "", "mutating admission webhook"),
         ("HTTP 500", "conversion webhook for g/v1 failed: boom", "mend the conversion webhook"),
@@ -182,7 +181,9 @@ def test_a_journal_has_one_user_at_a_time(tmp_path: Path) -> None:
     ],
 )
 def test_every_failure_comes_with_something_to_do(reason: str, message: str, fix: str) -> None:
-    assert fix in suggestion(reason, message, "kubectl edit x")
+    commands = Commands("kubectl edit x", "kubectl d", "kubectl c", "instar migrate x --accept a")
+
+    assert fix in suggestion(reason, message, commands)
 
 
 def test_the_migrator_knows_the_public_api_only() -> None:

@@ -166,6 +166,31 @@ def test_a_crd_changed_during_the_run_is_not_pruned(server: LiveServer) -> None:
     )
 
 
+def test_a_condition_that_another_migrator_took_over_is_left_to_it(server: LiveServer) -> None:
+    with Webhook(convert=relabel) as hook:
+        definition = crd(conversion=hook.conversion())
+        server.create_crd(definition)
+        fill(server, definition, 5)
+        store_at(server, definition, "v1")
+        hook.pause()
+        before = hook.reviews
+        name = f"taken-{group_of(definition)}"
+        _create(server, _migration(definition, name))
+        hook.wait_for_calls(before + 1)
+        theirs = {**_crd_condition(server, definition), "message": "somebody else is at it"}
+        server.request(
+            "PATCH",
+            f"{crd_path(name_of(definition))}/status?fieldManager=somebody",
+            {"status": {"conditions": [theirs]}},
+            content_type="application/merge-patch+json",
+        )
+        hook.resume()
+        found = _completed(server, name)
+    assert found["Succeeded"]["status"] == "True"
+    assert _crd_condition(server, definition) == theirs
+    assert stored_versions(server, definition) == ["v1beta1", "v1"]
+
+
 def test_the_oldest_of_several_goes_first_and_all_finish(server: LiveServer) -> None:
     definition = crd()
     server.create_crd(definition)
@@ -267,6 +292,30 @@ def test_a_migration_goes_on_after_a_restart(tmp_path: Path) -> None:
             found = _completed(server, "interrupted")
             assert found["Succeeded"]["status"] == "True"
             assert stored_versions(server, definition) == ["v1"]
+
+
+def test_a_crd_changed_before_a_restart_is_not_pruned(tmp_path: Path) -> None:
+    storage = f"sqlite:{tmp_path / 'instar.db'}"
+    with Webhook(convert=relabel) as hook:
+        definition = crd(conversion=hook.conversion())
+        with live_server(storage=storage) as server:
+            server.create_crd(definition)
+            fill(server, definition, 10)
+            store_at(server, definition, "v1")
+            hook.fault = "http_500"
+            _create(server, _migration(definition, "interrupted"))
+            eventually(lambda: "10/10" in _message(server, "interrupted"))
+
+            def describe(current: Object) -> None:
+                current["spec"]["names"]["shortNames"] = ["wdg"]
+
+            edit_crd(server, definition, describe)
+
+        hook.fault = None
+        with live_server(storage=storage) as server:
+            found = _completed(server, "interrupted")
+            assert found["Succeeded"]["status"] == "True"
+            assert stored_versions(server, definition) == ["v1beta1", "v1"]
 
 
 def test_a_deleted_migration_stops(server: LiveServer) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import gzip
 import json
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +13,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from instar.migrator.subject import read_subject
-from instar.migrator.usage import from_audit_logs
+from instar.access.attributes import Attributes, User
+from instar.migrator.live_crd import read_live_crd
+from instar.migrator.usage import Usage as KnownUsage
+from instar.migrator.usage import Use, from_audit_logs
 from instar.plain import Object
 from instar.registry.insight.usage import OTHER, RECORD, Usage
 from instar.storage.memory import MemoryStore
@@ -33,7 +35,7 @@ class Clock:
 
 
 def _note(usage: Usage, agent: str, verb: str = "get") -> None:
-    usage.note("g", "widgets", "v1", verb, "jane", agent)
+    usage.note(Attributes(User("jane"), verb, "g", "v1", "widgets"), agent)
 
 
 @given(st.lists(st.sampled_from("abcdefghijkl"), max_size=60))
@@ -189,9 +191,37 @@ def test_audit_logs_tell_the_same_story(tmp_path: Path) -> None:
         gzip.compress(_event(definition, "v1beta1", requestReceivedTimestamp=late).encode())
     )
 
-    usage = from_audit_logs([plain, packed], read_subject(definition))
+    usage = from_audit_logs([plain, packed], read_live_crd(definition))
 
     (use,) = usage.uses
     assert (use.version, use.verb, use.user, use.count) == ("v1beta1", "list", "jane", 2)
     assert use.last == datetime(2026, 5, 3, 10, tzinfo=UTC)
     assert usage.since == datetime(2026, 5, 1, 10, 0, 0, 123456, tzinfo=UTC)
+
+
+def test_instars_own_commands_are_nobodys_use() -> None:
+    now = datetime.now(UTC)
+    agents = ("instar", "instar-migrate", "instar-versions", "instar-operator/1.0", "kubectl")
+    usage = KnownUsage(now, [Use("v1", "list", "me", agent, 1, now) for agent in agents])
+
+    users = usage.users("v1", now - timedelta(days=1))
+
+    assert {use.agent for use in users} == {"instar-operator/1.0", "kubectl"}
+
+
+def test_an_impersonated_user_is_the_one_who_asked(tmp_path: Path) -> None:
+    event = {
+        "stage": "ResponseComplete",
+        "verb": "get",
+        "requestReceivedTimestamp": "2026-01-01T00:00:00.000000Z",
+        "user": {"username": "admin"},
+        "impersonatedUser": {"username": "ci"},
+        "objectRef": {"apiGroup": "g.example.com", "resource": "widgets", "apiVersion": "v1"},
+    }
+    (tmp_path / "audit.log").write_text(json.dumps(event) + "\n")
+    definition = crd()
+    definition["spec"]["group"] = "g.example.com"
+
+    usage = from_audit_logs([tmp_path / "audit.log"], read_live_crd(definition))
+
+    assert [use.user for use in usage.uses] == ["ci"]

@@ -2,23 +2,14 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
-
-import pytest
-import yaml
 
 from instar.api.crd import read_crd
 from instar.api.discovery import Resource
+from tests.support.corpus import corpus
+from tests.support.crds import crd
 
-CORPUS = Path(__file__).parents[3] / "shared" / "corpus"
 NAMES = {"plural": "foos", "singular": "foo", "kind": "Foo", "listKind": "FooList"}
-
-
-def version(name: str = "v1", **more: Any) -> dict[str, Any]:
-    schema = more.pop("schema", {"type": "object"})
-    wrapped = {} if schema is None else {"schema": {"openAPIV3Schema": schema}}
-    return {"name": name, "served": True, "storage": False, **wrapped, **more}
 
 
 def custom(
@@ -30,28 +21,13 @@ def custom(
     **spec: Any,
 ) -> Resource:
     """A custom resource whose listed conditions are true; the first version is stored."""
-    listed = [dict(item) for item in versions or (version(),)]
-    if not any(item["storage"] for item in listed):
-        listed[0]["storage"] = True
     names = names or NAMES
-    return Resource(
-        read_crd(
-            {
-                "metadata": {"name": f"{names['plural']}.{group}"},
-                "spec": {
-                    "group": group,
-                    "scope": scope,
-                    "names": names,
-                    "versions": listed,
-                    **spec,
-                },
-                "status": {
-                    "acceptedNames": names,
-                    "conditions": [{"type": kind, "status": "True"} for kind in conditions],
-                },
-            }
-        )
-    )
+    made = crd(*versions, group=group, plural=names["plural"], scope=scope, names=names, **spec)
+    made["status"] = {
+        "acceptedNames": names,
+        "conditions": [{"type": kind, "status": "True"} for kind in conditions],
+    }
+    return Resource(read_crd(made))
 
 
 def builtin(
@@ -67,15 +43,12 @@ def builtin(
     return Resource(made.crd, builtin=True, verbs=verbs)
 
 
-def corpus() -> list[Resource]:
+def established_corpus() -> list[Resource]:
     """Every v1 CRD of the corpus as if established."""
-    if not CORPUS.is_dir():
-        pytest.skip(f"no corpus at {CORPUS}")
     return [
         _established(obj)
-        for path in sorted(CORPUS.glob("*/*/*.yaml"))
-        for obj in yaml.load_all(path.read_text(), yaml.CSafeLoader)
-        if obj and obj.get("apiVersion") == "apiextensions.k8s.io/v1"
+        for _, obj in corpus()
+        if obj.get("apiVersion") == "apiextensions.k8s.io/v1"
     ]
 
 

@@ -4,15 +4,35 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
+
+import pytest
 
 from instar.api.names import GroupVersion
 from instar.openapi import v2, v3
 from instar.openapi.builtin_schemas import SCHEMAS
-from tests.openapi.make import builtin, corpus, custom, version
+from instar.openapi.models import SCALE as SCALE_MODELS
+from instar.openapi.models import SHARED
+from tests.openapi.make import builtin, custom, established_corpus
+from tests.support.crds import version
 
 OA = {"plural": "oas", "singular": "oa", "kind": "Oa", "listKind": "OaList"}
 SCALE = {"specReplicasPath": ".spec.n", "statusReplicasPath": ".status.n"}
+
+
+META = "io.k8s.apimachinery.pkg.apis.meta.v1."
+RECORDED = Path(__file__).resolve().parents[3] / "shared" / "data" / "builtins" / "schemas.json"
+
+
+def without_descriptions(node: Any) -> Any:
+    if isinstance(node, dict):
+        return {
+            name: without_descriptions(item)
+            for name, item in node.items()
+            if not (name == "description" and isinstance(item, str))
+        }
+    return [without_descriptions(item) for item in node] if isinstance(node, list) else node
 
 
 def references(node: Any) -> Iterator[str]:
@@ -107,6 +127,82 @@ def test_the_patch_operation_names_its_kind_and_its_field_validation() -> None:
         item["name"] for item in patch["parameters"]
     }
     assert "application/apply-patch+yaml" in patch["requestBody"]["content"]
+    assert list(patch["responses"]) == ["200", "401"]
+
+
+def test_a_list_can_be_asked_for_everything_list_options_have() -> None:
+    document = v3_document([custom(scope="Cluster")], "example.com", "v1")
+
+    asked = document["paths"]["/apis/example.com/v1/foos"]["get"]["parameters"]
+
+    assert {item["name"] for item in asked} == {
+        "allowWatchBookmarks",
+        "continue",
+        "fieldSelector",
+        "labelSelector",
+        "limit",
+        "resourceVersion",
+        "resourceVersionMatch",
+        "sendInitialEvents",
+        "shardSelector",
+        "timeoutSeconds",
+        "watch",
+    }
+
+
+def test_selectable_fields_are_told_of_objects_and_lists() -> None:
+    resource = custom(version(selectableFields=[{"jsonPath": ".spec.a"}]))
+    told = [{"fieldPath": "spec.a"}]
+
+    schemas = v3_document([resource], "example.com", "v1")["components"]["schemas"]
+
+    for name in ("Foo", "FooList"):
+        assert schemas[f"com.example.v1.{name}"]["x-kubernetes-selectable-fields"] == told
+
+
+@pytest.mark.parametrize(
+    ("place", "beginning"),
+    [
+        ("com.example.v1.Foo.apiVersion", "APIVersion defines the versioned schema"),
+        ("com.example.v1.Foo.kind", "Kind is a string value representing"),
+        ("com.example.v1.Foo.metadata", "Standard object's metadata"),
+        ("com.example.v1.FooList.metadata", "Standard list metadata"),
+        (f"{META}ObjectMeta", "ObjectMeta is metadata that all persisted resources must have"),
+        (f"{META}ObjectMeta.name", "Name must be unique within a namespace"),
+        (f"{META}ObjectMeta.creationTimestamp", "CreationTimestamp is a timestamp"),
+        (f"{META}ObjectMeta.annotations", "Annotations is an unstructured key value map"),
+        (f"{META}ObjectMeta.labels", "Map of string keys and values"),
+    ],
+)
+def test_descriptions_begin_as_readers_know_them(place: str, beginning: str) -> None:
+    schemas = v3_document([custom()], "example.com", "v1")["components"]["schemas"]
+    model = schemas.get(place)
+    if model is None:
+        name, _, member = place.rpartition(".")
+        model = schemas[name]["properties"][member]
+
+    assert model["description"].startswith(beginning)
+
+
+@pytest.mark.parametrize("name", sorted({**SHARED, **SCALE_MODELS}))
+def test_shared_models_say_what_the_recorded_ones_say(name: str) -> None:
+    if not RECORDED.is_file():
+        pytest.skip(f"no recorded schemas at {RECORDED}")
+    recorded = json.loads(RECORDED.read_text())[name]
+    if name.endswith(".DeleteOptions"):
+        # Known to every group there is; we say it of the one that counts.
+        del recorded["x-kubernetes-group-version-kind"][1:]
+    resource = custom(version(subresources={"scale": SCALE}))
+    document = v3_document([resource], "example.com", "v1")
+
+    assert without_descriptions(document["components"]["schemas"][name]) == recorded
+
+
+def test_v2_models_have_no_defaults() -> None:
+    resource = custom(version(subresources={"scale": SCALE}))
+    definitions = v2.document([resource], server_version="v1")["definitions"]
+
+    assert '"default"' not in json.dumps(definitions)
 
 
 def test_the_scale_models_are_there_only_where_something_scales() -> None:
@@ -195,7 +291,7 @@ def test_no_reference_of_a_builtin_document_dangles() -> None:
 
 
 def test_every_crd_of_the_corpus_is_published_without_dangling_references() -> None:
-    resources = corpus()
+    resources = established_corpus()
 
     merged = v2.document(resources, server_version="")
     documents = [v3_document(resources, *gv) for gv in v3.group_versions(resources)]

@@ -9,7 +9,8 @@ import pytest
 from instar.api.discovery import Resource
 from instar.openapi.dialect import V2, V3, Dialect
 from instar.openapi.published import published_schema
-from tests.openapi.make import custom, version
+from tests.openapi.make import custom
+from tests.support.crds import version
 
 PRESERVE = "x-kubernetes-preserve-unknown-fields"
 GVK = [{"group": "example.com", "kind": "Foo", "version": "v1"}]
@@ -76,10 +77,15 @@ def test_v3_keeps_value_rules_defaults_and_zero_bounds() -> None:
     assert field(schema, V3) == schema
 
 
-def test_keywords_that_are_not_structural_are_left_out() -> None:
-    schema = {"type": "string", "example": "a", "externalDocs": {"url": "b"}, "nullable": False}
+def test_examples_and_outside_documents_are_published() -> None:
+    schema = {"type": "string", "example": "", "externalDocs": {"url": "b"}}
 
-    assert field(schema, V3) == {"type": "string"}
+    assert field(schema, V3) == schema
+    assert field(schema, V2) == schema
+
+
+def test_keywords_that_say_nothing_are_left_out() -> None:
+    assert field({"type": "string", "nullable": False, "id": "x"}, V3) == {"type": "string"}
 
 
 def test_int_or_string_says_so_in_plain_openapi() -> None:

@@ -50,15 +50,16 @@ def assert_agreement(
     family: str,
     judge: Judge,
     exceptions: Mapping[str, str] | None = None,
-    unaskable: Mapping[str, str] | None = None,
+    left_out: Mapping[str, str] | None = None,
 ) -> None:
     """Every verdict is upstream's, and every answer but the named ``exceptions``.
 
-    ``unaskable`` are questions no CRD or request can put; both tables say why.
+    ``left_out`` are questions no CRD or request can put, or another family's; all tables say why.
     """
-    known = exceptions or {}
+    known, untold = exceptions or {}, left_out or {}
     asked = cases(family)
-    outcomes = [(case, judge(case)) for case in asked if case.id not in (unaskable or {})]
+    assert untold.keys() <= {case.id for case in asked}, f"{family}: left out, but not there"
+    outcomes = [(case, judge(case)) for case in asked if case.id not in untold]
     refused = [(case, found) for case, found in outcomes if not found.verdict]
     assert not refused, _told("verdicts", family, refused)
     inexact = [(case, found) for case, found in outcomes if not found.exact]

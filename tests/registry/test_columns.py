@@ -72,3 +72,14 @@ def test_an_unreadable_path_ends_the_columns() -> None:
         (Column("A", "string", ".a"), Column("B", "string", ".b["), Column("C", "string", ".c"))
     )
     assert [column["name"] for column in printer.definitions] == ["Name", "A"]
+
+
+def test_a_stored_path_without_end_costs_its_own_cell() -> None:
+    endless = Column("Endless", "string", ".spec" + "[0]" * 40_000)
+    printer = TablePrinter([endless, Column("Size", "string", ".spec.size")])
+
+    assert printer.cells({"metadata": {"name": "a"}, "spec": {"size": "s"}}, NOW) == [
+        "a",
+        None,
+        "s",
+    ]

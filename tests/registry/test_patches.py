@@ -1,4 +1,4 @@
-"""JSON patch, merge patch and strategic merge patch on plain values."""
+"""JSON patch and merge patch on plain values."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from instar.patches.jsonpatch import PatchFailed, json_patch, merge_patch
-from instar.patches.strategicpatch import strategic_merge
 
 values = st.recursive(
     st.integers() | st.text(max_size=3),
@@ -82,25 +81,3 @@ def test_json_patch_operations(operations: list[dict[str, Any]], result: Any) ->
 def test_json_patch_that_does_not_fit_fails(operation: dict[str, Any]) -> None:
     with pytest.raises(PatchFailed):
         json_patch({"a": [1, 2]}, [operation])
-
-
-def test_strategic_merge_joins_keyed_lists_and_sets() -> None:
-    service = {
-        "metadata": {"finalizers": ["a/b"]},
-        "spec": {"ports": [{"port": 80, "name": "http"}, {"port": 443}]},
-    }
-    patch = {
-        "metadata": {"finalizers": ["c/d"], "$setElementOrder/finalizers": ["a/b", "c/d"]},
-        "spec": {"ports": [{"port": 80, "name": "web"}, {"port": 443, "$patch": "delete"}]},
-    }
-
-    merged = strategic_merge(service, patch)
-
-    assert merged["metadata"]["finalizers"] == ["a/b", "c/d"]
-    assert merged["spec"]["ports"] == [{"port": 80, "name": "web"}]
-
-
-def test_strategic_merge_replaces_other_lists_and_obeys_directives() -> None:
-    assert strategic_merge({"l": [1, 2]}, {"l": [3]}) == {"l": [3]}
-    assert strategic_merge({"m": {"a": 1}}, {"m": {"$patch": "replace", "b": 2}}) == {"m": {"b": 2}}
-    assert strategic_merge({"l": [1, 2]}, {"$deleteFromPrimitiveList/l": [1]}) == {"l": [2]}

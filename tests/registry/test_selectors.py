@@ -30,6 +30,12 @@ LABELS = {"app": "web", "tier": "front", "n": "7", "odd": "1_0"}
         ("app=web,tier=front", True),
         ("app=web,tier=back", False),
         ("empty=", False),
+        ("app in (db,,web)", True),
+        ("app in ()", False),
+        ("app in (,)", False),
+        ("in in (x)", False),
+        ("!notin", True),
+        ("app=web\0,app=db", True),
     ],
 )
 def test_label_selectors_match(text: str, matches: bool) -> None:
@@ -48,13 +54,28 @@ def test_no_selector_selects_everything() -> None:
     [
         ("a b", "unable to parse requirement: found 'b', expected: in, notin, =, ==, !=, gt, lt"),
         ("a=b c", "found 'c', expected: ',' or 'end of string'"),
-        ("=x", "unable to parse requirement: found '=', expected: identifier"),
+        ("=x", "found '=', expected: !, identifier, or 'end of string'"),
+        ("!=x", "found '!=', expected: !, identifier, or 'end of string'"),
+        ("!,x", "unable to parse requirement: found ',', expected: identifier"),
+        ("a,", "found '', expected: identifier after ','"),
+        ("a,=", "found '=', expected: identifier after ','"),
+        ("a=!b", "unable to parse requirement: found '!', expected: identifier"),
+        ("!a=b", "found '=', expected: ',' or 'end of string'"),
+        ("a in b", "unable to parse requirement: found 'b' expected: '('"),
+        ("a in (b c)", "unable to parse requirement: found 'c', expected: ',' or ')'"),
+        ("a in (b,=)", "unable to parse requirement: found '=', expected: ',', or identifier"),
+        ("a in (=)", "unable to parse requirement: found '=', expected: ',', ')' or identifier"),
         (
             "a>x",
             "unable to parse requirement: values[0]: Invalid value: \"x\": for 'Gt', 'Lt' "
             "operators, the value must be an integer",
         ),
-        ("a in (b", "unable to parse requirement: found '', expected: ',', ')' or identifier"),
+        ("a in (b", "unable to parse requirement: found '', expected: ',' or ')'"),
+        (
+            "a>9223372036854775808",
+            "unable to parse requirement: values[0]: Invalid value: "
+            "\"9223372036854775808\": for 'Gt', 'Lt' operators, the value must be an integer",
+        ),
     ],
 )
 def test_bad_label_selectors_are_refused_in_upstreams_words(text: str, message: str) -> None:

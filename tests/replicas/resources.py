@@ -4,34 +4,24 @@ from __future__ import annotations
 
 from typing import Any
 
+from instar.plain import Object
+from tests.support import crds
+
 CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 
 
-def crd(group: str, plural: str = "notes", kind: str = "Note", **spec: Any) -> dict[str, Any]:
-    return {
-        "apiVersion": "apiextensions.k8s.io/v1",
-        "kind": "CustomResourceDefinition",
-        "metadata": {"name": f"{plural}.{group}"},
-        "spec": {
-            "group": group,
-            "names": {"plural": plural, "kind": kind},
-            "scope": "Namespaced",
-            "versions": [version("v1", storage=True)],
-            **spec,
-        },
-    }
+def crd(group: str, plural: str = "notes", kind: str = "Note", **spec: Any) -> Object:
+    return crds.crd(version("v1"), group=group, plural=plural, kind=kind, **spec)
 
 
-def version(name: str, *, storage: bool = False, **properties: Any) -> dict[str, Any]:
-    fields = {
-        "last": {"type": "string"},
-        "count": {"type": "integer"},
-        "tokens": {"type": "array", "items": {"type": "string"}},
+def version(name: str, *, storage: bool = False, **properties: Any) -> Object:
+    spec = crds.fields(
+        last={"type": "string"},
+        count={"type": "integer"},
+        tokens={"type": "array", "items": {"type": "string"}},
         **properties,
-    }
-    spec = {"type": "object", "properties": fields}
-    schema = {"openAPIV3Schema": {"type": "object", "properties": {"spec": spec}}}
-    return {"name": name, "served": True, "storage": storage, "schema": schema}
+    )
+    return crds.version(name, crds.fields(spec=spec), storage=storage)
 
 
 def path(group: str, name: str = "", *, plural: str = "notes", namespace: str = "default") -> str:

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from tests.replicas.processes import Deployment, Replica, etcdctl, prepare_pki
-from tests.replicas.resources import CRDS, note, path, version
+from tests.replicas.resources import CRDS, crd, note, path, version
 from tests.replicas.test_consistency import create, create_crd, done
 from tests.storage.etcd_server import EtcdCluster
 
@@ -31,19 +31,8 @@ def _text(encoded: str) -> bytes:
 def test_one_json_document_an_object_at_its_storage_version(pair: Deployment, one: Replica) -> None:
     group = "layout.io"
     create_crd(one, group, versions=[version("v1"), version("v2", storage=True)])
-    cluster_wide = {
-        "scope": "Cluster",
-        "names": {"plural": "signs", "kind": "Sign"},
-        "group": group,
-        "versions": [version("v1", storage=True)],
-    }
-    body = {
-        "apiVersion": "apiextensions.k8s.io/v1",
-        "kind": "CustomResourceDefinition",
-        "metadata": {"name": f"signs.{group}"},
-        "spec": cluster_wide,
-    }
-    done(one.request("POST", CRDS, body), 201)
+    cluster_wide = crd(group, "signs", "Sign", scope="Cluster")
+    done(one.request("POST", CRDS, cluster_wide), 201)
     created = create(one, group, "a", last="x")
     done(one.request("POST", f"/apis/{group}/v1/signs", note(group, "b", "Sign")), 201)
 
@@ -56,7 +45,7 @@ def test_one_json_document_an_object_at_its_storage_version(pair: Deployment, on
     assert document == expected
     crds = stored(pair.cluster.addresses[0], CRD_KEY)
     definition = json.loads(crds[f"{CRD_KEY}/notes.{group}"])
-    assert definition["apiVersion"] == "apiextensions.k8s.io/v1"
+    assert definition["apiVersion"] == "apiextensions.k8s.io/v1beta1"
     assert "resourceVersion" not in definition["metadata"]
 
 

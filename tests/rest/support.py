@@ -13,6 +13,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
+from instar.plain import Object
+from tests.support import crds
 from tests.support.server import Answer, LiveServer
 
 MERGE = "application/merge-patch+json"
@@ -48,39 +50,23 @@ STATUS_SCHEMA = {
         "selector": {"type": "string"},
     },
 }
-SCHEMA = {"type": "object", "properties": {"spec": SPEC_SCHEMA, "status": STATUS_SCHEMA}}
+SCHEMA = crds.fields(spec=SPEC_SCHEMA, status=STATUS_SCHEMA)
 
 
-def version(name: str, **more: Any) -> dict[str, Any]:
-    return {
-        "name": name,
-        "served": True,
-        "storage": False,
-        "schema": {"openAPIV3Schema": SCHEMA},
-        **more,
-    }
+def version(name: str, schema: Object = SCHEMA, **more: Any) -> Object:
+    return crds.version(name, schema, **more)
 
 
 def make_crd(
     group: str,
-    versions: list[dict[str, Any]],
+    versions: list[Object],
     *,
     plural: str = "foos",
     kind: str = "Foo",
     scope: str = "Namespaced",
     **names: Any,
-) -> dict[str, Any]:
-    return {
-        "apiVersion": "apiextensions.k8s.io/v1",
-        "kind": "CustomResourceDefinition",
-        "metadata": {"name": f"{plural}.{group}"},
-        "spec": {
-            "group": group,
-            "names": {"plural": plural, "kind": kind, **names},
-            "scope": scope,
-            "versions": versions,
-        },
-    }
+) -> Object:
+    return crds.crd(*versions, group=group, plural=plural, kind=kind, scope=scope, names=names)
 
 
 SUBRESOURCES = {
@@ -93,7 +79,7 @@ SUBRESOURCES = {
 }
 
 
-def foo_crd(group: str) -> dict[str, Any]:
+def foo_crd(group: str) -> Object:
     """Namespaced; v1 with status and scale, v1beta1 deprecated and plain, v1alpha1 unserved."""
     selectable = [{"jsonPath": ".spec.a"}, {"jsonPath": ".spec.n"}, {"jsonPath": ".spec.b"}]
     return make_crd(
@@ -103,12 +89,12 @@ def foo_crd(group: str) -> dict[str, Any]:
             version("v1beta1", deprecated=True),
             # Schemas equal in all versions would be shared, which upstream (and so we) refuse
             # together with selectableFields of one version only.
-            version("v1alpha1", served=False, schema={"openAPIV3Schema": {"type": "object"}}),
+            version("v1alpha1", crds.PLAIN, served=False),
         ],
     )
 
 
-def bar_crd(group: str) -> dict[str, Any]:
+def bar_crd(group: str) -> Object:
     """Cluster-scoped, one version, no subresources."""
     return make_crd(
         group, [version("v1", storage=True)], plural="bars", kind="Bar", scope="Cluster"
@@ -145,7 +131,7 @@ class Collection:
     def say(self, text: str) -> str:
         return text.replace("ex.io", self.group)
 
-    def obj(self, name: str = "", **members: Any) -> dict[str, Any]:
+    def obj(self, name: str = "", **members: Any) -> Object:
         metadata = {**({"name": name} if name else {}), **members.pop("metadata", {})}
         return {
             "apiVersion": self.api_version,
@@ -159,19 +145,19 @@ class Collection:
             body = self.say(body)
         return self.server.request(method, self.path + rest, body, **how)
 
-    def create(self, name: str, **members: Any) -> dict[str, Any]:
+    def create(self, name: str, **members: Any) -> Object:
         answer = self.request("POST", "", self.obj(name, **members))
         assert answer.status == 201, answer.text
-        created: dict[str, Any] = answer.json
+        created: Object = answer.json
         return created
 
-    def get(self, name: str) -> dict[str, Any]:
+    def get(self, name: str) -> Object:
         answer = self.request("GET", f"/{name}")
         assert answer.status == 200, answer.text
-        found: dict[str, Any] = answer.json
+        found: Object = answer.json
         return found
 
-    def put(self, obj: dict[str, Any], query: str = "", sub: str = "") -> Answer:
+    def put(self, obj: Object, query: str = "", sub: str = "") -> Answer:
         return self.request("PUT", f"/{obj['metadata'].get('name')}{sub}{query}", obj)
 
     def patch(
@@ -230,14 +216,14 @@ class Watch:
     def __init__(self, answer: http.client.HTTPResponse) -> None:
         self.answer = answer
 
-    def event(self) -> dict[str, Any] | None:
+    def event(self) -> Object | None:
         line = self.answer.readline()
         if not line:
             return None
-        event: dict[str, Any] = json.loads(line)
+        event: Object = json.loads(line)
         return event
 
-    def events(self, count: int) -> list[dict[str, Any]]:
+    def events(self, count: int) -> list[Object]:
         found = [self.event() for _ in range(count)]
         assert None not in found
         return [event for event in found if event is not None]
@@ -249,7 +235,7 @@ class Watch:
             names.append(event["object"]["metadata"]["name"])
         return names
 
-    def rest(self) -> list[dict[str, Any]]:
+    def rest(self) -> list[Object]:
         """Everything until the server ends the stream."""
         found = []
         while (event := self.event()) is not None:
@@ -272,7 +258,7 @@ def watching(
         connection.close()
 
 
-def failed(answer: Answer, code: int, reason: str, message: str) -> dict[str, Any]:
+def failed(answer: Answer, code: int, reason: str, message: str) -> Object:
     """The answer is this Status; its details are returned."""
     status = answer.json
     assert answer.status == code, answer.text
@@ -281,7 +267,7 @@ def failed(answer: Answer, code: int, reason: str, message: str) -> dict[str, An
     assert status["code"] == code
     assert (status["kind"], status["apiVersion"]) == ("Status", "v1")
     assert status["status"] == "Failure"
-    details: dict[str, Any] = status.get("details", {})
+    details: Object = status.get("details", {})
     return details
 
 

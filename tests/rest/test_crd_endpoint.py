@@ -193,7 +193,7 @@ def test_unknown_fields_of_a_crd(crds: Collection) -> None:
     body = crd("unknown.ex.io")
     body["spec"]["foo"] = 1
     schema = {"type": "object", "bogus": 1}
-    body["spec"]["versions"] = [version("v1", storage=True, schema={"openAPIV3Schema": schema})]
+    body["spec"]["versions"] = [version("v1", storage=True, schema=schema)]
     strict = crds.request("POST", "?fieldValidation=Strict", body)
     text = (
         "strict decoding error: unknown field "
@@ -219,7 +219,7 @@ def test_unrecognized_formats_warn_once(crds: Collection) -> None:
             "b": {"type": "integer", "format": "int32"},
         },
     }
-    versions = [version("v1", storage=True, schema={"openAPIV3Schema": schema})]
+    versions = [version("v1", storage=True, schema=schema)]
     answer = crds.request("POST", "", crd("formats.ex.io", versions=versions))
     assert answer.warnings == ['299 - "unrecognized format \\"made-up\\""']
     patched = crds.patch("foos.formats.ex.io", {"spec": {"names": {"shortNames": ["f"]}}})

@@ -114,7 +114,8 @@ def test_another_kind_is_invalid_under_the_kind_that_was_sent(foos: Collection) 
         ("123456789012345678901234567890", "1.2345678901234568e+29"),
         ("9223372036854775807", "9223372036854775807"),
         ("-9223372036854775808", "-9223372036854775808"),
-        ("9223372036854775808", "9223372036854775808"),
+        ("9223372036854775808", "9223372036854776000"),
+        ("18446744073709551615", "18446744073709552000"),
         ("0.1", "0.1"),
         ("1e21", "1e+21"),
         ("100000000000000000000", "100000000000000000000"),
@@ -240,7 +241,7 @@ def test_finalizers_without_a_domain_warn_in_order(foos: Collection) -> None:
 
 
 def test_repeated_owners_are_removed_with_a_warning(foos: Collection) -> None:
-    owner = {"apiVersion": "v1", "kind": "ConfigMap", "name": "c", "uid": "U1"}
+    owner = {"apiVersion": "no.where/v1", "kind": "Nobody", "name": "c", "uid": "U1"}
     owners = [owner, {**owner, "uid": "U2"}, owner, {**owner, "uid": "U2"}]
     answer = foos.request("POST", "", foos.obj("owners", metadata={"ownerReferences": owners}))
     assert answer.json["metadata"]["ownerReferences"] == owners[:2]

@@ -272,7 +272,7 @@ def test_label_selectors(five: Collection, selector: str, wanted: str) -> None:
     [
         ("a b", "unable to parse requirement: found 'b', expected: in, notin, =, ==, !=, gt, lt"),
         ("!!a", "unable to parse requirement: found '!', expected: identifier"),
-        ("=", "unable to parse requirement: found '=', expected: identifier"),
+        ("=", "found '=', expected: !, identifier, or 'end of string'"),
         ("a=b c", "found 'c', expected: ',' or 'end of string'"),
         ("a in (", "unable to parse requirement: found '', expected: ',', ')' or identifier"),
         ("-a=b", 'unable to parse requirement: <nil>: Invalid value: "-a": name part must consist '

@@ -160,18 +160,18 @@ def test_apply_with_a_uid_does_not_create(a1: Collection) -> None:
 def test_apply_conflicts_name_manager_and_field(a1: Collection) -> None:
     body = "apiVersion: ex.io/v1\nkind: Foo\nmetadata: {name: fought}\nspec: {a: %s}"
     a1.patch("fought", body % "x", APPLY, "?fieldManager=m")
-    answer = a1.patch("fought", body % "y", APPLY, "?fieldManager=other")
+    answer = a1.patch("fought", body % "z", APPLY, "?fieldManager=other")
     details = failed(
         answer, 409, "Conflict", 'Apply failed with 1 conflict: conflict with "m": .spec.a'
     )
     assert set(details) == {"causes"}
     assert causes(answer) == [("FieldManagerConflict", 'conflict with "m"', ".spec.a")]
     a1.create("updated", spec={"a": "x"})
-    answer = a1.patch("updated", body.replace("fought", "updated") % "y", APPLY, "?fieldManager=m")
+    answer = a1.patch("updated", body.replace("fought", "updated") % "z", APPLY, "?fieldManager=m")
     assert "conflict with" in answer.json["message"]
     assert a1.say(" using ex.io/v1: .spec.a") in answer.json["message"]
-    forced = a1.patch("fought", body % "y", APPLY, "?fieldManager=other&force=true")
-    assert forced.json["spec"]["a"] == "y"
+    forced = a1.patch("fought", body % "z", APPLY, "?fieldManager=other&force=true")
+    assert forced.json["spec"]["a"] == "z"
 
 
 def test_replace_of_an_absent_key_adds_it(a1: Collection) -> None:
@@ -264,13 +264,13 @@ def test_warn_lists_duplicates_first(a1: Collection) -> None:
 
 
 def test_apply_reports_duplicates_only(a1: Collection) -> None:
-    body = "apiVersion: ex.io/v1\nkind: Foo\nmetadata:\n  name: dup\nspec:\n  a: x\n  a: y\n"
+    body = "apiVersion: ex.io/v1\nkind: Foo\nmetadata:\n  name: dup\nspec:\n  a: x\n  a: z\n"
     answer = a1.patch("dup", body, APPLY, "?fieldManager=m&fieldValidation=Strict")
     assert answer.status == 400
     assert answer.json["message"].startswith("error strict decoding YAML: ")
     answer = a1.patch("dup", body, APPLY, "?fieldManager=m")
     assert answer.warnings == ['299 - "line 7: key \\"a\\" already set in map"']
-    assert answer.json["spec"] == {"a": "y"}
+    assert answer.json["spec"] == {"a": "z"}
 
 
 def test_a_patch_defaults_what_it_left_alone_in_an_object_of_another_version(

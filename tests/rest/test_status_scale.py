@@ -6,7 +6,17 @@ from typing import Any
 
 import pytest
 
-from tests.rest.support import APPLY, JSON_PATCH, TABLE, Collection, causes, failed
+from tests.rest.support import (
+    APPLY,
+    JSON_PATCH,
+    TABLE,
+    Collection,
+    causes,
+    failed,
+    make_crd,
+    version,
+)
+from tests.support.server import LiveServer
 
 HANDLED = 'Scale in version "v1" cannot be handled as a Scale: '
 
@@ -82,6 +92,19 @@ def test_unknown_fields_warn_in_status_too(foos: Collection) -> None:
         '299 - "unknown field \\"spec.unk\\""',
         '299 - "unknown field \\"status.zz\\""',
     ]
+
+
+def test_a_default_of_the_status_shows_as_soon_as_the_object_is_there(server: LiveServer) -> None:
+    status = {"type": "object", "default": {"s": "new"}, "properties": {"s": {"type": "string"}}}
+    schema = {"type": "object", "properties": {"status": status}}
+    served = version("v1", storage=True, schema=schema, subresources={"status": {}})
+    server.create_crd(make_crd("filled.ex.io", [served]))
+    filled = Collection(server, "filled.ex.io")
+
+    created, read = filled.create("a"), filled.get("a")
+
+    assert created["status"] == read["status"] == {"s": "new"}
+    assert "status" not in server.stored("filled.ex.io/foos/default/a")
 
 
 def test_apply_to_a_subresource_never_creates(foos: Collection) -> None:

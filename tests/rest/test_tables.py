@@ -151,7 +151,7 @@ def anything(server: LiveServer) -> Collection:
                 version(
                     "v1",
                     storage=True,
-                    schema={"openAPIV3Schema": schema},
+                    schema=schema,
                     additionalPrinterColumns=columns,
                 )
             ],
@@ -300,3 +300,33 @@ def test_the_wrong_partial_form(foos: Collection) -> None:
     failed(answer, 406, "NotAcceptable", text)
     answer = foos.request("GET", "/wrong", headers={"Accept": PARTIAL_LIST})
     failed(answer, 500, "", "content is not a list")
+
+
+def test_a_path_without_end_is_refused_with_its_crd(server: LiveServer) -> None:
+    column = {"name": "X", "type": "string", "jsonPath": ".spec" + "[0]" * 40_000}
+    crd = make_crd(
+        "endless.ex.io", [version("v1", storage=True, additionalPrinterColumns=[column])]
+    )
+
+    answer = server.request("POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", crd)
+
+    assert answer.status == 422
+    (cause,) = answer.json["details"]["causes"]
+    assert cause["field"] == "spec.additionalPrinterColumns[0].JSONPath"
+    assert cause["message"].endswith("may not have more than 4096 characters")
+
+
+def test_a_path_that_fails_costs_its_own_cell(server: LiveServer) -> None:
+    group = "failing.ex.io"
+    columns = [
+        {"name": "A", "type": "string", "jsonPath": ".spec.l[0:6:0]"},
+        {"name": "B", "type": "string", "jsonPath": ".spec.l[0]"},
+        {"name": "C", "type": "string", "jsonPath": ".spec.a" + "[0]" * 90},
+    ]
+    server.create_crd(
+        make_crd(group, [version("v1", storage=True, additionalPrinterColumns=columns)])
+    )
+    foos = Collection(server, group)
+    foos.create("one", spec={"l": ["x"], "a": "y"})
+
+    assert table(foos, "/one")["rows"][0]["cells"] == ["one", None, "x", None]

@@ -6,9 +6,9 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import yaml
-
-CORPUS = Path(__file__).parents[3] / "shared" / "corpus"
+from instar.api.crd import is_crd
+from instar.api.manifests import documents
+from tests.support.corpus import CORPUS
 
 
 class Neighbours(NamedTuple):
@@ -36,9 +36,10 @@ def crds(release: Path) -> dict[str, dict[str, Any]]:
     """By name; where a release ships a CRD in both API versions, the newer form."""
     found: dict[str, dict[str, Any]] = {}
     for file in sorted(release.glob("*.yaml")):
-        for document in yaml.load_all(file.read_text(), yaml.CSafeLoader):
-            if document and document.get("kind") == "CustomResourceDefinition":
-                name = document["metadata"]["name"]
-                if name not in found or document["apiVersion"].endswith("/v1"):
-                    found[name] = document
+        for document in documents(file.read_text(), str(file)):
+            crd = document.value
+            if is_crd(crd):
+                name = crd["metadata"]["name"]
+                if name not in found or crd["apiVersion"].endswith("/v1"):
+                    found[name] = crd
     return found

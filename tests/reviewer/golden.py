@@ -10,13 +10,14 @@ from pathlib import Path
 from typing import Any
 
 from instar.reviewer.config import Config, decide, parse, section
-from instar.reviewer.documents import documents
+from instar.reviewer.documents import crd_name, documents
 from instar.reviewer.engine import Options
+from instar.reviewer.presence import with_presence
 from instar.reviewer.render.json import finding_dict
 from instar.reviewer.report import Report
 from instar.reviewer.reviewing import located, review_crd
-from instar.reviewer.stored import ConversionFailed, Convert
-from instar.reviewer.subject import subject
+from instar.reviewer.side import read_side
+from instar.reviewer.stored import Convert, Unconvertible
 from instar.sdk.errors import ConversionError
 from instar.sdk.loading import load
 
@@ -34,14 +35,24 @@ def review_folder(name: str) -> Report:
     old, new = (_document(folder, side) for side in ("old", "new"))
     config = _config(folder)
     options = Options(severities=config.severities)
+    if crd_name(old.value) != crd_name(new.value):
+        apart = Report(only_old=(crd_name(old.value),), only_new=(crd_name(new.value),))
+        before, after = ({crd_name(side.value): side} for side in (old, new))
+        return decide(with_presence(apart, before, after, options), config, (), TODAY)
     crd = review_crd(
-        subject(old.value),
-        subject(new.value),
+        read_side(old.value),
+        read_side(new.value),
         options,
         convert=_convert(folder),
         objects=_objects(folder),
     )
     return decide(Report(crds=(located(crd, old, new),)), config, (), TODAY)
+
+
+def sides_of(name: str) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The old and the new CRD of a folder, as written."""
+    old, new = (_document(FOLDER / name, side).value for side in ("old", "new"))
+    return old, new
 
 
 def written(report: Report) -> dict[str, Any]:
@@ -93,6 +104,6 @@ def _convert(folder: Path) -> Convert | None:
         try:
             return built.convert_all(objects, api_version)
         except ConversionError as error:
-            raise ConversionFailed(str(error)) from error
+            raise Unconvertible(str(error)) from error
 
     return convert

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from copy import deepcopy
 
-from instar.api.crd import read_crd
-from instar.api.crd_codec import from_internal, to_internal
-from instar.crds.defaults import with_defaults
+from instar.crds.documents import read_definition
 from instar.plain import Object
 from instar.reviewer.report import Effect, Finding, Witness
 from instar.schema.compiled import Compiled, compile_schema
@@ -17,7 +15,7 @@ class Side:
     """One CRD, compiled from its raw form."""
 
     def __init__(self, crd: Object) -> None:
-        self.crd = read_crd(from_internal(to_internal(with_defaults(deepcopy(crd))), "v1"))
+        self.crd = read_definition(crd).crd
 
     def served(self, version: str) -> bool:
         found = self.crd.version(version)

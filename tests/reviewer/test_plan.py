@@ -7,11 +7,11 @@ import importlib
 
 from instar.plain import Object
 from instar.review import review
-from instar.reviewer.report import Answer, Step
+from instar.reviewer.report import ChecklistAnswer, Step
 from tests.reviewer.widget import Change, add, changed, drop, put, version, widget
 
 
-def _of(change: Change) -> tuple[tuple[Step, ...], dict[str, Answer]]:
+def _of(change: Change) -> tuple[tuple[Step, ...], dict[str, ChecklistAnswer]]:
     [crd] = review(widget(), changed(change), witnesses=False).crds
     return crd.plan, {item.question: item for item in crd.checklist}
 

@@ -12,7 +12,7 @@ from instar.review import Finding, Report, Severity, review
 from instar.reviewer.render import MACHINE
 from instar.reviewer.render.json import as_dict, json_schema
 from instar.reviewer.render.text import to_text
-from instar.reviewer.report import CrdReview, Problem, StoredObject
+from instar.reviewer.report import CrdReview, Damage, Problem, StoredObject
 from instar.schema.compiled import compile_schema
 from tests.reviewer.golden import cases, review_folder
 from tests.reviewer.widget import changed, drop, put, widget
@@ -38,7 +38,7 @@ def report() -> Report:
         line=3,
     )
     hidden = replace(nasty, key="hidden", suppressed="known")
-    stored = StoredObject("default/a", "v1", "pruned", ("spec.note is dropped",))
+    stored = StoredObject("default/a", "v1", Damage.PRUNED, ("spec.note is dropped",))
     [crd_review] = found.crds
     whole = replace(
         crd_review,

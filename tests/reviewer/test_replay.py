@@ -12,10 +12,11 @@ import yaml
 from instar.plain import Object
 from instar.review import review
 from instar.reviewer.report import Effect, Finding, Witness
-from tests.reviewer.corpus import CORPUS, Neighbours, crds, neighbours
+from tests.reviewer.corpus import Neighbours, crds, neighbours
 from tests.reviewer.golden import FOLDER, cases, review_folder
 from tests.reviewer.replay import assert_real
 from tests.reviewer.widget import changed, put, widget
+from tests.support.corpus import needs_corpus
 from tests.support.server import Answer, LiveServer, live_server
 
 _NOT_ESTABLISHABLE = {"crd-refused", "unique-items-added", "unique-items-removed"}
@@ -74,6 +75,17 @@ def test_servers_refuse_the_update_that_shows_a_transition_rule(
     _replay(servers, widget(), new, review(widget(), new).findings, "transition.example.com")
 
 
+def test_servers_refuse_the_status_that_shows_a_transition_rule(
+    servers: tuple[LiveServer, LiveServer],
+) -> None:
+    rule = {"rule": "self >= oldSelf", "message": "went back"}
+    new = changed(put("status", "ready", x_kubernetes_validations=[rule]))
+    found = review(widget(), new).findings
+
+    assert all(item.witness and item.witness.through_status for item in found)
+    _replay(servers, widget(), new, found, "status-transition.example.com")
+
+
 def test_server_shows_what_strategy_none_loses(servers: tuple[LiveServer, LiveServer]) -> None:
     [finding] = _witnessed("conversion-none-loses")
     assert finding.witness is not None
@@ -91,7 +103,7 @@ def test_server_shows_what_strategy_none_loses(servers: tuple[LiveServer, LiveSe
 _PAIRS = {"flux-source v0.36.1 v1.0.0", "flux-source v1.6.0 v1.7.0", "gateway-api v0.5.1 v0.8.1"}
 
 
-@pytest.mark.skipif(not CORPUS.is_dir(), reason=f"no corpus at {CORPUS}")
+@needs_corpus
 @pytest.mark.parametrize(
     "pair", [item for item in neighbours() if item.name in _PAIRS], ids=lambda pair: pair.name
 )
@@ -150,6 +162,10 @@ def _write(server: LiveServer, witness: Witness, group: str, plural: str, number
     if answer.status != 201 or not (witness.before or witness.through_status):
         return answer
     path = f"{_path(group, witness.version, plural, first)}/{name}"
+    if witness.before and witness.through_status:
+        with_status = {**answer.json, "status": first.get("status")}
+        answer = server.request("PUT", f"{path}/status", with_status)
+        assert answer.status == 200, answer.text
     sent = _named(witness.object, name)
     sent["apiVersion"] = f"{group}/{witness.version}"
     sent["metadata"]["resourceVersion"] = answer.json["metadata"]["resourceVersion"]

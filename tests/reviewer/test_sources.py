@@ -12,12 +12,12 @@ import pytest
 import yaml
 
 from instar.plain import Object
-from instar.reviewer.sources import Cluster, Loaded, history, load_crds
+from instar.reviewer.sources import Cluster, LoadedCrds, history, load_crds
 from tests.reviewer.widget import widget
 from tests.support.server import LiveServer, live_server
 
 
-def load(source: object, cluster: Cluster | None = None) -> Loaded:
+def load(source: object, cluster: Cluster | None = None) -> LoadedCrds:
     return asyncio.run(load_crds(str(source), cluster))
 
 

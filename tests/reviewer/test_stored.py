@@ -6,8 +6,8 @@ from typing import Any
 
 from instar.plain import Object
 from instar.reviewer.report import StoredObject
-from instar.reviewer.stored import ConversionFailed, Trial
-from instar.reviewer.subject import subject
+from instar.reviewer.side import read_side
+from instar.reviewer.stored import Trial, Unconvertible
 from instar.schema.validations.evaluate import compile_rules
 from tests.reviewer.widget import changed, drop, put, widget
 
@@ -22,7 +22,7 @@ def _object(version: str = "v1", **spec: Any) -> Object:
 
 
 def _try(new: Object, *objects: Object, old: Object | None = None) -> list[StoredObject]:
-    return Trial(subject(old or widget()), subject(new), compile_rules).run(objects)
+    return Trial(read_side(old or widget()), read_side(new), compile_rules).run(objects)
 
 
 def test_object_nothing_happens_to_is_not_listed() -> None:
@@ -32,7 +32,7 @@ def test_object_nothing_happens_to_is_not_listed() -> None:
 def test_dropped_field_is_pruned_from_objects_that_have_it() -> None:
     [found] = _try(changed(drop("spec", "size")), _object(size="small"))
 
-    assert found.outcome == "pruned"
+    assert found.damage == "pruned"
     assert found.reasons[0] == "spec.size is dropped"
     assert found.name == "default/a"
 
@@ -40,7 +40,7 @@ def test_dropped_field_is_pruned_from_objects_that_have_it() -> None:
 def test_object_that_breaks_tighter_validation_is_frozen_not_invalid() -> None:
     [found] = _try(changed(put("spec", "image", maxLength=3)), _object())
 
-    assert found.outcome == "frozen"
+    assert found.damage == "frozen"
     assert "may not be more than 3 bytes" in found.reasons[0]
 
 
@@ -48,8 +48,22 @@ def test_object_that_breaks_a_new_rule_is_frozen() -> None:
     rule = {"rule": "self.size() < 3", "message": "too long a name"}
     [found] = _try(changed(put("spec", "image", x_kubernetes_validations=[rule])), _object())
 
-    assert found.outcome == "frozen"
+    assert found.damage == "frozen"
     assert "too long a name" in found.reasons[0]
+
+
+def test_rules_that_could_not_be_asked_are_no_reason() -> None:
+    rule = {"rule": "self.size() < 30", "message": "too long a name"}
+    new = changed(put("spec", "image", x_kubernetes_validations=[rule]))
+
+    assert _try(new, _object(size="huge")) == [], "the enum was broken before, too"
+
+
+def test_name_left_to_the_server_is_no_reason() -> None:
+    unnamed = {**_object(), "metadata": {"generateName": "a-"}}
+
+    assert _try(widget(), unnamed) == []
+    assert Trial(None, read_side(widget()), compile_rules).run([unnamed]) == []
 
 
 def test_embedded_resource_is_never_forgiven() -> None:
@@ -57,7 +71,7 @@ def test_embedded_resource_is_never_forgiven() -> None:
 
     [found] = _try(new, _object(extra={"a": 1}))
 
-    assert found.outcome == "invalid"
+    assert found.damage == "invalid"
 
 
 def test_removed_version_makes_objects_unreadable() -> None:
@@ -65,13 +79,13 @@ def test_removed_version_makes_objects_unreadable() -> None:
 
     [found] = _try(new, _object("v1beta1"))
 
-    assert found.outcome == "unreadable"
+    assert found.damage == "unreadable"
 
 
 def test_changed_default_reads_differently() -> None:
     [found] = _try(changed(put("spec", "replicas", default=2)), _object())
 
-    assert (found.outcome, found.reasons) == ("changed", ("spec.replicas reads differently",))
+    assert (found.damage, found.reasons) == ("changed", ("spec.replicas reads differently",))
 
 
 def test_field_that_another_version_does_not_know_is_lost_there() -> None:
@@ -86,17 +100,17 @@ def test_field_that_another_version_does_not_know_is_lost_there() -> None:
 
 def test_failing_conversion_makes_objects_unreadable() -> None:
     def refuse(objects: list[Object], api_version: str) -> list[Object]:
-        raise ConversionFailed("no way")
+        raise Unconvertible("no way")
 
-    trial = Trial(subject(widget()), subject(widget()), compile_rules, refuse)
+    trial = Trial(read_side(widget()), read_side(widget()), compile_rules, refuse)
 
     [found] = trial.run([_object()])
-    assert found.outcome == "unreadable"
+    assert found.damage == "unreadable"
     assert found.reasons == ("conversion to v1beta1 failed: no way",)
 
 
 def test_objects_of_other_kinds_do_not_belong() -> None:
-    trial = Trial(None, subject(widget()))
+    trial = Trial(None, read_side(widget()))
 
     assert trial.belongs(_object())
     assert not trial.belongs({**_object(), "kind": "Gadget"})

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from instar.review import review
 from instar.reviewer.engine import Options, find
-from instar.reviewer.subject import subject
+from instar.reviewer.side import read_side
 from instar.reviewer.witnesses.samples import Samples
 from instar.reviewer.witnesses.search import Search
 from instar.reviewer.witnesses.texts import FORMAT_TEXTS, matching
@@ -129,7 +129,7 @@ def test_rule_about_a_new_field_only_is_no_error() -> None:
 
 
 def test_search_gives_up_when_its_time_is_over() -> None:
-    old, new = subject(widget()), subject(changed(drop("spec", "note")))
+    old, new = read_side(widget()), read_side(changed(drop("spec", "note")))
 
     found = find(old, new, Options(), Search(old, new, seconds=0))
 

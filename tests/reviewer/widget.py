@@ -7,140 +7,118 @@ from copy import deepcopy
 from typing import Any
 
 from instar.plain import Object
+from tests.support import crds
 
 Change = Callable[[Object], None]
 
-WIDGET: Object = {
-    "apiVersion": "apiextensions.k8s.io/v1",
-    "kind": "CustomResourceDefinition",
-    "metadata": {"name": "widgets.example.com"},
-    "spec": {
-        "group": "example.com",
-        "scope": "Namespaced",
-        "names": {
-            "plural": "widgets",
-            "singular": "widget",
-            "kind": "Widget",
-            "listKind": "WidgetList",
-            "shortNames": ["wd"],
-            "categories": ["all"],
-        },
-        "versions": [
-            {
-                "name": "v1",
-                "served": True,
-                "storage": True,
-                "subresources": {
-                    "status": {},
-                    "scale": {
-                        "specReplicasPath": ".spec.replicas",
-                        "statusReplicasPath": ".status.ready",
+_SCHEMA: Object = {
+    "type": "object",
+    "description": "A widget.",
+    "required": ["spec"],
+    "properties": {
+        "apiVersion": {"type": "string"},
+        "kind": {"type": "string"},
+        "metadata": {"type": "object"},
+        "spec": {
+            "type": "object",
+            "required": ["image"],
+            "properties": {
+                "image": {"type": "string", "minLength": 1, "maxLength": 200},
+                "size": {"type": "string", "enum": ["small", "large"]},
+                "replicas": {
+                    "type": "integer",
+                    "format": "int32",
+                    "default": 1,
+                    "minimum": 0,
+                    "maximum": 100,
+                },
+                "port": {"x-kubernetes-int-or-string": True},
+                "name": {"type": "string", "pattern": "^[a-z0-9-]*$"},
+                "note": {"type": "string", "nullable": True},
+                "since": {"type": "string", "format": "date-time"},
+                "share": {"type": "number"},
+                "labels": {
+                    "type": "object",
+                    "additionalProperties": {"type": "string"},
+                    "maxProperties": 10,
+                },
+                "tags": {
+                    "type": "array",
+                    "items": {"type": "string"},
+                    "maxItems": 5,
+                },
+                "ports": {
+                    "type": "array",
+                    "x-kubernetes-list-type": "map",
+                    "x-kubernetes-list-map-keys": ["name", "protocol"],
+                    "items": {
+                        "type": "object",
+                        "required": ["name", "protocol"],
+                        "properties": {
+                            "name": {"type": "string"},
+                            "protocol": {"type": "string"},
+                            "number": {"type": "integer"},
+                        },
                     },
                 },
-                "additionalPrinterColumns": [
-                    {"name": "Size", "type": "string", "jsonPath": ".spec.size"}
-                ],
-                "selectableFields": [{"jsonPath": ".spec.size"}],
-                "schema": {
-                    "openAPIV3Schema": {
-                        "type": "object",
-                        "description": "A widget.",
-                        "required": ["spec"],
-                        "properties": {
-                            "apiVersion": {"type": "string"},
-                            "kind": {"type": "string"},
-                            "metadata": {"type": "object"},
-                            "spec": {
-                                "type": "object",
-                                "required": ["image"],
-                                "properties": {
-                                    "image": {"type": "string", "minLength": 1, "maxLength": 200},
-                                    "size": {"type": "string", "enum": ["small", "large"]},
-                                    "replicas": {
-                                        "type": "integer",
-                                        "format": "int32",
-                                        "default": 1,
-                                        "minimum": 0,
-                                        "maximum": 100,
-                                    },
-                                    "port": {"x-kubernetes-int-or-string": True},
-                                    "name": {"type": "string", "pattern": "^[a-z0-9-]*$"},
-                                    "note": {"type": "string", "nullable": True},
-                                    "since": {"type": "string", "format": "date-time"},
-                                    "share": {"type": "number"},
-                                    "labels": {
-                                        "type": "object",
-                                        "additionalProperties": {"type": "string"},
-                                        "maxProperties": 10,
-                                    },
-                                    "tags": {
-                                        "type": "array",
-                                        "items": {"type": "string"},
-                                        "maxItems": 5,
-                                    },
-                                    "ports": {
-                                        "type": "array",
-                                        "x-kubernetes-list-type": "map",
-                                        "x-kubernetes-list-map-keys": ["name", "protocol"],
-                                        "items": {
-                                            "type": "object",
-                                            "required": ["name", "protocol"],
-                                            "properties": {
-                                                "name": {"type": "string"},
-                                                "protocol": {"type": "string"},
-                                                "number": {"type": "integer"},
-                                            },
-                                        },
-                                    },
-                                    "range": {
-                                        "type": "object",
-                                        "properties": {
-                                            "low": {"type": "integer"},
-                                            "high": {"type": "integer"},
-                                        },
-                                        "x-kubernetes-validations": [
-                                            {
-                                                "rule": "!has(self.low) || self.low >= 0",
-                                                "message": "low must not be negative",
-                                            }
-                                        ],
-                                    },
-                                    "source": {
-                                        "type": "object",
-                                        "properties": {
-                                            "git": {"type": "string"},
-                                            "oci": {"type": "string"},
-                                        },
-                                        "anyOf": [{"required": ["git"]}, {"required": ["oci"]}],
-                                    },
-                                    "extra": {
-                                        "type": "object",
-                                        "x-kubernetes-preserve-unknown-fields": True,
-                                    },
-                                },
-                            },
-                            "status": {
-                                "type": "object",
-                                "properties": {"ready": {"type": "integer"}},
-                            },
-                        },
-                    }
+                "range": {
+                    "type": "object",
+                    "properties": {
+                        "low": {"type": "integer"},
+                        "high": {"type": "integer"},
+                    },
+                    "x-kubernetes-validations": [
+                        {
+                            "rule": "!has(self.low) || self.low >= 0",
+                            "message": "low must not be negative",
+                        }
+                    ],
+                },
+                "source": {
+                    "type": "object",
+                    "properties": {
+                        "git": {"type": "string"},
+                        "oci": {"type": "string"},
+                    },
+                    "anyOf": [{"required": ["git"]}, {"required": ["oci"]}],
+                },
+                "extra": {
+                    "type": "object",
+                    "x-kubernetes-preserve-unknown-fields": True,
                 },
             },
-            {
-                "name": "v1beta1",
-                "served": True,
-                "storage": False,
-                "schema": {"openAPIV3Schema": {}},
-            },
-        ],
+        },
+        "status": {
+            "type": "object",
+            "properties": {"ready": {"type": "integer"}},
+        },
     },
 }
-WIDGET["spec"]["versions"][1] = {
-    **deepcopy(WIDGET["spec"]["versions"][0]),
-    "name": "v1beta1",
-    "storage": False,
-}
+_SCALE = {"specReplicasPath": ".spec.replicas", "statusReplicasPath": ".status.ready"}
+
+
+def _version(name: str) -> Object:
+    return crds.version(
+        name,
+        deepcopy(_SCHEMA),
+        subresources={"status": {}, "scale": _SCALE},
+        additionalPrinterColumns=[{"name": "Size", "type": "string", "jsonPath": ".spec.size"}],
+        selectableFields=[{"jsonPath": ".spec.size"}],
+    )
+
+
+WIDGET = crds.crd(
+    _version("v1"),
+    _version("v1beta1"),
+    plural="widgets",
+    kind="Widget",
+    names={
+        "singular": "widget",
+        "listKind": "WidgetList",
+        "shortNames": ["wd"],
+        "categories": ["all"],
+    },
+)
 
 
 def widget() -> Object:

@@ -104,6 +104,22 @@ def test_undecodable_metadata_says_so_in_gos_words(metadata: Any, text: str) -> 
     assert str(caught.value) == text
 
 
+@pytest.mark.parametrize(
+    ("time", "part"),
+    [
+        ("2024-13-01T00:00:00Z", "month"),
+        ("2024-02-30T00:00:00Z", "day"),
+        ("2024-02-30T25:00:00Z", "hour"),
+        ("2024-01-01T00:60:00Z", "minute"),
+        ("2024-01-01T00:00:60Z", "second"),
+        ("9999-12-31T23:59:59-01:00", "year"),
+    ],
+)
+def test_a_time_no_calendar_has_is_refused_by_the_part_that_is_wrong(time: str, part: str) -> None:
+    with pytest.raises(MetaError, match=f": {part} out of range$"):
+        coerce_metadata({"creationTimestamp": time})
+
+
 def test_from_storage_bad_fields_are_dropped_one_by_one() -> None:
     metadata = {"name": "a", "labels": {"a": 1}, "uid": 5, "annotations": {"k": "v"}, "zzz": 1}
 

@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 from instar.sdk import Converter, move, scale
+from tests.support.crds import crd, fields, version
 
 GROUP = "example.com"
 KEPT = "example.com/kept"
@@ -14,16 +15,11 @@ KEPT = "example.com/kept"
 def _version(
     name: str, spec: dict[str, Any], *, storage: bool, required: str = ""
 ) -> dict[str, Any]:
-    node: dict[str, Any] = {"type": "object", "properties": spec}
-    schema: dict[str, Any] = {"type": "object", "properties": {"spec": node}}
+    node = fields(**spec)
+    schema = fields(spec=node)
     if required:
         node["required"], schema["required"] = [required], ["spec"]
-    return {
-        "name": name,
-        "served": True,
-        "storage": storage,
-        "schema": {"openAPIV3Schema": schema},
-    }
+    return version(name, schema, storage=storage)
 
 
 _COMMON: dict[str, Any] = {
@@ -45,28 +41,14 @@ _COMMON: dict[str, Any] = {
     "target": {"x-kubernetes-int-or-string": True},
     "note": {"type": "string", "nullable": True},
 }
-CRD: dict[str, Any] = {
-    "apiVersion": "apiextensions.k8s.io/v1",
-    "kind": "CustomResourceDefinition",
-    "metadata": {"name": "widgets.example.com"},
-    "spec": {
-        "group": GROUP,
-        "scope": "Namespaced",
-        "names": {"plural": "widgets", "kind": "Widget"},
-        "versions": [
-            _version(
-                "v1",
-                {**_COMMON, "timeoutSeconds": {"type": "integer", "minimum": 0}},
-                storage=False,
-            ),
-            _version(
-                "v2",
-                {**_COMMON, "timeoutMillis": {"type": "integer", "minimum": 0}},
-                storage=True,
-            ),
-        ],
-    },
-}
+_COUNT = {"type": "integer", "minimum": 0}
+CRD: dict[str, Any] = crd(
+    _version("v1", {**_COMMON, "timeoutSeconds": _COUNT}, storage=False),
+    _version("v2", {**_COMMON, "timeoutMillis": _COUNT}, storage=True),
+    group=GROUP,
+    plural="widgets",
+    kind="Widget",
+)
 
 _TEXT = {"type": "string"}
 REQUIRED_CRD: dict[str, Any] = {

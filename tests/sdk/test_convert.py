@@ -222,6 +222,102 @@ def test_dates_are_not_mangled(rules: str, tmp_path: Path) -> None:
     assert "since: 2020-01-01\n" in path.read_text()
 
 
+CRD = """
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: crontabs.example.com}
+spec:
+  group: example.com
+  scope: Namespaced
+  names: {plural: crontabs, kind: CronTab}
+  versions:
+    - name: v1beta1
+      served: true
+      storage: false
+      schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}
+    - name: v1
+      served: true
+      storage: true
+      schema:
+        openAPIV3Schema:
+          type: object
+          properties:
+            spec:
+              type: object
+              required: [image]
+              properties:
+                host: {type: string}
+                port: {type: integer, maximum: 1024}
+                image: {type: string}
+                args: {type: array, items: {type: string}}
+"""
+
+
+@pytest.fixture
+def crd(tmp_path: Path) -> str:
+    path = tmp_path / "rules" / "crd.yaml"
+    path.write_text(CRD)
+    return str(path)
+
+
+def test_what_a_server_takes_is_converted_as_ever(rules: str, crd: str, tmp_path: Path) -> None:
+    path = tmp_path / "a.yaml"
+    path.write_text(MANIFEST)
+
+    code = _run(rules, "-i", "--crd", crd, str(path))
+
+    assert (code, path.read_text()) == (0, EXPECTED)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (("  args:", "  more: 1\n  args:"), "v1 does not know spec.more: a server drops it"),
+        (("h:80", "h:8080"), "the result is not valid at v1: spec.port: Invalid value: 8080"),
+        (
+            ("name: a ", "name: A "),
+            'not valid at v1: metadata.name: Invalid value: "A"',
+        ),
+    ],
+)
+def test_what_a_server_would_not_take_is_left_alone_and_reported(
+    rules: str,
+    crd: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    change: tuple[str, str],
+    said: str,
+) -> None:
+    path = tmp_path / "a.yaml"
+    path.write_text(MANIFEST.replace(*change))
+
+    code = _run(rules, "-i", "--crd", crd, str(path))
+
+    errors = capsys.readouterr().err
+    assert code == 1
+    assert "line 5: " in errors
+    assert said in errors
+    assert path.read_text() == MANIFEST.replace(*change)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (CRD.replace("name: v1\n", "name: v2\n"), "no CRD given has version 'v1' of CronTab"),
+        ("kind: CustomResourceDefinition\nspec: 1", "not a usable CRD"),
+        ("a: [", "crd.yaml:2: not readable as YAML"),
+        ("", "no CRD given"),
+    ],
+)
+def test_a_crd_that_is_none_exits_2(rules: str, crd: str, text: str, message: str) -> None:
+    Path(crd).write_text(text)
+
+    with pytest.raises(CliFailure, match=message) as caught:
+        _run(rules, "--crd", crd)
+
+    assert caught.value.code == 2
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [
@@ -236,3 +332,18 @@ def test_wrong_calls_exit_2(rules: str, words: list[str], message: str) -> None:
         _run(rules, *words)
 
     assert caught.value.code == 2
+
+
+def test_a_document_with_keys_that_are_no_text_is_left_alone_and_told(
+    rules: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "a.yaml"
+    text = MANIFEST + "  labels: {on: 1}\n"
+    path.write_text(text)
+
+    code = _run(rules, str(path))
+
+    out, err = capsys.readouterr()
+    assert code == 1
+    assert out == text
+    assert "line 5: keys that are no plain text cannot be kept" in err

@@ -252,6 +252,17 @@ def test_yaml_rules_make_the_same_converter(tmp_path: Path) -> None:
     assert [loss.reason for loss in built.losses] == ["unused"]
 
 
+def test_yaml_rules_tell_true_from_its_text(tmp_path: Path) -> None:
+    path = tmp_path / "conversion.yaml"
+    path.write_text(DOCUMENT.replace("{A: alpha}", '{true: alpha, "true": beta, 3: gamma}'))
+
+    built = load(str(path))
+
+    objects = [_obj("v1", hostPort="h:1", mode=mode) for mode in (True, "true", 3, "3")]
+    found = built.convert_all(objects, "example.com/v2")
+    assert [each["mode"] for each in found] == ["alpha", "beta", "gamma", "3"]
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [

@@ -1,10 +1,8 @@
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import seed as seeded
 from hypothesis import strategies as st
@@ -12,9 +10,9 @@ from hypothesis import strategies as st
 from instar.schema.compiled import Compiled, compile_schema
 from instar.schema.generate import objects, values
 from instar.schema.parse import structural
-from instar.sdk.checking.subject import parse_crd
+from instar.sdk.checking.definition import crd_in
+from tests.support.corpus import CORPUS
 
-CORPUS = Path(__file__).parents[2].parent / "shared" / "corpus"
 SAMPLES = (
     "cert-manager/v1.5.0/crd-certificates.yaml",
     "cert-manager/v1.21.0/cert-manager.io_issuers.yaml",
@@ -53,7 +51,7 @@ def test_objects_of_real_crds_are_nearly_all_valid(name: str) -> None:
     path = CORPUS / name
     if not path.exists():
         pytest.skip(f"{path} is not here")
-    crd = parse_crd(yaml.safe_load(path.read_text()))
+    crd = crd_in(path.read_text(), name)
     version = crd.versions[0]
     compiled = compile_schema(version.schema)
     strategy = objects(compiled.structural, api_version=f"{crd.group}/{version.name}", kind="X")

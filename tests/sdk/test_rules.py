@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from instar.sdk import (
     ConversionError,
+    ConversionRule,
     ConverterDefinitionError,
-    Rule,
     constant,
     enum,
     join,
@@ -35,11 +35,11 @@ JSON = st.recursive(
 )
 
 
-def _there(obj: dict[str, Any], *rules: Rule) -> dict[str, Any]:
+def _there(obj: dict[str, Any], *rules: ConversionRule) -> dict[str, Any]:
     return RuleSet("v1", "v2", rules).there(_framed(obj))
 
 
-def _back(obj: dict[str, Any], *rules: Rule) -> dict[str, Any]:
+def _back(obj: dict[str, Any], *rules: ConversionRule) -> dict[str, Any]:
     return RuleSet("v1", "v2", rules).back(_framed(obj))
 
 
@@ -101,7 +101,7 @@ def _kept(obj: dict[str, Any]) -> list[str]:
     ],
 )
 def test_a_rule_converts_both_ways_without_keeping_anything(
-    rule: Rule, old: dict[str, Any], new: dict[str, Any]
+    rule: ConversionRule, old: dict[str, Any], new: dict[str, Any]
 ) -> None:
     there, back = _there(old, rule), _back(new, rule)
 

@@ -184,9 +184,9 @@ async def test_pages_beside_reviews() -> None:
         nothing, _ = await _fetch(session, "GET", f"{base}/convert")
         put, _ = await _fetch(session, "PUT", f"{base}/convert")
 
-    labels = 'from_version="v1",kind="Widget",result="success",to_version="v2"'
-    assert f"instar_webhook_reviews_total{{{labels}}} 1.0" in metrics
-    assert 'from_version="v3",kind="Widget",result="failure",to_version="v1"} 1.0' in metrics
+    labels = 'kind="Widget",from_version="v1",to_version="v2",result="success"'
+    assert f"instar_webhook_reviews_total{{{labels}}} 1" in metrics
+    assert 'kind="Widget",from_version="v3",to_version="v1",result="failure"} 1' in metrics
     assert (health, nothing, put) == ("ok", 404, 405)
 
 
@@ -284,7 +284,7 @@ async def test_a_request_in_flight_finishes_while_stopping() -> None:
         url = f"http://127.0.0.1:{port}/"
         request = asyncio.create_task(_fetch(session, "POST", url, data=slow_body(), headers=JSON))
         metrics = ""
-        while "in_flight 1.0" not in metrics:
+        while "in_flight 1\n" not in metrics:
             _, metrics = await _fetch(session, "GET", f"{url}metrics")
         stop.set()
         async with asyncio.timeout(5):

@@ -22,7 +22,7 @@ from aiohttp.test_utils import TestServer
 from instar.cli import webhook
 from instar.cli.failure import CliFailure
 from instar.sdk.certificates import self_signed
-from instar.sdk.crdpatch import conversion_stanza
+from instar.sdk.crdpatch import conversion_stanza, merged_bundle
 from instar.sdk.serving import TlsFiles
 from tests.sdk.test_webhook import _fetch, _obj, _review
 
@@ -80,16 +80,11 @@ def test_self_signed_only_writes_files_and_prints_the_bundle(
     TlsFiles(cert=cert, key=key).context()
 
 
-@pytest.mark.parametrize(
-    ("existing", "expected"),
-    [
-        ({"strategy": "None"}, "strategy"),
-        ({"strategy": "Webhook", "webhook": {"clientConfig": {"url": "https://x"}}}, "webhook"),
-    ],
-)
-async def test_patch_crd_sets_the_webhook_up_or_only_its_authority(
-    existing: dict[str, Any], expected: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+SERVICE = {"service": {"name": "a", "namespace": "b"}}
+
+
+async def _patched(existing: dict[str, Any], tmp_path: Path, *words: str) -> list[Any]:
+    """The patches a CRD got, or how the command failed."""
     patches: list[Any] = []
 
     async def handler(request: web.Request) -> web.Response:
@@ -108,16 +103,71 @@ async def test_patch_crd_sets_the_webhook_up_or_only_its_authority(
         }
         (tmp_path / "config").write_text(yaml.safe_dump(config))
         files = ["--cert", str(tmp_path / "c"), "--key", str(tmp_path / "k")]
-        words = ["--self-signed", "a.b.svc", "--patch-crd", "ws.example.com", *files]
-        args = _args(*words, "--kubeconfig", str(tmp_path / "config"))
-        code = await asyncio.to_thread(webhook.run, args)
+        named = ["--self-signed", "a.b.svc", "--patch-crd", "ws.example.com", *files, *words]
+        args = _args(*named, "--kubeconfig", str(tmp_path / "config"))
+        try:
+            await asyncio.to_thread(webhook.run, args)
+        except CliFailure as failure:
+            patches.append(failure)
+    return patches
 
-    [patch] = patches
-    assert code == 0
+
+@pytest.mark.parametrize(
+    ("existing", "expected"),
+    [
+        ({"strategy": "None"}, {"strategy", "webhook"}),
+        ({"strategy": "Webhook", "webhook": {"clientConfig": SERVICE}}, {"webhook"}),
+    ],
+)
+async def test_patch_crd_sets_the_webhook_up_or_only_its_authority(
+    existing: dict[str, Any],
+    expected: set[str],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    [patch] = await _patched(existing, tmp_path)
+
     assert patch["metadata"] == {"resourceVersion": "7"}
-    assert set(patch["spec"]["conversion"]) == {expected} | {"webhook"}
+    assert set(patch["spec"]["conversion"]) == expected
     bundle = capsys.readouterr().out.strip()
     assert patch["spec"]["conversion"]["webhook"]["clientConfig"]["caBundle"] == bundle
+
+
+async def test_an_address_the_certificate_is_not_for_is_refused_or_moved(tmp_path: Path) -> None:
+    elsewhere = {"clientConfig": {"url": "https://other:1/convert", "caBundle": "eA=="}}
+    existing = {"strategy": "Webhook", "webhook": elsewhere}
+
+    [refused] = await _patched(existing, tmp_path)
+    [moved] = await _patched(existing, tmp_path, "--repoint")
+
+    assert isinstance(refused, CliFailure)
+    assert "sends its reviews to other, and this certificate is for a.b.svc" in str(refused)
+    client = moved["spec"]["conversion"]["webhook"]["clientConfig"]
+    assert client["url"] is None
+    assert client["service"]["name"] == "a"
+
+
+def test_a_new_authority_is_added_to_those_in_use() -> None:
+    from cryptography import x509
+
+    old, new = self_signed("a.b.svc"), self_signed("a.b.svc")
+    expired = self_signed("a.b.svc", days=0)
+
+    merged = merged_bundle(new.bundle, merged_bundle(old.bundle, expired.bundle))
+
+    found = x509.load_pem_x509_certificates(base64.b64decode(merged))
+    expected = [x509.load_pem_x509_certificate(item.ca) for item in (new, old)]
+    assert found == expected
+    assert merged_bundle(new.bundle, merged) == merged
+    assert merged_bundle(new.bundle, "bm90IGEgY2VydGlmaWNhdGU=") == new.bundle
+
+
+def test_authorities_of_long_ago_are_left_behind() -> None:
+    bundle = ""
+    for _ in range(7):
+        bundle = merged_bundle(self_signed("a.b.svc").bundle, bundle)
+
+    assert base64.b64decode(bundle).count(b"BEGIN CERTIFICATE") == 4
 
 
 def test_a_host_outside_the_cluster_becomes_a_url() -> None:
@@ -165,7 +215,7 @@ def test_certificates_carry_both_service_names() -> None:
 
     issued = self_signed("hook.ns.svc")
 
-    names = x509.load_pem_x509_certificate(issued.cert).extensions.get_extension_for_class(
+    names = x509.load_pem_x509_certificate(issued.pem.cert).extensions.get_extension_for_class(
         x509.SubjectAlternativeName
     )
     assert names.value.get_values_for_type(x509.DNSName) == [

@@ -7,7 +7,7 @@ from typing import Any, cast
 
 import pytest
 
-from instar.server.auth import User
+from instar.access.attributes import User
 from instar.server.http1 import Connection, Connections
 from instar.server.request import Request
 from instar.server.responses import Response

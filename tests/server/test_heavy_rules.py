@@ -9,6 +9,8 @@ import pytest
 
 from instar.schema.rules import Outcome
 from instar.schema.validations.evaluate import CelProgram
+from tests.support import crds
+from tests.support.crds import fields, version
 from tests.support.server import Answer, LiveServer
 
 GROUP = "heavy.example.com"
@@ -22,25 +24,8 @@ def crd() -> dict[str, Any]:
         "items": {"type": "integer"},
         "x-kubernetes-validations": [{"rule": PAIRS}],
     }
-    spec = {"type": "object", "properties": {"numbers": numbers}}
-    return {
-        "apiVersion": "apiextensions.k8s.io/v1",
-        "kind": "CustomResourceDefinition",
-        "metadata": {"name": f"things.{GROUP}"},
-        "spec": {
-            "group": GROUP,
-            "scope": "Namespaced",
-            "names": {"plural": "things", "singular": "thing", "kind": "Thing"},
-            "versions": [
-                {
-                    "name": "v1",
-                    "served": True,
-                    "storage": True,
-                    "schema": {"openAPIV3Schema": {"type": "object", "properties": {"spec": spec}}},
-                }
-            ],
-        },
-    }
+    schema = fields(spec=fields(numbers=numbers))
+    return crds.crd(version("v1", schema), group=GROUP, plural="things", kind="Thing")
 
 
 def test_rules_over_a_large_object_leave_the_event_loop_to_others(

@@ -7,32 +7,19 @@ from typing import Any
 import pytest
 
 from instar.review import breaking
+from tests.support import crds
+from tests.support.crds import fields, version
 from tests.support.server import live_server
 
 PATH = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 
 
-def crd(*fields: str) -> dict[str, Any]:
-    properties = {name: {"type": "string"} for name in fields}
-    spec = {"type": "object", "properties": properties}
-    return {
-        "apiVersion": "apiextensions.k8s.io/v1",
-        "kind": "CustomResourceDefinition",
-        "metadata": {"name": "things.review.example.com"},
-        "spec": {
-            "group": "review.example.com",
-            "scope": "Namespaced",
-            "names": {"plural": "things", "singular": "thing", "kind": "Thing"},
-            "versions": [
-                {
-                    "name": "v1",
-                    "served": True,
-                    "storage": True,
-                    "schema": {"openAPIV3Schema": {"type": "object", "properties": {"spec": spec}}},
-                }
-            ],
-        },
-    }
+def crd(*names: str) -> dict[str, Any]:
+    properties = {name: {"type": "string"} for name in names}
+    schema = fields(spec=fields(**properties))
+    return crds.crd(
+        version("v1", schema), group="review.example.com", plural="things", kind="Thing"
+    )
 
 
 @pytest.mark.parametrize(("deny", "status"), [(False, 200), (True, 403)])

@@ -6,12 +6,14 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
+from instar.plain import Object
+from tests.support import crds
 from tests.support.server import Answer, LiveServer
 
 APPLY = "application/apply-patch+yaml"
 MERGE = "application/merge-patch+json"
 
-SPEC: dict[str, Any] = {
+SPEC: Object = {
     "type": "object",
     "properties": {
         "replicas": {"type": "integer", "default": 1},
@@ -41,6 +43,12 @@ SPEC: dict[str, Any] = {
         },
         "free": {"type": "object", "x-kubernetes-preserve-unknown-fields": True},
         "maybe": {"type": "string", "nullable": True},
+        "inner": {
+            "type": "object",
+            "nullable": True,
+            "required": ["value"],
+            "properties": {"value": {"type": "string"}},
+        },
     },
 }
 STATUS = {
@@ -49,48 +57,32 @@ STATUS = {
 }
 
 
-def schema(spec: dict[str, Any]) -> dict[str, Any]:
-    return {"openAPIV3Schema": {"type": "object", "properties": {"spec": spec, "status": STATUS}}}
-
-
-def renamed_spec() -> dict[str, Any]:
+def renamed_spec() -> Object:
     """The same with ``image`` called ``picture``, as the other version behind a webhook."""
     properties = dict(SPEC["properties"])
     properties["picture"] = properties.pop("image")
     return {**SPEC, "properties": properties}
 
 
-def crd(group: str, versions: dict[str, dict[str, Any]], conversion: Any = None) -> dict[str, Any]:
-    names = list(versions)
-    document: dict[str, Any] = {
-        "apiVersion": "apiextensions.k8s.io/v1",
-        "kind": "CustomResourceDefinition",
-        "metadata": {"name": f"things.{group}"},
-        "spec": {
-            "group": group,
-            "scope": "Namespaced",
-            "names": {"plural": "things", "singular": "thing", "kind": "Thing"},
-            "versions": [
-                {
-                    "name": name,
-                    "served": True,
-                    "storage": name == names[0],
-                    "schema": schema(spec),
-                    "subresources": {
-                        "status": {},
-                        "scale": {
-                            "specReplicasPath": ".spec.replicas",
-                            "statusReplicasPath": ".status.replicas",
-                        },
-                    },
-                }
-                for name, spec in versions.items()
-            ],
-        },
-    }
-    if conversion is not None:
-        document["spec"]["conversion"] = conversion
-    return document
+SCALE = {"specReplicasPath": ".spec.replicas", "statusReplicasPath": ".status.replicas"}
+
+
+def crd(group: str, versions: dict[str, Object], conversion: Object | None = None) -> Object:
+    """The first version is the storage version."""
+    return crds.crd(
+        *(
+            crds.version(
+                name,
+                crds.fields(spec=spec, status=STATUS),
+                subresources={"status": {}, "scale": SCALE},
+            )
+            for name, spec in versions.items()
+        ),
+        group=group,
+        plural="things",
+        kind="Thing",
+        conversion=conversion or {"strategy": "None"},
+    )
 
 
 @dataclass(frozen=True)
@@ -113,10 +105,10 @@ class Things:
         version: str = "v1",
         force: bool = False,
         sub: str = "",
-        metadata: dict[str, Any] | None = None,
+        metadata: Object | None = None,
         **members: Any,
     ) -> Answer:
-        body: dict[str, Any] = {
+        body: Object = {
             "apiVersion": f"{self.group}/{version}",
             "kind": "Thing",
             "metadata": {"name": name, **(metadata or {})},
@@ -135,10 +127,10 @@ class Things:
         path = self.path(name, version, sub) + f"?fieldManager={manager}"
         return self.server.request("PATCH", path, patch, content_type=MERGE)
 
-    def get(self, name: str, version: str = "v1") -> dict[str, Any]:
+    def get(self, name: str, version: str = "v1") -> Object:
         answer = self.server.request("GET", self.path(name, version))
         assert answer.status == 200, answer.text
-        found: dict[str, Any] = answer.json
+        found: Object = answer.json
         return found
 
     def owners(self, name: str) -> dict[tuple[str, str, str, str], Any]:
@@ -155,9 +147,9 @@ class Things:
         }
 
 
-def rename_image(obj: dict[str, Any], api_version: str) -> dict[str, Any]:
+def rename_image(obj: Object, api_version: str) -> Object:
     """The webhook's converter: ``image`` in v1, ``picture`` in v2; copes with partial objects."""
-    out: dict[str, Any] = json.loads(json.dumps(obj))
+    out: Object = json.loads(json.dumps(obj))
     out["apiVersion"] = api_version
     old, new = ("image", "picture") if api_version.endswith("/v2") else ("picture", "image")
     spec = out.get("spec")

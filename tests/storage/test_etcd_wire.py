@@ -6,6 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from instar.protobuf.errors import ProtobufError
+from instar.protobuf.wire import read_varint, varint
 from instar.storage import etcd_wire as wire
 
 NUMBERS = st.integers(0, 2**63 - 1)
@@ -24,7 +26,15 @@ def header(revision: int) -> bytes:
 
 @given(NUMBERS)
 def test_a_number_reads_back(number: int) -> None:
-    assert wire._read_varint(wire._varint(number), 0) == (number, len(wire._varint(number)))
+    assert read_varint(varint(number), 0) == (number, len(varint(number)))
+
+
+def test_a_negative_number_takes_ten_bytes_and_more_than_ten_are_refused() -> None:
+    assert read_varint(varint(-1), 0) == (2**64 - 1, 10)
+    with pytest.raises(ProtobufError):
+        read_varint(b"\xff" * 10 + b"\x01", 0)
+    with pytest.raises(IndexError):
+        read_varint(b"\xff\xff", 0)
 
 
 @given(st.lists(st.tuples(BLOBS, BLOBS, NUMBERS, NUMBERS)), NUMBERS, st.booleans())
@@ -56,7 +66,7 @@ def test_a_cancelled_watch_tells_why() -> None:
 
 def test_unknown_fields_of_a_newer_etcd_are_skipped() -> None:
     unknown = wire._bytes(900, b"new") + wire._int(901, 5)
-    fixed = wire._varint(902 << 3 | 1) + b"12345678" + wire._varint(903 << 3 | 5) + b"1234"
+    fixed = varint(902 << 3 | 1) + b"12345678" + varint(903 << 3 | 5) + b"1234"
     assert wire.read_range(unknown + fixed + header(8)).revision == 8
 
 

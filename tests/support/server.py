@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, TypeVar, cast
 from urllib.parse import urlsplit
 
-from instar.server.running import RunningServer, running
+from instar.server.lifetime import RunningServer, running
 from instar.server.settings import Settings
 
 T = TypeVar("T")

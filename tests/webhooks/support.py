@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from instar.plain import Object
+from tests.support.crds import crd, fields, version
 from tests.support.server import Answer, LiveServer
 
 _numbers = itertools.count(1)
@@ -39,20 +40,16 @@ _SPECS: dict[str, Object] = {
 
 
 def _version(name: str, storage: str) -> Object:
-    status = {"type": "object", "properties": {"replicas": _INTEGER, "phase": _STRING}}
-    spec = {"type": "object", "properties": _SPECS[name]}
+    status = fields(replicas=_INTEGER, phase=_STRING)
     scale = {"specReplicasPath": ".spec.replicas", "statusReplicasPath": ".status.replicas"}
     field = ".spec.host" if name == "v1" else ".spec.hostPort"
-    return {
-        "name": name,
-        "served": True,
-        "storage": name == storage,
-        "schema": {
-            "openAPIV3Schema": {"type": "object", "properties": {"spec": spec, "status": status}}
-        },
-        "subresources": {"status": {}, "scale": scale},
-        "selectableFields": [{"jsonPath": field}],
-    }
+    return version(
+        name,
+        fields(spec=fields(**_SPECS[name]), status=status),
+        storage=name == storage,
+        subresources={"status": {}, "scale": scale},
+        selectableFields=[{"jsonPath": field}],
+    )
 
 
 class Widgets:
@@ -64,18 +61,15 @@ class Widgets:
         self.server = server
         self.group = group or f"hook{next(_numbers)}.example.com"
         self.name = f"widgets.{self.group}"
-        self.crd: Object = {
-            "apiVersion": "apiextensions.k8s.io/v1",
-            "kind": "CustomResourceDefinition",
-            "metadata": {"name": self.name},
-            "spec": {
-                "group": self.group,
-                "scope": "Namespaced",
-                "names": {"plural": "widgets", "kind": "Widget", "singular": "widget"},
-                "versions": [_version("v1", storage), _version("v2", storage)],
-                "conversion": conversion,
-            },
-        }
+        self.crd = crd(
+            _version("v1", storage),
+            _version("v2", storage),
+            group=self.group,
+            plural="widgets",
+            kind="Widget",
+            names={"singular": "widget"},
+            conversion=conversion,
+        )
         server.create_crd(self.crd)
 
     @property

@@ -13,6 +13,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from instar.plain import Object
+from tests.support.crds import crd, version
 from tests.support.server import Answer, LiveServer
 from tests.support.webhook import Webhook
 from tests.webhooks import reference
@@ -104,18 +105,13 @@ class Subject:
         self.specs = dict(zip(VERSIONS, specs, strict=True))
         self.storage = "v1"
         self.convert = swap if conversion["strategy"] == "Webhook" else relabel
-        self.crd: Object = {
-            "apiVersion": "apiextensions.k8s.io/v1",
-            "kind": "CustomResourceDefinition",
-            "metadata": {"name": f"things.{self.group}"},
-            "spec": {
-                "group": self.group,
-                "scope": "Namespaced",
-                "names": {"plural": "things", "kind": "Thing"},
-                "versions": self._versions(),
-                "conversion": conversion,
-            },
-        }
+        self.crd = crd(
+            *self._versions(),
+            group=self.group,
+            plural="things",
+            kind="Thing",
+            conversion=conversion,
+        )
         server.create_crd(self.crd)
         self._connection = server.connection()
 
@@ -124,13 +120,12 @@ class Subject:
 
     def _versions(self) -> list[Object]:
         return [
-            {
-                "name": name,
-                "served": True,
-                "storage": name == self.storage,
-                "schema": {"openAPIV3Schema": self._schema(name)},
-                "selectableFields": [{"jsonPath": ".spec.a"}] if self._selects(name) else [],
-            }
+            version(
+                name,
+                self._schema(name),
+                storage=name == self.storage,
+                selectableFields=[{"jsonPath": ".spec.a"}] if self._selects(name) else [],
+            )
             for name in VERSIONS
         ]
 

@@ -180,6 +180,6 @@ def test_what_needs_no_webhook_works_and_the_server_stays_healthy(
     widgets.create("v1", "free")
 
     assert widgets.patch("v1", "a", {"spec": {"replicas": 5}}).status == 200
-    assert _send(widgets, "DELETE", "free").status == 200
+    assert widgets.server.request("DELETE", widgets.path("v1", "free")).status == 200
     assert neighbour.get("v2", widgets.group).json["spec"]["hostPort"] == "h:4"
     assert widgets.server.request("GET", "/readyz").status == 200

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from instar.plain import Object
-from tests.support.server import Answer, LiveServer
+from tests.support.server import Answer, LiveServer, live_server
 from tests.support.webhook import Webhook
 from tests.webhooks.support import APPLY, MERGE, Widgets, convert
 
@@ -50,12 +50,24 @@ def _gone(server: LiveServer, path: str) -> Callable[[], bool]:
     return lambda: server.request("GET", path).status == 404
 
 
-@pytest.mark.parametrize("version", ["v1", "v2"])
-def test_an_object_without_finalizers_goes_at_any_version(version: str, down: Widgets) -> None:
-    answer = _delete(down, version, "a")
+def test_an_object_goes_at_the_version_it_lies_in_and_stays_at_one_it_cannot_be_shown_at(
+    down: Widgets,
+) -> None:
+    refused = _delete(down, "v2", "a")
+    answer = _delete(down, "v1", "a")
 
+    assert (refused.status, "connection refused" in refused.json["message"]) == (500, True)
     assert (answer.status, answer.json["status"]) == (200, "Success")
     assert down.get("v1", "a").status == 404
+
+
+def test_rescue_deletes_asks_no_webhook() -> None:
+    with live_server(rescue_deletes=True) as server:
+        with Webhook(convert) as hook:
+            widgets = Widgets(server, hook.conversion())
+            widgets.create("v1", "a")
+
+        assert _delete(widgets, "v2", "a").status == 200
 
 
 def test_an_object_with_finalizers_is_marked_at_the_version_it_lies_in(down: Widgets) -> None:
@@ -179,9 +191,9 @@ def test_an_object_in_a_version_that_left_the_crd_is_named_and_can_be_deleted(
         told = {cause["reason"]: cause["message"] for cause in failed.json["details"]["causes"]}
         assert told["Object"] == "default/a"
         assert "served: false" in told["Advice"]
-    assert _delete(down, "v2", "a").status == 200
-    assert _delete(down, "v2", "held").status == 500
-    assert _delete(down, "v2", "held", f"?{UNSAFE}=true").status == 200
+    for name in ("a", "held"):
+        assert _delete(down, "v2", name).status == 500
+        assert _delete(down, "v2", name, f"?{UNSAFE}=true").status == 200
     assert down.get("v2").status == 200
 
 

@@ -22,20 +22,23 @@ from instar.crds.conditions import (
     deletion_unconfirmed,
     find_condition,
 )
-from instar.crds.lifecycle import settle
+from instar.crds.lifecycle import settling_states
 from instar.crds.naming import names_settled
 from instar.errors import ApiError
 from instar.plain import Object
+from instar.registry.controllers.queue import Delays, Queue
 from instar.registry.resources.catalog import Catalog
 from instar.registry.resources.context import Context
 from instar.registry.resources.resource import Resource, Target
 from instar.registry.stored.entry import Entry, Unreadable
+from instar.registry.stored.writing import put_own
 from instar.registry.verbs.delete import purge
 from instar.storage.cache import Change
 from instar.storage.store import Stale
 
 log = logging.getLogger(__name__)
 _RETRY_SECONDS = 1.0
+_DELAYS = Delays(_RETRY_SECONDS, _RETRY_SECONDS)
 _ATTEMPTS = 10
 _ARRIVING, _LEAVING = 10.0, 1.0
 """Seconds a writer waits for its CRD to be of use, and for a deleted one to be gone."""
@@ -48,104 +51,72 @@ class CrdController:
         self._context = context
         self._catalog = catalog
         self._crds = crds
-        self._queue: dict[str, None] = {}
-        self._wakeup = asyncio.Event()
+        self._arrivals: Queue[str] = Queue("CRD", self._attend, _DELAYS, at_once=1)
+        self._departures: Queue[str] = Queue("deleted CRD", self._leave, _DELAYS)
+        """Apart: many objects take long to delete, and other CRDs do not wait."""
         self._waiting: dict[str, list[asyncio.Future[None]]] = {}
-        self._task: asyncio.Task[None] | None = None
-        self._leaving: dict[str, asyncio.Task[None]] = {}
 
     def start(self) -> None:
         self._crds.objects.listeners.append(self._changed)
-        self._context.backend.cache.on_reset(self._enqueue_all)
-        self._enqueue_all()
-        self._task = asyncio.get_running_loop().create_task(self._work())
+        self._context.backend.cache.on_reset(self._add_all)
+        self._add_all()
 
     async def stop(self) -> None:
-        tasks = [*([self._task] if self._task is not None else []), *self._leaving.values()]
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await self._arrivals.stop()
+        await self._departures.stop()
 
-    async def settled(self, name: str) -> None:
+    async def at_rest(self, name: str) -> None:
         """Wait until the CRD has been brought to rest once, so that its writer can use it."""
         future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._waiting.setdefault(name, []).append(future)
-        self._enqueue(name)
+        self._arrivals.add(name)
         entry = self._crds.objects.entries.get(name)
         leaving = entry is None or b'"deletionTimestamp":"' in entry.view
         await asyncio.wait([future], timeout=_LEAVING if leaving else _ARRIVING)
 
     def _changed(self, change: Change[Entry]) -> None:
-        group = change.suffix.partition(".")[2]
         if change.new is not None:
-            self._enqueue(change.suffix)
+            self._arrivals.add(change.suffix)
         else:
-            self._enqueue_group(group)
+            self._add_group(change.suffix.partition(".")[2])
 
-    def _enqueue(self, name: str) -> None:
-        self._queue[name] = None
-        self._wakeup.set()
-
-    def _enqueue_all(self) -> None:
+    def _add_all(self) -> None:
         for name in self._crds.objects.keys:
-            self._enqueue(name)
+            self._arrivals.add(name)
 
-    def _enqueue_group(self, group: str) -> None:
+    def _add_group(self, group: str) -> None:
         for name in self._crds.objects.keys:
             if name.partition(".")[2] == group:
-                self._enqueue(name)
-
-    async def _work(self) -> None:
-        while True:
-            while self._queue:
-                name = next(iter(self._queue))
-                del self._queue[name]
-                await self._attend(name)
-            self._wakeup.clear()
-            if not self._queue:
-                await self._wakeup.wait()
+                self._arrivals.add(name)
 
     async def _attend(self, name: str) -> None:
         try:
             await self._insist(name)
-        except (Stale, ApiError) as error:
-            log.info("CRD %s is not at rest yet: %s", name, error)
-            self._enqueue_later(name)
-            return
+        except (Stale, ApiError):
+            raise
         except Exception:
-            log.exception("CRD %s could not be brought to rest", name)
-            self._enqueue_later(name)
-        if name not in self._leaving:
-            self._at_rest(name)
+            self._release_writers(name)
+            raise
+        if not self._departures.holds(name):
+            self._release_writers(name)
 
-    def _at_rest(self, name: str) -> None:
+    def _release_writers(self, name: str) -> None:
         for future in self._waiting.pop(name, []):
             if not future.done():
                 future.set_result(None)
 
-    def _enqueue_later(self, name: str) -> None:
-        asyncio.get_running_loop().call_later(_RETRY_SECONDS, self._enqueue, name)
-
-    def _begin_to_leave(self, name: str, entry: Entry, crd: Object) -> None:
-        """A task of its own: many objects take long to delete, and other CRDs do not wait."""
-        if name not in self._leaving:
-            task = asyncio.get_running_loop().create_task(self._leave(name, entry, crd))
-            self._leaving[name] = task
-
-    async def _leave(self, name: str, entry: Entry, crd: Object) -> None:
+    async def _leave(self, name: str) -> float | None:
+        entry = self._crds.objects.entries.get(name)
         try:
-            await self._tear_down(name, entry, crd)
+            if entry is None:
+                return None
+            gone = await self._tear_down(name, entry, await self._read(entry))
+            return None if gone else _RETRY_SECONDS
         except Stale:
-            self._enqueue(name)
-        except ApiError as error:
-            log.info("CRD %s is not gone yet: %s", name, error)
-            self._enqueue_later(name)
-        except Exception:
-            log.exception("CRD %s could not be removed", name)
-            self._enqueue_later(name)
+            self._arrivals.add(name)
+            return None
         finally:
-            del self._leaving[name]
-            self._at_rest(name)
+            self._release_writers(name)
 
     async def _insist(self, name: str) -> None:
         """Who loses a race to another replica looks again at once: its client is waiting."""
@@ -164,17 +135,15 @@ class CrdController:
         crd = await self._read(entry)
         # Each change of one wakes its whole group: most must not look at all the others.
         others = [] if names_settled(crd) else await self._others(name, entry.revision)
-        states = settle(crd, others, self._context.timestamp())
+        states = settling_states(crd, others, self._context.timestamp())
         for status in states:
             crd = {**crd, "status": status}
             entry = await self._write(entry, crd)
         if states:
-            self._enqueue_group(crd["spec"]["group"])
-            self._queue.pop(name, None)
-        metadata = crd["metadata"]
-        finalizers = metadata.get("finalizers") or ()
-        if metadata.get("deletionTimestamp") and CLEANUP_FINALIZER in finalizers:
-            self._begin_to_leave(name, entry, crd)
+            self._add_group(crd["spec"]["group"])
+            self._arrivals.drop(name)
+        if _is_leaving(crd):
+            self._departures.add(name)
 
     async def _others(self, name: str, revision: int) -> list[Object]:
         """The rest of the group. One that came before and waits for its names will get them, so
@@ -197,8 +166,10 @@ class CrdController:
             found.append(other)
         return found
 
-    async def _tear_down(self, name: str, entry: Entry, crd: Object) -> None:
-        """A deleted CRD takes its objects with it, then loses its finalizer."""
+    async def _tear_down(self, name: str, entry: Entry, crd: Object) -> bool:
+        """A deleted CRD takes its objects with it, then loses its finalizer; False: not yet."""
+        if not _is_leaving(crd):
+            return True
         now = self._context.timestamp
         begun = deletion_in_progress(crd["status"], now())
         if not _tried(crd["status"]) and begun != crd["status"]:
@@ -207,7 +178,7 @@ class CrdController:
         skipped = deletion_skipped(crd, now())
         if skipped is not None:
             await self._release(entry, {**crd, "status": skipped})
-            return
+            return True
         resource = self._catalog.custom(name)
         failure: Callable[[], Object] | None = None
         current = self._crds.objects.entries.get(name)
@@ -220,9 +191,9 @@ class CrdController:
             status = failure()
             if status != crd["status"]:
                 await self._write(entry, {**crd, "status": status})
-            self._enqueue_later(name)
-            return
+            return False
         await self._release(entry, {**crd, "status": deletion_completed(crd["status"], now())})
+        return True
 
     async def _purge(self, resource: Resource, crd: Object) -> Callable[[], Object] | None:
         """None when nothing is left; else what to write as the reason."""
@@ -254,9 +225,14 @@ class CrdController:
         return (await codec.objects([entry], serving.versions["v1"]))[0]
 
     async def _write(self, entry: Entry, crd: Object) -> Entry:
-        prepared = await self._crds.codec.prepare(crd, self._crds.serving.versions["v1"])
-        draft = Entry(prepared.raw, 0, entry.suffix, prepared.at)
-        return await self._context.backend.put(self._crds.objects, draft, entry.revision)
+        backend = self._context.backend
+        return await put_own(backend, self._crds, entry.suffix, crd, entry.revision)
+
+
+def _is_leaving(crd: Object) -> bool:
+    metadata = crd["metadata"]
+    finalizers = metadata.get("finalizers") or ()
+    return bool(metadata.get("deletionTimestamp")) and CLEANUP_FINALIZER in finalizers
 
 
 def _marked(crd: Object) -> datetime:

@@ -6,6 +6,8 @@ the one the migration began with, and only when the census shows no object at an
 
 from __future__ import annotations
 
+from instar.apply.entries import BadManagedFields, decode
+from instar.apply.fieldset import contains, key_element
 from instar.errors import Conflict, NotFound
 from instar.plain import Object
 from instar.registry.insight.census import Census
@@ -15,6 +17,8 @@ from instar.registry.verbs.apply import apply_configuration
 
 _CONDITION = "StorageMigrating"
 _MANAGER = "migration-runner-controller"
+_OWNED = ("f:status", "f:conditions", key_element({"type": _CONDITION}), "f:message")
+"""What whoever wrote the condition last owns of it."""
 _ATTEMPTS = 20
 _PRUNED = "The migration has succeeded and the stored versions have been updated"
 _MOVED = (
@@ -37,20 +41,22 @@ class MigratingCrd:
         self._census = census
         self._name = name
 
-    async def begin(self, migration: str) -> None:
+    async def begin(self, migration: str, *, resumed: bool) -> None:
+        """``resumed``: it was running before and keeps the generation it began with."""
         for _ in range(_ATTEMPTS):
             crd = await self._read()
-            if crd is None or self._is_running(crd, migration):
+            if crd is None or (resumed and _is_ours(crd)):
                 return
-            condition = self._condition(crd, "True", "MigrationRunning", _running(migration))
+            text = f"Migration {migration} is running"
+            condition = self._condition(crd, "True", "MigrationRunning", text)
             condition["observedGeneration"] = crd["metadata"].get("generation", 0)
             if await self._apply(crd, {"conditions": [condition]}):
                 return
 
-    async def end(self, migration: str, *, succeeded: bool) -> None:
+    async def end(self, *, succeeded: bool) -> None:
         for _ in range(_ATTEMPTS):
             crd = await self._read()
-            if crd is None or not self._is_running(crd, migration):
+            if crd is None or not _is_ours(crd):
                 return
             if await self._apply(crd, self._final_status(crd, succeeded=succeeded)):
                 return
@@ -63,13 +69,10 @@ class MigratingCrd:
         storage = next(item["name"] for item in crd["spec"]["versions"] if item["storage"])
         counts = self._census.of_crd(self._name)
         left = sum(count for version, count in counts.items() if version != storage)
-        text = _PRUNED
-        if observed != crd["metadata"].get("generation", 0):
-            text = _MOVED
-        elif left:
-            text = _LEFT.format(left)
+        moved = observed != crd["metadata"].get("generation", 0)
+        text = _MOVED if moved else _LEFT.format(left) if left else _PRUNED
         status: Object = {"conditions": [self._condition(crd, "False", "MigrationSucceeded", text)]}
-        if text == _PRUNED:
+        if not moved and not left:
             status["storedVersions"] = [storage]
         return status
 
@@ -87,10 +90,6 @@ class MigratingCrd:
         if before.get("observedGeneration"):
             condition["observedGeneration"] = before["observedGeneration"]
         return condition
-
-    def _is_running(self, crd: Object, migration: str) -> bool:
-        condition = _of(crd)
-        return condition.get("status") == "True" and condition["message"] == _running(migration)
 
     async def _read(self) -> Object | None:
         entry = self._crds.objects.entries.get(self._name)
@@ -124,8 +123,19 @@ class MigratingCrd:
         return True
 
 
-def _running(migration: str) -> str:
-    return f"Migration {migration} is running"
+def _is_ours(crd: Object) -> bool:
+    """Whether the CRD says that it is migrating, and nobody else (``instar migrate``) says so.
+
+    At most one migration of a resource runs at a time, so what is ours is that one's.
+    """
+    if _of(crd).get("status") != "True":
+        return False
+    try:
+        managers = decode(crd["metadata"].get("managedFields"))
+    except BadManagedFields:
+        return True
+    owners = {who.manager for who, entry in managers.items() if contains(entry.fields, _OWNED)}
+    return not owners or _MANAGER in owners
 
 
 def _of(crd: Object) -> Object:

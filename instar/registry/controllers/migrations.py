@@ -17,8 +17,9 @@ from instar.api.names import GroupResource
 from instar.crds.conditions import with_condition
 from instar.errors import ApiError, NotFound
 from instar.plain import Object
+from instar.registry.controllers.backlog import Backlog
 from instar.registry.controllers.migration_crd import MigratingCrd
-from instar.registry.controllers.rewriting import Rewriting
+from instar.registry.controllers.queue import Delays, Queue
 from instar.registry.insight.census import Census
 from instar.registry.kinds.migrations import (
     FAILED,
@@ -33,13 +34,13 @@ from instar.registry.resources.resource import Resource, Target
 from instar.registry.stored.entry import Entry, Unreadable
 from instar.registry.verbs.write import Proposal, UpdateRules, update
 from instar.storage.cache import Change
-from instar.storage.store import Stale
 
 log = logging.getLogger(__name__)
 _NEEDED = ("update", "patch", "list")
 _DISCOVERY_SECONDS = 60.0
 _PROGRESS_SECONDS = 5.0
 _FIRST_DELAY, _LONGEST_DELAY = 0.5, 30.0
+_DELAYS = Delays(_FIRST_DELAY, _LONGEST_DELAY)
 _OPTIONS = WriteOptions(manager="storage-version-migrator-controller")
 _STATUS = UpdateRules("status", unconditional=True, uid_is_precondition=False)
 
@@ -52,55 +53,31 @@ class MigrationController:
         self._catalog = catalog
         self._census = census
         self._migrations = migrations
-        self._tasks: dict[GroupResource, asyncio.Task[None]] = {}
-        self._stopping = False
+        self._work: Queue[GroupResource] = Queue("migration of", self._next_one, _DELAYS)
 
     def start(self) -> None:
         self._migrations.objects.listeners.append(self._changed)
-        self._context.backend.cache.on_reset(self._wake_all)
-        self._wake_all()
+        self._context.backend.cache.on_reset(self._look_at_all)
+        self._look_at_all()
 
     async def stop(self) -> None:
-        self._stopping = True
-        tasks = list(self._tasks.values())
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await self._work.stop()
 
     def _changed(self, change: Change[Entry]) -> None:
         for migration in _readable([change.new] if change.new is not None else []):
-            self._wake(_subject(migration))
+            self._work.add(_subject(migration))
 
-    def _wake_all(self) -> None:
+    def _look_at_all(self) -> None:
         for migration in list(self._all()):
-            self._wake(_subject(migration))
+            self._work.add(_subject(migration))
 
-    def _wake(self, subject: GroupResource) -> None:
-        if subject not in self._tasks and not self._stopping:
-            task = asyncio.get_running_loop().create_task(self._work(subject))
-            self._tasks[subject] = task
-            task.add_done_callback(lambda _: self._left(subject))
-
-    def _left(self, subject: GroupResource) -> None:
-        """A migration created while the last one was being finished must not be forgotten."""
-        del self._tasks[subject]
-        if self._next(subject) is not None:
-            self._wake(subject)
-
-    async def _work(self, subject: GroupResource) -> None:
-        delay = _FIRST_DELAY
-        while (migration := self._next(subject)) is not None:
-            name = migration["metadata"]["name"]
-            try:
-                await self._attend(name, subject, migration)
-                delay = _FIRST_DELAY
-                continue
-            except (ApiError, Stale) as error:
-                log.info("migration %s will be tried again: %s", name, error)
-            except Exception:
-                log.exception("migration %s ran into trouble", name)
-            await asyncio.sleep(delay)
-            delay = min(delay * 2, _LONGEST_DELAY)
+    async def _next_one(self, subject: GroupResource) -> float | None:
+        """One migration of the resource; the next has its turn at once."""
+        migration = self._next(subject)
+        if migration is None:
+            return None
+        await self._attend(migration["metadata"]["name"], subject, migration)
+        return 0.0
 
     def _next(self, subject: GroupResource) -> Object | None:
         """One that is running (or not yet wrapped up), else the oldest that waits."""
@@ -119,16 +96,16 @@ class MigrationController:
         crds = self._catalog.builtin("apiextensions.k8s.io", "customresourcedefinitions")
         crd = MigratingCrd(self._context, crds, self._census, str(subject))
         if not is_terminal(migration):
-            await crd.begin(name)
+            await crd.begin(name, resumed=condition_is_true(migration, RUNNING))
             await self._tell(name, self._running("The migration is running"))
             try:
                 await self._migrate(name, subject, migration)
             except NotFound:
-                await crd.end(name, succeeded=False)
+                await crd.end(succeeded=False)
                 raise
         current = self._read(name)
         succeeded = current is not None and condition_is_true(current, SUCCEEDED)
-        await crd.end(name, succeeded=succeeded)
+        await crd.end(succeeded=succeeded)
         if current is not None:
             completed = ("False", "MigrationCompleted", "Migration completed")
             await self._tell(name, self._condition(RUNNING, *completed))
@@ -145,32 +122,32 @@ class MigrationController:
             )
             await self._fail(name, text)
             return
-        rewriting = Rewriting.of(self._context, resource, await self._checkpoint(name))
-        await self._rewrite(name, subject, rewriting)
-        if rewriting.failed:
-            more = len(rewriting.failed) - 1
-            text = f"migration encountered unhandled error: {rewriting.failed[0].message}"
+        backlog = Backlog.of(self._context, resource, await self._checkpoint(name))
+        await self._rewrite(name, subject, backlog)
+        if backlog.failed:
+            more = len(backlog.failed) - 1
+            text = f"migration encountered unhandled error: {backlog.failed[0].message}"
             await self._fail(name, text + (f" (and {more} more objects)" if more else ""))
         else:
             succeeded = ("True", "StorageVersionMigrationSucceeded", "")
             await self._tell(name, self._condition(SUCCEEDED, *succeeded))
 
-    async def _rewrite(self, name: str, subject: GroupResource, rewriting: Rewriting) -> None:
+    async def _rewrite(self, name: str, subject: GroupResource, backlog: Backlog) -> None:
         loop = asyncio.get_running_loop()
         told, delay = loop.time(), _FIRST_DELAY
-        while rewriting.left:
-            if rewriting.pending:
-                await rewriting.batch()
-            if self._catalog.find(*subject) is not rewriting.resource:
+        while backlog.left:
+            if backlog.pending:
+                await backlog.batch()
+            if self._catalog.find(*subject) is not backlog.resource:
                 raise ApiError(f"{subject} was removed or replaced during the migration")
-            round_over = bool(rewriting.retry) and not rewriting.pending
+            round_over = bool(backlog.retry) and not backlog.pending
             if round_over or loop.time() - told >= _PROGRESS_SECONDS:
-                await self._tell(name, self._running(_progress(rewriting)))
+                await self._tell(name, self._running(_progress(backlog)))
                 told = loop.time()
             if round_over:
                 await asyncio.sleep(delay)
                 delay = min(delay * 2, _LONGEST_DELAY)
-                rewriting.next_round()
+                backlog.next_round()
 
     async def _resource(self, subject: GroupResource, migration: Object) -> Resource | None:
         """A CRD may be created a moment after its migration."""
@@ -230,10 +207,10 @@ def _readable(entries: Iterable[Entry]) -> Iterator[Object]:
             yield entry.decode()
 
 
-def _progress(rewriting: Rewriting) -> str:
-    text = f"The migration is running: {rewriting.left}/{rewriting.total} objects not yet migrated"
-    if rewriting.trouble is not None:
-        text += f"; transient error: {rewriting.trouble.message}"
+def _progress(backlog: Backlog) -> str:
+    text = f"The migration is running: {backlog.left}/{backlog.total} objects not yet migrated"
+    if backlog.trouble is not None:
+        text += f"; transient error: {backlog.trouble.message}"
     return text
 
 

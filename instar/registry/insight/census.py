@@ -12,6 +12,7 @@ from datetime import datetime
 from typing import Any
 
 from instar.api.names import by_priority
+from instar.metrics import Measured
 from instar.registry.resources.catalog import Catalog
 from instar.registry.resources.columns import TablePrinter
 from instar.registry.resources.resource import Resource
@@ -59,13 +60,34 @@ class Census:
             },
         }
 
-    def metric_lines(self) -> Iterable[str]:
-        yield "# HELP instar_stored_objects Objects in the store, by CRD and stored version."
-        yield "# TYPE instar_stored_objects gauge"
+    def counted(self) -> Counted:
+        return Counted({item.crd.name: dict(self.of(item)) for item in self._catalog.customs()})
+
+    def metric(self) -> Measured:
+        return Measured(
+            "instar_stored_objects",
+            "Objects in the store, by CRD and stored version.",
+            ("crd", "version"),
+            self._measure,
+        )
+
+    def _measure(self) -> Iterable[tuple[tuple[str, str], int]]:
         for resource in self._catalog.customs():
             for version, count in self.of(resource).items():
-                labels = f'crd="{resource.crd.name}",version="{version}"'
-                yield f"instar_stored_objects{{{labels}}} {count}"
+                yield (resource.crd.name, version), count
+
+
+class Counted:
+    """What a census said at one moment."""
+
+    def __init__(self, counts: dict[str, dict[str, int]]) -> None:
+        self._counts = counts
+
+    def counted(self) -> Counted:
+        return self
+
+    def of_crd(self, name: str) -> dict[str, int]:
+        return self._counts.get(name, {})
 
 
 class _Counter:
@@ -102,7 +124,7 @@ def _stored_in(entry: Entry) -> str:
 class StoredPrinter(TablePrinter):
     """CRDs in a table, with one more column that only ``-o wide`` shows."""
 
-    def __init__(self, plain: TablePrinter, census: Census) -> None:
+    def __init__(self, plain: TablePrinter, census: Census | Counted) -> None:
         self._plain = plain
         self._census = census
         self.definitions = [
@@ -115,6 +137,9 @@ class StoredPrinter(TablePrinter):
                 "priority": 1,
             },
         ]
+
+    def detached(self) -> TablePrinter:
+        return StoredPrinter(self._plain, self._census.counted())
 
     def cells(self, obj: dict[str, Any], now: datetime) -> list[Any]:
         counts = self._census.of_crd(obj.get("metadata", {}).get("name", ""))

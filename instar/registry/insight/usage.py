@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 
 import orjson
 
+from instar.access.attributes import Attributes
 from instar.storage.store import Stale, Store, StoreError, Write
 
 log = logging.getLogger(__name__)
@@ -64,11 +65,10 @@ class Usage:
         self._fresh: dict[tuple[str, ...], list[float]] = {}
         """Plain tuples and lists: this is written once per request."""
 
-    def note(
-        self, group: str, resource: str, version: str, verb: str, user: str, agent: str
-    ) -> None:
+    def note(self, asked: Attributes, agent: str) -> None:
         """One request."""
-        key = (group, resource, version, verb, user, agent[:_AGENT_LENGTH])
+        _, verb, group, version, resource, *_ = asked
+        key = (group, resource, version, verb, asked.user.name, agent[:_AGENT_LENGTH])
         now = self._clock()
         seen = self._fresh.get(key)
         if seen is not None:

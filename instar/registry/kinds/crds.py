@@ -5,11 +5,12 @@ into the verbs everyone shares. Stored as v1; v1beta1 is a view of the same obje
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from instar.api.crd import GROUP, KIND, PLURAL
 from instar.api.crd_codec import from_internal, to_internal
 from instar.api.crd_decode import CrdDecodeError, decode
+from instar.api.patch_types import OF_BUILTIN
 from instar.crds.defaults import with_defaults
 from instar.crds.formats_warning import format_warnings
 from instar.crds.strategy import (
@@ -21,11 +22,12 @@ from instar.crds.strategy import (
 from instar.crds.validate import validate_create
 from instar.crds.validate_schema import RuleChecker
 from instar.crds.validate_update import validate_status_update, validate_update
-from instar.errors import BadRequest, forbidden
+from instar.errors import Undecodable, forbidden
 from instar.fields import FieldError
 from instar.plain import Object
-from instar.registry.resources.strategy import STRATEGIC_PATCH, Strategy, Warn
+from instar.registry.resources.strategy import Strategy
 from instar.schema.objectmeta import MetaError, coerce_metadata_lenient
+from instar.schema.pipeline import Warn
 
 if TYPE_CHECKING:
     from instar.registry.resources.serving import VersionServing
@@ -43,12 +45,22 @@ class CrdConverter:
         return [from_internal(to_internal(obj), version) for obj in objects]
 
 
+class _Known(NamedTuple):
+    """The internal forms of the write that was prepared last."""
+
+    obj: Object
+    internal: Object
+    old: Object | None = None
+    past: Object | None = None
+
+
 class CrdStrategy(Strategy):
     reshapes = True
     storage_preconditions = True
     scheme = "k8s.io/apiextensions-apiserver/pkg/apiserver/apiserver.go:55"
+    keeps_nulls = False
     piecewise = False
-    patch_types = (*Strategy.patch_types[:2], STRATEGIC_PATCH, *Strategy.patch_types[2:])
+    patch_types = OF_BUILTIN
 
     def __init__(
         self,
@@ -60,7 +72,8 @@ class CrdStrategy(Strategy):
         self._check_rules = check_rules
         self._review = review
         self._deny = deny
-        self.settle: Callable[[str], Awaitable[None]] | None = None
+        self._known: _Known | None = None
+        self.after_write: Callable[[str], Awaitable[None]] | None = None
 
     def decode(self, obj: Object, version: VersionServing) -> list[str]:
         self.refuse_other_kinds(obj, version)
@@ -68,8 +81,9 @@ class CrdStrategy(Strategy):
             unknown_meta = self.clean_metadata(obj)
             decoded = decode(obj, version.name)
         except (CrdDecodeError, MetaError) as error:
-            raise BadRequest(
-                f'{KIND} in version "{version.name}" cannot be handled as a {KIND}: {error}'
+            raise Undecodable(
+                f'{KIND} in version "{version.name}" cannot be handled as a {KIND}: {error}',
+                str(error),
             ) from error
         replacement = with_defaults(decoded.obj)
         obj.clear()
@@ -89,16 +103,33 @@ class CrdStrategy(Strategy):
         return
 
     def prepare_create(self, obj: Object, version: VersionServing) -> None:
-        _replace(obj, prepare_for_create(to_internal(obj)), version.name)
+        internal = prepare_for_create(to_internal(obj))
+        _replace(obj, internal, version.name)
+        self._known = _Known(obj, internal)
 
     def prepare_update(self, new: Object, old: Object, version: VersionServing) -> None:
-        _replace(new, prepare_for_update(to_internal(new), to_internal(old)), version.name)
+        past = to_internal(old)
+        fresh = prepare_for_update(to_internal(new), past)
+        _replace(new, fresh, version.name)
+        self._known = _Known(new, fresh, old, past)
 
     def prepare_status(self, new: Object, old: Object, version: VersionServing) -> None:
-        _replace(new, prepare_status_update(to_internal(new), to_internal(old)), version.name)
+        past = to_internal(old)
+        fresh = prepare_status_update(to_internal(new), past)
+        _replace(new, fresh, version.name)
+        self._known = _Known(new, fresh, old, past)
+
+    def _internal(self, obj: Object) -> Object:
+        """The internal form, not made again where the same write was just prepared from it."""
+        known = self._known
+        if known is not None and known.obj is obj:
+            return known.internal
+        if known is not None and known.old is obj and known.past is not None:
+            return known.past
+        return to_internal(obj)
 
     def check_create(self, obj: Object, version: VersionServing, warn: Warn) -> list[FieldError]:
-        internal = to_internal(obj)
+        internal = self._internal(obj)
         found = self.metadata_errors(obj, version)
         found += validate_create(internal, version=version.name, check_rules=self._check_rules)
         if not found:
@@ -109,7 +140,7 @@ class CrdStrategy(Strategy):
     def check_update(
         self, new: Object, old: Object, version: VersionServing, subresource: str, warn: Warn
     ) -> list[FieldError]:
-        fresh, past = to_internal(new), to_internal(old)
+        fresh, past = self._internal(new), self._internal(old)
         found = self.metadata_update_errors(new, old, version)
         if subresource == "status":
             return found + validate_status_update(fresh, past)

@@ -6,6 +6,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from instar.plain import Object
+from instar.registry.kinds.builtin import BuiltinStrategy
+from instar.schema.objectmeta import NameRule, name_is_path_segment
 
 CORE = "v1"
 _TO_CORE = {
@@ -34,3 +36,15 @@ class EventConverter:
             }
             for obj in objects
         ]
+
+
+class EventStrategy(BuiltinStrategy):
+    """Any path segment is a name."""
+
+    name_rule: NameRule = staticmethod(name_is_path_segment)
+
+
+class SecondEventStrategy(EventStrategy):
+    """events.k8s.io: kept in the core group's form."""
+
+    reshapes = True

@@ -8,11 +8,13 @@ from __future__ import annotations
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
+from instar.api.patch_types import OF_BUILTIN
 from instar.api.strings import dns1035_label, dns1123_subdomain
 from instar.fields import FieldError, invalid, required
 from instar.plain import Object
 from instar.registry.resources.columns import TablePrinter
-from instar.registry.resources.strategy import STRATEGIC_PATCH, Strategy, Warn
+from instar.registry.resources.strategy import Strategy
+from instar.schema.pipeline import Warn
 
 if TYPE_CHECKING:
     from instar.registry.resources.serving import VersionServing
@@ -37,7 +39,8 @@ def is_terminal(obj: Object) -> bool:
 
 class MigrationStrategy(Strategy):
     unconditional_update = True
-    patch_types = (*Strategy.patch_types[:2], STRATEGIC_PATCH, *Strategy.patch_types[2:])
+    keeps_nulls = False
+    patch_types = OF_BUILTIN
 
     def prepare_create(self, obj: Object, version: VersionServing) -> None:
         super().prepare_create(obj, version)

@@ -1,255 +1,240 @@
-"""The resources around custom resources that clients need, as a table: one line each.
+"""Every resource that is served without a CRD: facts as data, and which module knows the rest.
 
-They are served by the same engine, described by the same ``Crd`` values; only what truly differs
-is a ``Strategy`` of its own.
+A new kind is a row of ``facts/``; only what is special about it is code, in a module of its own
+that is imported when the kind is first asked for.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from importlib import import_module
+from typing import Any
 
-from instar.api.crd import Column, Conversion, Crd, CrdVersion, Names
-from instar.conversion.converter import NoneConverter
+from instar.api.crd import Conversion, Crd, CrdVersion, Names, ScalePaths, Selectable, Subresource
+from instar.api.names import GroupVersionKind
+from instar.conversion.converter import Converter, NoneConverter
 from instar.conversion.shared import SharedConverter
+from instar.facts.resources import ResourceFacts, resources
+from instar.facts.types import schema_of
 from instar.openapi.builtin_schemas import SCHEMAS
-from instar.registry.kinds import columns as columns
-from instar.registry.kinds.core import (
-    ConfigMapStrategy,
-    CoreStrategy,
-    EphemeralStrategy,
-    LooseNameStrategy,
-    NamespaceStrategy,
-    SecondEventStrategy,
-    SecretStrategy,
-    ServiceStrategy,
-)
-from instar.registry.kinds.crds import CrdConverter, CrdStrategy
-from instar.registry.kinds.events import CORE, EventConverter
+from instar.plain import Object
+from instar.registry.kinds.builtin import BuiltinStrategy
+from instar.registry.kinds.crds import CrdConverter
+from instar.registry.kinds.events import CORE, EventConverter, SecondEventStrategy
+from instar.registry.kinds.manners import MANNERS
+from instar.registry.kinds.migrations import GROUP as MIGRATION_GROUP
+from instar.registry.kinds.migrations import PLURAL as MIGRATIONS
 from instar.registry.kinds.migrations import MigrationStrategy
+from instar.registry.kinds.printing.printer import printer_for
+from instar.registry.kinds.rules import RULES
 from instar.registry.resources.serving import Serving, build_serving
 from instar.registry.resources.strategy import Strategy
 from instar.storage.keys import collection_prefix
 
-CREATE_ONLY = ("create",)
-
-
-@dataclass(frozen=True, slots=True)
-class Builtin:
-    """One line of the table."""
-
-    group: str
-    versions: tuple[str, ...]
-    """The first is the stored one."""
-    plural: str
-    kind: str
-    short_names: tuple[str, ...] = ()
-    namespaced: bool = True
-    strategy: type[Strategy] = CoreStrategy
-    has_status: bool = False
-    verbs: tuple[str, ...] | None = None
-    categories: tuple[str, ...] = ()
-    columns: tuple[Column, ...] = ()
-    selectable: tuple[str, ...] = ()
-    """Paths that field selectors may name, as ``selectableFields`` of a CRD has them."""
-    schema: str = ""
-    """Key in ``SCHEMAS`` when it is not the kind."""
-
+_STABLE = re.compile(r"v[0-9]+")
+_CRDS = ("apiextensions.k8s.io", "customresourcedefinitions")
+_SECOND_EVENTS = ("events.k8s.io", "events")
+_CONVERTERS = {
+    ("autoscaling", "horizontalpodautoscalers"): "autoscaling_versions:AutoscalerConverter",
+}
+"""Of kinds whose versions differ: ``module:Class``, as ``RULES`` has them."""
 
 _REFERENCE = ("kind", "namespace", "name", "uid", "apiVersion", "resourceVersion", "fieldPath")
-
-TABLE = (
-    Builtin(
-        "",
-        ("v1",),
-        "namespaces",
-        "Namespace",
-        ("ns",),
-        namespaced=False,
-        strategy=NamespaceStrategy,
-        has_status=True,
-        verbs=("create", "delete", "get", "list", "patch", "update", "watch"),
-        columns=columns.NAMESPACE,
-        selectable=(".status.phase",),
+_SELECTABLE: Mapping[tuple[str, str], tuple[str, ...]] = {
+    ("", "namespaces"): (".status.phase",),
+    ("", "secrets"): (".type",),
+    ("", "pods"): (
+        ".spec.nodeName",
+        ".spec.restartPolicy",
+        ".spec.schedulerName",
+        ".spec.serviceAccountName",
+        ".status.phase",
+        ".status.podIP",
+        ".status.nominatedNodeName",
     ),
-    Builtin(
-        "",
-        ("v1",),
-        "configmaps",
-        "ConfigMap",
-        ("cm",),
-        strategy=ConfigMapStrategy,
-        columns=columns.CONFIG_MAP,
+    ("certificates.k8s.io", "certificatesigningrequests"): (".spec.signerName",),
+    ("resource.k8s.io", "resourceslices"): (".spec.nodeName", ".spec.driver"),
+    ("", "services"): (".spec.clusterIP", ".spec.type"),
+    ("", "events"): (
+        *(f".involvedObject.{name}" for name in _REFERENCE),
+        ".reason",
+        ".reportingComponent",
+        ".type",
     ),
-    Builtin(
-        "",
-        ("v1",),
-        "secrets",
-        "Secret",
-        strategy=SecretStrategy,
-        columns=columns.SECRET,
-        selectable=(".type",),
+    ("events.k8s.io", "events"): (
+        *(f".regarding.{name}" for name in _REFERENCE),
+        ".reason",
+        ".reportingController",
+        ".type",
     ),
-    Builtin(
-        "",
-        ("v1",),
-        "services",
-        "Service",
-        ("svc",),
-        strategy=ServiceStrategy,
-        has_status=True,
-        categories=("all",),
-        columns=columns.SERVICE,
-        selectable=(".spec.clusterIP", ".spec.type"),
-    ),
-    Builtin(
-        "",
-        ("v1",),
-        "serviceaccounts",
-        "ServiceAccount",
-        ("sa",),
-        columns=columns.SERVICE_ACCOUNT,
-    ),
-    Builtin(
-        "",
-        ("v1",),
-        "events",
-        "Event",
-        ("ev",),
-        strategy=LooseNameStrategy,
-        columns=columns.EVENT,
-        selectable=(
-            *(f".involvedObject.{name}" for name in _REFERENCE),
-            ".reason",
-            ".reportingComponent",
-            ".type",
-        ),
-    ),
-    Builtin(
-        "coordination.k8s.io",
-        ("v1",),
-        "leases",
-        "Lease",
-        columns=columns.LEASE,
-    ),
-    Builtin(
-        "storagemigration.k8s.io",
-        ("v1beta1", "v1"),
-        "storageversionmigrations",
-        "StorageVersionMigration",
-        namespaced=False,
-        strategy=MigrationStrategy,
-        has_status=True,
-    ),
-    *(
-        Builtin(
-            "authorization.k8s.io",
-            ("v1",),
-            kind.lower() + "s",
-            kind,
-            namespaced=False,
-            strategy=EphemeralStrategy,
-            verbs=CREATE_ONLY,
-        )
-        for kind in ("SelfSubjectAccessReview", "SelfSubjectRulesReview")
-    ),
-    *(
-        Builtin(
-            "authentication.k8s.io",
-            ("v1",),
-            kind.lower() + "s",
-            kind,
-            namespaced=False,
-            strategy=EphemeralStrategy,
-            verbs=CREATE_ONLY,
-        )
-        for kind in ("SelfSubjectReview", "TokenReview")
-    ),
-)
+}
+"""Paths that field selectors may name, as ``selectableFields`` of a CRD has them."""
+_FURTHER: Mapping[tuple[str, str], Mapping[str, Selectable]] = {
+    ("", "pods"): {"spec.hostNetwork": Selectable(("spec", "hostNetwork"), "false")},
+    ("", "nodes"): {"spec.unschedulable": Selectable(("spec", "unschedulable"), "false")},
+    ("", "replicationcontrollers"): {"status.replicas": Selectable(("status", "replicas"), "0")},
+    ("batch", "jobs"): {"status.successful": Selectable(("status", "succeeded"), "0")},
+}
 
 
-def builtin_servings(crd_strategy: CrdStrategy) -> list[Serving]:
-    return [*(_serving(line) for line in TABLE), _event_serving(), crd_serving(crd_strategy)]
+def builtin_servings(crd_strategy: Strategy, crds_stored_as: str = "v1") -> list[Serving]:
+    """``crds_stored_as``: beside a kube-apiserver CRDs lie in the form it keeps them in."""
+    return [*_from_facts(crd_strategy, crds_stored_as), _migrations()]
 
 
-def _event_serving() -> Serving:
-    """events.k8s.io: the core group's events under other names, not served in that form here."""
-    line = Builtin(
-        "events.k8s.io",
-        ("v1",),
-        "events",
-        "Event",
-        ("ev",),
-        columns=columns.EVENT,
-        schema="Event.events.k8s.io",
-    )
-    crd = _describe(line)
-    stored = CrdVersion(name="core", served=False, storage=True, schema=SCHEMAS["Event"])
-    versions = (replace(crd.versions[0], storage=False), stored)
+def _from_facts(crd_strategy: Strategy, crds_stored_as: str) -> Iterator[Serving]:
+    found: dict[tuple[str, str], list[ResourceFacts]] = {}
+    for facts in resources():
+        if _STABLE.fullmatch(facts.version):
+            found.setdefault((facts.group, facts.plural), []).append(facts)
+    for place, versions in found.items():
+        if place == _CRDS:
+            yield crd_serving(crd_strategy, crds_stored_as)
+        elif place == _SECOND_EVENTS:
+            yield _second_events(versions)
+        else:
+            yield _serving(place, versions)
+
+
+def _serving(place: tuple[str, str], versions: list[ResourceFacts]) -> Serving:
     return build_serving(
-        replace(crd, versions=versions, stored_versions=("core",)),
-        converter=SharedConverter(EventConverter()),
-        strategy=SecondEventStrategy(),
+        _describe(place, versions),
+        converter=SharedConverter(_converter(place)),
+        strategy=partial(_strategy, place),
         compile_rules=lambda _: None,
+        verbs=versions[0].verbs,
         builtin=True,
+        printer=partial(printer_for, versions[0]),
+    )
+
+
+class _LateConverter:
+    """A converter that is imported when the first object is converted."""
+
+    def __init__(self, named: str) -> None:
+        self._named = named
+        self._own: Converter | None = None
+
+    async def convert(self, objects: Sequence[Object], api_version: str) -> list[Object]:
+        if self._own is None:
+            module, _, name = self._named.partition(":")
+            self._own = getattr(import_module(f"instar.registry.kinds.{module}"), name)()
+        return await self._own.convert(objects, api_version)
+
+
+def _converter(place: tuple[str, str]) -> Converter:
+    named = _CONVERTERS.get(place)
+    return NoneConverter() if named is None else _LateConverter(named)
+
+
+def _strategy(place: tuple[str, str]) -> Strategy:
+    """The rules of a kind, imported when its first object comes."""
+    group, plural = place
+    known = RULES.get(group, {}).get(plural, "builtin:BuiltinStrategy")
+    module, _, name = known.partition(":")
+    found: type[BuiltinStrategy] = getattr(import_module(f"instar.registry.kinds.{module}"), name)
+    strategy = found()
+    for manner, places in MANNERS.items():
+        if place in places:
+            setattr(strategy, manner, True)
+    return strategy
+
+
+def _second_events(versions: list[ResourceFacts]) -> Serving:
+    """events.k8s.io: the core group's events under other names, not served in that form here."""
+    crd = _describe(_SECOND_EVENTS, versions)
+    stored = CrdVersion(name="core", served=False, storage=True, schema=_Schema(CORE, "Event"))
+    shown = (replace(crd.versions[0], storage=False), stored)
+    return build_serving(
+        replace(crd, versions=shown, stored_versions=("core",)),
+        converter=SharedConverter(EventConverter()),
+        strategy=SecondEventStrategy,
+        compile_rules=lambda _: None,
+        verbs=versions[0].verbs,
+        builtin=True,
+        printer=partial(printer_for, versions[0]),
         stored_in=collection_prefix("", "events"),
         foreign={"core": CORE},
     )
 
 
-def crd_serving(strategy: CrdStrategy) -> Serving:
-    """CustomResourceDefinitions themselves: v1 is stored, v1beta1 a view of the same."""
-    line = Builtin(
-        "apiextensions.k8s.io",
-        ("v1", "v1beta1"),
-        "customresourcedefinitions",
-        "CustomResourceDefinition",
-        ("crd", "crds"),
-        namespaced=False,
-        has_status=True,
-        categories=("api-extensions",),
-        columns=columns.CRD,
+def crd_serving(strategy: Strategy, stored_as: str = "v1") -> Serving:
+    """CustomResourceDefinitions themselves: v1 and v1beta1 are views of the same."""
+    [facts] = [item for item in resources() if (item.group, item.plural) == _CRDS]
+    crd = _describe(_CRDS, [facts])
+    kind = facts.kind
+    versions = tuple(
+        replace(
+            crd.versions[0],
+            name=name,
+            storage=name == stored_as,
+            schema=SCHEMAS.get(f"{kind}/{name}") or SCHEMAS.get(kind),
+        )
+        for name in ("v1", "v1beta1")
     )
     return build_serving(
-        _describe(line),
+        replace(crd, versions=versions, stored_versions=(stored_as,)),
         converter=SharedConverter(CrdConverter()),
-        strategy=strategy,
+        strategy=lambda: strategy,
         compile_rules=lambda _: None,
         builtin=True,
+        printer=partial(printer_for, facts),
     )
 
 
-def _serving(line: Builtin) -> Serving:
+def _migrations() -> Serving:
+    """Of a group that 1.36 does not serve by default, and that we do."""
+    kind = "StorageVersionMigration"
+    names = Names(plural=MIGRATIONS, singular=kind.lower(), kind=kind, list_kind=f"{kind}List")
+    versions = tuple(
+        CrdVersion(
+            name=name,
+            served=True,
+            storage=name == "v1beta1",
+            schema=SCHEMAS.get(f"{kind}/{name}") or SCHEMAS.get(kind),
+            has_status=True,
+        )
+        for name in ("v1beta1", "v1")
+    )
     return build_serving(
-        _describe(line),
+        _crd(MIGRATION_GROUP, names, versions, namespaced=False),
         converter=SharedConverter(NoneConverter()),
-        strategy=line.strategy(),
+        strategy=MigrationStrategy,
         compile_rules=lambda _: None,
-        verbs=line.verbs,
         builtin=True,
     )
 
 
-def _describe(line: Builtin) -> Crd:
+def _describe(place: tuple[str, str], versions: list[ResourceFacts]) -> Crd:
+    facts = versions[0]
     names = Names(
-        plural=line.plural,
-        singular=line.kind.lower(),
-        kind=line.kind,
-        list_kind=line.kind + "List",
-        short_names=line.short_names,
-        categories=line.categories,
+        plural=facts.plural,
+        singular=facts.singular,
+        kind=facts.kind,
+        list_kind=f"{facts.kind}List",
+        short_names=facts.short_names,
+        categories=facts.categories,
     )
+    described = tuple(_version(place, item, stored=item is facts) for item in versions)
+    return _crd(facts.group, names, described, namespaced=facts.namespaced)
+
+
+def _crd(group: str, names: Names, versions: tuple[CrdVersion, ...], *, namespaced: bool) -> Crd:
     return Crd(
-        name=f"{line.plural}.{line.group}",
+        name=f"{names.plural}.{group}",
         uid="",
         generation=1,
-        group=line.group,
-        namespaced=line.namespaced,
+        group=group,
+        namespaced=namespaced,
         names=names,
         accepted=names,
-        versions=tuple(_version(line, name) for name in line.versions),
+        versions=versions,
         conversion=Conversion(),
         preserve_unknown=False,
-        stored_versions=line.versions[:1],
+        stored_versions=tuple(version.name for version in versions if version.storage),
         conditions={"Established": {"status": "True"}, "NamesAccepted": {"status": "True"}},
         finalizers=(),
         annotations={},
@@ -257,14 +242,56 @@ def _describe(line: Builtin) -> Crd:
     )
 
 
-def _version(line: Builtin, name: str) -> CrdVersion:
-    key = line.schema or line.kind
-    return CrdVersion(
-        name=name,
-        served=True,
-        storage=name == line.versions[0],
-        schema=SCHEMAS.get(f"{key}/{name}") or SCHEMAS.get(key),
-        has_status=line.has_status,
-        columns=line.columns,
-        selectable_fields=line.selectable,
+def _version(place: tuple[str, str], facts: ResourceFacts, *, stored: bool) -> CrdVersion:
+    own = (facts.group, facts.version, facts.kind)
+    further = tuple(
+        Subresource(
+            part.name,
+            part.verbs,
+            None
+            if (part.group, part.version, part.kind) == own
+            else GroupVersionKind(part.group, part.version, part.kind),
+        )
+        for part in facts.subresources
+        if part.name not in ("status", "scale")
     )
+    scaled = any(part.name == "scale" for part in facts.subresources)
+    return CrdVersion(
+        name=facts.version,
+        served=True,
+        storage=stored,
+        schema=_Schema(facts.api_version, facts.kind),
+        has_status=any(part.name == "status" for part in facts.subresources),
+        selectable_fields=_SELECTABLE.get(place, ()),
+        further_selectable=_FURTHER.get(place, {}),
+        scale=_scale(facts) if scaled else None,
+        further=further,
+    )
+
+
+def _scale(facts: ResourceFacts) -> ScalePaths:
+    form = "labels" if facts.kind == "ReplicationController" else "selector"
+    return ScalePaths(".spec.replicas", ".status.replicas", ".spec.selector", form)
+
+
+class _Schema(Mapping[str, Any]):
+    """A kind's schema, read when somebody looks into it: most kinds are never asked for."""
+
+    def __init__(self, api_version: str, kind: str) -> None:
+        self._type = (api_version, kind)
+        self._read: Mapping[str, Any] | None = None
+
+    @property
+    def _schema(self) -> Mapping[str, Any]:
+        if self._read is None:
+            self._read = schema_of(*self._type) or {"type": "object"}
+        return self._read
+
+    def __getitem__(self, name: str) -> Any:
+        return self._schema[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._schema)
+
+    def __len__(self) -> int:
+        return len(self._schema)

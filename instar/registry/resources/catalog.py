@@ -41,6 +41,10 @@ class Catalog:
             (serving.group, serving.plural): open_resource(serving, backend) for serving in builtins
         }
         self._customs: dict[str, Resource] = {}
+        self._kinds: dict[tuple[str, str], Resource] = {}
+        for resource in self._builtins.values():
+            self._kinds.setdefault((resource.serving.group, resource.serving.kind), resource)
+        self._opened: list[Callable[[Resource], None]] = []
         self._shapes: dict[str, bytes] = {}
 
     def follow(self, crds: Resource) -> None:
@@ -57,6 +61,15 @@ class Catalog:
         """The resource, whether or not its CRD is established."""
         found = self._builtins.get((group, plural))
         return found if found is not None else self._customs.get(f"{plural}.{group}")
+
+    def of_kind(self, group: str, kind: str) -> Resource | None:
+        """The resource whose objects are of this kind."""
+        found = self._kinds.get((group, kind))
+        return None if found is None or found.closed else found
+
+    def on_opened(self, told: Callable[[Resource], None]) -> None:
+        """Have ``told`` called with each resource that is served from now on."""
+        self._opened.append(told)
 
     def custom(self, crd_name: str) -> Resource | None:
         return self._customs.get(crd_name)
@@ -101,10 +114,14 @@ class Catalog:
         serving = self._make_serving(crd)
         if known is not None and known.serving.prefix == serving.prefix:
             known.swap(serving)
+            self._kinds[(serving.group, serving.kind)] = known
             return
         if known is not None:
             known.close()
-        self._customs[crd.name] = open_resource(serving, self._backend)
+        resource = self._customs[crd.name] = open_resource(serving, self._backend)
+        self._kinds[(serving.group, serving.kind)] = resource
+        for told in self._opened:
+            told(resource)
 
     def _remove(self, name: str) -> None:
         resource = self._customs.pop(name, None)
@@ -112,6 +129,9 @@ class Catalog:
         self.generation += 1
         if resource is not None:
             resource.close()
+            kind = (resource.serving.group, resource.serving.kind)
+            if self._kinds.get(kind) is resource:
+                del self._kinds[kind]
 
 
 def _shape(obj: dict[str, Any]) -> bytes:

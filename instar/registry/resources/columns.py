@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
 from instar.api.crd import Column
-from instar.api.jsonpath import JsonPathError, compile_path
+from instar.api.jsonpath import JsonPathError, JsonPathTooLong, compile_path
 from instar.api.jsontext import encode_sorted
 from instar.fields import go_number
+from instar.schema.numbers import INT64_MAX, INT64_MIN
 
 NAME_DESCRIPTION = (
     "Name must be unique within a namespace. Is required when creating resources, although some "
@@ -35,15 +35,9 @@ _NAME = {
     "priority": 0,
 }
 
+_EXACT_FLOAT = 2**53
+
 Cell = Callable[[dict[str, Any], datetime], Any]
-
-
-@dataclass(frozen=True, slots=True)
-class ComputedColumn(Column):
-    """A column of a built-in kind whose cell is more than one field shown by its type."""
-
-    json_path: str = ""
-    compute: Cell = lambda obj, now: None
 
 
 class TablePrinter:
@@ -56,13 +50,21 @@ class TablePrinter:
             try:
                 cell = _cell(column)
             except JsonPathError:
-                break
+                break  # as upstream: the rest is lost
             self._cells.append(cell)
             self.definitions.append(_definition(column))
+
+    def detached(self) -> TablePrinter:
+        """The same for use in a thread: one that looks at nothing which may change meanwhile."""
+        return self
 
     def cells(self, obj: dict[str, Any], now: datetime) -> list[Any]:
         name = obj.get("metadata", {}).get("name", "")
         return [name, *(cell(obj, now) for cell in self._cells)]
+
+    def conditions(self, obj: dict[str, Any]) -> list[dict[str, Any]]:
+        """What is told of a row beside its cells."""
+        return []
 
 
 def age(then: str, now: datetime) -> str:
@@ -118,23 +120,24 @@ def _definition(column: Column) -> dict[str, Any]:
 
 
 def _cell(column: Column) -> Cell:
-    if isinstance(column, ComputedColumn):
-        return column.compute
-    find = compile_path(column.json_path)
+    try:
+        find = compile_path(column.json_path)
+    except JsonPathTooLong:
+        return _empty
     render = _RENDERERS.get(column.type, _no_cell)
 
     def cell(obj: dict[str, Any], now: datetime) -> Any:
-        found = _first(find(obj))
-        return None if found is _NOTHING else render(found, now)
+        found = find(obj)
+        return render(_as_go_reads(found[0]), now) if found else None
 
     return cell
 
 
-_NOTHING = object()
-
-
-def _first(values: Iterator[Any]) -> Any:
-    return next(values, _NOTHING)
+def _as_go_reads(value: Any) -> Any:
+    """Bytes from the store may hold an integer that upstream can only read as a float."""
+    if type(value) is int and not INT64_MIN <= value <= INT64_MAX:
+        return float(value)
+    return value
 
 
 def _string(value: Any, _: datetime) -> Any:
@@ -155,11 +158,14 @@ def _integer(value: Any, _: datetime) -> Any:
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
     whole = int(value)
-    return whole if -(2**63) <= whole < 2**63 else -(2**63)
+    return whole if INT64_MIN <= whole <= INT64_MAX else INT64_MIN
 
 
 def _number(value: Any, _: datetime) -> Any:
-    return value if isinstance(value, int | float) and not isinstance(value, bool) else None
+    """A float; an integer that is written like one stays as it is."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    return value if abs(value) <= _EXACT_FLOAT else float(value)
 
 
 def _boolean(value: Any, _: datetime) -> Any:
@@ -170,6 +176,10 @@ def _date(value: Any, now: datetime) -> Any:
     if not isinstance(value, str):
         return None
     return age(value, now) if value and value != "null" else "<unknown>"
+
+
+def _empty(_: dict[str, Any], __: datetime) -> Any:
+    return None
 
 
 def _no_cell(_: Any, __: datetime) -> Any:

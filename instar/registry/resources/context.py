@@ -8,10 +8,13 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
+from instar.access.attributes import OURSELVES, Attributes
+from instar.access.authorizers import AlwaysAllow, Authorizer
+from instar.registry.resources.admission import Admission, Chain
 from instar.registry.stored.backend import Backend
+from instar.schema.metarules import MAX_GENERATED_BASE
 
 _SUFFIX_ALPHABET = "bcdfghjklmnpqrstvwxz2456789"
-_MAX_GENERATED_BASE = 58
 _UIDS_AT_ONCE = 256
 
 
@@ -46,8 +49,10 @@ class Uids:
 @dataclass(frozen=True)
 class Context:
     backend: Backend
-    check_namespace: Callable[[str], None]
-    """Raises when a namespace cannot take a new object."""
+    authorizer: Authorizer = field(default_factory=AlwaysAllow)
+    admission: Admission = field(default_factory=Chain)
+    rescue_deletes: bool = False
+    """Whether an object that cannot be converted may be deleted nevertheless."""
     now: Callable[[], datetime] = utc_now
     new_uid: Callable[[], str] = field(default_factory=Uids)
     choose: Callable[[str, int], list[str]] = field(
@@ -58,7 +63,7 @@ class Context:
         return timestamp(self.now())
 
     def generated_name(self, base: str) -> str:
-        return base[:_MAX_GENERATED_BASE] + "".join(self.choose(_SUFFIX_ALPHABET, 5))
+        return base[:MAX_GENERATED_BASE] + "".join(self.choose(_SUFFIX_ALPHABET, 5))
 
 
 @dataclass(frozen=True)
@@ -69,4 +74,7 @@ class WriteOptions:
     dry_run: bool = False
     field_validation: str = "Warn"
     force: bool = False
+    asked: Attributes = OURSELVES
+    size: int = 0
+    """Bytes the request came with: how much work it may be."""
     warn: Callable[[str], None] = field(default=lambda text: None)

@@ -6,11 +6,11 @@ A ``Serving`` is the bundle per CRD, a ``VersionServing`` the part per version. 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-from instar.api.crd import Crd, CrdVersion
+from instar.api.crd import Crd, CrdVersion, Selectable
 from instar.apply.managers import ignored_fields
 from instar.apply.typed import TypedSchema
 from instar.apply.typed import compile_schema as compile_typed
@@ -19,15 +19,26 @@ from instar.crds.deprecation import deprecation_warning
 from instar.registry.resources.columns import TablePrinter
 from instar.registry.resources.strategy import Strategy
 from instar.schema.compiled import Compiled, compile_schema
+from instar.schema.pipeline import Pipeline
 from instar.schema.rules import Program, RuleCompiler
 from instar.storage.keys import collection_prefix
+
+MakePrinter = Callable[[], TablePrinter]
+"""Called when the first table is asked for."""
 
 
 class VersionServing:
     """One version of a resource: its schema compiled, its columns, its constant bytes."""
 
     def __init__(
-        self, crd: Crd, version: CrdVersion, compile_rules: RuleCompiler, api_version: str = ""
+        self,
+        crd: Crd,
+        version: CrdVersion,
+        compile_rules: RuleCompiler,
+        api_version: str = "",
+        *,
+        builtin: bool = False,
+        make_printer: MakePrinter | None = None,
     ) -> None:
         """``api_version`` only where it is of another group."""
         self.name = version.name
@@ -39,22 +50,37 @@ class VersionServing:
         self.served = version.served
         self.has_status = version.has_status
         self.deprecation = deprecation_warning(crd, version.name)
+        self.builtin = builtin
         self.opening = f'{{"apiVersion":"{self.api_version}"'.encode()
         self.list_opening = f'{{"apiVersion":"{self.api_version}","items":['.encode()
         self.list_closing = f'],"kind":"{self.list_kind}","metadata":{{'.encode()
         self._preserve_unknown = crd.preserve_unknown
         self._compile_rules = compile_rules
+        self._make_printer = make_printer
 
     @cached_property
     def compiled(self) -> Compiled:
         return compile_schema(self.definition.schema, preserve_unknown=self._preserve_unknown)
 
     @cached_property
+    def pipeline(self) -> Pipeline:
+        return Pipeline(
+            self.compiled,
+            api_version=self.api_version,
+            kind=self.kind,
+            has_status=self.has_status,
+            scale=self.definition.scale,
+            compile_rules=self._compile_rules,
+        )
+
+    @property
     def rules(self) -> Program | None:
-        return self._compile_rules(self.compiled.structural)
+        return self.pipeline.rules
 
     @cached_property
     def printer(self) -> TablePrinter:
+        if self._make_printer is not None:
+            return self._make_printer()
         return TablePrinter(self.definition.columns)
 
     @cached_property
@@ -62,12 +88,13 @@ class VersionServing:
         return compile_typed(self.compiled.structural)
 
     @cached_property
-    def selectable(self) -> Mapping[str, tuple[str, ...]]:
+    def selectable(self) -> Mapping[str, Selectable]:
         """Field-selector labels of this version and the path each reads."""
-        return {
-            path.lstrip("."): tuple(path.lstrip(".").split("."))
+        paths = {
+            path.lstrip("."): Selectable(tuple(path.lstrip(".").split(".")))
             for path in self.definition.selectable_fields
         }
+        return {**paths, **self.definition.further_selectable}
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,12 +106,17 @@ class Serving:
     """Every version of ``spec.versions``, served or not: any may be a stored one."""
     storage: VersionServing
     converter: SharedConverter
-    strategy: Strategy
+    make_strategy: Callable[[], Strategy]
+    """Asked once, when the first object comes."""
     verbs: tuple[str, ...] | None = None
     """For built-ins that offer less than everything; None for custom resources."""
     builtin: bool = False
     stored_in: str = ""
     """The collection prefix, where another group's objects are shown."""
+
+    @cached_property
+    def strategy(self) -> Strategy:
+        return self.make_strategy()
 
     @property
     def group(self) -> str:
@@ -156,17 +188,26 @@ def build_serving(
     crd: Crd,
     *,
     converter: SharedConverter,
-    strategy: Strategy,
+    strategy: Callable[[], Strategy],
     compile_rules: RuleCompiler,
     verbs: tuple[str, ...] | None = None,
     builtin: bool = False,
+    printer: MakePrinter | None = None,
     stored_in: str = "",
     foreign: Mapping[str, str] | None = None,
 ) -> Serving:
-    """``foreign``: apiVersions of versions that belong to another group, by name."""
+    """``foreign``: apiVersions of versions that belong to another group, by name. ``printer``: for
+    tables whose columns are not the CRD's."""
     elsewhere = foreign or {}
     versions = {
-        version.name: VersionServing(crd, version, compile_rules, elsewhere.get(version.name, ""))
+        version.name: VersionServing(
+            crd,
+            version,
+            compile_rules,
+            elsewhere.get(version.name, ""),
+            builtin=builtin,
+            make_printer=printer,
+        )
         for version in crd.versions
     }
     return Serving(
@@ -174,7 +215,7 @@ def build_serving(
         versions=versions,
         storage=versions[crd.storage_version()],
         converter=converter,
-        strategy=strategy,
+        make_strategy=strategy,
         verbs=verbs,
         builtin=builtin,
         stored_in=stored_in,

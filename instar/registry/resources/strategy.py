@@ -1,5 +1,6 @@
 """What a resource does to its objects on the way in and out. This is the custom resources' way;
-built-ins and CRDs override what differs.
+built-ins and CRDs override what differs. The order of steps is not its own: that is
+``schema/pipeline.py``.
 
 Every method works on plain dicts, in place where it says so, and knows neither storage nor HTTP.
 """
@@ -7,46 +8,23 @@ Every method works on plain dicts, in place where it says so, and knows neither 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from instar.errors import BadRequest
-from instar.fields import NO_FIELD, FieldError, Kind, invalid
+from instar.api.patch_types import OF_CUSTOM, PatchType
+from instar.errors import Undecodable
+from instar.fields import FieldError
 from instar.plain import Object
-from instar.registry.verbs.scale import scale_errors
-from instar.schema.objectmeta import (
-    MetaError,
-    NameRule,
-    coerce_metadata,
-    coerce_metadata_lenient,
-    name_is_subdomain,
-    validate_metadata,
-    validate_metadata_update,
+from instar.schema.objectmeta import MetaError, NameRule, name_is_subdomain
+from instar.schema.pipeline import (
+    Warn,
+    decode_metadata,
+    metadata_errors,
+    metadata_update_errors,
+    take_in_applied,
 )
 
 if TYPE_CHECKING:
     from instar.registry.resources.serving import VersionServing
-
-Warn = Callable[[str], None]
-
-JSON_PATCH = "application/json-patch+json"
-MERGE_PATCH = "application/merge-patch+json"
-STRATEGIC_PATCH = "application/strategic-merge-patch+json"
-APPLY_PATCH = "application/apply-patch+yaml"
-
-_STOPS_RULES = {
-    Kind.NOT_SUPPORTED,
-    Kind.REQUIRED,
-    Kind.TOO_LONG,
-    Kind.TOO_MANY,
-    Kind.TYPE_INVALID,
-}
-_RULES_SKIPPED = invalid(
-    NO_FIELD,
-    None,
-    "some validation rules were not checked because the object was invalid; correct the existing "
-    "errors to complete validation",
-)
-_WELL_KNOWN_FINALIZERS = ("orphan", "foregroundDeletion", "kubernetes")
 
 
 class Strategy:
@@ -57,34 +35,44 @@ class Strategy:
     """Whether a delete tells a failed precondition in the storage's words."""
     scheme = ""
     """Where upstream registers a built-in kind, as its refusals say it."""
+    keeps_nulls = True
+    """Whether a null that may not be null survives an apply, for validation to refuse. Built-in
+    kinds have typed fields, where it is the same as nothing."""
     piecewise = True
     """Whether each member of an object can be decoded without looking at the others."""
-    patch_types: tuple[str, ...] = (JSON_PATCH, MERGE_PATCH, APPLY_PATCH)
+    patch_types: tuple[PatchType, ...] = OF_CUSTOM
     name_rule: NameRule = staticmethod(name_is_subdomain)
-    settle: Callable[[str], Awaitable[None]] | None = None
-    """Awaited after a write, before it is answered."""
+    answers_deleted = False
+    """Whether a deletion is answered with the object that is gone."""
+    creates_on_update = False
+    """Whether a PUT of what is not there makes it."""
+    orphans_by_default = False
+    """Whether a deletion that does not say leaves dependents behind."""
+    orphan_advice = ""
+    """What is told then."""
+    after_write: Callable[[str], Awaitable[None]] | None = None
+    """Awaited with the object's name after a write, before it is answered."""
 
     def decode(self, obj: Object, version: VersionServing) -> list[str]:
         """Make a request's body an object of ``version``, in place; unknown fields' paths."""
         try:
-            unknown = self.clean_metadata(obj)
-            if obj.get("kind") != version.kind or obj.get("apiVersion") != version.api_version:
-                return unknown
-            compiled = version.compiled
-            unknown += compiled.prune_reporting(obj)
-            compiled.drop_nulls(obj)
-            unknown += compiled.coerce_embedded(obj, lenient=False)
-            compiled.default(obj)
+            return version.pipeline.decode(obj)
         except MetaError as error:
             raise self.undecodable(obj, version, str(error)) from error
-        return unknown
+
+    def adopt(self, obj: Object, version: VersionServing) -> None:
+        """Make what an apply merged an object of ``version``, in place."""
+        if not self.keeps_nulls:
+            self.decode(obj, version)
+            return
+        try:
+            self.clean_metadata(obj)
+            take_in_applied(version.compiled, obj)
+        except MetaError as error:
+            raise self.undecodable(obj, version, str(error)) from error
 
     def clean_metadata(self, obj: Object) -> list[str]:
-        metadata = obj.get("metadata")
-        if isinstance(metadata, dict) and metadata.get("managedFields") == []:
-            metadata["managedFields"] = [{}]
-        obj["metadata"], unknown = coerce_metadata(metadata)
-        return unknown
+        return decode_metadata(obj)
 
     def refuse_other_kinds(self, obj: Object, version: VersionServing) -> None:
         """Built-in endpoints cannot even decode another kind; custom ones find it invalid."""
@@ -96,40 +84,31 @@ class Strategy:
             )
             raise self.undecodable(obj, version, text)
 
-    def undecodable(self, obj: Object, version: VersionServing, text: str) -> BadRequest:
+    def undecodable(
+        self, obj: Object, version: VersionServing, text: str, restored: str = ""
+    ) -> Undecodable:
         kind = obj.get("kind", "")
         named = obj.get("apiVersion", "").rpartition("/")[2] or version.name
-        return BadRequest(
-            f'{kind} in version "{named}" cannot be handled as a {version.kind}: {text}'
-        )
+        told = f'{kind} in version "{named}" cannot be handled as a {version.kind}: {text}'
+        return Undecodable(told, text, restored)
 
     def from_storage(self, obj: Object, version: VersionServing) -> None:
         """Bring stored bytes to today's schema of the version they are stored in, in place."""
-        obj["metadata"] = coerce_metadata_lenient(obj.get("metadata"))
-        compiled = version.compiled
-        compiled.prune(obj)
-        compiled.drop_nulls(obj)
-        compiled.coerce_embedded(obj, lenient=True)
-        compiled.default(obj)
+        version.pipeline.from_storage(obj)
 
     def after_conversion(self, obj: Object, version: VersionServing) -> None:
         """Prune what a converter left that ``version`` does not know, in place."""
-        compiled = version.compiled
-        compiled.prune(obj)
-        compiled.drop_nulls(obj)
-        compiled.coerce_embedded(obj, lenient=True)
+        version.pipeline.after_conversion(obj)
 
     def default(self, obj: Object, version: VersionServing) -> None:
-        version.compiled.default(obj)
+        version.pipeline.default(obj)
 
     def prepare_create(self, obj: Object, version: VersionServing) -> None:
         obj["metadata"]["generation"] = 1
-        if version.has_status:
-            obj.pop("status", None)
+        version.pipeline.leave_status(obj)
 
     def prepare_update(self, new: Object, old: Object, version: VersionServing) -> None:
-        if version.has_status:
-            _keep(new, old, "status")
+        version.pipeline.keep_status(new, old)
         if _differs(new, old):
             new["metadata"]["generation"] = old["metadata"].get("generation", 0) + 1
 
@@ -157,71 +136,26 @@ class Strategy:
             self.prepare_update(new, old, version)
 
     def check_create(self, obj: Object, version: VersionServing, warn: Warn) -> list[FieldError]:
-        wrong_type = type_errors(obj, version)
-        if wrong_type:
-            return wrong_type
-        found = self.metadata_errors(obj, version)
-        warn_finalizers(obj, None, warn)
-        compiled = version.compiled
-        found += compiled.validate(obj)
-        found += scale_errors(obj, version.definition.scale, status_only=False)
-        found += compiled.embedded_errors(obj)
-        found += compiled.list_type_errors(obj)
-        return found + self.rule_errors(found, obj, None, version, warn)
+        return version.pipeline.check_create(obj, warn, self.name_rule)
 
     def check_update(
         self, new: Object, old: Object, version: VersionServing, subresource: str, warn: Warn
     ) -> list[FieldError]:
-        wrong_type = type_errors(new, version)
-        if wrong_type:
-            return wrong_type
-        found = self.metadata_update_errors(new, old, version)
-        compiled = version.compiled
-        status_only = subresource == "status"
-        if status_only:
-            found += _status_errors(compiled, new, old)
-        else:
-            warn_finalizers(new, old, warn)
-            found += compiled.validate(new, old)
-        found += scale_errors(new, version.definition.scale, status_only=status_only)
-        if not status_only:
-            found += compiled.embedded_errors(new)
-        found += compiled.list_type_errors(new, old)
-        return found + self.rule_errors(found, new, old, version, warn)
+        return version.pipeline.check_update(
+            new, old, status_only=subresource == "status", warn=warn, name_rule=self.name_rule
+        )
 
     def metadata_errors(self, obj: Object, version: VersionServing) -> list[FieldError]:
-        return validate_metadata(
-            obj["metadata"], name_rule=self.name_rule, namespaced="namespace" in obj["metadata"]
-        )
+        return metadata_errors(obj["metadata"], self.name_rule)
 
     def metadata_update_errors(
         self, new: Object, old: Object, version: VersionServing
     ) -> list[FieldError]:
-        """Twice, because upstream's generic layer and its strategy both report."""
-        if new["metadata"] == old["metadata"]:
-            return []
-        found = self.metadata_errors(new, version)
-        changed = validate_metadata_update(new["metadata"], old["metadata"])
-        found += [error for error in changed if error not in found]
-        return found + found
+        return metadata_update_errors(new["metadata"], old["metadata"], self.name_rule)
 
-    def rule_errors(
-        self,
-        found: list[FieldError],
-        new: Object,
-        old: Object | None,
-        version: VersionServing,
-        warn: Warn,
-    ) -> list[FieldError]:
-        program = version.rules
-        if program is None:
-            return []
-        if any(error.kind in _STOPS_RULES for error in found):
-            return [_RULES_SKIPPED]
-        outcome = program.evaluate(new, old)
-        for text in outcome.warnings:
-            warn(text)
-        return outcome.errors
+    def grace_period(self, stored: Object, wanted: int | None) -> int | None:
+        """Seconds a deletion leaves the object; None where the kind knows of no grace."""
+        return None
 
     def mark_deleting(self, stored: Object, now: str) -> bool:
         """Change a stored object (in place) that may not go at once; True when it must linger."""
@@ -230,51 +164,6 @@ class Strategy:
     def gone_when_released(self, obj: Object) -> bool:
         """Whether losing the last finalizer lets a terminating object go."""
         return True
-
-
-def type_errors(obj: Object, version: VersionServing) -> list[FieldError]:
-    found: list[FieldError] = []
-    if obj.get("kind") != version.kind:
-        found.append(invalid("kind", obj.get("kind", ""), f"must be {version.kind}"))
-    if obj.get("apiVersion") != version.api_version:
-        text = f"must be {version.api_version}"
-        found.append(invalid("apiVersion", obj.get("apiVersion", ""), text))
-    return found
-
-
-def warn_finalizers(new: Object, old: Object | None, warn: Warn) -> None:
-    """New finalizers should carry a domain; upstream only advises."""
-    added = set(new["metadata"].get("finalizers") or ())
-    if not added:
-        return
-    if old is not None:
-        added -= set(old["metadata"].get("finalizers") or ())
-    for name in sorted(added):
-        if "/" in name or name in _WELL_KNOWN_FINALIZERS:
-            continue
-        how = "including a path (/) " if "." in name else ""
-        warn(
-            f'metadata.finalizers: "{name}": prefer a domain-qualified finalizer name {how}'
-            "to avoid accidental conflicts with other finalizer writers"
-        )
-
-
-def _status_errors(compiled: Any, new: Object, old: Object) -> list[FieldError]:
-    if "status" not in new:
-        return []
-    found: list[FieldError] = (
-        compiled.validate_status(new["status"], old["status"])
-        if "status" in old
-        else compiled.validate_status(new["status"])
-    )
-    return found
-
-
-def _keep(new: Object, old: Object, name: str) -> None:
-    if name in old:
-        new[name] = old[name]
-    else:
-        new.pop(name, None)
 
 
 def _differs(new: Object, old: Object) -> bool:

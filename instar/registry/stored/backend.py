@@ -7,12 +7,13 @@ again) or an ``ApiError``.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from instar.errors import ApiError, ServiceUnavailable, Timeout, Unclassified
 from instar.registry.stored.entry import Entry, ingest
 from instar.storage.cache import Cache, Collection, WindowLimits
 from instar.storage.store import (
+    Checkable,
     Compacted,
     Near,
     Record,
@@ -25,6 +26,7 @@ from instar.storage.store import (
 )
 
 Objects = Collection[Entry]
+T = TypeVar("T")
 
 _PATIENCE = 10.0
 """Seconds a request waits for the cache; a store whose member hangs is left long before."""
@@ -46,6 +48,7 @@ class Backend:
         self._drafts: dict[str, Draft] = {}
         self._silence: StoreError | None = None
         self._near = store if isinstance(store, Near) else None
+        self._checkable = store if isinstance(store, Checkable) else None
 
     @property
     def trouble(self) -> str | None:
@@ -56,9 +59,12 @@ class Backend:
         return None if self.cache.revision else "not loaded yet"
 
     async def probe(self) -> None:
-        """Ask the store for a sign of life, which ``trouble`` then tells of."""
+        """Ask the store for a sign of life (a write, if it can), which ``trouble`` then tells."""
         try:
-            await self.store.barrier()
+            if self._checkable is not None:
+                await self._checkable.check()
+            else:
+                await self.store.barrier()
             self._silence = None
         except StoreError as error:
             self._silence = error
@@ -148,6 +154,8 @@ class Backend:
         except Stale:
             raise
         except StoreError as error:
+            if isinstance(error, Unavailable):
+                self._silence = error  # until a probe finds that it can be written again
             raise as_api_error(error) from error
 
     async def _shown(self, revision: int) -> None:
@@ -170,7 +178,7 @@ class Backend:
         return draft.entry
 
 
-async def guarded(call: Callable[[], Awaitable[int]]) -> int:
+async def guarded(call: Callable[[], Awaitable[T]]) -> T:
     try:
         return await call()
     except StoreError as error:

@@ -16,6 +16,7 @@ from typing import NamedTuple, cast
 
 import orjson
 
+from instar import offload
 from instar.api.jsontext import encode_sorted
 from instar.conversion.converter import Known
 from instar.conversion.failure import Attempt, ConversionFailed, FailureType
@@ -144,20 +145,26 @@ class Codec:
         return [orjson.loads(view) for view in await self.views(entries, wanted)]
 
     async def prepare(
-        self, obj: Object, version: VersionServing, convert: Convert | None = None
+        self,
+        obj: Object,
+        version: VersionServing,
+        convert: Convert | None = None,
+        size: int = 0,
     ) -> Prepared:
         """``obj`` (at ``version``) as it will be stored. The argument is not kept.
 
         Where a webhook is asked, it is asked for the way back, too: after the commit nothing
-        may fail any more. ``convert`` is for callers that have converted ``obj`` before.
+        may fail any more. ``convert`` is for callers that have converted ``obj`` before, and
+        ``size`` says about how many bytes it is.
         """
         obj = _without_server_fields(obj)
         if version is self.serving.storage:
-            return _prepared(obj, None)
+            return await offload.run(size, lambda: _prepared(obj, None))
         stored = (await (convert or self._to_version)([obj], version, self.serving.storage))[0]
         if not self.serving.converts_remotely:
-            return _prepared(stored, None)
-        return _prepared(stored, await self._as_read(stored, self.serving.storage, version))
+            return await offload.run(size, lambda: _prepared(stored, None))
+        back = await self._as_read(stored, self.serving.storage, version)
+        return await offload.run(size, lambda: _prepared(stored, back))
 
     async def prepare_marked(self, obj: Object, reader: VersionServing | None) -> Prepared:
         """A stored object of which only metadata was changed by the server itself.

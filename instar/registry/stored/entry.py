@@ -75,7 +75,7 @@ class Entry:
 
     @property
     def view(self) -> bytes:
-        self.settle()
+        self.make_ready()
         return self.ready
 
     def stored(self) -> bytes:
@@ -127,7 +127,7 @@ class Entry:
             return intern(data[len(_API_VERSION) : end].decode(errors="replace"))
         return str(self._parsed(data).get("apiVersion", ""))
 
-    def settle(self) -> None:
+    def make_ready(self) -> None:
         """Make ``ready``, which replaces the bytes it is made of."""
         raw, at = self.raw, self.at
         if raw is None:
@@ -141,10 +141,10 @@ class Entry:
             end = len(raw) - raw.endswith(b"\n")
             self.ready = b"".join((whole[:at], _revision_member(self.revision), whole[at:end]))
         else:
-            self._settle_slowly(raw)
+            self._make_ready_slowly(raw)
         self.raw = None
 
-    def _settle_slowly(self, raw: bytes) -> None:
+    def _make_ready_slowly(self, raw: bytes) -> None:
         """Foreign bytes (no uid, unsorted keys): write them anew in the form everyone expects."""
         obj = self._parsed(raw)
         metadata = obj.setdefault("metadata", {})
@@ -190,7 +190,7 @@ def ingest(record: Record, suffix: str) -> Entry:
     alone = raw.count(_UID) == 1 and _RESOURCE_VERSION not in raw
     entry = Entry(raw, record.revision, suffix, raw.find(_UID) if alone else -1)
     if alone:
-        entry.settle()
+        entry.make_ready()
     return entry
 
 

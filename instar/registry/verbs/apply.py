@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from functools import partial
 
-from instar import errors
-from instar.api.crd import ScalePaths
+from instar import errors, offload
 from instar.api.names import parse_group_version
+from instar.api.objecttext import Repeated
 from instar.apply.applying import Application, Applied, apply_patch
-from instar.apply.scale import replicas_path
-from instar.apply.scale import to_parent as entries_of_parent
-from instar.apply.scale import to_scale as entries_of_scale
 from instar.apply.steps import Conversion, Step
-from instar.apply.typed import SCALE as SCALE_SCHEMA
 from instar.plain import Object, copy_json
 from instar.registry.resources.context import Context, WriteOptions
 from instar.registry.resources.resource import Target
@@ -21,8 +17,6 @@ from instar.registry.stored.entry import Entry
 from instar.registry.verbs.conversions import Conversions
 from instar.registry.verbs.metadata import check_names
 from instar.registry.verbs.ownership import Ownership
-from instar.registry.verbs.scale import API_VERSION as SCALE_API_VERSION
-from instar.registry.verbs.scale import has_replicas, set_replicas, to_scale, unset_scale
 from instar.registry.verbs.write import Proposal, UpdateRules, Written, create, update
 
 
@@ -30,14 +24,14 @@ async def apply_configuration(
     context: Context,
     target: Target,
     config: Object,
-    duplicates: Sequence[str],
+    duplicates: Sequence[Repeated],
     options: WriteOptions,
     subresource: str,
 ) -> Written:
     """Create or merge; ``config`` is the applied document as sent."""
     _check_identity(target, config)
 
-    async def merged(live: Object | None, conversions: Conversions) -> Applied:
+    async def merged(live: Object | None, conversions: Conversions, size: int) -> Applied:
         ownership = Ownership(context, target, options, subresource, conversions)
         request = Application(
             writer=ownership.writer(),
@@ -46,21 +40,23 @@ async def apply_configuration(
             schemas={v.api_version: v.typed for v in target.serving.versions.values()},
             force=options.force,
         )
-        applied = await _drive(ownership, target, apply_patch(request))
+        applied = await drive(ownership, target, apply_patch(request), size)
         _report(duplicates, options)
         return applied
 
     async def propose(old: Object, entry: Entry) -> Proposal:
         conversions = Conversions(target.codec)
         conversions.starts_from(old, entry)
-        applied = await merged(old, conversions)
+        size = max(options.size, entry.size)
+        applied = await merged(old, conversions, size)
         obj = applied.obj
         obj["metadata"].setdefault("resourceVersion", str(entry.revision))
-        target.serving.strategy.decode(obj, target.version)
+        await offload.run(size, lambda: target.serving.strategy.adopt(obj, target.version))
+        check_names(obj, target)
         return Proposal(obj, applied.managed_fields or [], conversions)
 
     async def created() -> Applied:
-        return await merged(None, Conversions(target.codec))
+        return await merged(None, Conversions(target.codec), options.size)
 
     while True:
         if target.entry() is None:
@@ -92,18 +88,28 @@ async def _create(
             "found",
         )
     obj = applied.obj
-    target.serving.strategy.decode(obj, target.version)
+    await offload.run(options.size, lambda: target.serving.strategy.adopt(obj, target.version))
     obj["metadata"].setdefault("name", target.name)
     check_names(obj, target)
     return await create(context, target, obj, options, applied.managed_fields or [])
 
 
-async def _drive(ownership: Ownership, target: Target, step: Step[Applied]) -> Applied:
+async def drive(ownership: Ownership, target: Target, step: Step[Applied], size: int) -> Applied:
     """Answer the step's questions, one batch of conversions per pair of versions."""
+    answers: list[Object | None] | None = None
+    while True:
+        need = await offload.run(size, partial(_asked, step, answers))
+        if isinstance(need, Applied):
+            return need
+        answers = await _converted(ownership, target, need)
+
+
+def _asked(
+    step: Step[Applied], answers: list[Object | None] | None
+) -> Sequence[Conversion] | Applied:
+    """What the step wants to know next, or its result."""
     try:
-        need = next(step)
-        while True:
-            need = step.send(await _converted(ownership, target, need))
+        return next(step) if answers is None else step.send(answers)
     except StopIteration as done:
         result: Applied = done.value
         return result
@@ -127,15 +133,22 @@ async def _converted(
 def _check_identity(target: Target, config: Object) -> None:
     version = target.version
     if config.get("apiVersion") != version.api_version or config.get("kind") != version.kind:
-        given = parse_group_version(config.get("apiVersion") or "")
-        kind = config.get("kind", "")
-        raise errors.BadRequest(f"invalid object type: {given}, Kind={kind}")
+        raise errors.BadRequest(f"invalid object type: {_type_of(config)}")
     metadata = config.get("metadata")
     if isinstance(metadata, dict) and metadata.get("managedFields"):
         raise errors.BadRequest("metadata.managedFields must be nil")
 
 
-def _report(duplicates: Sequence[str], options: WriteOptions) -> None:
+def _type_of(config: Object) -> str:
+    """As upstream prints it; nothing of it where the version cannot be one."""
+    try:
+        given = parse_group_version(config.get("apiVersion") or "")
+    except ValueError:
+        return "/, Kind="
+    return f"{given.group}/{given.version}, Kind={config.get('kind', '')}"
+
+
+def _report(duplicates: Sequence[Repeated], options: WriteOptions) -> None:
     if not duplicates or options.field_validation == "Ignore":
         return
     if options.field_validation == "Strict":
@@ -145,39 +158,4 @@ def _report(duplicates: Sequence[str], options: WriteOptions) -> None:
             + lines
         )
     for text in duplicates:
-        options.warn(text)
-
-
-async def apply_scale(
-    context: Context, target: Target, config: Object, paths: ScalePaths, options: WriteOptions
-) -> Written:
-    """Apply through the scale subresource: ownership is judged on the Scale, kept on the object."""
-    replicas = {
-        version.api_version: replicas_path(version.definition.scale.spec_replicas)
-        for version in target.serving.versions.values()
-        if version.definition.scale is not None
-    }
-    ownership = Ownership(context, target, options, "scale")
-
-    async def propose(old: Object, entry: Entry) -> Proposal:
-        live = to_scale(old, paths) if has_replicas(old, paths) else unset_scale(old)
-        managed = old["metadata"].get("managedFields")
-        live["metadata"]["managedFields"] = entries_of_scale(managed, replicas)
-        writer = replace(ownership.writer(), api_version=SCALE_API_VERSION, ignored={})
-        request = Application(
-            writer=writer,
-            config=copy_json(config),
-            live=live,
-            schemas={SCALE_API_VERSION: SCALE_SCHEMA},
-            force=options.force,
-        )
-        applied = await _drive(ownership, target, apply_patch(request))
-        new = copy_json(old)
-        set_replicas(new, applied.obj, paths)
-        entries = entries_of_parent(
-            managed, applied.managed_fields, replicas, target.version.api_version
-        )
-        return Proposal(new, entries)
-
-    rules = UpdateRules("scale", unconditional=True, uid_is_precondition=False)
-    return await update(context, target, propose, options, rules)
+        options.warn(str(text))

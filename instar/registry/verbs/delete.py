@@ -1,28 +1,34 @@
 """Delete and deletecollection: preconditions, finalizers, propagation, and what is answered.
 
-Deleting needs only metadata, which no conversion may change: an object that may go at once goes
-without asking its webhook. One that has finalizers is shown to the client, at the client's version.
+As upstream, an object is converted to the request's version before it goes, and stays when that
+fails; deleting needs only metadata, so ``--rescue-deletes`` and clean-up do without.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from functools import partial
 from typing import NamedTuple
 
 import orjson
 
 from instar import errors
+from instar.access.attributes import OURSELVES, Attributes
+from instar.access.authorizers import authorize
 from instar.api.jsontext import encode
 from instar.fields import FieldError, invalid, not_supported
 from instar.plain import Object
+from instar.registry.resources.admission import Operation, Verb
 from instar.registry.resources.context import Context
 from instar.registry.resources.resource import Target
 from instar.registry.stored.backend import Backend
 from instar.registry.stored.codec import revised
 from instar.registry.stored.entry import Entry, Unreadable
+from instar.registry.stored.writing import new_entry
+from instar.registry.verbs.grace import Grace, begin
 from instar.registry.verbs.read import Listing, ListOptions, list_objects
 from instar.storage.store import Stale
 
@@ -33,6 +39,8 @@ _AT_ONCE = 50
 """Objects of many deleted together: the disk is waited for once, others get their turn."""
 UNREADABLE = "ignoreStoreReadErrorWithClusterBreakingPotential"
 """Upstream's name for deleting what cannot be read."""
+UNSAFE_DELETE = "unsafe-delete-ignore-read-errors"
+"""Upstream's verb for it, asked for besides ``delete``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,15 +52,21 @@ class DeleteOptions:
     resource_version: str | None = None
     unreadable: bool = False
     """Only an object that cannot be read is meant, and it goes at once, finalizers or not."""
+    grace: int | None = None
+    """Seconds an object of a kind that knows of grace is left; None for its own wish."""
     answered: bool = True
     """Whether somebody wants to see an object that lingers; clean-up does not."""
+    asked: Attributes = OURSELVES
+    warn: Callable[[str], None] = field(default=lambda text: None)
 
 
 class Deleted(NamedTuple):
-    """The answer's body: a Status when the object is gone, else the object that lingers."""
+    """The answer's body: a Status when the object is gone, else the object that lingers; some
+    kinds show what is gone, too."""
 
     body: bytes
     lingers: bool
+    is_object: bool = False
     accepted: bool = False
     """202: the legacy ``orphanDependents: false`` on an object that could not go at once."""
 
@@ -92,6 +106,12 @@ def _unsafe_option_errors(options: DeleteOptions) -> list[FieldError]:
 
 async def delete(context: Context, target: Target, options: DeleteOptions) -> Deleted:
     check_delete_options(options)
+    if options.unreadable:
+        authorize(context.authorizer, options.asked._replace(verb=UNSAFE_DELETE))
+    operation = Operation(Verb.DELETE, options.asked, target, None, dry_run=options.dry_run)
+    if options.asked is not OURSELVES:
+        await context.admission.admit(operation)
+        await context.admission.validate(operation)
     for _ in range(_ATTEMPTS):
         entry = target.entry()
         if entry is None:
@@ -123,13 +143,21 @@ async def _delete_once(
     stored = entry.decode()
     metadata = stored["metadata"]
     _check_preconditions(target, metadata, entry, options)
-    finalizers = _finalizers(metadata.get("finalizers") or [], options)
+    if options.answered and not context.rescue_deletes:
+        # As upstream, which decodes what it deletes: a webhook that is down keeps its objects.
+        await target.codec.views([entry], target.version)
     strategy = target.serving.strategy
+    period = strategy.grace_period(stored, options.grace)
+    grace = None
+    if period is not None:
+        grace = begin(metadata, options.grace, period, context.now())
+    if grace is Grace.PENDING:
+        view, _ = await _linger(context, target, entry, entry.decode(), options)
+        return Deleted(view, lingers=True, is_object=True)
+    finalizers = _finalizers(metadata.get("finalizers") or [], options, target)
     marked = strategy.mark_deleting(stored, context.timestamp())
-    if not finalizers and not marked:
-        if not options.dry_run:
-            await context.backend.remove(target.resource.objects, target.suffix, entry.revision)
-        return Deleted(_success(target, metadata), lingers=False)
+    if not finalizers and not marked and grace is not Grace.RUNNING:
+        return await _remove(context, target, entry, stored, options)
     if finalizers != (metadata.get("finalizers") or []) and not marked:
         metadata["finalizers"] = finalizers
     if "deletionTimestamp" not in metadata:
@@ -137,36 +165,58 @@ async def _delete_once(
         metadata["deletionGracePeriodSeconds"] = 0
         if "generation" in metadata:
             metadata["generation"] += 1
-    view = await _linger(context, target, entry, stored, options)
-    return Deleted(view, lingers=True, accepted=options.orphan_dependents is False)
+    view, _ = await _linger(context, target, entry, stored, options)
+    accepted = options.orphan_dependents is False
+    return Deleted(view, lingers=True, is_object=True, accepted=accepted)
+
+
+async def _remove(
+    context: Context, target: Target, entry: Entry, stored: Object, options: DeleteOptions
+) -> Deleted:
+    """Nothing holds the object. One that knows of grace is first seen with its deletion's time, as
+    watchers of its kind expect it."""
+    revision, view = entry.revision, b""
+    shown = target.serving.strategy.answers_deleted and options.answered
+    if shown or stored != entry.decode():
+        view, revision = await _linger(context, target, entry, stored, options)
+    if not options.dry_run:
+        await context.backend.remove(target.resource.objects, target.suffix, revision)
+    body = view if shown else _success(target, stored["metadata"])
+    return Deleted(body, lingers=False, is_object=shown)
 
 
 async def _linger(
     context: Context, target: Target, entry: Entry, marked: Object, options: DeleteOptions
-) -> bytes:
+) -> tuple[bytes, int]:
     """Store the object as terminating; the answer is made before, for it may fail."""
     codec, serving = target.codec, target.serving
     if marked == entry.decode():
-        return (await codec.views([entry], target.version))[0] if options.answered else b""
+        views = await codec.views([entry], target.version) if options.answered else [b""]
+        return views[0], entry.revision
     prepared = await codec.prepare_marked(marked, target.version if options.answered else None)
     back = prepared.back
     if options.dry_run:
-        return b"" if back is None else revised(back, entry.revision)
-    draft = Entry(prepared.raw, 0, target.suffix, prepared.at)
+        return b"" if back is None else revised(back, entry.revision), entry.revision
+    draft = new_entry(prepared, target.suffix)
     learnt = None
     if back is not None:
         learnt = partial(codec.remember, version=target.version, back=back)
     written = await context.backend.put(target.resource.objects, draft, entry.revision, learnt)
-    if serving.strategy.settle is not None:
-        await serving.strategy.settle(target.name)
-    return b"" if back is None else revised(back, written.revision)
+    if serving.strategy.after_write is not None:
+        await serving.strategy.after_write(target.name)
+    return b"" if back is None else revised(back, written.revision), written.revision
 
 
-def _finalizers(present: list[str], options: DeleteOptions) -> list[str]:
+def _finalizers(present: list[str], options: DeleteOptions, target: Target) -> list[str]:
     """What must be released first, with the propagation policy's own finalizer."""
     policy = options.policy
     if policy is None and options.orphan_dependents is not None:
         policy = "Orphan" if options.orphan_dependents else "Background"
+    strategy = target.serving.strategy
+    if policy is None and strategy.orphans_by_default and options.asked is not OURSELVES:
+        if strategy.orphan_advice:
+            options.warn(strategy.orphan_advice)
+        policy = None if _FOREGROUND in present else "Orphan"
     if policy is None:
         return present
     kept = [name for name in present if name not in (_ORPHAN, _FOREGROUND)]
@@ -301,7 +351,7 @@ async def _purge_one(backend: Backend, context: Context, target: Target, entry: 
     one = Target(target.resource, target.serving, target.codec, target.version, namespace, name)
     try:
         uid = entry.decode()["metadata"].get("uid", "")
-        await delete(context, one, DeleteOptions(uid=uid, answered=False))
+        await delete(context, one, DeleteOptions(uid=uid, answered=False, grace=0))
     except Unreadable:
         with contextlib.suppress(Stale):
             await backend.remove(target.resource.objects, entry.suffix, entry.revision)

@@ -7,6 +7,7 @@ there a failed conversion is a failure.
 
 from __future__ import annotations
 
+from instar import offload
 from instar.api.names import parse_group_version
 from instar.apply.compare import compare
 from instar.apply.entries import is_reset, only_times_differ
@@ -36,11 +37,14 @@ class Ownership:
         options: WriteOptions,
         subresource: str = "",
         conversions: Conversions | None = None,
+        size: int = 0,
     ) -> None:
+        """``size`` is what is there already, in bytes."""
         self._context = context
         self._target = target
         self._options = options
         self._subresource = subresource
+        self._size = max(size, options.size)
         self._conversions = conversions or Conversions(target.codec)
 
     async def on_create(self, obj: Object, decided: list[Object] | None) -> None:
@@ -51,7 +55,10 @@ class Ownership:
                 decided = []
             else:
                 versions = {self._target.version.api_version: obj}
-                decided = track_update(before, self.writer(), None, versions, self._schemas())
+                writer, schemas = self.writer(), self._schemas()
+                decided = await offload.run(
+                    self._size, lambda: track_update(before, writer, None, versions, schemas)
+                )
         _store(obj, decided)
 
     async def on_update(self, new: Object, live: Object, decided: list[Object] | None) -> None:
@@ -71,12 +78,18 @@ class Ownership:
         wanted = foreign_versions(before, own)
         writer = self.writer()
         old_versions, new_versions = {own: live}, {own: new}
-        if wanted and self._changes(live, new, writer):
+        changed = False
+        if wanted:
+            changed = await offload.run(self._size, lambda: self._changes(live, new, writer))
+        if changed:
             for api_version in wanted:
                 converted = await self._attempted([live, new], api_version)
                 if converted is not None:
                     old_versions[api_version], new_versions[api_version] = converted
-        return track_update(before, writer, old_versions, new_versions, self._schemas(wanted))
+        schemas = self._schemas(wanted)
+        return await offload.run(
+            self._size, lambda: track_update(before, writer, old_versions, new_versions, schemas)
+        )
 
     def _changes(self, live: Object, new: Object, writer: Writer) -> bool:
         """Whether anything is different; when nothing is, nobody's version is needed."""

@@ -1,118 +1,128 @@
-"""JSON patch, merge patch, strategic merge patch: patch document + object → proposed object."""
+"""Patch: a change to the object as it is, tried again on what somebody else made of it meanwhile.
+
+What a patch leaves alone is normal already and is not decoded again; the rest goes through the same
+door as a body. ``apply`` is a verb of its own.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 import orjson
 
-from instar.api.gojson import go_type, syntax_error
-from instar.api.jsontext import decode, duplicate_keys, encode_sorted
-from instar.errors import BadRequest, Invalid, RequestTooLarge
+from instar import offload
+from instar.api.objecttext import Malformed, read_json_object
+from instar.errors import BadRequest, Invalid, Undecodable
 from instar.fields import invalid
-from instar.patches.jsonpatch import MAX_OPERATIONS, PatchFailed, json_patch, merge_patch
-from instar.patches.strategicpatch import strategic_merge
-from instar.plain import Object, copy_json
-from instar.registry.resources.strategy import JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH
+from instar.patches.documents import Patch
+from instar.plain import Object
+from instar.registry.resources.context import Context, WriteOptions
+from instar.registry.resources.resource import Target
+from instar.registry.stored.entry import Entry
+from instar.registry.verbs.metadata import check_names
+from instar.registry.verbs.write import Proposal, UpdateRules, Written, update
 
-_OPERATION_FIELDS = {"op", "path", "from", "value"}
-
-
-class Patch(NamedTuple):
-    apply: Callable[[Object], Any]
-    """The current object → the patched document; the argument stays as it is."""
-    problems: list[str]
-    """Repeated or unknown fields of the patch itself, as texts for ``strict``."""
+Quote = Callable[[], str]
+"""What a refusal shows of the patch or its result."""
 
 
-def read_patch(body: bytes, media: str, validation: str) -> Patch:
-    """Raises ``BadRequest``. ``validation`` decides which parser's sentence a bad patch gets."""
-    document = _parse(body, media, validation)
-    if media == JSON_PATCH:
-        operations = _operations(document, validation)
-        problems = _operation_problems(body, operations)
-        return Patch(lambda obj: _apply_json(obj, operations), problems)
-    if not isinstance(document, dict):
-        return Patch(lambda obj: document, [])
-    duplicates = [f'duplicate field "{path}"' for path in duplicate_keys(body, document)]
-    merge = strategic_merge if media == STRATEGIC_PATCH else merge_patch
-    return Patch(lambda obj: merge(obj, document), duplicates)
+async def patch(
+    context: Context, target: Target, change: Patch, options: WriteOptions, subresource: str = ""
+) -> Written:
+    def patched(old: Object, entry: Entry) -> Object:
+        patched = change.apply(old)
+        kept = _kept_members(target, entry, old, patched)
+        obj = _decode_patched(target, patched, kept, change, options)
+        check_names(obj, target)
+        return obj
+
+    async def propose(old: Object, entry: Entry) -> Proposal:
+        size = max(options.size, entry.size)
+        return Proposal(await offload.run(size, lambda: patched(old, entry)))
+
+    rules = UpdateRules(
+        subresource,
+        unconditional=target.serving.strategy.unconditional_update,
+        uid_is_precondition=False,
+    )
+    return await update(context, target, propose, options, rules)
 
 
-def strict(patched: Any, problems: list[str], validation: str, warn: Callable[[str], None]) -> None:
-    """Report what decoding the patch and its result left out, as the client asked."""
-    if not problems or validation == "Ignore":
-        return
-    if validation == "Strict":
-        raise undecodable(patched, "strict decoding error: " + ", ".join(problems))
-    for text in problems:
-        warn(text)
+class _Kept(NamedTuple):
+    """What a patch left alone is normal already: it need not be decoded, pruned or judged."""
+
+    members: Object
+    managed: Any = None
+    """``metadata.managedFields``, often the larger half of an object."""
 
 
-def undecodable(patched: Any, text: str) -> Invalid:
-    """The patched document cannot be an object of this kind."""
-    shown = encode_sorted(patched).decode()
-    error = invalid("patch", shown, text)
-    return Invalid(f' "" is invalid: {error}', details={"causes": [error.cause()]})
+def _kept_members(target: Target, entry: Entry, old: Object, patched: Any) -> _Kept:
+    """But for an object that lies in another version: reading it gave it no defaults of this."""
+    version = target.version
+    if not target.serving.strategy.piecewise or not isinstance(patched, dict):
+        return _Kept({})
+    metadata = patched.get("metadata")
+    managed = metadata.get("managedFields") if isinstance(metadata, dict) else None
+    managed = managed if managed is old["metadata"].get("managedFields") else None
+    if version.compiled.has_defaults and entry.api_version != version.api_version:
+        return _Kept({}, managed)
+    members = {
+        name: value
+        for name, value in patched.items()
+        if isinstance(value, dict) and value is old.get(name) and name != "metadata"
+    }
+    return _Kept(members, managed)
 
 
-def _parse(body: bytes, media: str, validation: str) -> Any:
-    wanted = "[]handlers.jsonPatchOp" if media == JSON_PATCH else "map[string]interface {}"
+def _decode_patched(
+    target: Target, patched: Any, kept: _Kept, change: Patch, options: WriteOptions
+) -> Object:
+    changed, quote = patched, partial(change.quote, patched)
+    if kept.members:
+        changed = {name: value for name, value in patched.items() if name not in kept.members}
+    if kept.managed:
+        metadata = {n: v for n, v in patched["metadata"].items() if n != "managedFields"}
+        changed = {**changed, "metadata": metadata}
+    obj = read_patched(changed, quote)
     try:
-        document = decode(body)
-        orjson.dumps(document)
+        unknown = target.serving.strategy.decode(obj, target.version)
+    except Undecodable as error:
+        why = error.restored if change.from_values else error.why
+        raise undecodable(quote, why) from error
+    except BadRequest as error:
+        raise undecodable(quote, error.message) from error
+    listed = [*change.problems, *(f'unknown field "{path}"' for path in unknown)]
+    report_strictly(quote, listed, options)
+    if kept.managed:
+        obj["metadata"]["managedFields"] = kept.managed
+    return {**obj, **kept.members}
+
+
+def read_patched(changed: Any, quote: Quote) -> Object:
+    """The result of a patch as an object."""
+    try:
+        text = orjson.dumps(changed)
     except TypeError as error:
-        raise BadRequest("error decoding patch: exceeded max depth") from error
-    except orjson.JSONDecodeError as error:
-        if validation == "Ignore" and media == MERGE_PATCH:
-            raise BadRequest("Invalid JSON Patch") from error
-        raise BadRequest(f"error decoding patch: {syntax_error(body, error.pos)}") from error
-    fits = isinstance(document, list if media == JSON_PATCH else dict)
-    if not fits and validation != "Ignore":
-        found = go_type(document)
-        raise BadRequest(
-            f"error decoding patch: json: cannot unmarshal {found} into Go value of type {wanted}"
-        )
-    return document
-
-
-def _operations(document: Any, validation: str) -> list[Object]:
-    if not isinstance(document, list):
-        raise BadRequest(
-            f"json: cannot unmarshal {go_type(document)} into Go value of type jsonpatch.Patch"
-        )
-    if len(document) > MAX_OPERATIONS:
-        raise RequestTooLarge(
-            f"The allowed maximum operations in a JSON patch is {MAX_OPERATIONS}, "
-            f"got {len(document)}"
-        )
-    for operation in document:
-        if not isinstance(operation, dict):
-            raise BadRequest(
-                f"error decoding patch: json: cannot unmarshal {go_type(operation)} into Go value "
-                "of type handlers.jsonPatchOp"
-            )
-    return document
-
-
-def _operation_problems(body: bytes, operations: list[Object]) -> list[str]:
-    duplicates = [
-        f'json patch duplicate field "{path}"' for path in duplicate_keys(body, operations)
-    ]
-    unknown = [
-        f'json patch unknown field "[{position}].{name}"'
-        for position, operation in enumerate(operations)
-        for name in operation
-        if name not in _OPERATION_FIELDS
-    ]
-    return duplicates + unknown
-
-
-def _apply_json(obj: Object, operations: list[Object]) -> Any:
+        raise BadRequest("the patched object exceeded max depth") from error
     try:
-        return json_patch(copy_json(obj), operations)
-    except (PatchFailed, TypeError) as error:
-        raise Invalid(
-            "the server rejected our request due to an error in our request", details={}
-        ) from error
+        return read_json_object(text).obj
+    except Malformed as error:
+        raise undecodable(quote, f"couldn't get version/kind; {error}") from error
+
+
+def report_strictly(quote: Quote, problems: list[str], options: WriteOptions) -> None:
+    """Report what decoding the patch and its result left out, as the client asked."""
+    if not problems or options.field_validation == "Ignore":
+        return
+    if options.field_validation == "Strict":
+        raise undecodable(quote, "strict decoding error: " + ", ".join(problems))
+    for text in problems:
+        options.warn(text)
+
+
+def undecodable(quote: Quote, text: str) -> Invalid:
+    """The patched document cannot be an object of this kind."""
+    error = invalid("patch", quote(), text)
+    return Invalid(f' "" is invalid: {error}', details={"causes": [error.cause()]})

@@ -45,6 +45,7 @@ class ListOptions:
     limit: int = 0
     token: str = ""
     send_initial_events: bool | None = None
+    timeout_seconds: int = 0
 
 
 class Listing(NamedTuple):

@@ -7,24 +7,25 @@ the way back) is asked before. ``update`` is the one loop behind PUT, PATCH, sta
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple
 
-import orjson
-
-from instar import errors
+from instar import errors, offload
 from instar.api.jsontext import encode_sorted
 from instar.fields import FieldError, invalid
-from instar.plain import Object
+from instar.plain import Object, copy_json
+from instar.registry.resources.admission import Operation, Verb
 from instar.registry.resources.context import Context, WriteOptions
 from instar.registry.resources.resource import Target
 from instar.registry.stored.codec import Prepared, revised
 from instar.registry.stored.entry import Entry
+from instar.registry.stored.writing import new_entry
+from instar.registry.verbs.clashes import exists, modified
 from instar.registry.verbs.conversions import Conversions
 from instar.registry.verbs.metadata import (
+    another_uid,
     check_names,
     dedupe_owners,
     keep_server_fields,
@@ -35,11 +36,9 @@ from instar.registry.verbs.ownership import Ownership
 from instar.storage.store import Stale
 
 _GENERATE_ATTEMPTS = 8
-_LARGE = 4096
+_RULES_WEIGH = 4
+"""As much as so many times the same object without rules, when it comes to leaving the loop."""
 _UPDATE_ATTEMPTS = 100
-MODIFIED = (
-    "the object has been modified; please apply your changes to the latest version and try again"
-)
 
 
 class Written(NamedTuple):
@@ -87,71 +86,88 @@ async def create(
         metadata["namespace"] = target.namespace
     else:
         metadata.pop("namespace", None)
-    if metadata.get("resourceVersion", "0") not in ("", "0") and not options.dry_run:
+    if _names_a_revision(metadata) and not options.dry_run:
         raise errors.Unclassified("resourceVersion should not be set on objects to be created")
-    await _check_place(context, target, metadata.get("name", ""))
+    _check_staying(target, metadata.get("name", ""))
     wipe_for_create(metadata, uid=context.new_uid(), created=context.timestamp())
     dedupe_owners(metadata, options.warn, patched=False)
     generated = not metadata.get("name") and bool(metadata.get("generateName"))
+    if generated:
+        metadata["name"] = context.generated_name(metadata["generateName"])
+    serving.strategy.prepare_create(obj, target.version)
+    await Ownership(context, target, options).on_create(obj, managed)
+    operation = _operation(Verb.CREATE, target, obj, None, options)
+    await context.admission.admit(operation)
+    if operation.changed:
+        dedupe_owners(metadata, options.warn, patched=True)
+        serving.strategy.prepare_create(obj, target.version)
+    check = partial(serving.strategy.check_create, obj, target.version, options.warn)
+    await _judge(target, obj, check, options.size)
     for attempt in range(_GENERATE_ATTEMPTS if generated else 1):
-        if generated:
+        if attempt:
             metadata["name"] = context.generated_name(metadata["generateName"])
-        if attempt == 0:
-            serving.strategy.prepare_create(obj, target.version)
-            await Ownership(context, target, options).on_create(obj, managed)
-            check = partial(serving.strategy.check_create, obj, target.version, options.warn)
-            await _judge(target, obj, check)
         try:
-            return await _store_new(context, target.named(metadata["name"]), obj, options)
+            return await _store_new(context, target.named(metadata["name"]), operation, options)
         except Stale:
             continue
     await context.backend.consistent()
-    raise _exists(target.named(metadata["name"]), generated)
+    raise exists(target.named(metadata["name"]), generated)
 
 
-async def _check_place(context: Context, target: Target, name: str) -> None:
-    """Neither the namespace nor the CRD may be on its way out: it would leave the object behind."""
-    serving = target.serving
-    if serving.namespaced:
-        await _check_namespace(context, target, name)
+def _names_a_revision(metadata: Object) -> bool:
+    """What is no number at all upstream passes over."""
+    try:
+        return parse_revision(metadata.get("resourceVersion") or "0") != 0
+    except ValueError:
+        return False
+
+
+def _check_staying(target: Target, name: str) -> None:
+    """The CRD may not be on its way out: it would leave the object behind."""
     if target.resource.crd.is_true("Terminating"):
         text = "create not allowed while custom resource definition is terminating"
-        raise errors.forbidden(serving.group, serving.plural, name, text)
-
-
-async def _check_namespace(context: Context, target: Target, name: str) -> None:
-    serving, namespace = target.serving, target.namespace
-    try:
-        context.check_namespace(namespace)
-    except errors.ApiError:
-        # It may have been made, or made anew, through another replica a moment ago.
-        await context.backend.consistent()
-        try:
-            context.check_namespace(namespace)
-        except errors.Forbidden as refusal:
-            error = errors.forbidden(serving.group, serving.plural, name, refusal.message)
-            error.details = {**(error.details or {}), **(refusal.details or {})}
-            raise error from refusal
+        raise errors.forbidden(target.serving.group, target.serving.plural, name, text)
 
 
 async def _store_new(
-    context: Context, target: Target, obj: Object, options: WriteOptions
+    context: Context, target: Target, operation: Operation, options: WriteOptions
 ) -> Written:
-    if target.serving.converts_remotely and target.entry() is not None:
-        await context.backend.consistent()
-        if target.entry() is not None:
-            raise Stale(target.suffix, 0, 1)
-    prepared = await target.codec.prepare(obj, target.version)
+    assert operation.obj is not None
+    prepared = await target.codec.prepare(operation.obj, target.version, size=options.size)
+    await context.admission.validate(operation)
     if options.dry_run:
         await context.backend.consistent()
         if target.entry() is not None:
             raise Stale(target.suffix, 0, 1)
         seen = await target.codec.preview(prepared, target.version)
-        return Written(encode_sorted(seen), created=True)
-    if target.serving.converts_remotely:
-        await _check_place(context, target, target.name)  # much may happen while a webhook works
+        return Written(await offload.run(options.size, lambda: encode_sorted(seen)), created=True)
+    _check_staying(target, target.name)
     view = await _commit(context, target, prepared, expected=0)
     return Written(view, created=True)
+
+
+async def replace(
+    context: Context, target: Target, obj: Object, options: WriteOptions, subresource: str = ""
+) -> Written:
+    """PUT: the whole object as the client wants it, decoded already."""
+    check_names(obj, target)
+    strategy = target.serving.strategy
+    if strategy.creates_on_update and not subresource and not await _exists_now(context, target):
+        _check_uid(target, obj, {"metadata": {}}, UpdateRules())
+        obj["metadata"].pop("resourceVersion", None)
+        return await create(context, target, obj, options)
+
+    async def propose(old: Object, entry: Entry) -> Proposal:
+        return Proposal(copy_json(obj))
+
+    rules = UpdateRules(subresource, unconditional=strategy.unconditional_update)
+    return await update(context, target, propose, options, rules)
+
+
+async def _exists_now(context: Context, target: Target) -> bool:
+    if target.entry() is None:
+        await context.backend.consistent()
+    return target.entry() is not None
 
 
 async def update(
@@ -169,7 +185,7 @@ async def update(
         try:
             old = (await target.codec.objects([entry], target.version))[0]
             proposal = await propose(old, entry)
-            return await _replace(context, target, entry, old, proposal, options, rules)
+            return await _store_changed(context, target, entry, old, proposal, options, rules)
         except Stale:
             continue
         except errors.ServiceUnavailable:
@@ -178,10 +194,10 @@ async def update(
             # Judged by what the cache shows; another replica's write may be on its way to it.
             if attempt or await context.backend.is_current(target.resource.objects, entry):
                 raise
-    raise _modified(target)
+    raise modified(target)
 
 
-async def _replace(
+async def _store_changed(
     context: Context,
     target: Target,
     entry: Entry,
@@ -191,7 +207,7 @@ async def _replace(
     rules: UpdateRules,
 ) -> Written:
     new, strategy = proposal.obj, target.serving.strategy
-    check_names(new, target)
+    size = max(options.size, entry.size)
     _check_revision(target, new, entry, rules)
     _check_uid(target, new, old, rules)
     dedupe_owners(new["metadata"], options.warn, patched=not rules.uid_is_precondition)
@@ -202,19 +218,26 @@ async def _replace(
     conversions = proposal.conversions or Conversions(target.codec)
     conversions.starts_from(old, entry)
     if not (goes and target.serving.converts_remotely):
-        ownership = Ownership(context, target, options, rules.subresource, conversions)
+        ownership = Ownership(context, target, options, rules.subresource, conversions, size)
         await ownership.on_update(new, old, proposal.managed)
+    operation = _operation(Verb.UPDATE, target, new, old, options, rules.subresource)
+    await context.admission.admit(operation)
+    if operation.changed:
+        dedupe_owners(new["metadata"], options.warn, patched=True)
+        strategy.prepare_subresource(rules.subresource, new, old, target.version)
     await _judge(
         target,
         new,
         partial(strategy.check_update, new, old, target.version, rules.subresource, options.warn),
+        size,
     )
+    await context.admission.validate(operation)
     if goes:
         return await _finish_deletion(context, target, entry, new, options)
     if _is_as_stored(target, entry, new, old):
         await _confirm(context, target, entry)
         return Written(revised(old, entry.revision))
-    prepared = await target.codec.prepare(new, target.version, conversions.convert)
+    prepared = await target.codec.prepare(new, target.version, conversions.convert, size)
     if prepared.raw == entry.stored():
         await _confirm(context, target, entry)
         unchanged = target.codec.view_now(entry, target.version)
@@ -222,16 +245,16 @@ async def _replace(
     if options.dry_run:
         await _confirm(context, target, entry)
         seen = await target.codec.preview(prepared, target.version)
-        return Written(revised(seen, entry.revision))
+        return Written(await offload.run(size, lambda: revised(seen, entry.revision)))
     return Written(await _commit(context, target, prepared, expected=entry.revision))
 
 
 async def _commit(context: Context, target: Target, prepared: Prepared, expected: int) -> bytes:
     _check_timely(target)
-    draft = Entry(prepared.raw, 0, target.suffix, prepared.at)
+    draft = new_entry(prepared, target.suffix)
     stored = target.serving.storage
     draft.know(api_version=stored.api_version, labels=prepared.obj["metadata"].get("labels"))
-    if target.version is stored:
+    if target.version is stored and stored.pipeline.reads_alike(prepared.obj):
         draft.token = stored
     back = prepared.back
     if back is None:
@@ -239,9 +262,21 @@ async def _commit(context: Context, target: Target, prepared: Prepared, expected
     else:
         learnt = partial(target.codec.remember, version=target.version, back=back)
         entry = await context.backend.put(target.resource.objects, draft, expected, learnt)
-    if target.serving.strategy.settle is not None:
-        await target.serving.strategy.settle(target.name)
+    if target.serving.strategy.after_write is not None:
+        await target.serving.strategy.after_write(target.name)
     return await _view(target, entry) if back is None else revised(back, entry.revision)
+
+
+def _operation(
+    verb: Verb,
+    target: Target,
+    obj: Object,
+    old: Object | None,
+    options: WriteOptions,
+    subresource: str = "",
+) -> Operation:
+    asked, dry_run, warn = options.asked, options.dry_run, options.warn
+    return Operation(verb, asked, target, obj, old, subresource, dry_run, warn)
 
 
 def _check_timely(target: Target) -> None:
@@ -316,7 +351,7 @@ def _check_revision(target: Target, new: Object, entry: Entry, rules: UpdateRule
     except ValueError as error:
         raise errors.Unclassified(str(error)) from error
     if revision != entry.revision:
-        raise _modified(target)
+        raise modified(target)
 
 
 def _check_uid(target: Target, new: Object, old: Object, rules: UpdateRules) -> None:
@@ -324,40 +359,18 @@ def _check_uid(target: Target, new: Object, old: Object, rules: UpdateRules) -> 
     if not wanted:
         new["metadata"]["uid"] = actual
     elif wanted != actual and rules.uid_is_precondition:
-        raise errors.conflict(
-            target.serving.group,
-            target.serving.plural,
-            target.name,
-            f"StorageError: invalid object, Code: 4, Key: /registry/{target.serving.prefix}"
-            f"{target.suffix}, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: "
-            f"UID in precondition: {wanted}, UID in object meta: {actual}",
-        )
+        raise another_uid(target, wanted, actual)
 
 
-async def _judge(target: Target, obj: Object, check: Callable[[], list[FieldError]]) -> None:
-    """Refuse what is wrong. Rules over a large object may take long (their budget is generous):
-    in a thread of their own they share the processor instead of holding everyone up."""
-    apart = target.version.rules is not None and len(orjson.dumps(obj)) > _LARGE
-    found = await asyncio.to_thread(check) if apart else check()
-    if found:
-        name = obj["metadata"].get("name", "")
-        raise errors.invalid(target.serving.group, obj.get("kind", ""), name, found)
+async def _judge(
+    target: Target, obj: Object, check: Callable[[], list[FieldError]], size: int
+) -> None:
+    """Refuse what is wrong. Rules are more work than what their object's size says."""
 
+    def judged() -> None:
+        found = check()
+        if found:
+            name = obj["metadata"].get("name", "")
+            raise errors.invalid(target.serving.group, obj.get("kind", ""), name, found)
 
-def _modified(target: Target) -> errors.Conflict:
-    return errors.conflict(target.serving.group, target.serving.plural, target.name, MODIFIED)
-
-
-def _exists(target: Target, generated: bool) -> errors.AlreadyExists:
-    entry = target.entry()
-    serving = target.serving
-    if generated:
-        error = errors.already_exists(serving.group, serving.plural, target.name)
-        text = "the server was not able to generate a unique name for the object"
-        return errors.AlreadyExists(
-            f"{error.message}, {text}", details=error.details, retry_after=1
-        )
-    terminating = entry is not None and "deletionTimestamp" in entry.decode().get("metadata", {})
-    return errors.already_exists(
-        serving.group, serving.plural, target.name, terminating=terminating
-    )
+    await offload.run(size if target.version.rules is None else size * _RULES_WEIGH, judged)

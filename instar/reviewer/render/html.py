@@ -80,7 +80,7 @@ def _stored(crd: CrdReview) -> Iterator[str]:
         return
     yield f"<h3>Stored objects: {len(crd.stored)} of {crd.stored_count} are touched</h3>"
     rows = "".join(
-        f"<tr><td><code>{escape(item.name)}</code></td><td>{item.outcome}</td>"
+        f"<tr><td><code>{escape(item.name)}</code></td><td>{item.damage}</td>"
         f"<td>{escape('; '.join(item.reasons))}</td></tr>"
         for item in crd.stored
     )

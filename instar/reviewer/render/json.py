@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from instar.plain import Pointer
 from instar.reviewer.report import (
     CrdReview,
     Finding,
     Hit,
-    Pointer,
     Report,
     Severity,
     Verdict,
@@ -95,7 +95,7 @@ def _crd(crd: CrdReview) -> dict[str, Any]:
                 {
                     "name": item.name,
                     "version": item.version,
-                    "outcome": item.outcome,
+                    "outcome": item.damage,
                     "reasons": list(item.reasons),
                 }
                 for item in crd.stored
@@ -127,7 +127,7 @@ def _witness(item: Witness) -> dict[str, Any]:
 def _verdict(item: Verdict) -> dict[str, Any]:
     return {
         "accepted": item.accepted,
-        "errors": list(item.errors),
+        "errors": list(item.texts),
         "pruned": list(item.pruned),
     }
 

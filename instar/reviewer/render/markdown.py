@@ -81,7 +81,7 @@ def _stored(crd: CrdReview) -> Iterator[str]:
     yield ""
     if crd.stored:
         rows = [
-            f"| `{item.name}` | {item.outcome} | {_cell('; '.join(item.reasons))} |"
+            f"| `{item.name}` | {item.damage} | {_cell('; '.join(item.reasons))} |"
             for item in crd.stored[:_MOST_ROWS]
         ]
         yield from ("| object | outcome | why |", "| --- | --- | --- |", *rows, "")

@@ -119,12 +119,12 @@ def _indented(text: str) -> list[str]:
 def _stored(crd: CrdReview, paint: _Paint, details: bool) -> Iterator[str]:
     if not crd.stored_count:
         return
-    broken = [item for item in crd.stored if item.outcome != "changed"]
+    broken = [item for item in crd.stored if item.breaks]
     colour = "red" if broken else "green"
     yield paint(f"  stored objects: {len(broken)} of {crd.stored_count} would break", colour)
     most = len(crd.stored) if details else _FEW_STORED
     for item in crd.stored[:most]:
-        yield f"    {item.name} ({item.version})  {item.outcome}: {item.reasons[0]}"
+        yield f"    {item.name} ({item.version})  {item.damage}: {item.reasons[0]}"
         if details:
             yield from (f"      {reason}" for reason in item.reasons[1:])
     if len(crd.stored) > most:

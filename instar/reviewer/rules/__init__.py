@@ -14,10 +14,10 @@ from instar.reviewer.rules import (
     defaults,
     fields,
     habits,
-    kinds,
     naming,
     ownership,
     serving,
+    types,
     unknown,
     validations,
     values,
@@ -26,6 +26,12 @@ from instar.reviewer.rules import (
 
 OWN_RULES = (
     Rule("unclaimed-change", WARNING, "something changed that no rule knows"),
+    Rule(
+        "crd-removed",
+        ERROR,
+        "a CRD is only on the old side: pruning it deletes every object of it",
+        (Hit.WRITERS, Hit.READERS, Hit.STORED),
+    ),
     Rule("metadata-changed", INFO, "labels or annotations of the CRD changed"),
     Rule(
         "stored-objects-break",
@@ -40,7 +46,7 @@ OWN_RULES = (
 
 RULES: tuple[Rule, ...] = (
     *fields.RULES,
-    *kinds.RULES,
+    *types.RULES,
     *values.RULES,
     *bounds.RULES,
     *combinators.RULES,
@@ -58,7 +64,7 @@ RULES: tuple[Rule, ...] = (
 
 NODE_CHECKS: tuple[NodeCheck, ...] = (
     *fields.CHECKS,
-    *kinds.CHECKS,
+    *types.CHECKS,
     *values.CHECKS,
     *bounds.CHECKS,
     *combinators.CHECKS,

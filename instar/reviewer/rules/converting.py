@@ -25,13 +25,13 @@ from instar.reviewer.rules import (
     bounds,
     combinators,
     defaults,
-    kinds,
     ownership,
+    types,
     unknown,
     validations,
     values,
 )
-from instar.reviewer.subject import Subject
+from instar.reviewer.side import Side
 
 RULES = (
     Rule(
@@ -85,7 +85,7 @@ RULES = (
 )
 
 
-def strategy(old: Subject, new: Subject) -> Iterator[Draft]:
+def strategy(old: Side, new: Side) -> Iterator[Draft]:
     before, after = old.crd.conversion, new.crd.conversion
     at = ("spec", "conversion")
     why = "it depends on what the converters do; give --converter to have them run"
@@ -132,7 +132,7 @@ def _place(client: WebhookClient | None) -> str:
     return f"{service.namespace}/{service.name}:{service.port}{service.path}{bundle}"
 
 
-def unneeded(side: Subject) -> Iterator[Draft]:
+def unneeded(side: Side) -> Iterator[Draft]:
     if side.crd.conversion.strategy != "Webhook" or len(_schemas(side)) > 1:
         return
     one = len(side.crd.versions) == 1
@@ -145,7 +145,7 @@ def unneeded(side: Subject) -> Iterator[Draft]:
     )
 
 
-def _schemas(side: Subject) -> set[str]:
+def _schemas(side: Side) -> set[str]:
     return {
         json.dumps(_plain(schema), sort_keys=True, default=str) for schema in side.schemas.values()
     }
@@ -162,7 +162,7 @@ def _plain(node: Any) -> Any:
     return [_plain(item) for item in node] if isinstance(node, list) else node
 
 
-def across(side: Subject) -> Iterator[Draft]:
+def across(side: Side) -> Iterator[Draft]:
     """Every ordered pair of versions that requests or storage can bring together."""
     if side.crd.conversion.strategy == "Webhook" or len(_schemas(side)) < 2:
         return
@@ -175,7 +175,7 @@ def across(side: Subject) -> Iterator[Draft]:
                 yield from _pair(side, source, target)
 
 
-def _pair(side: Subject, source: str, target: str) -> Iterator[Draft]:
+def _pair(side: Side, source: str, target: str) -> Iterator[Draft]:
     for change in changes(side.schemas[source], side.schemas[target]):
         if change.new is None:
             kept = change.new_parent.get("x-kubernetes-preserve-unknown-fields")
@@ -185,7 +185,7 @@ def _pair(side: Subject, source: str, target: str) -> Iterator[Draft]:
             yield from _judged(side, change, source, target)
 
 
-def _lost(side: Subject, change: NodeChange, source: str, target: str) -> Draft:
+def _lost(side: Side, change: NodeChange, source: str, target: str) -> Draft:
     storage = side.crd.storage_version()
     when = " when it is stored" if target == storage else f" when read at {target}"
     return Draft(
@@ -200,7 +200,7 @@ def _lost(side: Subject, change: NodeChange, source: str, target: str) -> Draft:
 
 
 _CHECKS = (
-    *kinds.CHECKS,
+    *types.CHECKS,
     *values.CHECKS,
     *bounds.CHECKS,
     *combinators.CHECKS,
@@ -211,7 +211,7 @@ _CHECKS = (
 )
 
 
-def _judged(side: Subject, change: NodeChange, source: str, target: str) -> Iterator[Draft]:
+def _judged(side: Side, change: NodeChange, source: str, target: str) -> Iterator[Draft]:
     for check in _CHECKS:
         if not check.keywords & change.keywords:
             continue
@@ -233,7 +233,8 @@ def _judged(side: Subject, change: NodeChange, source: str, target: str) -> Iter
                         change.steps,
                         check.keywords & change.keywords,
                         target,
-                        draft.key,
+                        draft.expression,
+                        draft.members,
                     ),
                 )
 

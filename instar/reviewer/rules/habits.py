@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -11,7 +12,7 @@ from instar.crds.validate_update import validate_update
 from instar.reviewer.changes import Steps, children, value_path
 from instar.reviewer.report import Hit, pointer_of
 from instar.reviewer.rulekit import ERROR, INFO, OFF, WARNING, WRITERS, Draft, Rule
-from instar.reviewer.subject import Subject
+from instar.reviewer.side import Side
 from instar.schema.validations.check import check_rules
 
 RULES = (
@@ -60,7 +61,7 @@ _PRESERVE, _EMBEDDED = "x-kubernetes-preserve-unknown-fields", "x-kubernetes-emb
 _CLAIMED_ELSEWHERE = ("spec.scope", "spec.names.kind", "status.storedVersions")
 
 
-def refused(old: Subject | None, new: Subject) -> Iterator[Draft]:
+def refused(old: Side | None, new: Side) -> Iterator[Draft]:
     """What the server's own validation says, with every ratchet it grants to an update."""
     version = str(new.given.get("apiVersion", "")).rpartition("/")[2]
     if old is None:
@@ -69,20 +70,22 @@ def refused(old: Subject | None, new: Subject) -> Iterator[Draft]:
     else:
         prepared = prepare_for_update(new.internal, old.internal)
         errors = validate_update(prepared, old.internal, version=version, check_rules=check_rules)
+    said: Counter[tuple[str, str]] = Counter()
     for error in errors:
         if old is not None and error.field.startswith(_CLAIMED_ELSEWHERE):
             continue
+        said[error.field, error.kind] += 1
         yield Draft(
             rule="crd-refused",
             path=error.field,
-            key=error.detail,
+            key=f"{error.kind}-{said[error.field, error.kind]}",
             pointer=pointer_of(error.field),
             message=error.body(),
             why_no_witness="the CRD itself is refused",
         )
 
 
-def unknown(side: Subject) -> Iterator[Draft]:
+def unknown(side: Side) -> Iterator[Draft]:
     for path in side.unknown:
         yield Draft(
             rule="unknown-crd-field",
@@ -92,7 +95,7 @@ def unknown(side: Subject) -> Iterator[Draft]:
         )
 
 
-def unpruned(side: Subject) -> Iterator[Draft]:
+def unpruned(side: Side) -> Iterator[Draft]:
     if side.crd.preserve_unknown:
         yield Draft(
             rule="unpruned-crd",
@@ -103,7 +106,7 @@ def unpruned(side: Subject) -> Iterator[Draft]:
         )
 
 
-def nodes(side: Subject) -> Iterator[Draft]:
+def nodes(side: Side) -> Iterator[Draft]:
     for version in side.crd.versions:
         schema = side.schemas[version.name]
         if "status" in (schema.get("properties") or {}) and not version.has_status:

@@ -16,7 +16,7 @@ from instar.reviewer.rulekit import (
     Draft,
     Rule,
 )
-from instar.reviewer.subject import Subject
+from instar.reviewer.side import Side
 
 RULES = (
     Rule(
@@ -40,7 +40,7 @@ RULES = (
 )
 
 
-def scope(old: Subject, new: Subject) -> Iterator[Draft]:
+def scope(old: Side, new: Side) -> Iterator[Draft]:
     before, after = (_scope(side) for side in (old, new))
     if before != after:
         yield Draft(
@@ -52,11 +52,11 @@ def scope(old: Subject, new: Subject) -> Iterator[Draft]:
         )
 
 
-def _scope(side: Subject) -> str:
+def _scope(side: Side) -> str:
     return "Namespaced" if side.crd.namespaced else "Cluster"
 
 
-def single_names(old: Subject, new: Subject) -> Iterator[Draft]:
+def single_names(old: Side, new: Side) -> Iterator[Draft]:
     before, after = old.crd.names, new.crd.names
     for rule, keyword, was, now in (
         ("kind-changed", "kind", before.kind, after.kind),
@@ -73,7 +73,7 @@ def single_names(old: Subject, new: Subject) -> Iterator[Draft]:
             )
 
 
-def many_names(old: Subject, new: Subject) -> Iterator[Draft]:
+def many_names(old: Side, new: Side) -> Iterator[Draft]:
     before, after = old.crd.names, new.crd.names
     for word, keyword, was, now in (
         ("short-name", "shortNames", before.short_names, after.short_names),

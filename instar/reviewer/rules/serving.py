@@ -20,9 +20,9 @@ from instar.reviewer.rulekit import (
     Probe,
     Rule,
 )
-from instar.reviewer.subject import Subject
+from instar.reviewer.side import Side
 
-Comparison = Callable[[Subject, Subject], Iterator[Draft]]
+Comparison = Callable[[Side, Side], Iterator[Draft]]
 
 RULES = (
     Rule(
@@ -77,14 +77,14 @@ RULES = (
 )
 
 
-def _shared(old: Subject, new: Subject) -> Iterator[tuple[CrdVersion, CrdVersion]]:
+def _shared(old: Side, new: Side) -> Iterator[tuple[CrdVersion, CrdVersion]]:
     for after in new.crd.versions:
         before = old.crd.version(after.name)
         if before is not None:
             yield before, after
 
 
-def subresources(old: Subject, new: Subject) -> Iterator[Draft]:
+def subresources(old: Side, new: Side) -> Iterator[Draft]:
     for before, after in _shared(old, new):
         at = new.version_pointer(after.name, "subresources")
         if before.has_status != after.has_status:
@@ -113,7 +113,7 @@ def subresources(old: Subject, new: Subject) -> Iterator[Draft]:
         )
 
 
-def columns(old: Subject, new: Subject) -> Iterator[Draft]:
+def columns(old: Side, new: Side) -> Iterator[Draft]:
     for before, after in _shared(old, new):
         was, now = _by_name(before.columns), _by_name(after.columns)
         at = new.version_pointer(after.name, "additionalPrinterColumns")
@@ -134,7 +134,7 @@ def _by_name(columns: tuple[Column, ...]) -> dict[str, Column]:
     return {column.name: column for column in columns}
 
 
-def selectable(old: Subject, new: Subject) -> Iterator[Draft]:
+def selectable(old: Side, new: Side) -> Iterator[Draft]:
     for before, after in _shared(old, new):
         was, now = set(before.selectable_fields), set(after.selectable_fields)
         at = new.version_pointer(after.name, "selectableFields")
@@ -150,7 +150,7 @@ def selectable(old: Subject, new: Subject) -> Iterator[Draft]:
             )
 
 
-def pruning(old: Subject, new: Subject) -> Iterator[Draft]:
+def pruning(old: Side, new: Side) -> Iterator[Draft]:
     was, now = old.crd.preserve_unknown, new.crd.preserve_unknown
     if was == now:
         return
@@ -173,7 +173,7 @@ def pruning(old: Subject, new: Subject) -> Iterator[Draft]:
 def _quiet_where_unserved(run: Comparison) -> Comparison:
     """Nobody can ask a version that is not served for any of this."""
 
-    def compare(old: Subject, new: Subject) -> Iterator[Draft]:
+    def compare(old: Side, new: Side) -> Iterator[Draft]:
         served = new.crd.served()
         for draft in run(old, new):
             if draft.version in served:

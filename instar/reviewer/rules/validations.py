@@ -67,6 +67,7 @@ def validations(change: NodeChange) -> Iterator[Draft]:
             message=f"rule gone: {_label(rule)}",
             details=f"- {_text(rule)}",
             effect=None if uses_old(rule) else Effect.ACCEPTED,
+            expression=_text(rule),
             why_no_witness="it judged updates only" if uses_old(rule) else "",
         )
     for old, new in diff.retold:
@@ -102,6 +103,7 @@ def _tightened(name: str, rule: Cel, message: str, details: str) -> Draft:
             details=details,
             hits=(WRITERS,),
             effect=Effect.REFUSED,
+            expression=_text(rule),
         )
     return Draft(
         rule=name,
@@ -109,6 +111,7 @@ def _tightened(name: str, rule: Cel, message: str, details: str) -> Draft:
         message=f"{message}; stored objects that break it stay, until this part is edited",
         details=details,
         effect=Effect.REFUSED,
+        expression=_text(rule),
     )
 
 

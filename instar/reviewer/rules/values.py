@@ -116,6 +116,7 @@ def required(change: NodeChange) -> Iterator[Draft]:
         yield Draft(
             rule="required-removed",
             effect=Effect.ACCEPTED,
+            members=tuple(still),
             key=",".join(still),
             message=f"{', '.join(still)} may be missing now",
         )
@@ -138,6 +139,7 @@ def _now_required(change: NodeChange, name: str) -> Iterator[Draft]:
     yield Draft(
         rule="required-added",
         effect=Effect.REFUSED,
+        members=(name,),
         key=name,
         path=name,
         message=f"{name} must be given now and has no default",

@@ -18,7 +18,7 @@ from instar.reviewer.rulekit import (
     Probe,
     Rule,
 )
-from instar.reviewer.subject import Subject
+from instar.reviewer.side import Side
 
 RULES = (
     Rule(
@@ -54,7 +54,7 @@ RULES = (
 )
 
 
-def versions(old: Subject, new: Subject) -> Iterator[Draft]:
+def versions(old: Side, new: Side) -> Iterator[Draft]:
     for before in old.crd.versions:
         if new.crd.version(before.name) is None:
             yield from _removed(old, new, before.name)
@@ -71,7 +71,7 @@ def versions(old: Subject, new: Subject) -> Iterator[Draft]:
             yield from _flags(old, new, after.name)
 
 
-def _removed(old: Subject, new: Subject, name: str) -> Iterator[Draft]:
+def _removed(old: Side, new: Side, name: str) -> Iterator[Draft]:
     version = old.crd.version(name)
     assert version is not None
     pointer = old.version_pointer(name)
@@ -110,7 +110,7 @@ def _removed(old: Subject, new: Subject, name: str) -> Iterator[Draft]:
         )
 
 
-def _flags(old: Subject, new: Subject, name: str) -> Iterator[Draft]:
+def _flags(old: Side, new: Side, name: str) -> Iterator[Draft]:
     before, after = old.crd.version(name), new.crd.version(name)
     assert before is not None
     assert after is not None
@@ -153,7 +153,7 @@ def _flags(old: Subject, new: Subject, name: str) -> Iterator[Draft]:
         )
 
 
-def storage(old: Subject, new: Subject) -> Iterator[Draft]:
+def storage(old: Side, new: Side) -> Iterator[Draft]:
     before, after = old.crd.storage_version(), new.crd.storage_version()
     if before == after or not before or not after:
         return

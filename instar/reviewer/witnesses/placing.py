@@ -11,7 +11,7 @@ from typing import Any
 
 from instar.plain import copy_json
 from instar.reviewer.changes import Steps
-from instar.reviewer.subject import Subject
+from instar.reviewer.side import Side
 from instar.reviewer.witnesses.samples import Samples
 from instar.schema.values import ABSENT
 
@@ -46,7 +46,7 @@ def concrete_path(steps: Steps) -> str:
 
 
 def whole_object(
-    samples: Samples, subject: Subject, version: str, schema: Node, steps: Steps, value: Any
+    samples: Samples, side: Side, version: str, schema: Node, steps: Steps, value: Any
 ) -> Any:
     """An object of this version with ``value`` at ``steps``; ABSENT leaves the member out."""
     body = _place(samples, schema, steps, value)
@@ -55,14 +55,14 @@ def whole_object(
     body = {name: item for name, item in body.items() if name not in ("apiVersion", "kind")}
     metadata = body.pop("metadata", None)
     head: dict[str, Any] = {
-        "apiVersion": f"{subject.crd.group}/{version}",
-        "kind": subject.crd.names.kind,
+        "apiVersion": f"{side.crd.group}/{version}",
+        "kind": side.crd.names.kind,
         "metadata": {"name": NAME},
     }
     if isinstance(metadata, dict):
         head["metadata"] |= metadata
     head["metadata"]["name"] = _name(samples, schema)
-    if subject.crd.namespaced:
+    if side.crd.namespaced:
         head["metadata"]["namespace"] = "default"
     return {**head, **body}
 

@@ -25,26 +25,32 @@ _LITERAL = re.compile(r"'((?:\\.|[^'\\])*)'|\"((?:\\.|[^\"\\])*)\"")
 _NUMBER = re.compile(r"(?<![\w.'\"])-?\d+(?:\.\d+)?(?![\w'\"])")
 
 
-def candidates(samples: Samples, accepting: Node, refusing: Node, hint: str = "") -> Iterator[Any]:
-    """``hint`` is a CEL expression or the name of a member that the finding is about."""
+def candidates(
+    samples: Samples,
+    accepting: Node,
+    refusing: Node,
+    expression: str = "",
+    members: tuple[str, ...] = (),
+) -> Iterator[Any]:
+    """``expression`` is the CEL rule the finding is about, ``members`` the fields it is about."""
     kinds = admitted(accepting)
     yield samples.minimal(accepting)
     if accepting.get("nullable") or refusing.get("nullable"):
         yield None
     yield from accepting.get("enum") or ()
     if "string" in kinds:
-        yield from _texts(accepting, refusing, hint)
+        yield from _texts(accepting, refusing, expression)
     if kinds & {"integer", "number"}:
-        yield from _numbers(accepting, refusing, hint)
+        yield from _numbers(accepting, refusing, expression)
     if "boolean" in kinds:
         yield from (False, True)
     if "array" in kinds:
-        yield from _lists(samples, accepting, refusing, hint)
+        yield from _lists(samples, accepting, refusing, expression)
     if "object" in kinds:
-        yield from _objects(samples, accepting, refusing, hint)
+        yield from _objects(samples, accepting, refusing, expression, members)
 
 
-def _texts(accepting: Node, refusing: Node, hint: str) -> Iterator[str]:
+def _texts(accepting: Node, refusing: Node, expression: str) -> Iterator[str]:
     yield from strings(accepting)
     pattern = accepting.get("pattern")
     for length in sorted(_lengths(accepting, refusing, "Length")):
@@ -55,11 +61,11 @@ def _texts(accepting: Node, refusing: Node, hint: str) -> Iterator[str]:
         yield from matching(str(pattern))
     for side in (accepting, refusing):
         yield from FORMAT_TEXTS.get(canonical(str(side.get("format") or "")), ())
-    yield from literals(hint)
+    yield from literals(expression)
     yield from _TEXTS
 
 
-def _numbers(accepting: Node, refusing: Node, hint: str) -> Iterator[float]:
+def _numbers(accepting: Node, refusing: Node, expression: str) -> Iterator[float]:
     yield from numbers(accepting)
     edges: list[float] = []
     for side in (accepting, refusing):
@@ -68,7 +74,7 @@ def _numbers(accepting: Node, refusing: Node, hint: str) -> Iterator[float]:
             if isinstance(edge, (int, float)):
                 edges += [edge, edge + 1, edge - 1, edge + 0.5, edge - 0.5]
     edges += [0, 1, -1, 2, 0.5, 2**31, -(2**31) - 1, 2**53]
-    for text in _NUMBER.findall(hint):
+    for text in _NUMBER.findall(expression):
         named = float(text) if "." in text else int(text)
         edges += [named, named + 1, named - 1]
     for edge in edges:
@@ -85,8 +91,10 @@ def _lengths(accepting: Node, refusing: Node, word: str) -> set[int]:
     return {size for size in found if 0 <= size <= LONGEST}
 
 
-def _lists(samples: Samples, accepting: Node, refusing: Node, hint: str) -> Iterator[list[Any]]:
-    bounds = set() if "self" in hint else _lengths(accepting, refusing, "Items")
+def _lists(
+    samples: Samples, accepting: Node, refusing: Node, expression: str
+) -> Iterator[list[Any]]:
+    bounds = set() if "self" in expression else _lengths(accepting, refusing, "Items")
     for length in sorted(bounds | {0, 1, 2}):
         yield samples.small_list(accepting, length)
     items = accepting.get("items")
@@ -95,8 +103,8 @@ def _lists(samples: Samples, accepting: Node, refusing: Node, hint: str) -> Iter
     one = samples.minimal(items)
     yield [one, copy_json(one)]
     yield from _alike(samples, accepting, refusing, items)
-    if hint:
-        for item in islice(candidates(samples, items, items, hint), 150):
+    if expression:
+        for item in islice(candidates(samples, items, items, expression), 150):
             yield [item]
             yield [item, copy_json(item)]
 
@@ -116,12 +124,13 @@ def _alike(samples: Samples, accepting: Node, refusing: Node, items: Node) -> It
 
 
 def _objects(
-    samples: Samples, accepting: Node, refusing: Node, hint: str
+    samples: Samples, accepting: Node, refusing: Node, expression: str, members: tuple[str, ...]
 ) -> Iterator[dict[str, Any]]:
     base = samples.small_object(accepting)
     yield base
-    if hint and hint in base:
-        yield without(base, hint)
+    for name in members:
+        if name in base:
+            yield without(base, name)
     yield {**base, UNKNOWN: "a"}
     yield {**base, UNKNOWN: {"a": "b"}}
     for size in sorted(_lengths(accepting, refusing, "Properties") | {1, 2}):
@@ -131,7 +140,7 @@ def _objects(
             yield dict(islice(base.items(), size))
     free = accepting.get("additionalProperties")
     if isinstance(free, Mapping):
-        for value in islice(candidates(samples, free, free, hint), 12):
+        for value in islice(candidates(samples, free, free, expression), 12):
             yield {**base, "key": value}
     if accepting.get("x-kubernetes-preserve-unknown-fields") or accepting.get("type") is None:
         for name, child in (refusing.get("properties") or {}).items():
@@ -139,17 +148,17 @@ def _objects(
                 yield {**base, name: value}
     yield {**base, "apiVersion": "v1", "kind": "Thing"}
     yield {**base, "apiVersion": "v1", "kind": "Thing", "metadata": {"name": "a"}}
-    yield from _filled(samples, accepting, base, hint)
+    yield from _filled(samples, accepting, base, expression, members)
 
 
 def _filled(
-    samples: Samples, node: Node, base: dict[str, Any], hint: str
+    samples: Samples, node: Node, base: dict[str, Any], expression: str, members: tuple[str, ...]
 ) -> Iterator[dict[str, Any]]:
-    """Members tried one at a time, then two at a time; those the hint names come first."""
+    """Members tried one at a time, then two at a time; those the finding names come first."""
     properties: Mapping[str, Node] = node.get("properties") or {}
-    named = sorted(name for name in properties if hint and name in hint)
+    named = sorted(name for name in properties if name in members or name in expression)
     names = named[:10] or sorted(properties)[:20]
-    ways = {name: list(_ways(samples, properties[name], hint)) for name in names}
+    ways = {name: list(_ways(samples, properties[name], expression)) for name in names}
     for name in names:
         for value in ways[name]:
             yield {**base, name: value}
@@ -163,19 +172,21 @@ def _filled(
         yield {**base, **{name: ways[name][0] for name in named if ways.get(name)}}
 
 
-def _ways(samples: Samples, node: Node, hint: str) -> Iterator[Any]:
+def _ways(samples: Samples, node: Node, expression: str) -> Iterator[Any]:
     """A handful of values of one member."""
     if node.get("enum"):
         yield from node["enum"][:8]
         return
-    if hint and node.get("type") == "string":
-        yield from islice((text for text in literals(hint) if samples.fits(node, text)), 24)
+    if expression and node.get("type") == "string":
+        yield from islice((text for text in literals(expression) if samples.fits(node, text)), 24)
     seen: list[Any] = []
-    for value in islice(candidates(samples, node, node, hint if len(hint) < 2000 else ""), 60):
+    for value in islice(
+        candidates(samples, node, node, expression if len(expression) < 2000 else ""), 60
+    ):
         if value not in seen and not (isinstance(value, str) and len(value) > 100):
             seen.append(value)
             yield value
-        if len(seen) >= (12 if hint else 8):
+        if len(seen) >= (12 if expression else 8):
             return
 
 

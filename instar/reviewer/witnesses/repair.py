@@ -7,7 +7,6 @@ offers a few changes, and a change stays if fewer errors are left.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Mapping
 from itertools import islice
 from typing import Any
@@ -17,24 +16,22 @@ from instar.reviewer.witnesses.samples import Samples, branches
 from instar.schema.values import ABSENT
 
 Node = Mapping[str, Any]
-Errors = Callable[[Any], list[tuple[str, str]]]
-"""What is wrong with an object: (field, whole text)."""
+Wrong = Callable[[Any], list[str]]
+"""Where an object is wrong: one path per error, empty for the root."""
 
 _ROUNDS = 6
 _TRIES = 60
-_NAMED = re.compile(r'"([^"]*)" must (?:not )?validate')
-_NO_FIELD = "<nil>"
 
 
 def repaired(
-    samples: Samples, obj: Any, schema: Node, point: list[str | int], errors: Errors
+    samples: Samples, obj: Any, schema: Node, point: list[str | int], wrong: Wrong
 ) -> Any | None:
     """An object without errors that still has the same value at ``point``, or None."""
-    left = errors(obj)
+    left = wrong(obj)
     for _ in range(_ROUNDS):
         if not left:
             return obj
-        found = _improved(samples, obj, schema, point, errors, left)
+        found = _improved(samples, obj, schema, point, wrong, left)
         if found is None:
             return None
         obj, left = found
@@ -46,26 +43,19 @@ def _improved(
     obj: Any,
     schema: Node,
     point: list[str | int],
-    errors: Errors,
-    left: list[tuple[str, str]],
-) -> tuple[Any, list[tuple[str, str]]] | None:
+    wrong: Wrong,
+    left: list[str],
+) -> tuple[Any, list[str]] | None:
     tried = 0
-    for field, text in left[:4]:
-        for candidate in _changes(samples, obj, schema, _field(field, text), point):
+    for field in left[:4]:
+        for candidate in _changes(samples, obj, schema, field, point):
             tried += 1
             if tried > _TRIES:
                 return None
-            now = errors(candidate)
+            now = wrong(candidate)
             if len(now) < len(left):
                 return candidate, now
     return None
-
-
-def _field(field: str, text: str) -> str:
-    if field != _NO_FIELD:
-        return field
-    named = _NAMED.search(text)
-    return named.group(1) if named else ""
 
 
 def _changes(

@@ -15,10 +15,11 @@ from typing import Any
 
 from instar.plain import Object, copy_json
 from instar.reviewer.judge import Judge
-from instar.reviewer.report import NO_CANDIDATE, Effect, Verdict, Witness
+from instar.reviewer.report import Effect, NoWitness, Witness
 from instar.reviewer.rulekit import Probe
 from instar.reviewer.rules.validations import uses_old
-from instar.reviewer.subject import Subject
+from instar.reviewer.side import Side
+from instar.reviewer.witnesses.effects import effect_of, near, places, shows
 from instar.reviewer.witnesses.placing import concrete_path, node_at, tokens, whole_object
 from instar.reviewer.witnesses.pools import UNKNOWN, candidates
 from instar.reviewer.witnesses.repair import repaired
@@ -27,6 +28,7 @@ from instar.reviewer.witnesses.transitions import update_witness
 from instar.schema.compiled import compile_schema
 from instar.schema.metatypes import MetaError
 from instar.schema.parse import structural
+from instar.schema.pipeline import take_in, value_errors
 from instar.schema.rules import Program, RuleCompiler
 from instar.schema.values import ABSENT, same_json
 
@@ -37,14 +39,10 @@ _FEWEST_OBJECTS = 6
 """Tried however long it takes, so that a slow machine finds what a quick one does."""
 _PATIENCE = 0.12
 """Seconds for one finding; a schema on which that is too short is worth no more."""
-_NO_OBJECT = "a value was found, but no whole object around it that one side takes"
-_NO_TIME = "not searched: the time for witnesses of this CRD was used up"
-_NOT_WRITABLE = "nobody can write an object of a version that is not served"
-_NO_RULES = "CEL rules were not run"
 
 
 @dataclass(frozen=True)
-class _Sides:
+class _Judges:
     """``base`` shall take the object, ``other`` shall show the effect."""
 
     base: Judge
@@ -58,8 +56,8 @@ class Search:
 
     def __init__(
         self,
-        old: Subject | None,
-        new: Subject,
+        old: Side | None,
+        new: Side,
         compile_rules: RuleCompiler | None = None,
         *,
         seconds: float = 1.2,
@@ -71,140 +69,145 @@ class Search:
         self._judges: dict[tuple[int, str], Judge] = {}
         self._deadline = time.thread_time() + seconds
 
-    def __call__(self, probe: Probe) -> Witness | str:
+    def __call__(self, probe: Probe) -> Witness | NoWitness:
         if time.thread_time() > self._deadline:
-            return _NO_TIME
+            return NoWitness.NO_TIME
         if _CEL in probe.keywords and self._compile_rules is None:
-            return _NO_RULES
-        sides = self._sides(probe)
-        if sides is None:
-            return "there is no old CRD to compare with"
+            return NoWitness.NO_RULES
+        judges = self._judges_of(probe)
+        if judges is None:
+            return NoWitness.NO_OLD_CRD
         if not probe.keywords and not probe.steps and probe.effect is Effect.REFUSED:
-            return self._unserved(sides)
+            return self._unserved(judges)
         if "subresources" in probe.keywords:
-            return self._status_ignored(sides)
-        served = sides.base.served and (sides.other.served or probe.target)
-        if not served and probe.effect is not Effect.PRUNED:
-            return _NOT_WRITABLE
-        return self._search(probe, sides)
+            return self._status_ignored(judges)
+        if not (judges.base.served and (judges.other.served or probe.target)):
+            return NoWitness.NOT_WRITABLE
+        return self._search(probe, judges)
 
-    def judge(self, subject: Subject, version: str) -> Judge:
-        key = (id(subject), version)
+    def judge(self, side: Side, version: str) -> Judge:
+        key = (id(side), version)
         if key not in self._judges:
-            self._judges[key] = Judge(subject, version, self._compile_rules)
+            self._judges[key] = Judge(side, version, self._compile_rules)
         return self._judges[key]
 
-    def _sides(self, probe: Probe) -> _Sides | None:
+    def _judges_of(self, probe: Probe) -> _Judges | None:
         if probe.target:
             base, other = (self.judge(self._new, name) for name in (probe.version, probe.target))
-            return _Sides(base, other, swapped=False)
+            return _Judges(base, other, swapped=False)
         if self._old is None:
             return None
         old, new = (self.judge(side, probe.version) for side in (self._old, self._new))
         swapped = probe.effect is Effect.ACCEPTED
-        return _Sides(new, old, True) if swapped else _Sides(old, new, False)
+        return _Judges(new, old, True) if swapped else _Judges(old, new, False)
 
-    def _unserved(self, sides: _Sides) -> Witness | str:
+    def _unserved(self, judges: _Judges) -> Witness | NoWitness:
         """A version that went: the smallest object of it."""
-        for obj in self._objects(sides, (), ABSENT):
-            verdict = sides.base.create(obj)
+        for obj in self._objects(judges, (), ABSENT):
+            verdict = judges.base.create(obj)
             if verdict.accepted:
-                new = sides.other.create(obj, must_be_served=True)
-                return Witness(Effect.REFUSED, sides.base.version, obj, verdict, new)
-        return _NO_OBJECT
+                new = judges.other.create(obj, must_be_served=True)
+                return Witness(Effect.REFUSED, judges.base.version, obj, verdict, new)
+        return NoWitness.NO_OBJECT
 
-    def _status_ignored(self, sides: _Sides) -> Witness | str:
+    def _status_ignored(self, judges: _Judges) -> Witness | NoWitness:
         """Where ``/status`` is new, a status sent along with the object is dropped."""
         steps = ("properties", "status")
-        schema = sides.base.subject.schemas.get(sides.base.version) or {}
+        schema = judges.base.side.schemas.get(judges.base.version) or {}
         status = node_at(schema, steps)
         if status is None:
-            return "the schema has no status"
+            return NoWitness.NO_STATUS
         for value in islice(candidates(self._samples, status, {}), 30):
-            for obj in self._objects(sides, steps, value) if value else ():
-                verdict = sides.base.create(obj)
-                without = sides.other.create({key: obj[key] for key in obj if key != "status"})
+            for obj in self._objects(judges, steps, value) if value else ():
+                verdict = judges.base.create(obj)
+                without = judges.other.create({key: obj[key] for key in obj if key != "status"})
                 if verdict.accepted and verdict.pruned == () and without.accepted:
                     dropped = replace(without, pruned=("status",))
-                    return Witness(Effect.PRUNED, sides.base.version, obj, verdict, dropped)
-        return _NO_OBJECT
+                    return Witness(Effect.PRUNED, judges.base.version, obj, verdict, dropped)
+        return NoWitness.NO_OBJECT
 
-    def _search(self, probe: Probe, sides: _Sides) -> Witness | str:
-        again = self._seen_before(probe, sides)
+    def _search(self, probe: Probe, judges: _Judges) -> Witness | NoWitness:
+        again = self._seen_before(probe, judges)
         if again is not None:
             return again
-        if _CEL in probe.keywords and uses_old({"rule": probe.rule_text}):
-            return self._update(probe, sides)
+        if _CEL in probe.keywords and uses_old({"rule": probe.expression}):
+            return self._update(probe, judges)
         tried, patience = 0, min(self._deadline, time.thread_time() + _PATIENCE)
-        for value in _values(self._samples, self._nodes, probe, sides):
+        for value in _values(self._samples, self._nodes, probe, judges):
             tried += 1
             if tried > _MOST_OBJECTS:
                 break
             if tried > _FEWEST_OBJECTS and time.thread_time() > patience:
                 break
-            for obj in self._objects(sides, probe.steps, value):
-                found = _confirmed(probe, sides, obj)
+            for obj in self._objects(judges, probe.steps, value):
+                found = _confirmed(probe, judges, obj)
                 if found is not None:
                     self._found[_question(probe)] = obj
                     return found
-        return _NO_OBJECT if tried else NO_CANDIDATE
+        return NoWitness.NO_OBJECT if tried else NoWitness.NO_CANDIDATE
 
-    def _update(self, probe: Probe, sides: _Sides) -> Witness | str:
-        schema = sides.base.subject.schemas.get(sides.base.version) or {}
-        partner = sides.other.subject.schemas.get(sides.other.version) or {}
+    def _update(self, probe: Probe, judges: _Judges) -> Witness | NoWitness:
+        schema = judges.base.side.schemas.get(judges.base.version) or {}
+        partner = judges.other.side.schemas.get(judges.other.version) or {}
         node, other = node_at(schema, probe.steps), node_at(partner, probe.steps)
         if node is None or other is None:
-            return NO_CANDIDATE
-        rule = self._nodes.compile(one_rule(other, probe.rule_text))
+            return NoWitness.NO_CANDIDATE
+        rule = self._nodes.compile(one_rule(other, probe.expression))
         if rule is None:
-            return NO_CANDIDATE
+            return NoWitness.NO_CANDIDATE
 
         def place(value: Any) -> Iterator[Object]:
-            return self._objects(sides, probe.steps, value)
+            return self._objects(judges, probe.steps, value)
 
-        text, base = probe.rule_text, sides.base
-        found = update_witness(node, rule, text, base, sides.other, place, self._samples)
-        return NO_CANDIDATE if found is None else found
+        text, base = probe.expression, judges.base
+        found = update_witness(node, rule, text, base, judges.other, place, self._samples)
+        return NoWitness.NO_CANDIDATE if found is None else found
 
-    def _seen_before(self, probe: Probe, sides: _Sides) -> Witness | None:
+    def _seen_before(self, probe: Probe, judges: _Judges) -> Witness | None:
         """Versions mostly change alike: what showed it at one is tried first at the next."""
         known = self._found.get(_question(probe))
         if known is None:
             return None
-        version = f"{sides.base.subject.crd.group}/{sides.base.version}"
-        return _confirmed(probe, sides, {**known, "apiVersion": version})
+        version = f"{judges.base.side.crd.group}/{judges.base.version}"
+        return _confirmed(probe, judges, {**known, "apiVersion": version})
 
-    def _objects(self, sides: _Sides, steps: tuple[str, ...], value: Any) -> Iterator[Object]:
-        base = sides.base
-        schema = base.subject.schemas.get(base.version) or {}
+    def _objects(self, judges: _Judges, steps: tuple[str, ...], value: Any) -> Iterator[Object]:
+        base = judges.base
+        schema = base.side.schemas.get(base.version) or {}
         body = self._samples.small_object(schema) if value is ABSENT and not steps else value
-        obj = whole_object(self._samples, base.subject, base.version, schema, steps, body)
+        obj = whole_object(self._samples, base.side, base.version, schema, steps, body)
         if not isinstance(obj, dict):
             return
         point = tokens(concrete_path(steps))
 
-        def errors(candidate: Any) -> list[tuple[str, str]]:
-            prepared = base.create(candidate)
-            return [_split(text) for text in prepared.errors]
+        def wrong(candidate: Any) -> list[str]:
+            return places(base.create(candidate))
 
-        found = repaired(self._samples, obj, schema, point, errors)
-        if found is not None:
-            yield found
+        found = repaired(self._samples, obj, schema, point, wrong)
+        if found is None:
+            return
+        yield found
+        path = concrete_path(steps)
+
+        def wrong_anywhere(candidate: Any) -> list[str]:
+            """The other side's complaints too, but for those the witness is about."""
+            elsewhere = places(judges.other.create(candidate))
+            return [*wrong(candidate), *(place for place in elsewhere if not near(place, path))]
+
+        if path and wrong_anywhere(found):
+            again = repaired(self._samples, found, schema, point, wrong_anywhere)
+            if again is not None:
+                yield again
 
 
 def _question(probe: Probe) -> tuple[object, ...]:
-    return probe.effect, probe.steps, probe.keywords, probe.rule_text
+    return probe.effect, probe.steps, probe.keywords, probe.expression, probe.members
 
 
-def _split(text: str) -> tuple[str, str]:
-    field, _, rest = text.partition(": ")
-    return field, rest
-
-
-def _values(samples: Samples, nodes: _Nodes, probe: Probe, sides: _Sides) -> Iterator[Any]:
+def _values(samples: Samples, nodes: _Nodes, probe: Probe, judges: _Judges) -> Iterator[Any]:
     """Values for the place that, by the two nodes alone, should show the effect."""
-    schema = sides.base.subject.schemas.get(sides.base.version) or {}
-    partner = sides.other.subject.schemas.get(sides.other.version) or {}
+    schema = judges.base.side.schemas.get(judges.base.version) or {}
+    partner = judges.other.side.schemas.get(judges.other.version) or {}
     node, other = node_at(schema, probe.steps), node_at(partner, probe.steps)
     if "default" in probe.keywords:
         yield ABSENT
@@ -221,7 +224,8 @@ def _values(samples: Samples, nodes: _Nodes, probe: Probe, sides: _Sides) -> Ite
         return
     hybrid = _hybrid(node, other or {}, probe)
     differs = _Difference(nodes, node, hybrid, cel=_CEL in probe.keywords)
-    for value in islice(candidates(samples, node, hybrid, probe.rule_text), _MOST_CANDIDATES):
+    tried = candidates(samples, node, hybrid, probe.expression, probe.members)
+    for value in islice(tried, _MOST_CANDIDATES):
         if differs(value):
             yield value
 
@@ -239,11 +243,11 @@ def _takes(node: Mapping[str, Any], value: Any) -> bool:
 def _hybrid(node: Mapping[str, Any], other: Mapping[str, Any], probe: Probe) -> dict[str, Any]:
     """``node`` with only the changed keywords of ``other``; for CEL, ``other`` with one rule."""
     if _CEL in probe.keywords:
-        return one_rule(other, probe.rule_text)
+        return one_rule(other, probe.expression)
     out = {name: value for name, value in node.items() if name not in probe.keywords}
     out |= {name: other[name] for name in probe.keywords if name in other}
     if "properties" in other and "required" in probe.keywords:
-        out["required"] = sorted({*(node.get("required") or ()), probe.rule_text} - {""})
+        out["required"] = sorted({*(node.get("required") or ()), *probe.members})
     return out
 
 
@@ -303,20 +307,12 @@ class _Member:
 
     def treat(self, value: Any) -> Object | None:
         """The object as it would be served, or None when it is refused."""
-        schema, holder = self._schema, {"value": copy_json(value)}
-        schema.prune(holder)
-        schema.drop_nulls(holder)
+        holder = {"value": copy_json(value)}
         try:
-            schema.coerce_embedded(holder, lenient=False)
+            take_in(self._schema, holder)
         except MetaError:
             return None
-        schema.default(holder)
-        refused = (
-            schema.validate(holder)
-            or schema.embedded_errors(holder)
-            or schema.list_type_errors(holder)
-        )
-        return None if refused else holder
+        return None if value_errors(self._schema, holder) else holder
 
 
 def one_rule(node: Mapping[str, Any], text: str) -> dict[str, Any]:
@@ -333,51 +329,25 @@ def _without_rules(node: Any) -> Any:
     return [_without_rules(item) for item in node] if isinstance(node, list) else node
 
 
-def _confirmed(probe: Probe, sides: _Sides, obj: Object) -> Witness | None:
-    base = sides.base.create(obj)
+def _confirmed(probe: Probe, judges: _Judges, obj: Object) -> Witness | None:
+    base = judges.base.create(obj)
     if not base.accepted:
         return None
     sent = obj
     if probe.target:
         assert base.result is not None
-        sent = {**base.result, "apiVersion": f"{sides.other.subject.crd.group}/{probe.target}"}
-    other = sides.other.create(sent)
-    effect = _effect(probe.effect, base, other, concrete_path(probe.steps))
-    if not _shows(probe.effect, effect):
+        sent = {**base.result, "apiVersion": f"{judges.other.side.crd.group}/{probe.target}"}
+    other = judges.other.create(sent)
+    effect = effect_of(probe.effect, base, other, concrete_path(probe.steps))
+    if not shows(probe.effect, effect):
         return None
     found = Witness(
-        Effect.ACCEPTED if sides.swapped else effect or probe.effect,
+        Effect.ACCEPTED if judges.swapped else effect or probe.effect,
         probe.version,
         obj,
         base,
         other,
         new_version=probe.target,
-        through_status="status" in obj and (sides.base.has_status or sides.other.has_status),
+        through_status="status" in obj and (judges.base.has_status or judges.other.has_status),
     )
-    return replace(found, old=other, new=base) if sides.swapped else found
-
-
-def _effect(wanted: Effect, base: Verdict, other: Verdict, path: str) -> Effect | None:
-    """What the second side does that the first did not.
-
-    Reading prunes and never validates, so a loss counts even where a write would be refused.
-    """
-    lost = any(item.startswith(path) for item in set(other.pruned) - set(base.pruned))
-    if lost and wanted is Effect.PRUNED:
-        return Effect.PRUNED
-    if not other.accepted:
-        return Effect.REFUSED
-    if lost:
-        return Effect.PRUNED
-    left, right = ({**(side.result or {}), "apiVersion": ""} for side in (base, other))
-    return None if same_json(left, right) else Effect.CHANGED
-
-
-def _shows(wanted: Effect, seen: Effect | None) -> bool:
-    if seen is None:
-        return False
-    if wanted is Effect.ACCEPTED:
-        return seen in (Effect.REFUSED, Effect.PRUNED)
-    if wanted is Effect.CHANGED:
-        return seen in (Effect.CHANGED, Effect.REFUSED)
-    return seen is wanted
+    return replace(found, old=other, new=base) if judges.swapped else found

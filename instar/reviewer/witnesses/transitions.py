@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterator, Mapping
 from itertools import islice
 from typing import Any
 
-from instar.plain import Object, copy_json
+from instar.plain import Object
 from instar.reviewer.judge import Judge
-from instar.reviewer.report import Effect, Verdict, Witness
+from instar.reviewer.report import Effect, Witness
 from instar.reviewer.witnesses.pools import candidates
 from instar.reviewer.witnesses.samples import Samples
 from instar.schema.rules import Program
@@ -57,15 +57,16 @@ def _pairs(
 
 
 def _confirmed(first: Object, second: Object, base: Judge, other: Judge) -> Witness | None:
-    taken, refused = _update(base, first, second), _update(other, first, second)
+    taken, refused = base.update(first, second), other.update(first, second)
     if not taken.accepted or refused.accepted:
         return None
-    return Witness(Effect.REFUSED, base.version, second, taken, refused, before=first)
-
-
-def _update(judge: Judge, first: Object, second: Object) -> Verdict:
-    before, after = copy_json(first), copy_json(second)
-    judge.prepare(before)
-    pruned = judge.prepare(after)
-    errors = tuple(str(error) for error in judge.errors(after, before))
-    return Verdict(not errors, errors, tuple(pruned), None if errors else after)
+    apart = base.has_status or other.has_status
+    return Witness(
+        Effect.REFUSED,
+        base.version,
+        second,
+        taken,
+        refused,
+        before=first,
+        through_status=apart and not same_json(first.get("status"), second.get("status")),
+    )

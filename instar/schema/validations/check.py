@@ -12,7 +12,7 @@ from typing import Any
 from instar.cel.declared import Declared
 from instar.cel.ranges import MOST
 from instar.fields import FieldError, child, forbidden, index, internal, invalid, key
-from instar.schema.structural import Rule, Structural
+from instar.schema.structural import Structural, ValidationRule
 from instar.schema.validations.compile import (
     CompiledRule,
     compile_rule,
@@ -188,7 +188,7 @@ def _rule(compiled: CompiledRule, path: str, times: int, place: _Place, ledger: 
         errors.append(invalid(child(path, "optionalOldSelf"), rule.optional_old_self, text))
 
 
-def _shown(rule: Rule) -> dict[str, Any]:
+def _shown(rule: ValidationRule) -> dict[str, Any]:
     """The rule as upstream prints its own struct."""
     return {
         "Rule": rule.rule,

@@ -15,7 +15,7 @@ from instar.cel.names import escape
 from instar.cel.types import BOOL, STRING, optional_of
 from instar.schema.field_path import PathProblem, resolve
 from instar.schema.parse import structural
-from instar.schema.structural import Rule, Structural
+from instar.schema.structural import Structural, ValidationRule
 from instar.schema.validations.declare import can_declare, declare
 
 _REMEMBERED = 8192
@@ -42,7 +42,7 @@ class Compiled:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CompiledRule:
-    rule: Rule
+    rule: ValidationRule
     condition: Compiled
     message: Compiled | None
     """None where there is none, or the rule itself does not compile."""
@@ -134,7 +134,7 @@ def type_key(node: Structural, *, root: bool) -> TypeKey:
     return TypeKey((root, *_content(node)), node, root)
 
 
-def compile_rule(rule: Rule, key: TypeKey) -> CompiledRule:
+def compile_rule(rule: ValidationRule, key: TypeKey) -> CompiledRule:
     if not rule.rule.strip():
         return CompiledRule(rule, Compiled(), None)
     optional = rule.optional_old_self is True

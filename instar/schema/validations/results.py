@@ -13,18 +13,18 @@ from instar.fields import (
     invalid,
     required,
 )
-from instar.schema.structural import Rule, Structural
+from instar.schema.structural import Structural, ValidationRule
 from instar.schema.validations.compile import RuleNode
 
 MAX_MESSAGE = 5 * 1024
 
 
-def label(rule: Rule) -> str:
+def label(rule: ValidationRule) -> str:
     """How a rule is named in an error about the rule itself."""
     return rule.message.strip() or rule.rule.strip()
 
 
-def message_of(rule: Rule) -> str:
+def message_of(rule: ValidationRule) -> str:
     return rule.message.strip() or f"failed rule: {rule.rule.strip()}"
 
 
@@ -38,7 +38,7 @@ def usable_message(text: Any) -> str | None:
     return trimmed
 
 
-def failure(rule: Rule, path: str, raw: Any, text: str) -> FieldError:
+def failure(rule: ValidationRule, path: str, raw: Any, text: str) -> FieldError:
     """A rule said no."""
     field = path or NO_FIELD
     shown = OMITTED if isinstance(raw, (dict, list)) else raw

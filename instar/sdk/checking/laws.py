@@ -1,6 +1,6 @@
 """The laws. Each is a plain function: objects in, silence or ``LawBroken`` out.
 
-They see an object as an API server would have it, through ``Subject``; where the objects come
+They see an object as an API server would have it, through ``Case``; where the objects come
 from (generated, live, a saved counterexample) they do not know.
 """
 
@@ -11,6 +11,12 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from instar.plain import Object, copy_json
+from instar.sdk.checking.case import (
+    Case,
+    ContractBroken,
+    Refused,
+    VersionSchema,
+)
 from instar.sdk.checking.differences import (
     Difference,
     content,
@@ -18,12 +24,6 @@ from instar.sdk.checking.differences import (
     excess,
     object_differences,
     undeclared,
-)
-from instar.sdk.checking.subject import (
-    ContractBroken,
-    Refused,
-    Subject,
-    VersionSchema,
 )
 
 Input = Literal["source", "target", "part"]
@@ -51,9 +51,9 @@ class LawBroken(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """One direction of one subject."""
+    """One direction of a case."""
 
-    subject: Subject
+    case: Case
     source: VersionSchema
     target: VersionSchema
 
@@ -68,26 +68,26 @@ class Law:
 
 def _view(pair: Pair, obj: Object, to: VersionSchema) -> Object:
     try:
-        return pair.subject.view(obj, to)
+        return pair.case.view(obj, to)
     except (Refused, ContractBroken) as error:
         raise Inapplicable from error
 
 
 def total(pair: Pair, inputs: Sequence[Object]) -> None:
     try:
-        pair.subject.raw(inputs, pair.target)
+        pair.case.raw(inputs, pair.target)
     except Refused as error:
         raise LawBroken(f"a valid object is refused: {error}", [("object", inputs[0])]) from None
 
 
 def keeps_contract(pair: Pair, inputs: Sequence[Object]) -> None:
     try:
-        answer = pair.subject.raw(inputs, pair.target)
+        answer = pair.case.raw(inputs, pair.target)
     except Refused as error:
         raise Inapplicable from error
     steps = [("object", inputs[0]), (f"answer at {pair.target.name}", answer)]
     try:
-        [result] = pair.subject.convert_all(inputs, pair.target)
+        [result] = pair.case.convert_all(inputs, pair.target)
     except ContractBroken as error:
         raise LawBroken(f"an API server refuses the answer: {error}", steps) from None
     before, after = ({"metadata": obj["metadata"]} for obj in (inputs[0], result))
@@ -96,13 +96,49 @@ def keeps_contract(pair: Pair, inputs: Sequence[Object]) -> None:
         raise LawBroken("labels or annotations of the object are lost", steps, found)
 
 
+LABELS = {
+    "app": "x",
+    "app.kubernetes.io/name": "widget",
+    "app.kubernetes.io/managed-by": "Helm",
+    "team": "",
+    "example.com/tier-1": "a" * 63,
+}
+ANNOTATIONS = {
+    "kubectl.kubernetes.io/last-applied-configuration": '{"spec":{"a":1}}\n',
+    "meta.helm.sh/release-name": "prod",
+    "argocd.argoproj.io/sync-wave": "-1",
+    "note": "üñí\n" * 20,
+    "example.com/empty": "",
+}
+"""What objects carry that nobody thought of when the converter was written."""
+
+
+def keeps_labels(pair: Pair, inputs: Sequence[Object]) -> None:
+    """One label in a test object is easily kept; these are of every kind, all at once."""
+    metadata = inputs[0]["metadata"]
+    labels = {**(metadata.get("labels") or {}), **LABELS}
+    annotations = {**(metadata.get("annotations") or {}), **ANNOTATIONS}
+    obj = {**inputs[0], "metadata": {**metadata, "labels": labels, "annotations": annotations}}
+    try:
+        there = pair.case.convert(obj, pair.target)
+        back = pair.case.convert(there, pair.source)
+    except (Refused, ContractBroken) as error:
+        raise Inapplicable from error
+    before = {"metadata": obj["metadata"]}
+    for name, result in ((pair.target.name, there), (pair.source.name, back)):
+        found = object_differences(before, {"metadata": result["metadata"]})
+        if found:
+            steps = [("object", obj), (f"at {name}", result)]
+            raise LawBroken(f"labels or annotations are lost or changed at {name}", steps, found)
+
+
 def fits_schema(pair: Pair, inputs: Sequence[Object]) -> None:
     try:
-        result = pair.subject.convert(inputs[0], pair.target)
+        result = pair.case.convert(inputs[0], pair.target)
     except (Refused, ContractBroken) as error:
         raise Inapplicable from error
     steps = [("object", inputs[0]), (f"converted to {pair.target.name}", result)]
-    dropped = pair.target.settle(copy_json(result))
+    dropped = pair.target.prune(copy_json(result))
     if dropped:
         raise LawBroken(
             f"the result has fields {pair.target.name} does not know; they would be pruned",
@@ -117,7 +153,7 @@ def fits_schema(pair: Pair, inputs: Sequence[Object]) -> None:
 def round_trip(pair: Pair, inputs: Sequence[Object]) -> None:
     there = _view(pair, inputs[0], pair.target)
     try:
-        back = pair.subject.view(there, pair.source)
+        back = pair.case.view(there, pair.source)
     except Refused as error:
         raise LawBroken(
             f"{pair.source.name} → {pair.target.name} works, the way back is refused: {error}",
@@ -190,7 +226,7 @@ def _expect(
 
 def deterministic(pair: Pair, inputs: Sequence[Object]) -> None:
     try:
-        first, second = (pair.subject.raw(inputs, pair.target) for _ in range(2))
+        first, second = (pair.case.raw(inputs, pair.target) for _ in range(2))
     except Refused as error:
         raise Inapplicable from error
     found = list(differences(first, second))
@@ -205,8 +241,8 @@ def deterministic(pair: Pair, inputs: Sequence[Object]) -> None:
 def like_items(pair: Pair, inputs: Sequence[Object]) -> None:
     objects = [_renamed(obj, index) for index, obj in enumerate(inputs)]
     try:
-        single = [pair.subject.raw([obj], pair.target)[0] for obj in objects]
-        together = pair.subject.raw(objects, pair.target)
+        single = [pair.case.raw([obj], pair.target)[0] for obj in objects]
+        together = pair.case.raw(objects, pair.target)
     except (Refused, IndexError) as error:
         raise Inapplicable from error
     found = list(differences(single, together))
@@ -223,7 +259,7 @@ def parts_stay_parts(pair: Pair, inputs: Sequence[Object]) -> None:
     whole, part = inputs
     full = _view(pair, whole, pair.target)
     try:
-        result = pair.subject.convert(part, pair.target)
+        result = pair.case.convert(part, pair.target)
     except Refused as error:
         raise LawBroken(
             f"a part of an object is refused: {error}", [("object", whole), ("its part", part)]
@@ -231,7 +267,7 @@ def parts_stay_parts(pair: Pair, inputs: Sequence[Object]) -> None:
     except ContractBroken as error:
         raise Inapplicable from error
     seen: Object = copy_json(result)
-    pair.target.settle(seen)
+    pair.target.prune(seen)
     found = list(excess(content(seen), content(full)))
     if found:
         raise LawBroken(
@@ -249,6 +285,7 @@ def parts_stay_parts(pair: Pair, inputs: Sequence[Object]) -> None:
 LAWS: tuple[Law, ...] = (
     Law("total", "every valid object converts", total),
     Law("contract", "metadata is kept as an API server demands", keeps_contract),
+    Law("labels", "labels and annotations of every kind survive, both ways", keeps_labels),
     Law("schema", "the result is valid, and nothing of it is pruned", fits_schema),
     Law("round-trip", "there and back loses nothing", round_trip),
     Law("edit", "an edit made in one version survives", edits_win, ("source", "target", "source")),

@@ -9,12 +9,12 @@ from instar.api.crd import Crd
 from instar.client.client import Client
 from instar.client.paths import resource_path
 from instar.plain import Object
+from instar.sdk.checking.case import Case, ContractBroken, Refused
 from instar.sdk.checking.laws import LAWS, Inapplicable, Law, LawBroken, Pair
 from instar.sdk.checking.minimise import minimise
 from instar.sdk.checking.parts import removable, without
-from instar.sdk.checking.report import Counterexample, Outcome, Report
+from instar.sdk.checking.report import CheckReport, Counterexample, LawResult
 from instar.sdk.checking.search import Progress
-from instar.sdk.checking.subject import ContractBroken, Refused, Subject
 from instar.sdk.ruleset import Loss
 
 MOST_PARTS = 30
@@ -37,17 +37,17 @@ async def live_objects(client: Client, crd: Crd, *, most: int = 0) -> dict[str, 
 
 
 def check_live(
-    subject: Subject,
+    case: Case,
     objects: dict[str, list[Object]],
     *,
     converter: str = "",
     laws: Sequence[Law] = LAWS,
     losses: tuple[Loss, ...] = (),
     progress: Progress = lambda outcome: None,
-) -> Report:
-    report = Report(subject.crd.name, converter, 0, losses=losses)
-    for source, target in subject.pairs():
-        pair = Pair(subject, subject.versions[source], subject.versions[target])
+) -> CheckReport:
+    report = CheckReport(case.crd.name, converter, 0, losses=losses)
+    for source, target in case.pairs():
+        pair = Pair(case, case.versions[source], case.versions[target])
         for law in laws:
             outcome = _judge(pair, law, objects.get(source, []))
             report.outcomes.append(outcome)
@@ -55,7 +55,7 @@ def check_live(
     return report
 
 
-def _judge(pair: Pair, law: Law, objects: Sequence[Object]) -> Outcome:
+def _judge(pair: Pair, law: Law, objects: Sequence[Object]) -> LawResult:
     began, tested, counterexample = time.perf_counter(), 0, None
     for inputs in _inputs(pair, law, objects):
         try:
@@ -70,7 +70,7 @@ def _judge(pair: Pair, law: Law, objects: Sequence[Object]) -> Outcome:
     seconds = time.perf_counter() - began
     note = "" if objects else "the cluster has no such object"
     names = (pair.source.name, pair.target.name)
-    return Outcome(law.name, law.title, *names, tested, seconds, counterexample, note)
+    return LawResult(law.name, law.title, *names, tested, seconds, counterexample, note)
 
 
 def _inputs(pair: Pair, law: Law, objects: Sequence[Object]) -> Iterator[list[Object]]:
@@ -83,7 +83,7 @@ def _inputs(pair: Pair, law: Law, objects: Sequence[Object]) -> Iterator[list[Ob
                 yield [obj, without(obj, [field])]
         elif "target" in law.inputs:
             try:
-                edit = pair.subject.view(other, pair.target)
+                edit = pair.case.view(other, pair.target)
             except (Refused, ContractBroken):
                 continue
             yield [obj, edit, other]

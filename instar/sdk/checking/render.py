@@ -9,13 +9,13 @@ from xml.etree import ElementTree as ET
 import orjson
 import yaml
 
-from instar.sdk.checking.report import Outcome, Report
+from instar.sdk.checking.report import CheckReport, LawResult
 
 _FRAME = ("apiVersion", "kind", "metadata")
 _MARKS = {"kept": "ok    ", "broken": "BROKEN", "unchecked": "??    "}
 
 
-def as_text(report: Report) -> str:
+def as_text(report: CheckReport) -> str:
     lines = [f"{report.crd}, converted by {report.converter or 'the given converter'}"]
     lines += [_line(outcome) for outcome in report.outcomes]
     for loss in report.losses:
@@ -26,7 +26,7 @@ def as_text(report: Report) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _line(outcome: Outcome) -> str:
+def _line(outcome: LawResult) -> str:
     direction = f"{outcome.source} → {outcome.target}"
     note = f"  ({outcome.note})" if outcome.note else ""
     mark = _MARKS[outcome.verdict]
@@ -36,7 +36,7 @@ def _line(outcome: Outcome) -> str:
     )
 
 
-def _explain(outcome: Outcome) -> list[str]:
+def _explain(outcome: LawResult) -> list[str]:
     example = outcome.counterexample
     if example is None:
         return []
@@ -66,7 +66,7 @@ def _ordered(value: Any) -> Any:
     return value
 
 
-def _summary(report: Report) -> str:
+def _summary(report: CheckReport) -> str:
     objects = sum(outcome.examples for outcome in report.outcomes)
     seed = f" (seed {report.seed})" if report.seed else ""
     if report.broken:
@@ -78,7 +78,7 @@ def _summary(report: Report) -> str:
     return f"no counterexample in {objects} trials{seed}"
 
 
-def as_json(report: Report) -> str:
+def as_json(report: CheckReport) -> str:
     document = {
         "crd": report.crd,
         "converter": report.converter,
@@ -93,7 +93,7 @@ def as_json(report: Report) -> str:
     return orjson.dumps(document, option=orjson.OPT_INDENT_2).decode() + "\n"
 
 
-def _check(outcome: Outcome) -> dict[str, Any]:
+def _check(outcome: LawResult) -> dict[str, Any]:
     document: dict[str, Any] = {
         "law": outcome.law,
         "title": outcome.title,
@@ -116,7 +116,7 @@ def _check(outcome: Outcome) -> dict[str, Any]:
     return document
 
 
-def as_junit(report: Report) -> str:
+def as_junit(report: CheckReport) -> str:
     suite = ET.Element(
         "testsuite",
         name=f"instar check {report.crd}",
@@ -148,9 +148,9 @@ def _printable(text: str) -> str:
     return re.sub("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]", "�", text)
 
 
-def as_pytest(report: Report, crd: str, converter: str) -> str:
+def as_pytest(report: CheckReport, crd: str, converter: str) -> str:
     """A module with one test per counterexample, to be kept beside the converter."""
-    cases = [_case(outcome) for outcome in report.broken]
+    cases = [_test_case(outcome) for outcome in report.broken]
     return _MODULE.format(crd=crd, converter=converter, cases="\n\n".join(cases))
 
 
@@ -179,7 +179,7 @@ def test_{name}() -> None:
 '''
 
 
-def _case(outcome: Outcome) -> str:
+def _test_case(outcome: LawResult) -> str:
     example = outcome.counterexample
     assert example is not None
     words = f"{outcome.law}_{outcome.source}_to_{outcome.target}"

@@ -19,7 +19,7 @@ class Counterexample:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class LawResult:
     """One law in one direction. ``examples`` counts the objects that really tested it."""
 
     law: str
@@ -39,19 +39,19 @@ class Outcome:
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class CheckReport:
     crd: str
     converter: str
     seed: int
-    outcomes: list[Outcome] = field(default_factory=list)
+    outcomes: list[LawResult] = field(default_factory=list)
     losses: tuple[Loss, ...] = ()
 
     @property
-    def broken(self) -> list[Outcome]:
+    def broken(self) -> list[LawResult]:
         return [outcome for outcome in self.outcomes if outcome.verdict == "broken"]
 
     @property
-    def unchecked(self) -> list[Outcome]:
+    def unchecked(self) -> list[LawResult]:
         return [outcome for outcome in self.outcomes if outcome.verdict == "unchecked"]
 
     @property

@@ -7,21 +7,27 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+from hypothesis import HealthCheck, Phase, given, reject, settings
+from hypothesis import seed as seeded
+from hypothesis import strategies as st
+from hypothesis.errors import Flaky, Unsatisfiable
+
 from instar.api.crd import Crd
 from instar.plain import Object
+from instar.schema.generate import objects
+from instar.sdk.checking.case import Case, VersionSchema
 from instar.sdk.checking.laws import LAWS, Inapplicable, Law, LawBroken, Pair
 from instar.sdk.checking.minimise import minimise
 from instar.sdk.checking.parts import removable, without
-from instar.sdk.checking.report import Counterexample, Outcome, Report
-from instar.sdk.checking.subject import Subject, VersionSchema
+from instar.sdk.checking.report import CheckReport, Counterexample, LawResult
 from instar.sdk.ruleset import Loss
 
 DEFAULT_EXAMPLES = 200
-Progress = Callable[[Outcome], None]
+Progress = Callable[[LawResult], None]
 
 
 def check(
-    subject: Subject,
+    case: Case,
     *,
     converter: str = "",
     laws: Sequence[Law] = LAWS,
@@ -29,29 +35,29 @@ def check(
     seed: int | None = None,
     losses: tuple[Loss, ...] = (),
     progress: Progress = lambda outcome: None,
-) -> Report:
+) -> CheckReport:
     """Every law in every direction. The same seed finds the same counterexamples."""
     chosen = seed if seed is not None else random.SystemRandom().randrange(2**32)
-    report = Report(subject.crd.name, converter, chosen, losses=losses)
-    for outcome in _outcomes(subject, laws, examples, chosen):
+    report = CheckReport(case.crd.name, converter, chosen, losses=losses)
+    for outcome in _outcomes(case, laws, examples, chosen):
         report.outcomes.append(outcome)
         progress(outcome)
-    report.outcomes.sort(key=_reading_order(subject))
+    report.outcomes.sort(key=_reading_order(case))
     return report
 
 
-def _reading_order(subject: Subject) -> Callable[[Outcome], tuple[int, int]]:
-    pairs, names = subject.pairs(), [law.name for law in LAWS]
+def _reading_order(case: Case) -> Callable[[LawResult], tuple[int, int]]:
+    pairs, names = case.pairs(), [law.name for law in LAWS]
 
-    def key(outcome: Outcome) -> tuple[int, int]:
+    def key(outcome: LawResult) -> tuple[int, int]:
         return pairs.index((outcome.source, outcome.target)), names.index(outcome.law)
 
     return key
 
 
-def _outcomes(subject: Subject, laws: Sequence[Law], examples: int, seed: int) -> Iterator[Outcome]:
-    for source, target in subject.pairs():
-        pair = Pair(subject, subject.versions[source], subject.versions[target])
+def _outcomes(case: Case, laws: Sequence[Law], examples: int, seed: int) -> Iterator[LawResult]:
+    for source, target in case.pairs():
+        pair = Pair(case, case.versions[source], case.versions[target])
         for group in _groups(laws):
             yield from hunt(pair, group, examples=examples, seed=seed)
 
@@ -64,7 +70,7 @@ def _groups(laws: Sequence[Law]) -> list[list[Law]]:
     return list(groups.values())
 
 
-def hunt(pair: Pair, laws: Sequence[Law], *, examples: int, seed: int) -> Iterator[Outcome]:
+def hunt(pair: Pair, laws: Sequence[Law], *, examples: int, seed: int) -> Iterator[LawResult]:
     """Laws with the same inputs, in one direction. A broken one leaves the hunt to the others."""
     remaining = list(laws)
     while remaining:
@@ -77,7 +83,7 @@ def hunt(pair: Pair, laws: Sequence[Law], *, examples: int, seed: int) -> Iterat
             example = _counterexample(pair, hunter) if hunter.caught else None
             names = (pair.source.name, pair.target.name)
             tested = hunter.tested[law.name]
-            yield Outcome(law.name, law.title, *names, tested, seconds, example, note)
+            yield LawResult(law.name, law.title, *names, tested, seconds, example, note)
             remaining.remove(law)
 
 
@@ -108,9 +114,6 @@ class _Hunter:
 
 def _run(hunter: _Hunter, inputs: Any, examples: int, seed: int) -> str:
     """Returns a note when there was nothing to judge; what was caught is in the hunter."""
-    from hypothesis import HealthCheck, Phase, given, reject, settings
-    from hypothesis import seed as seeded
-    from hypothesis.errors import Flaky, Unsatisfiable
 
     def judge(drawn: list[Object]) -> None:
         if not hunter.judge(drawn):
@@ -148,10 +151,8 @@ def _counterexample(pair: Pair, hunter: _Hunter) -> Counterexample | None:
 
 
 def _inputs(pair: Pair, law: Law) -> Any:
-    from hypothesis import strategies as st
-
-    sources = admitted(pair.subject.crd, pair.source)
-    targets = admitted(pair.subject.crd, pair.target)
+    sources = admitted(pair.case.crd, pair.source)
+    targets = admitted(pair.case.crd, pair.target)
     schema = pair.source.compiled.structural
 
     @st.composite
@@ -168,8 +169,6 @@ def _inputs(pair: Pair, law: Law) -> Any:
 
 
 def _part(draw: Callable[[Any], Any], whole: Object, schema: Any) -> Object:
-    from hypothesis import strategies as st
-
     fields = removable(whole, schema)
     if not fields:
         return whole
@@ -179,8 +178,6 @@ def _part(draw: Callable[[Any], Any], whole: Object, schema: Any) -> Object:
 
 def admitted(crd: Crd, version: VersionSchema) -> Any:
     """A strategy of valid objects of ``version``, as a server would have stored them."""
-    from instar.schema.generate import objects
-
     made = objects(
         version.compiled.structural,
         api_version=version.api_version,

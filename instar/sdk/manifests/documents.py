@@ -5,27 +5,18 @@ from __future__ import annotations
 import io
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-import yaml
+from ruamel.yaml import YAML
 
+from instar.api.manifests import Chunk, Unreadable, chunks, listed, read
 from instar.sdk.errors import ConversionError
 from instar.sdk.manifests.splice import splice
 
 Convert = Callable[[dict[str, Any]], dict[str, Any] | None]
 """The object at the wanted version, or ``None`` when it is somebody else's or already there."""
-
-
-class _Loader(yaml.SafeLoader):
-    """Dates stay the strings they are in JSON."""
-
-
-_Loader.yaml_implicit_resolvers = {
-    first: [(tag, pattern) for tag, pattern in resolvers if tag != "tag:yaml.org,2002:timestamp"]
-    for first, resolvers in _Loader.yaml_implicit_resolvers.items()
-}
 
 
 @dataclass(slots=True)
@@ -42,66 +33,71 @@ def rewrite(text: str, convert: Convert) -> Rewritten:
     if text.lstrip().startswith("{"):
         return _rewrite_json(text, convert)
     result = Rewritten("")
-    line = 1
-    for chunk in _chunks(text):
-        result.text += _rewrite_chunk(chunk, convert, line, result)
-        line += chunk.count("\n")
+    parts = [_rewrite_chunk(chunk, convert, result) for chunk in chunks(text)]
+    result.text = "".join(parts)
     return result
 
 
-def _chunks(text: str) -> Iterator[str]:
-    """Split before every ``---`` line; in the first column it is never part of a value."""
-    start = 0
-    for match in re.finditer(r"^---(?=\s|$)", text, re.MULTILINE):
-        if match.start() > start:
-            yield text[start : match.start()]
-        start = match.start()
-    yield text[start:]
-
-
-def _rewrite_chunk(chunk: str, convert: Convert, line: int, result: Rewritten) -> str:
+def _rewrite_chunk(chunk: Chunk, convert: Convert, result: Rewritten) -> str:
+    text, line = chunk.text, chunk.before + 1
     try:
-        data = yaml.load(chunk, Loader=_Loader)
-    except yaml.YAMLError as error:
-        mark = getattr(error, "problem_mark", None)
-        at = line + (mark.line if mark else 0)
-        templated = " (a template?)" if "{{" in chunk else ""
-        result.problems.append(f"line {at}: not plain YAML, left alone{templated}")
-        return chunk
+        data = read(chunk, "")
+    except Unreadable as error:
+        templated = " (a template?)" if "{{" in text else ""
+        result.problems.append(f"line {error.line or line}: not plain YAML, left alone{templated}")
+        return text
     try:
         converted, count = _converted(data, convert)
+        rewritten = _dump(text, data, converted) if count else text
     except ConversionError as error:
         result.problems.append(f"line {line}: {error}")
-        return chunk
-    if not count:
-        return chunk
+        return text
     result.converted += count
-    return _dump(chunk, data, converted)
+    return rewritten
 
 
 def _converted(data: Any, convert: Convert) -> tuple[Any, int]:
     """The document converted, and how many objects in it; a ``List`` holds several."""
     if not isinstance(data, dict):
         return data, 0
-    if str(data.get("kind", "")).endswith("List") and isinstance(data.get("items"), list):
-        pairs = [_converted(item, convert) for item in data["items"]]
+    items = listed(data)
+    if items is not None:
+        pairs = [_converted(item, convert) for item in items]
         return {**data, "items": [item for item, _ in pairs]}, sum(count for _, count in pairs)
     result = convert(data)
     return (data, 0) if result is None else (result, 1)
 
 
-def _dump(chunk: str, old: Any, new: Any) -> str:
-    from ruamel.yaml import YAML
-
+def editor_for(text: str) -> Any:
+    """Reads and writes YAML with comments, quotes and indentation as they are. Only for editing:
+    what a text means, ``api/manifests.py`` says."""
     editor = YAML()
     editor.preserve_quotes = True
     editor.width = 4096
+    editor.indent(**_indentation(text))
+    return editor
+
+
+def _dump(chunk: str, old: Any, new: Any) -> str:
+    editor = editor_for(chunk)
     editor.explicit_start = chunk.startswith("---")
-    editor.indent(**_indentation(chunk))
     tree = editor.load(chunk)
+    if not _same_keys(tree, old):
+        raise ConversionError("keys that are no plain text cannot be kept, left alone")
     out = io.StringIO()
     editor.dump(splice(tree, old, new), out)
     return out.getvalue()
+
+
+def _same_keys(tree: Any, data: Any) -> bool:
+    """Kubernetes reads the keys ``on`` and ``1`` as "true" and "1"; the editor as they stand."""
+    if isinstance(data, dict) and isinstance(tree, Mapping):
+        return set(tree) == set(data) and all(
+            _same_keys(tree[name], item) for name, item in data.items()
+        )
+    if isinstance(data, list) and isinstance(tree, list):
+        return all(map(_same_keys, tree, data))
+    return True
 
 
 def _indentation(chunk: str) -> dict[str, int]:

@@ -10,11 +10,15 @@ from typing import Any
 
 import orjson
 
+from instar.api.manifests import SUFFIXES
+from instar.plain import Object, copy_json
+from instar.schema.answers import create
+from instar.schema.pipeline import Pipeline
 from instar.sdk.converter import BuiltConverter
 from instar.sdk.errors import ConversionError
 from instar.sdk.manifests.documents import Convert
 
-SUFFIXES = (".yaml", ".yml", ".json")
+GroupKind = tuple[str, str]
 
 
 def manifest_files(paths: Iterable[Path]) -> Iterator[Path]:
@@ -29,19 +33,41 @@ def manifest_files(paths: Iterable[Path]) -> Iterator[Path]:
             yield path
 
 
-def converting(converters: Sequence[BuiltConverter], version: str) -> Convert:
-    """Objects of these kinds become ``version``; all others are somebody else's."""
+def converting(
+    converters: Sequence[BuiltConverter],
+    version: str,
+    pipelines: Mapping[GroupKind, Pipeline] | None = None,
+) -> Convert:
+    """Objects of these kinds become ``version``; all others are somebody else's.
+
+    Where the pipeline of the wanted version is given, a server with that schema has to take the
+    result as it is.
+    """
     known = {(each.group, each.kind): each for each in converters}
+
+    checks = pipelines or {}
 
     def convert(obj: dict[str, Any]) -> dict[str, Any] | None:
         group = str(obj.get("apiVersion", "")).rpartition("/")[0]
-        converter = known.get((group, str(obj.get("kind", ""))))
-        target = f"{group}/{version}"
+        kind = (group, str(obj.get("kind", "")))
+        converter, target = known.get(kind), f"{group}/{version}"
         if converter is None or obj.get("apiVersion") == target:
             return None
-        return _convert(converter, obj, target)
+        result = _convert(converter, obj, target)
+        if kind in checks:
+            _check(checks[kind], result, version)
+        return result
 
     return convert
+
+
+def _check(pipeline: Pipeline, converted: Object, version: str) -> None:
+    dropped = pipeline.after_conversion(copy_json(converted))
+    if dropped:
+        raise ConversionError(f"{version} does not know {', '.join(dropped)}: a server drops it")
+    refusals = create(pipeline, converted).refusals
+    if refusals:
+        raise ConversionError(f"the result is not valid at {version}: {'; '.join(refusals)}")
 
 
 def _convert(converter: BuiltConverter, obj: Mapping[str, Any], target: str) -> dict[str, Any]:

@@ -1,0 +1,1 @@
+"""Who asks for what, and whether it is granted. Knows no HTTP and no object."""

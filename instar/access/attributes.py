@@ -1,0 +1,40 @@
+"""A request's attributes: who, which verb, what, where. One value, made once per request.
+
+Authorizer, usage counter, access log, metrics and admission all take it; nobody parses a path
+twice. Knows neither HTTP nor storage.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+ADMIN_GROUP = "system:masters"
+AUTHENTICATED = "system:authenticated"
+
+
+@dataclass(frozen=True, slots=True)
+class User:
+    name: str
+    groups: tuple[str, ...] = ()
+    uid: str = ""
+    extra: Mapping[str, tuple[str, ...]] = field(default_factory=dict, hash=False)
+
+
+class Attributes(NamedTuple):
+    """``resource`` is empty for a request that names none, and then ``path`` is what counts."""
+
+    user: User
+    verb: str
+    group: str = ""
+    version: str = ""
+    resource: str = ""
+    subresource: str = ""
+    namespace: str = ""
+    name: str = ""
+    path: str = ""
+
+
+OURSELVES = Attributes(User("system:apiserver", (ADMIN_GROUP, AUTHENTICATED)), "")
+"""What the server does by itself is asked for by nobody else."""

@@ -1,0 +1,240 @@
+"""What each part of a printer column's path does to the values found so far.
+
+A step takes all values and gives all values, so a path is a plain loop over its steps: nothing
+nests, whatever the path. Upstream's quirks are kept: which steps fail (then the cell is empty)
+and which find nothing. Only the first value is ever shown, and only "none, one, several" is ever
+asked, so equal values are kept at most twice: no path makes more values than the object holds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+MOST_WORK = 1_000_000
+"""Values looked at for one cell: more than an object can hold, less than anybody waits for."""
+
+
+class StepFailed(Exception):
+    """A step cannot be taken; ``values`` is what upstream holds in its hands at that moment."""
+
+    def __init__(self, values: list[Any]) -> None:
+        super().__init__()
+        self.values = values
+
+
+class TooMuchWork(Exception):
+    """The budget of a cell is spent."""
+
+
+class Work:
+    """The budget of one cell."""
+
+    __slots__ = ("left",)
+
+    def __init__(self) -> None:
+        self.left = MOST_WORK
+
+    def done(self, amount: int) -> None:
+        self.left -= amount
+        if self.left < 0:
+            raise TooMuchWork
+
+
+Step = Callable[[list[Any], Work], list[Any]]
+
+
+def walk(steps: Sequence[Step], values: list[Any], work: Work) -> list[Any]:
+    """Every step in turn. Raises ``StepFailed`` or ``TooMuchWork``."""
+    for step in steps:
+        work.done(1 + len(values))
+        values = step(values, work)
+    return values
+
+
+def field(name: str) -> Step:
+    def step(values: list[Any], work: Work) -> list[Any]:
+        return [value[name] for value in values if isinstance(value, dict) and name in value]
+
+    return step
+
+
+def constant(shown: Any) -> Step:
+    """A number or a boolean: one for each value."""
+
+    def step(values: list[Any], work: Work) -> list[Any]:
+        return [shown] * len(values)
+
+    return step
+
+
+def text(shown: str) -> Step:
+    """A quoted text stands for itself, once."""
+
+    def step(values: list[Any], work: Work) -> list[Any]:
+        return [shown]
+
+    return step
+
+
+def unknown_word(values: list[Any], work: Work) -> list[Any]:
+    raise StepFailed(values)
+
+
+def every(values: list[Any], work: Work) -> list[Any]:
+    out: list[Any] = []
+    for value in values:
+        out.extend(_children(value))
+    work.done(len(out))
+    return out
+
+
+def descend(values: list[Any], work: Work) -> list[Any]:
+    """Each value and all below it that hold something, parents first."""
+    out: list[Any] = []
+    seen: dict[int, int] = {}
+    waiting = list(reversed(values))
+    while waiting:
+        value = waiting.pop()
+        work.done(1)
+        times = seen.get(id(value), 0)
+        if times == 2 or not isinstance(value, dict | list | str) or not value:
+            continue
+        seen[id(value)] = times + 1
+        out.append(value)
+        children = _children(value)
+        work.done(len(children))
+        waiting.extend(reversed(children))
+    return out
+
+
+def _children(value: Any) -> list[Any]:
+    if isinstance(value, dict):
+        return list(value.values())
+    return value if isinstance(value, list) else []
+
+
+def items(start: int | None, stop: int | None, stride: int | None, *, single: bool) -> Step:
+    """``[start:stop:stride]``; ``single`` for ``[start]``, where ``stop`` is the one after it."""
+
+    def step(values: list[Any], work: Work) -> list[Any]:
+        out: list[Any] = []
+        for value in values:
+            if value is None:
+                continue
+            if not isinstance(value, list):
+                raise StepFailed(values)
+            bounds = _bounds(start, stop, len(value), single=single)
+            if bounds is None:
+                raise StepFailed(values)
+            if bounds[0] == bounds[1]:
+                return out
+            if stride is not None and stride <= 0:
+                raise StepFailed(values)
+            out.extend(value[bounds[0] : bounds[1] : stride])
+        work.done(len(out))
+        return out
+
+    return step
+
+
+def _bounds(
+    start: int | None, stop: int | None, length: int, *, single: bool
+) -> tuple[int, int] | None:
+    """Both ends counted from the front; None when they are not in the list, or the wrong way."""
+    first = 0 if start is None else start
+    first = first + length if first < 0 else first
+    last = length if stop is None else stop
+    last = last + length if last < 0 or (last == 0 and single) else last
+    if first == last:
+        return first, last
+    return (first, last) if 0 <= first < last <= length else None
+
+
+def union(branches: Sequence[Sequence[Step]]) -> Step:
+    def step(values: list[Any], work: Work) -> list[Any]:
+        out: list[Any] = []
+        for branch in branches:
+            try:
+                out.extend(walk(branch, values, work))
+            except StepFailed:
+                raise StepFailed(values) from None
+        return _twice_at_most(out)
+
+    return step
+
+
+def _twice_at_most(values: Iterable[Any]) -> list[Any]:
+    out: list[Any] = []
+    seen: dict[int, int] = {}
+    for value in values:
+        times = seen.get(id(value), 0)
+        if times < 2:
+            seen[id(value)] = times + 1
+            out.append(value)
+    return out
+
+
+def existing(path: Sequence[Step]) -> Step:
+    """Items in which ``path`` finds something; failing on the way counts by what was held."""
+
+    def keep(item: Any, work: Work) -> bool:
+        try:
+            return bool(walk(path, [item], work))
+        except StepFailed as failure:
+            return bool(failure.values)
+
+    return _filter(keep)
+
+
+def comparing(left: Sequence[Step], operator: str, right: Sequence[Step]) -> Step:
+    """Items for which both sides are one value each and compare so."""
+    compare = _OPERATORS.get(operator)
+
+    def keep(item: Any, work: Work) -> bool:
+        here = walk(left, [item], work)
+        if not here:
+            return False
+        there = walk(right, [item], work) if len(here) == 1 else here
+        if len(here) > 1 or len(there) > 1:
+            raise StepFailed([item])
+        if not there:
+            return False
+        if compare is None or not _comparable(here[0], there[0], operator):
+            raise StepFailed([item])
+        return compare(here[0], there[0])
+
+    return _filter(keep)
+
+
+def _filter(keep: Callable[[Any, Work], bool]) -> Step:
+    def step(values: list[Any], work: Work) -> list[Any]:
+        out: list[Any] = []
+        for value in values:
+            if not isinstance(value, list):
+                raise StepFailed(values)
+            work.done(len(value))
+            try:
+                out.extend(item for item in value if keep(item, work))
+            except StepFailed:
+                raise StepFailed(values) from None
+        return out
+
+    return step
+
+
+def _comparable(left: Any, right: Any, operator: str) -> bool:
+    """Two values of one scalar type; an integer and a float are two types, as in Go."""
+    if left.__class__ is not right.__class__ or not isinstance(left, str | int | float):
+        return False
+    return operator in ("==", "!=") or not isinstance(left, bool)
+
+
+_OPERATORS: dict[str, Callable[[Any, Any], bool]] = {
+    "==": lambda left, right: bool(left == right),
+    "!=": lambda left, right: bool(left != right),
+    "<": lambda left, right: bool(left < right),
+    "<=": lambda left, right: bool(left <= right),
+    ">": lambda left, right: bool(left > right),
+    ">=": lambda left, right: bool(left >= right),
+}

@@ -1,0 +1,35 @@
+"""The blocks of a PEM text, as Go finds them: the first end after a beginning decides. Pure, and
+in one pass: a bundle comes from whoever may write a CRD."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+_BEGIN, _END, _DASHES = b"-----BEGIN ", b"-----END ", b"-----"
+
+
+class Block(NamedTuple):
+    type: bytes
+    body: bytes
+    start: int
+    end: int
+    """Where it lies in the text."""
+
+
+def blocks(text: bytes) -> Iterator[Block]:
+    at = 0
+    while (begin := text.find(_BEGIN, at)) >= 0:
+        line_end = text.find(b"\n", begin)
+        end = text.find(_END, line_end)
+        if line_end < 0 or end < 0:
+            return
+        label = text[begin + len(_BEGIN) : line_end].rstrip()
+        closing = _END + label
+        at = line_end
+        if label.endswith(_DASHES) and text.startswith(closing, end):
+            at = end + len(closing)
+            body = text[line_end + 1 : end].removesuffix(b"\n")
+            yield Block(label.removesuffix(_DASHES), body, begin, at)
+        elif label.endswith(_DASHES):
+            at = end + len(_END)

@@ -1,0 +1,75 @@
+"""HTTP for the tools: one pool of connections, bodies as bytes. Knows no Kubernetes.
+
+The only module that imports ``aiohttp``, which takes longer than to review a file: whoever may
+not need a connection at all imports this one where it opens the first.
+"""
+
+from __future__ import annotations
+
+import ssl
+from collections.abc import Mapping
+from typing import NamedTuple
+from urllib.request import getproxies
+
+import aiohttp
+
+
+class Reply(NamedTuple):
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+
+
+class Lost(Exception):
+    """No connection, or none until the end of the answer; ``str()`` says why."""
+
+
+class Http:
+    def __init__(self, tls: ssl.SSLContext | None, seconds: float, *, proxies: bool) -> None:
+        """``seconds`` is the time for one request and its whole answer; ``proxies`` are those of
+        the environment."""
+        self._tls = tls
+        # Without need, aiohttp would look for them (and .netrc) in a thread for every request.
+        self._proxies = proxies and bool(getproxies())
+        self._seconds = seconds
+        self._session: aiohttp.ClientSession | None = None
+
+    async def close(self) -> None:
+        if self._session is not None:
+            await self._session.close()
+            self._session = None
+
+    async def send(
+        self,
+        method: str,
+        url: str,
+        *,
+        headers: Mapping[str, str],
+        body: bytes | None = None,
+        query: Mapping[str, str] | None = None,
+        server_name: str | None = None,
+    ) -> Reply:
+        """Raises ``TimeoutError`` or ``Lost``; any answer at all is a reply."""
+        try:
+            async with self._open().request(
+                method,
+                url,
+                params=query,
+                data=body,
+                headers=headers,
+                server_hostname=server_name,
+            ) as response:
+                return Reply(response.status, response.headers, await response.read())
+        except TimeoutError:
+            raise TimeoutError(f"no answer within {self._seconds:g} s") from None
+        except aiohttp.ClientError as error:
+            raise Lost(str(error) or type(error).__name__) from None
+
+    def _open(self) -> aiohttp.ClientSession:
+        if self._session is None:
+            self._session = aiohttp.ClientSession(
+                connector=aiohttp.TCPConnector(ssl=self._tls if self._tls else True),
+                timeout=aiohttp.ClientTimeout(total=self._seconds),
+                trust_env=self._proxies,
+            )
+        return self._session

@@ -1,0 +1,64 @@
+"""How much anybody may ask for: sizes, depths, counts, deadlines, memory in flight.
+
+One place, so that they can be weighed against each other; ``docs/limits.md`` says what upstream's
+are, and a test keeps the two together. Numbers only: no behaviour lives here.
+"""
+
+from __future__ import annotations
+
+KIB, MIB = 1 << 10, 1 << 20
+
+# --- one request -----------------------------------------------------------------------------
+
+MAX_HEAD = 64 * KIB
+"""Raw bytes of a request's line and headers; also of what may come between two bytes of its body
+(chunk sizes, their extensions, trailers)."""
+
+MAX_BODY = 3 * MIB
+"""Bytes of a request's body."""
+
+MAX_DEPTH = 240
+"""Levels of nesting in JSON and YAML."""
+
+HEAD_SECONDS = 32.0
+"""From the first byte of a request to the end of its headers."""
+
+BODY_SECONDS = 60.0
+"""From there to the end of its body."""
+
+SILENT_SECONDS = 30.0
+"""Without a byte in the middle of a request."""
+
+IDLE_SECONDS = 180.0
+"""Without a request on an open connection."""
+
+# --- answers ---------------------------------------------------------------------------------
+
+UNREAD_SECONDS = 60.0
+"""In which a client takes nothing of an answer that waits for it."""
+
+MAX_PIPELINED = 16
+"""Requests of one connection that wait for the answer to an earlier one."""
+
+WRITE_BUFFER = 256 * KIB
+"""Bytes of answers that wait in one connection before no more are made for it."""
+
+MAX_ANSWERS_IN_FLIGHT = 512 * MIB
+"""Bytes of large answers being read by all clients together; above it the slowest are cut off."""
+
+MAX_BODIES_IN_FLIGHT = 256 * MIB
+"""Bytes of large bodies being sent by all clients together; above it the next is turned away."""
+
+# --- the event loop --------------------------------------------------------------------------
+
+LOOP_BYTES = 16 * KIB
+"""Of input that one step may work on in the event loop; more goes to a thread."""
+
+LARGE_AT_ONCE = 2
+"""Threads for such work."""
+
+LARGE_WAITING = 200
+"""Pieces of such work that may wait for a thread; the next is answered 429."""
+
+LOOP_HELD_SECONDS = 0.25
+"""Processor time of one step in the event loop above which the log names who took it."""

@@ -1,0 +1,277 @@
+"""The collector: follows every collection, and acts on the verdicts of ``owners.py``.
+
+Every write is guarded by uid or revision, so a second collector would do no harm; on a store that
+several servers share only the leader works. Follows upstream's controller, without its delay.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from functools import partial
+
+from instar.api.names import parse_group_version
+from instar.plain import Object
+from instar.registry.controllers.garbage.acts import (
+    drop_finalizer,
+    drop_references,
+    remove,
+    unblock,
+)
+from instar.registry.controllers.garbage.events import tell_of_stray
+from instar.registry.controllers.garbage.owners import (
+    FOREGROUND,
+    ORPHAN,
+    Node,
+    OwnerIndex,
+    Reference,
+    Standing,
+    Verdict,
+    judge,
+    references,
+)
+from instar.registry.controllers.leadership import Leadership
+from instar.registry.controllers.queue import Delays, Queue
+from instar.registry.resources.catalog import Catalog
+from instar.registry.resources.context import Context
+from instar.registry.resources.resource import Resource
+from instar.registry.stored.entry import Entry, Unreadable
+from instar.storage.cache import Change
+
+log = logging.getLogger(__name__)
+_MENTION = b'"ownerReferences":[{'
+_DELAYS = Delays(0.1, 30.0)
+_AT_ONCE = 50
+"""Objects deleted together: they share transactions, and requests get their turn in between."""
+_SLICE = 2_000
+_UNKNOWN_SECONDS = 30.0
+_ABSENT_KEPT = 10_000
+
+
+class GarbageCollector:
+    def __init__(self, context: Context, catalog: Catalog, leadership: Leadership) -> None:
+        self._context = context
+        self._catalog = catalog
+        self._leadership = leadership
+        self._owners = OwnerIndex()
+        self._followed: dict[str, Resource] = {}
+        self._absent: dict[str, None] = {}
+        """Uids known to be nowhere, the latest few: a uid never comes back."""
+        self._told: set[tuple[Node, str]] = set()
+        """Stray references that an event was written of."""
+        self._work: Queue[Node] = Queue("object", self._attend, _DELAYS, at_once=_AT_ONCE)
+
+    def start(self) -> None:
+        """Before the leadership is competed for: being elected is what begins the work."""
+        for resource in self._catalog.resources():
+            self._follow(resource)
+        self._catalog.on_opened(self._follow)
+        self._context.backend.cache.on_reset(self._start_over)
+        self._leadership.on_elected(self._look_at_all)
+
+    async def stop(self) -> None:
+        await self._work.stop()
+
+    # What changed -----------------------------------------------------------------------------
+
+    def _follow(self, resource: Resource) -> None:
+        serving, prefix = resource.serving, resource.objects.prefix
+        if serving.plural == "events" or serving.verbs == ("create",):
+            return
+        if prefix not in self._followed:
+            resource.objects.listeners.append(partial(self._changed, prefix))
+        self._followed[prefix] = resource
+
+    def _changed(self, prefix: str, change: Change[Entry]) -> None:
+        node, new = Node(prefix, change.suffix), change.new
+        before = self._owners.references(node)
+        if new is None:
+            self._owners.remove(node)
+            self._told = {one for one in self._told if one[0] != node} if self._told else self._told
+            if self._owners or before:
+                self._gone(change, before)
+            return
+        if before or _MENTION in _bytes_of(new):
+            metadata = _metadata(new)
+            self._owners.put(node, references(metadata))
+            self._wake_owners(node.suffix, set(before) - set(self._owners.references(node)))
+            self._work.add(node)
+        elif b'"deletionTimestamp":"' in _bytes_of(new):
+            self._work.add(node)
+
+    def _gone(self, change: Change[Entry], before: tuple[Reference, ...]) -> None:
+        uid = _metadata(change.old).get("uid") if change.old is not None else None
+        dependents = self._owners.dependents(str(uid)) if uid else ()
+        if dependents:
+            self._note_absent(str(uid))
+        for dependent in dependents:
+            self._work.add(dependent)
+        self._wake_owners(change.suffix, set(before))
+
+    def _wake_owners(self, suffix: str, lost: set[Reference]) -> None:
+        """An owner that is deleted in the foreground may have waited for this."""
+        namespace = suffix.rpartition("/")[0]
+        for reference in lost:
+            owner = self._resource_of(reference)
+            if owner is not None:
+                self._work.add(Node(owner.objects.prefix, _place(owner, reference, namespace)))
+
+    def _start_over(self) -> None:
+        self._owners.clear()
+        asyncio.get_running_loop().create_task(self._look_at_all())
+
+    async def _look_at_all(self) -> None:
+        """Once, at the start: by bytes, so that objects without owners are not even parsed."""
+        for prefix, resource in list(self._followed.items()):
+            for position, (suffix, entry) in enumerate(list(resource.objects.entries.items())):
+                raw = _bytes_of(entry)
+                if _MENTION in raw:
+                    node = Node(prefix, suffix)
+                    self._owners.put(node, references(_metadata(entry)))
+                    self._work.add(node)
+                elif b'"deletionTimestamp":"' in raw:
+                    self._work.add(Node(prefix, suffix))
+                if position % _SLICE == _SLICE - 1:
+                    await asyncio.sleep(0)
+
+    # What follows -----------------------------------------------------------------------------
+
+    async def _attend(self, node: Node) -> float | None:
+        resource = self._followed.get(node.prefix)
+        entry = None if resource is None else resource.objects.entries.get(node.suffix)
+        if resource is None or entry is None or resource.closed or not self._leadership.leads:
+            return None
+        try:
+            metadata = entry.decode()["metadata"]
+        except Unreadable:
+            return None
+        if "deletionTimestamp" in metadata:
+            await self._let_go(resource, entry, metadata)
+            return None
+        if not self._owners.references(node):
+            return None
+        return await self._judge(resource, node, entry, metadata)
+
+    async def _let_go(self, resource: Resource, entry: Entry, metadata: Object) -> None:
+        """An owner that waits: for its dependents to be orphaned, or to be gone."""
+        finalizers, uid = metadata.get("finalizers") or (), metadata.get("uid", "")
+        if ORPHAN in finalizers:
+            for dependent in self._owners.dependents(uid):
+                await self._release(dependent, {uid})
+            await drop_finalizer(self._context, resource, entry.suffix, ORPHAN)
+        elif FOREGROUND in finalizers:
+            for dependent in self._owners.dependents(uid):
+                self._work.add(dependent)
+            await self._context.backend.consistent()
+            if next(self._owners.blocking(uid), None) is None:
+                await drop_finalizer(self._context, resource, entry.suffix, FOREGROUND)
+
+    async def _judge(
+        self, resource: Resource, node: Node, entry: Entry, metadata: Object
+    ) -> float | None:
+        namespace = metadata.get("namespace", "")
+        found = {one: self._standing(one, namespace) for one in self._owners.references(node)}
+        if Standing.DANGLING in found.values():
+            # The cache may be behind: an owner must be known to be gone.
+            await self._context.backend.consistent()
+            found = {one: self._standing(one, namespace) for one in found}
+        for reference, standing in found.items():
+            if standing in (Standing.DANGLING, Standing.STRAY):
+                await self._tell_if_elsewhere(node, entry, reference)
+        if resource.objects.entries.get(node.suffix) is not entry:
+            return 0.0
+        uid = str(metadata.get("uid", ""))
+        dependents = self._owners.dependents(uid)
+        match judge(found.values(), has_dependents=bool(dependents)):
+            case Verdict.UNDECIDED:
+                return _UNKNOWN_SECONDS
+            case Verdict.RELEASE:
+                lost = {one.uid for one, is_ in found.items() if is_ is not Standing.SOLID}
+                await self._release(node, lost)
+            case Verdict.DELETE_IN_FOREGROUND:
+                if any(self._in_foreground(dependent) for dependent in dependents):
+                    await unblock(self._context, resource, node.suffix)
+                await remove(self._context, resource, node.suffix, uid, "Foreground")
+            case Verdict.DELETE:
+                await remove(self._context, resource, node.suffix, uid, _own_policy(metadata))
+        return None
+
+    def _standing(self, reference: Reference, namespace: str) -> Standing:
+        resource = self._resource_of(reference)
+        if resource is None:
+            return Standing.UNKNOWN
+        entry = resource.objects.entries.get(_place(resource, reference, namespace))
+        if entry is None:
+            stray = resource.serving.namespaced and not namespace
+            return Standing.STRAY if stray else Standing.DANGLING
+        metadata = _metadata(entry)
+        if metadata.get("uid") != reference.uid:
+            return Standing.DANGLING
+        waits = FOREGROUND in (metadata.get("finalizers") or ())
+        return Standing.WAITING if waits and "deletionTimestamp" in metadata else Standing.SOLID
+
+    def _resource_of(self, reference: Reference) -> Resource | None:
+        try:
+            group = parse_group_version(reference.api_version).group
+        except ValueError:
+            return None
+        return self._catalog.of_kind(group, reference.kind)
+
+    async def _tell_if_elsewhere(self, node: Node, entry: Entry, reference: Reference) -> None:
+        """An owner that is there, but in another namespace, cannot own: people look for why."""
+        owners = self._resource_of(reference)
+        if owners is None or not owners.serving.namespaced:
+            return
+        if reference.uid in self._absent or (node, reference.uid) in self._told:
+            return
+        mark = f'"uid":"{reference.uid}"'.encode()
+        for position, other in enumerate(list(owners.objects.entries.values())):
+            if mark in _bytes_of(other) and _metadata(other).get("uid") == reference.uid:
+                self._told.add((node, reference.uid))
+                events = self._catalog.builtin("", "events")
+                await tell_of_stray(self._context, events, entry, reference)
+                return
+            if position % _SLICE == _SLICE - 1:
+                await asyncio.sleep(0)
+        self._note_absent(reference.uid)
+
+    def _note_absent(self, uid: str) -> None:
+        self._absent[uid] = None
+        if len(self._absent) > _ABSENT_KEPT:
+            del self._absent[next(iter(self._absent))]
+
+    async def _release(self, node: Node, uids: set[str]) -> None:
+        resource = self._followed.get(node.prefix)
+        if resource is not None and any(one.uid in uids for one in self._owners.references(node)):
+            await drop_references(self._context, resource, node.suffix, uids)
+
+    def _in_foreground(self, node: Node) -> bool:
+        resource = self._followed.get(node.prefix)
+        entry = None if resource is None else resource.objects.entries.get(node.suffix)
+        metadata = {} if entry is None else _metadata(entry)
+        return "deletionTimestamp" in metadata and FOREGROUND in (metadata.get("finalizers") or ())
+
+
+def _place(resource: Resource, reference: Reference, namespace: str) -> str:
+    """Where the owner lies, if it is where it must be: in the dependent's namespace."""
+    inside = namespace if resource.serving.namespaced else ""
+    return f"{inside}/{reference.name}" if inside else reference.name
+
+
+def _own_policy(metadata: Object) -> str:
+    finalizers = metadata.get("finalizers") or ()
+    if ORPHAN in finalizers:
+        return "Orphan"
+    return "Foreground" if FOREGROUND in finalizers else "Background"
+
+
+def _bytes_of(entry: Entry) -> bytes:
+    return entry.raw if entry.raw is not None else entry.ready
+
+
+def _metadata(entry: Entry) -> Object:
+    try:
+        metadata = entry.decode().get("metadata")
+    except Unreadable:
+        return {}
+    return metadata if isinstance(metadata, dict) else {}

@@ -1,0 +1,60 @@
+"""Webhook configurations and admission policies as objects; how they act is ``admission/``'s."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from instar.plain import Object
+from instar.registry.kinds.builtin import BuiltinStrategy
+
+if TYPE_CHECKING:
+    from instar.registry.resources.serving import VersionServing
+
+
+class WebhookConfigurationStrategy(BuiltinStrategy):
+    counts_generation = True
+    unconditional_update = False
+
+    def default(self, obj: Object, version: VersionServing) -> None:
+        for webhook in obj.get("webhooks") or ():
+            webhook.setdefault("failurePolicy", "Fail")
+            webhook.setdefault("timeoutSeconds", 10)
+            if version.kind == "MutatingWebhookConfiguration":
+                webhook.setdefault("reinvocationPolicy", "Never")
+            service = (webhook.get("clientConfig") or {}).get("service")
+            if service is not None:
+                service.setdefault("port", 443)
+            _default_match(webhook)
+
+    def is_new_generation(self, new: Object, old: Object) -> bool:
+        return bool(new.get("webhooks") != old.get("webhooks"))
+
+
+class PolicyStrategy(BuiltinStrategy):
+    counts_generation = True
+    unconditional_update = False
+
+    def default(self, obj: Object, version: VersionServing) -> None:
+        spec = obj.setdefault("spec", {})
+        spec.setdefault("failurePolicy", "Fail")
+        if spec.get("matchConstraints") is not None:
+            _default_match(spec["matchConstraints"])
+
+
+class PolicyBindingStrategy(BuiltinStrategy):
+    counts_generation = True
+    unconditional_update = False
+
+    def default(self, obj: Object, version: VersionServing) -> None:
+        if obj["spec"].get("matchResources") is not None:
+            _default_match(obj["spec"]["matchResources"])
+
+
+def _default_match(match: Object) -> None:
+    """What is asked of the objects: everywhere the same fields with the same defaults."""
+    match.setdefault("matchPolicy", "Equivalent")
+    match.setdefault("namespaceSelector", {})
+    match.setdefault("objectSelector", {})
+    for name in ("rules", "resourceRules", "excludeResourceRules"):
+        for rule in match.get(name) or ():
+            rule.setdefault("scope", "*")

@@ -1,0 +1,95 @@
+"""Cron schedules: what upstream's parser would complain of."""
+
+from __future__ import annotations
+
+import re
+
+_BOUNDS = ((0, 59), (0, 23), (1, 31), (1, 12), (0, 6))
+_MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+_DAYS = ("sun", "mon", "tue", "wed", "thu", "fri", "sat")
+_NAMES: tuple[dict[str, int], ...] = (
+    {},
+    {},
+    {},
+    {name: position for position, name in enumerate(_MONTHS, 1)},
+    {name: position for position, name in enumerate(_DAYS)},
+)
+_DESCRIPTORS = ("@yearly", "@annually", "@monthly", "@weekly", "@daily", "@midnight", "@hourly")
+_DURATION = re.compile(r"([0-9]+(\.[0-9]*)?(ns|us|µs|ms|s|m|h))+", re.ASCII)
+
+
+def schedule_trouble(text: str) -> str:
+    """Empty when the schedule can be used."""
+    if text.startswith("@"):
+        return _descriptor_trouble(text)
+    fields = text.split()
+    if len(fields) != 5:
+        listed = " ".join(fields)
+        return f"expected exactly 5 fields, found {len(fields)}: [{listed}]"
+    for number, field in enumerate(fields):
+        for part in field.split(","):
+            trouble = _range_trouble(part, number) if part else ""
+            if trouble:
+                return trouble
+    return ""
+
+
+def _descriptor_trouble(text: str) -> str:
+    if text in _DESCRIPTORS:
+        return ""
+    if text.startswith("@every "):
+        rest = text.removeprefix("@every ")
+        if _DURATION.fullmatch(rest):
+            return ""
+        return f'failed to parse duration {text}: time: invalid duration "{rest}"'
+    return f"unrecognized descriptor: {text}"
+
+
+def _range_trouble(text: str, number: int) -> str:
+    least, most = _BOUNDS[number]
+    parts, steps = text.split("/"), text.split("/")[0].split("-")
+    if len(steps) > 2:
+        return f"too many hyphens: {text}"
+    if len(parts) > 2:
+        return f"too many slashes: {text}"
+    if steps[0] in ("*", "?"):
+        start, end = least, most
+    else:
+        values = [_number(part, number) for part in steps]
+        wrong = next((value for value in values if isinstance(value, str)), "")
+        if wrong:
+            return wrong
+        start, end = int(values[0]), int(values[-1])
+        if len(parts) == 2 and len(steps) == 1:
+            end = most
+    step = 1
+    if len(parts) == 2:
+        found = _number(parts[1], -1)
+        if isinstance(found, str):
+            return found
+        step = found
+    return _bounds_trouble(text, start, end, step, number)
+
+
+def _bounds_trouble(text: str, start: int, end: int, step: int, number: int) -> str:
+    least, most = _BOUNDS[number]
+    if start < least:
+        return f"beginning of range ({start}) below minimum ({least}): {text}"
+    if end > most:
+        return f"end of range ({end}) above maximum ({most}): {text}"
+    if start > end:
+        return f"beginning of range ({start}) beyond end of range ({end}): {text}"
+    if step == 0:
+        return f"step of range should be a positive number: {text}"
+    return ""
+
+
+def _number(text: str, number: int) -> int | str:
+    """A text is the complaint."""
+    named = _NAMES[number].get(text.lower()) if number >= 0 else None
+    if named is not None:
+        return named
+    if re.fullmatch(r"[+-]?[0-9]{1,18}", text, re.ASCII) is None:
+        return f'failed to parse int from {text}: strconv.Atoi: parsing "{text}": invalid syntax'
+    value = int(text)
+    return f"negative number ({value}) not allowed: {text}" if value < 0 else value

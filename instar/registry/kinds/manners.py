@@ -1,0 +1,63 @@
+"""How verbs treat built-in kinds where kinds differ, as a table: flags of ``Strategy``, and who has
+them. What needs more than a flag is a method of the kind's strategy."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+Place = tuple[str, str]
+"""Group and plural."""
+
+_RBAC = "rbac.authorization.k8s.io"
+_STORAGE = "storage.k8s.io"
+_RESOURCE = "resource.k8s.io"
+
+MANNERS: Mapping[str, frozenset[Place]] = {
+    "answers_deleted": frozenset(
+        {
+            ("", "pods"),
+            ("", "services"),
+            ("", "persistentvolumes"),
+            ("", "persistentvolumeclaims"),
+            ("", "podtemplates"),
+            ("", "serviceaccounts"),
+            ("", "resourcequotas"),
+            ("", "namespaces"),
+            (_STORAGE, "storageclasses"),
+            (_STORAGE, "csidrivers"),
+            (_STORAGE, "csinodes"),
+            (_STORAGE, "volumeattachments"),
+            (_STORAGE, "volumeattributesclasses"),
+            (_RESOURCE, "resourceclaims"),
+            (_RESOURCE, "resourceclaimtemplates"),
+            (_RESOURCE, "resourceslices"),
+            (_RESOURCE, "deviceclasses"),
+        }
+    ),
+    "creates_on_update": frozenset(
+        {
+            ("", "services"),
+            ("", "endpoints"),
+            ("", "events"),
+            ("", "limitranges"),
+            ("events.k8s.io", "events"),
+            ("coordination.k8s.io", "leases"),
+            ("node.k8s.io", "runtimeclasses"),
+            (_RBAC, "roles"),
+            (_RBAC, "clusterroles"),
+            (_RBAC, "rolebindings"),
+            (_RBAC, "clusterrolebindings"),
+        }
+    ),
+    "orphans_by_default": frozenset({("", "replicationcontrollers"), ("batch", "jobs")}),
+    "status_keeps_labels": frozenset({("apps", "deployments")}),
+    "status_keeps_metadata": frozenset(
+        {
+            (_STORAGE, "volumeattachments"),
+            ("flowcontrol.apiserver.k8s.io", "flowschemas"),
+            ("apiregistration.k8s.io", "apiservices"),
+            (_RESOURCE, "resourceclaims"),
+            ("admissionregistration.k8s.io", "validatingadmissionpolicies"),
+        }
+    ),
+}

@@ -1,0 +1,49 @@
+"""Namespaces as objects; how one is emptied is the namespace controller's."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from instar.api.strings import dns1123_label
+from instar.plain import Object
+from instar.registry.kinds.builtin import BuiltinStrategy
+from instar.schema.objectmeta import NameRule
+from instar.schema.pipeline import keep_member
+
+if TYPE_CHECKING:
+    from instar.registry.resources.serving import VersionServing
+
+
+class NamespaceStrategy(BuiltinStrategy):
+    name_rule: NameRule = staticmethod(lambda name, prefix: dns1123_label(name.rstrip("-")))
+
+    def prepare(self, obj: Object, old: Object | None, version: VersionServing) -> None:
+        labels = obj["metadata"].setdefault("labels", {})
+        labels["kubernetes.io/metadata.name"] = obj["metadata"].get("name", "")
+        if old is not None:
+            keep_member(obj, old, "spec")
+            return
+        finalizers = obj["spec"].get("finalizers") or []
+        if "kubernetes" not in finalizers:
+            obj["spec"]["finalizers"] = [*finalizers, "kubernetes"]
+        obj["status"] = {"phase": "Active"}
+
+    def prepare_subresource(
+        self, subresource: str, new: Object, old: Object, version: VersionServing
+    ) -> None:
+        """``finalize`` is how a controller takes its own finalizer off ``spec``."""
+        if subresource == "finalize":
+            new["status"] = old.get("status", {})
+        else:
+            super().prepare_subresource(subresource, new, old, version)
+
+    def mark_deleting(self, stored: Object, now: str) -> bool:
+        """Emptied first by the namespace controller, which then takes the finalizer off."""
+        metadata = stored["metadata"]
+        if "deletionTimestamp" not in metadata:
+            metadata["deletionTimestamp"] = now
+            stored["status"] = {**stored.get("status", {}), "phase": "Terminating"}
+        return True
+
+    def gone_when_released(self, obj: Object) -> bool:
+        return not (obj.get("spec") or {}).get("finalizers")

@@ -1,0 +1,32 @@
+"""Roles and bindings as objects; what they allow is ``access/rbac``'s."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from instar.access.rbac.policy import GROUP
+from instar.plain import Object
+from instar.registry.kinds.builtin import BuiltinStrategy
+from instar.schema.objectmeta import NameRule, name_is_path_segment
+
+if TYPE_CHECKING:
+    from instar.registry.resources.serving import VersionServing
+
+
+class RoleStrategy(BuiltinStrategy):
+    scheme = "pkg/api/legacyscheme/scheme.go:30"
+    name_rule: NameRule = staticmethod(name_is_path_segment)
+
+    def default(self, obj: Object, version: VersionServing) -> None:
+        obj["rules"] = obj.get("rules") or None
+
+
+class BindingStrategy(BuiltinStrategy):
+    name_rule: NameRule = staticmethod(name_is_path_segment)
+
+    def default(self, obj: Object, version: VersionServing) -> None:
+        reference = obj.setdefault("roleRef", {})
+        reference["apiGroup"] = reference.get("apiGroup") or GROUP
+        for subject in obj.get("subjects") or ():
+            if subject.get("kind") in ("User", "Group"):
+                subject["apiGroup"] = subject.get("apiGroup") or GROUP

@@ -1,0 +1,96 @@
+"""Which module and class below ``registry/kinds`` knows what is special about a kind.
+
+A kind that is not here is its types and nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+RULES: Mapping[str, Mapping[str, str]] = {
+    "": {
+        "namespaces": "namespaces:NamespaceStrategy",
+        "configmaps": "configdata:ConfigMapStrategy",
+        "secrets": "configdata:SecretStrategy",
+        "services": "services:ServiceStrategy",
+        "events": "events:EventStrategy",
+        "pods": "workloads.pods:PodStrategy",
+        "podtemplates": "workloads.sets:PodTemplateStrategy",
+        "replicationcontrollers": "workloads.sets:ReplicationControllerStrategy",
+        "persistentvolumes": "storage:PersistentVolumeStrategy",
+        "persistentvolumeclaims": "storage:PersistentVolumeClaimStrategy",
+        "endpoints": "networking:EndpointsStrategy",
+        "nodes": "cluster:NodeStrategy",
+        "limitranges": "cluster:LimitRangeStrategy",
+    },
+    "apps": {
+        "deployments": "workloads.sets:DeploymentStrategy",
+        "statefulsets": "workloads.sets:StatefulSetStrategy",
+        "daemonsets": "workloads.sets:DaemonSetStrategy",
+        "replicasets": "workloads.sets:ReplicaSetStrategy",
+        "controllerrevisions": "workloads.sets:ControllerRevisionStrategy",
+    },
+    "batch": {
+        "jobs": "workloads.jobs:JobStrategy",
+        "cronjobs": "workloads.jobs:CronJobStrategy",
+    },
+    "autoscaling": {
+        "horizontalpodautoscalers": "autoscaling:AutoscalerStrategy",
+    },
+    "networking.k8s.io": {
+        "ingresses": "networking:IngressStrategy",
+        "ingressclasses": "networking:IngressClassStrategy",
+        "networkpolicies": "networking:NetworkPolicyStrategy",
+    },
+    "discovery.k8s.io": {
+        "endpointslices": "networking:EndpointSliceStrategy",
+    },
+    "policy": {
+        "poddisruptionbudgets": "autoscaling:PodDisruptionBudgetStrategy",
+    },
+    "rbac.authorization.k8s.io": {
+        "roles": "rbac:RoleStrategy",
+        "clusterroles": "rbac:RoleStrategy",
+        "rolebindings": "rbac:BindingStrategy",
+        "clusterrolebindings": "rbac:BindingStrategy",
+    },
+    "storage.k8s.io": {
+        "storageclasses": "storage:StorageClassStrategy",
+        "volumeattributesclasses": "storage:VolumeAttributesClassStrategy",
+        "csidrivers": "storage:CsiDriverStrategy",
+        "csinodes": "storage:CsiNodeStrategy",
+        "csistoragecapacities": "storage:GuardedStrategy",
+        "volumeattachments": "storage:GuardedStrategy",
+    },
+    "coordination.k8s.io": {
+        "leases": "storage:GuardedStrategy",
+    },
+    "node.k8s.io": {
+        "runtimeclasses": "storage:GuardedStrategy",
+    },
+    "admissionregistration.k8s.io": {
+        "mutatingadmissionpolicies": "admissionregistration:PolicyStrategy",
+        "mutatingadmissionpolicybindings": "admissionregistration:PolicyBindingStrategy",
+        "mutatingwebhookconfigurations": "admissionregistration:WebhookConfigurationStrategy",
+        "validatingadmissionpolicies": "admissionregistration:PolicyStrategy",
+        "validatingadmissionpolicybindings": "admissionregistration:PolicyBindingStrategy",
+        "validatingwebhookconfigurations": "admissionregistration:WebhookConfigurationStrategy",
+    },
+    "apiregistration.k8s.io": {
+        "apiservices": "cluster:ApiServiceStrategy",
+    },
+    "scheduling.k8s.io": {
+        "priorityclasses": "cluster:PriorityClassStrategy",
+    },
+    "flowcontrol.apiserver.k8s.io": {
+        "flowschemas": "cluster:FlowSchemaStrategy",
+        "prioritylevelconfigurations": "cluster:PriorityLevelStrategy",
+    },
+    "resource.k8s.io": {
+        "resourceclaims": "cluster:ResourceClaimStrategy",
+        "resourceclaimtemplates": "cluster:ResourceClaimTemplateStrategy",
+        "resourceslices": "cluster:ResourceSliceStrategy",
+        "deviceclasses": "cluster:DeviceClassStrategy",
+    },
+}
+"""By group and plural: ``module:Class``, imported when the kind is first asked for."""

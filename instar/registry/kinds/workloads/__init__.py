@@ -1,0 +1,1 @@
+"""Pods and everything that is made of a pod template."""

@@ -1,0 +1,29 @@
+"""The last step of every write: prepared bytes become an entry of their collection."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from instar.plain import Object
+from instar.registry.stored.backend import Backend
+from instar.registry.stored.codec import Prepared
+from instar.registry.stored.entry import Entry
+
+if TYPE_CHECKING:
+    from instar.registry.resources.resource import Resource
+
+
+def new_entry(prepared: Prepared, suffix: str) -> Entry:
+    """An entry whose revision only the store can tell."""
+    return Entry(prepared.raw, 0, suffix, prepared.at)
+
+
+async def put_own(
+    backend: Backend, resource: Resource, suffix: str, obj: Object, expected: int
+) -> Entry:
+    """What the server itself writes, at the storage version and past every check.
+
+    Raises ``Stale`` where the revision is not the expected one; 0 is "must not exist".
+    """
+    prepared = await resource.codec.prepare(obj, resource.serving.storage)
+    return await backend.put(resource.objects, new_entry(prepared, suffix), expected)

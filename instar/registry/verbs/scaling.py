@@ -1,0 +1,133 @@
+"""Writes through the scale subresource: a Scale in, the object's replicas changed.
+
+What a Scale is, as a projection of an object, is ``scale.py``'s; here is only the way to the store.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+
+from instar import errors, offload
+from instar.api.crd import ScalePaths
+from instar.apply.applying import Application, apply_patch
+from instar.apply.scale import replicas_path
+from instar.apply.scale import to_parent as entries_of_parent
+from instar.apply.scale import to_scale as entries_of_scale
+from instar.apply.typed import SCALE as SCALE_SCHEMA
+from instar.fields import invalid
+from instar.patches.documents import Patch
+from instar.plain import Object, copy_json
+from instar.registry.resources.context import Context, WriteOptions
+from instar.registry.resources.resource import Target
+from instar.registry.stored.entry import Entry
+from instar.registry.verbs.apply import drive
+from instar.registry.verbs.metadata import check_names
+from instar.registry.verbs.ownership import Ownership
+from instar.registry.verbs.patch import read_patched, report_strictly, undecodable
+from instar.registry.verbs.scale import (
+    API_VERSION,
+    KIND,
+    has_replicas,
+    set_replicas,
+    to_scale,
+    unset_scale,
+)
+from instar.registry.verbs.scale_decode import decode_scale
+from instar.registry.verbs.write import Proposal, UpdateRules, Written, update
+from instar.schema.objectmeta import MetaError
+
+
+async def update_scale(
+    context: Context, target: Target, scale: Object, paths: ScalePaths, options: WriteOptions
+) -> Written:
+    """``scale`` is decoded already."""
+    return await _write(context, target, paths, lambda _: scale, options, is_patch=False)
+
+
+async def patch_scale(
+    context: Context, target: Target, change: Patch, paths: ScalePaths, options: WriteOptions
+) -> Written:
+    def patched(current: Object) -> Object:
+        document = change.apply(current)
+        quote = partial(change.quote, document)
+        try:
+            scale, unknown = decode_scale(read_patched(document, quote))
+        except MetaError as error:
+            raise undecodable(quote, str(error)) from error
+        listed = [*change.problems, *(f'unknown field "{path}"' for path in unknown)]
+        report_strictly(quote, listed, options)
+        return scale
+
+    return await _write(context, target, paths, patched, options, is_patch=True)
+
+
+async def _write(
+    context: Context,
+    target: Target,
+    paths: ScalePaths,
+    change: Callable[[Object], Object],
+    options: WriteOptions,
+    *,
+    is_patch: bool,
+) -> Written:
+    async def propose(old: Object, entry: Entry) -> Proposal:
+        current = to_scale(old, paths) if has_replicas(old, paths) else unset_scale(old)
+        wanted = await offload.run(options.size, lambda: change(current))
+        check_names(wanted, target)
+        if target.serving.builtin:
+            _check_count(wanted)
+        new = copy_json(old)
+        set_replicas(new, wanted, paths)
+        given = wanted["metadata"]
+        new["metadata"]["resourceVersion"] = given.get("resourceVersion") or str(entry.revision)
+        if given.get("uid"):
+            new["metadata"]["uid"] = given["uid"]
+        return Proposal(new)
+
+    rules = UpdateRules("scale", unconditional=True, uid_is_precondition=not is_patch)
+    return await update(context, target, propose, options, rules)
+
+
+def _check_count(scale: Object) -> None:
+    """Of a built-in kind the Scale itself is judged, before the object it is of."""
+    replicas = (scale.get("spec") or {}).get("replicas") or 0
+    if replicas < 0:
+        wrong = [invalid("spec.replicas", replicas, "must be greater than or equal to 0")]
+        raise errors.invalid("autoscaling", KIND, scale["metadata"].get("name", ""), wrong)
+
+
+async def apply_scale(
+    context: Context, target: Target, config: Object, paths: ScalePaths, options: WriteOptions
+) -> Written:
+    """Apply through the scale subresource: ownership is judged on the Scale, kept on the object."""
+    replicas = {
+        version.api_version: replicas_path(version.definition.scale.spec_replicas)
+        for version in target.serving.versions.values()
+        if version.definition.scale is not None
+    }
+    ownership = Ownership(context, target, options, "scale")
+
+    async def propose(old: Object, entry: Entry) -> Proposal:
+        live = to_scale(old, paths) if has_replicas(old, paths) else unset_scale(old)
+        managed = old["metadata"].get("managedFields")
+        live["metadata"]["managedFields"] = entries_of_scale(managed, replicas)
+        writer = replace(ownership.writer(), api_version=API_VERSION, ignored={})
+        request = Application(
+            writer=writer,
+            config=copy_json(config),
+            live=live,
+            schemas={API_VERSION: SCALE_SCHEMA},
+            force=options.force,
+        )
+        applied = await drive(ownership, target, apply_patch(request), entry.size)
+        new = copy_json(old)
+        set_replicas(new, applied.obj, paths)
+        entries = entries_of_parent(
+            managed, applied.managed_fields, replicas, target.version.api_version
+        )
+        return Proposal(new, entries)
+
+    rules = UpdateRules("scale", unconditional=True, uid_is_precondition=False)
+    return await update(context, target, propose, options, rules)

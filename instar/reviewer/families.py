@@ -1,0 +1,50 @@
+"""Rules that ask for the same answer, listed by name: what advice and plan both go by."""
+
+from __future__ import annotations
+
+FIELDS_LEAVE = ("field-removed", "field-renamed", "field-moved")
+VALUES_LEAVE = (*FIELDS_LEAVE, "type-changed")
+VERSIONS_LEAVE = ("version-removed", "version-unserved")
+DEFAULTS_MOVE = ("default-changed", "default-removed")
+LISTS_MERGE_OTHERWISE = ("list-type-changed", "list-map-keys-changed")
+BOUNDS_TIGHTEN = (
+    "format-tightened",
+    "multiple-of-tightened",
+    "minimum-tightened",
+    "maximum-tightened",
+    "min-length-tightened",
+    "max-length-tightened",
+    "min-items-tightened",
+    "max-items-tightened",
+    "min-properties-tightened",
+    "max-properties-tightened",
+    "any-of-tightened",
+    "one-of-tightened",
+    "all-of-tightened",
+    "not-tightened",
+)
+BOUNDS_LOOSEN = (
+    "format-loosened",
+    "multiple-of-loosened",
+    "minimum-loosened",
+    "maximum-loosened",
+    "min-length-loosened",
+    "max-length-loosened",
+    "min-items-loosened",
+    "max-items-loosened",
+    "min-properties-loosened",
+    "max-properties-loosened",
+    "any-of-loosened",
+    "one-of-loosened",
+    "all-of-loosened",
+    "not-loosened",
+)
+VALUES_SHRINK = ("enum-added", "enum-value-removed", "pattern-added", "nullable-removed")
+RULES_TIGHTEN = ("rule-added", "rule-changed")
+NAMES_CHANGE = (
+    "short-name-removed",
+    "short-name-added",
+    "singular-changed",
+    "category-removed",
+    "category-added",
+)

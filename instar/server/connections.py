@@ -1,0 +1,169 @@
+"""All open connections of a server together: what they may hold in memory, which of them have
+stalled, and how they end. Knows no HTTP and no Kubernetes."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import Callable
+from time import monotonic
+from typing import Protocol
+
+from instar import limits
+
+log = logging.getLogger(__name__)
+_SWEEP_SECONDS = 5.0
+_GOODBYE_SECONDS = 0.02
+"""For clients with nothing running to say goodbye in; most need a millisecond."""
+_HEAD_START = 1.0
+"""Seconds before a reader can be called slow."""
+
+
+class Held(Protocol):
+    """A connection, as far as this file is concerned."""
+
+    def close_when_idle(self) -> bool:
+        """Close it unless it is busy; whether it was idle."""
+        ...
+
+    def close_if_stalled(self, now: float) -> None: ...
+
+    def backlog(self) -> int: ...
+
+    def abort(self) -> None: ...
+
+
+class _Answer:
+    """A large answer on its way to a client."""
+
+    __slots__ = ("began", "sent", "size")
+
+    def __init__(self, size: int, began: float) -> None:
+        self.size = size
+        self.sent = 0
+        self.began = began
+
+    def speed(self, now: float) -> float:
+        return self.sent / max(now - self.began, 0.001)
+
+
+class ConnectionSet:
+    def __init__(
+        self,
+        most_answers: int = limits.MAX_ANSWERS_IN_FLIGHT,
+        most_bodies: int = limits.MAX_BODIES_IN_FLIGHT,
+    ) -> None:
+        self.closing = False
+        self.answering = 0
+        """Bytes of large answers that are being read."""
+        self._most_answers = most_answers
+        self._most_bodies = most_bodies
+        self._open: set[Held] = set()
+        self._answers: dict[Held, _Answer] = {}
+        self._bodies: dict[Held, int] = {}
+        self._receiving = 0
+        self._sweeper: asyncio.TimerHandle | None = None
+        self._left: asyncio.Event | None = None
+
+    def add(self, connection: Held) -> None:
+        self._open.add(connection)
+        if self._sweeper is None:
+            loop = asyncio.get_running_loop()
+            self._sweeper = loop.call_later(_SWEEP_SECONDS, self._sweep)
+
+    def discard(self, connection: Held) -> None:
+        self._open.discard(connection)
+        self.answered(connection)
+        self.received(connection)
+        if self._left is not None:
+            self._left.set()
+
+    # --- memory --------------------------------------------------------------------------
+
+    def answers(self, connection: Held, size: int) -> bool:
+        """Whether so large an answer may be begun; the slowest readers may have to go for it."""
+        if size <= self._most_answers < self.answering + size:
+            self._cut_off_slowest(size)
+        if self.answering + size > self._most_answers and self._answers:
+            return False
+        self._answers[connection] = _Answer(size, monotonic())
+        self.answering += size
+        return True
+
+    def sent(self, connection: Held, size: int) -> None:
+        answer = self._answers.get(connection)
+        if answer is not None:
+            answer.sent += size
+
+    def answered(self, connection: Held) -> None:
+        answer = self._answers.pop(connection, None)
+        if answer is not None:
+            self.answering -= answer.size
+
+    def receives(self, connection: Held, size: int) -> bool:
+        """Whether more of a large body may be taken in."""
+        if self._receiving + size > self._most_bodies:
+            return False
+        self._bodies[connection] = self._bodies.get(connection, 0) + size
+        self._receiving += size
+        return True
+
+    def received(self, connection: Held) -> None:
+        """The body is no longer held."""
+        self._receiving -= self._bodies.pop(connection, 0)
+
+    def _cut_off_slowest(self, needed: int) -> None:
+        now = monotonic()
+        known = [item for item in self._answers.items() if now - item[1].began > _HEAD_START]
+        for connection, answer in sorted(known, key=lambda item: item[1].speed(now)):
+            if self.answering + needed <= self._most_answers:
+                return
+            log.warning(
+                "a reader of %d bytes is cut off: it took %d of them in %.0f s, and others wait",
+                *(answer.size, answer.sent, now - answer.began),
+            )
+            self.answered(connection)
+            connection.abort()
+
+    # --- time ----------------------------------------------------------------------------
+
+    async def close(self, grace: float) -> None:
+        """Idle connections go at once; busy ones may finish what they are doing."""
+        self.closing = True
+        if self._sweeper is not None:
+            self._sweeper.cancel()
+        self._left = asyncio.Event()
+        idle = {connection for connection in tuple(self._open) if connection.close_when_idle()}
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(grace):
+                await self._until_gone(lambda: self._open <= idle)
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(_GOODBYE_SECONDS):
+                await self._until_gone(lambda: not self._open)
+        for connection in tuple(self._open):
+            connection.abort()
+
+    async def _until_gone(self, done: Callable[[], bool]) -> None:
+        assert self._left is not None
+        while not done():
+            self._left.clear()
+            await self._left.wait()
+
+    def _sweep(self) -> None:
+        now = monotonic()
+        for connection in tuple(self._open):
+            connection.close_if_stalled(now)
+        self._cut_off_longest()
+        loop = asyncio.get_running_loop()
+        self._sweeper = loop.call_later(_SWEEP_SECONDS, self._sweep) if self._open else None
+
+    def _cut_off_longest(self) -> None:
+        """Answers without an end are not counted when they begin, but they wait as well."""
+        waiting = {connection: connection.backlog() for connection in self._open}
+        excess = sum(waiting.values()) - self._most_answers
+        for connection in sorted(waiting, key=lambda item: -waiting[item]):
+            if excess <= 0:
+                return
+            excess -= waiting[connection]
+            connection.abort()

@@ -1,0 +1,260 @@
+"""A running server: port, TLS, credentials, kubeconfig, orderly start and stop.
+
+``running(Settings(...))`` is the same thing for the command line and for tests in process.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import fcntl
+import itertools
+import logging
+import secrets
+from collections.abc import AsyncIterator, Iterator
+from dataclasses import dataclass, replace
+from ipaddress import IPv4Network
+from pathlib import Path
+from typing import Any
+
+from instar.access.attributes import ADMIN_GROUP, AUTHENTICATED, User
+from instar.access.authorizers import AlwaysAllow, Authorizer
+from instar.conversion.factory import ConversionServices
+from instar.conversion.memo import Memo
+from instar.conversion.metrics import PrometheusConversionMetrics
+from instar.errors import TooManyRequests
+from instar.registry.stored.backend import Backend
+from instar.server.auth import read_token_file
+from instar.server.certificates import ensure_certificates, server_context, write_private
+from instar.server.composition import Machinery, build
+from instar.server.http1 import Connections
+from instar.server.kubeconfig import write_kubeconfig
+from instar.server.problems import problem
+from instar.server.request import Request
+from instar.server.responses import Response
+from instar.server.settings import Settings
+from instar.server.tempfolder import temporary_folder
+from instar.storage.compactor import Compactor
+from instar.storage.keys import collection_prefix
+from instar.storage.open import open_store
+from instar.storage.store import Checkable, Local, Lost, Store, Unavailable
+from instar.webhooks.https import ClientCertificate
+from instar.webhooks.resolver import ServiceResolver, parse_mapping
+from instar.webhooks.transport import TransportPool, TransportSettings
+
+log = logging.getLogger(__name__)
+_GRACE_SECONDS = 5.0
+_PROBE_SECONDS = 2.0
+_WRITE_TURNS = 15
+
+
+@dataclass(frozen=True)
+class RunningServer:
+    """What a client needs to know of a server that is up."""
+
+    url: str
+    token: str
+    ca: bytes
+    kubeconfig: Path
+    machinery: Machinery
+
+
+@contextlib.asynccontextmanager
+async def running(
+    settings: Settings | None = None, **overrides: Any
+) -> AsyncIterator[RunningServer]:
+    """A server from ``async with`` to its end. Without settings: memory store, any free port.
+
+    ``overrides`` are single settings by name.
+    """
+    settings = replace(settings or Settings(port=0), **overrides)
+    if settings.cert_dir is not None and settings.kubeconfig is not None:
+        async with _served(settings, settings.cert_dir) as server:
+            yield server
+        return
+    with temporary_folder() as folder:
+        async with _served(settings, folder) as server:
+            yield server
+
+
+@contextlib.asynccontextmanager
+async def _served(settings: Settings, folder: Path) -> AsyncIterator[RunningServer]:
+    authorizer = _authorizer(settings)
+    with _alone_in(settings.cert_dir or folder) as pki:
+        certificates = ensure_certificates(pki, _names(settings))
+        context = server_context(certificates, settings.client_ca)
+        token = _admin_token(pki)
+    tokens = {token: User("kubernetes-admin", (ADMIN_GROUP, AUTHENTICATED))}
+    if settings.token_file is not None:
+        tokens |= read_token_file(settings.token_file)
+    store = await open_store(settings.storage, settings.storage_options)
+    machinery = build(
+        store,
+        tokens=tokens,
+        authorizer=authorizer,
+        strict_namespaces=settings.strict_namespaces,
+        request_timeout=settings.request_timeout,
+        collect_garbage=settings.collect_garbage,
+        service_network=IPv4Network(settings.service_cluster_ip_range),
+        rescue_deletes=settings.rescue_deletes,
+        review=settings.review,
+        deny_breaking=settings.deny_breaking,
+        make_conversion=lambda backend, metrics: _conversion(settings, backend, metrics),
+    )
+    connections = Connections(machinery.app, _one_too_many)
+    loop = asyncio.get_running_loop()
+    try:
+        listening = await loop.create_server(
+            connections,
+            settings.host,
+            settings.port,
+            ssl=context,
+            backlog=1024,
+            reuse_port=settings.shared_port or None,
+            start_serving=not settings.listens_when_ready,
+        )
+    except OSError:
+        await store.close()
+        raise
+    tasks = [_compactor(settings, store, machinery.backend)]
+    try:
+        await _start_backend(machinery.backend)
+        tasks.append(loop.create_task(_probing(machinery.backend)))
+        tasks.append(loop.create_task(machinery.consistency.run()))
+        await machinery.start()
+        await listening.start_serving()
+        port = listening.sockets[0].getsockname()[1]
+        host = f"[{settings.host}]" if ":" in settings.host else settings.host
+        url = f"https://{_reachable(host)}:{port}"
+        ca = certificates.ca.read_bytes()
+        path = settings.kubeconfig or folder / "kubeconfig"
+        write_kubeconfig(path, url, ca, token)
+        yield RunningServer(url, token, ca, path, machinery)
+    finally:
+        listening.close()
+        for resource in machinery.catalog.resources():
+            resource.hub.end_all()
+        await connections.close(_GRACE_SECONDS)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        await machinery.stop()
+
+
+@contextlib.contextmanager
+def _alone_in(folder: Path) -> Iterator[Path]:
+    """Replicas on one machine may start together on one folder: one makes, the others find."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with open(folder / ".lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield folder
+
+
+def _one_too_many(request: Request) -> Response:
+    text = "too many large answers are being read at once, please try again later"
+    return problem(TooManyRequests(text), request)
+
+
+async def _start_backend(backend: Backend) -> None:
+    """Wait for a store that is not up yet; anything else is the operator's to mend."""
+    delay = 0.1
+    while True:
+        try:
+            await backend.start()
+            backend.cache.failure = None
+            return
+        except Lost:
+            raise
+        except Unavailable as error:
+            backend.cache.failure = error
+            log.warning("waiting for the storage: %s", error)
+            await asyncio.sleep(delay)
+            delay = min(delay * 2, 5.0)
+
+
+async def _probing(backend: Backend) -> None:
+    """Nobody may be asking anything when a store goes away or a disk is full; /readyz tells
+    nevertheless. A store in a file is written to now and then, and after a failure until it works.
+    """
+    remote = not isinstance(backend.store, Local)
+    checkable = isinstance(backend.store, Checkable)
+    for turn in itertools.count(1):
+        if not (remote or checkable):
+            return
+        await asyncio.sleep(_PROBE_SECONDS)
+        if remote or backend.trouble is not None or turn % _WRITE_TURNS == 0:
+            await backend.probe()
+
+
+def _authorizer(settings: Settings) -> Authorizer:
+    if settings.authorization != "AlwaysAllow":
+        raise ValueError(f'authorization "{settings.authorization}" is not known')
+    return AlwaysAllow()
+
+
+def _compactor(settings: Settings, store: Store, backend: Backend) -> asyncio.Task[None]:
+    compactor = Compactor(store, keep=settings.history_seconds, compacted=backend.cache.compacted)
+    return asyncio.get_running_loop().create_task(compactor.run())
+
+
+def _conversion(
+    settings: Settings, backend: Backend, metrics: PrometheusConversionMetrics
+) -> ConversionServices:
+    services = collection_prefix("", "services")
+
+    async def lookup(namespace: str, name: str) -> dict[str, object] | None:
+        entry = backend.collection(services).entries.get(f"{namespace}/{name}")
+        return None if entry is None else entry.decode()
+
+    mappings = dict(parse_mapping(text) for text in settings.services)
+    certificate = None
+    if settings.webhook_client_cert is not None and settings.webhook_client_key is not None:
+        certificate = ClientCertificate(
+            str(settings.webhook_client_cert), str(settings.webhook_client_key)
+        )
+    transport = TransportSettings(
+        resolver=ServiceResolver(mappings, lookup),
+        client_certificate=certificate,
+        calls_at_once=settings.webhook_calls,
+        calls_waiting=settings.webhook_queue,
+    )
+    return ConversionServices(
+        transports=TransportPool(transport),
+        metrics=metrics,
+        memo=Memo() if settings.conversion_cache else None,
+        timeout=settings.webhook_timeout,
+        timeouts=dict(_timeout(text) for text in settings.webhook_timeouts),
+        in_process=settings.converters,
+    )
+
+
+def _timeout(text: str) -> tuple[str, float]:
+    crd, _, seconds = text.partition("=")
+    try:
+        value = float(seconds)
+    except ValueError:
+        value = 0.0
+    if not crd or not 0 < value < float("inf"):
+        raise ValueError(f'"{text}" is no webhook timeout; expected CRD_NAME=SECONDS')
+    return crd, value
+
+
+def _names(settings: Settings) -> list[str]:
+    names = ["localhost", "127.0.0.1", "::1", "kubernetes", "kubernetes.default.svc"]
+    if settings.host not in ("0.0.0.0", "::", *names):
+        names.append(settings.host)
+    return [*names, *settings.extra_names]
+
+
+def _reachable(host: str) -> str:
+    return {"0.0.0.0": "127.0.0.1", "[::]": "[::1]"}.get(host, host)
+
+
+def _admin_token(folder: Path) -> str:
+    """Kept beside the certificates, so a restart does not invalidate kubeconfigs."""
+    path = folder / "admin.token"
+    if path.exists():
+        return path.read_text().strip()
+    token = secrets.token_urlsafe(32)
+    write_private(path, token.encode() + b"\n")
+    return token

@@ -1,0 +1,55 @@
+"""A folder for the time of a process. Killed processes leave theirs; the next one clears up."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import shutil
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+PREFIX = "instar-"
+_LOCK = ".lock-of-owner"
+_YOUNG_SECONDS = 60.0
+"""A folder is made first and locked then."""
+
+
+@contextlib.contextmanager
+def temporary_folder(kind: str = "") -> Iterator[Path]:
+    clear_abandoned(Path(tempfile.gettempdir()))
+    folder = Path(tempfile.mkdtemp(prefix=PREFIX + kind))
+    lock = os.open(folder / _LOCK, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield folder
+    finally:
+        os.close(lock)
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def clear_abandoned(among: Path) -> None:
+    """Remove what belongs to us and to no living process. The lock goes with its process."""
+    with contextlib.suppress(OSError):
+        for folder in among.glob(f"{PREFIX}*"):
+            with contextlib.suppress(OSError):
+                if _is_abandoned(folder):
+                    shutil.rmtree(folder, ignore_errors=True)
+
+
+def _is_abandoned(folder: Path) -> bool:
+    found = folder.lstat()
+    if folder.is_symlink() or not folder.is_dir() or found.st_uid != os.getuid():
+        return False
+    if time.time() - found.st_mtime < _YOUNG_SECONDS:
+        return False
+    lock = os.open(folder / _LOCK, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    finally:
+        os.close(lock)
+    return True

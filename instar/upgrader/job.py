@@ -1,0 +1,107 @@
+"""``instar upgrade`` as a Job: what Helm, Argo CD and Flux need to run it before the rest."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import yaml
+
+from instar.plain import Object
+
+_HOOKS: dict[str, dict[str, str]] = {
+    "none": {},
+    "helm": {
+        "helm.sh/hook": "pre-install,pre-upgrade",
+        "helm.sh/hook-delete-policy": "before-hook-creation",
+    },
+    "argocd": {
+        "argocd.argoproj.io/hook": "PreSync",
+        "argocd.argoproj.io/hook-delete-policy": "BeforeHookCreation",
+    },
+}
+_RULES: list[Object] = [
+    {
+        "apiGroups": ["apiextensions.k8s.io"],
+        "resources": ["customresourcedefinitions", "customresourcedefinitions/status"],
+        "verbs": ["get", "list", "create", "patch", "update"],
+    },
+    # Which custom resources there will be is not known when this is written.
+    {"apiGroups": ["*"], "resources": ["*"], "verbs": ["get", "list", "patch"]},
+]
+
+
+@dataclass(frozen=True, slots=True)
+class UpgradeJob:
+    name: str
+    namespace: str
+    image: str
+    config_map: str = ""
+    hook: str = "none"
+
+    def render(self) -> str:
+        return "---\n".join(yaml.safe_dump(item, sort_keys=False) for item in self.documents())
+
+    def documents(self) -> list[Object]:
+        role = f"{self.namespace}-{self.name}"
+        subject = {"kind": "ServiceAccount", "name": self.name, "namespace": self.namespace}
+        return [
+            self._document("v1", "ServiceAccount", self.name, -3, namespaced=True),
+            self._document("rbac.authorization.k8s.io/v1", "ClusterRole", role, -3, rules=_RULES),
+            self._document(
+                "rbac.authorization.k8s.io/v1",
+                "ClusterRoleBinding",
+                role,
+                -2,
+                roleRef={
+                    "apiGroup": "rbac.authorization.k8s.io",
+                    "kind": "ClusterRole",
+                    "name": role,
+                },
+                subjects=[subject],
+            ),
+            self._document("batch/v1", "Job", self.name, -1, namespaced=True, spec=self._job()),
+        ]
+
+    def _job(self) -> Object:
+        container: Object = {
+            "name": "upgrade",
+            "image": self.image,
+            "args": ["upgrade", "/crds"],
+            "securityContext": {
+                "runAsNonRoot": True,
+                "allowPrivilegeEscalation": False,
+                "readOnlyRootFilesystem": True,
+                "capabilities": {"drop": ["ALL"]},
+            },
+        }
+        pod: Object = {
+            "serviceAccountName": self.name,
+            "restartPolicy": "Never",
+            "containers": [container],
+        }
+        if self.config_map:
+            container["volumeMounts"] = [{"name": "crds", "mountPath": "/crds"}]
+            pod["volumes"] = [{"name": "crds", "configMap": {"name": self.config_map}}]
+        return {"backoffLimit": 2, "template": {"spec": pod}}
+
+    def _document(
+        self,
+        version: str,
+        kind: str,
+        name: str,
+        weight: int,
+        *,
+        namespaced: bool = False,
+        **rest: object,
+    ) -> Object:
+        metadata: Object = {"name": name}
+        if namespaced:
+            metadata["namespace"] = self.namespace
+        annotations = dict(_HOOKS[self.hook])
+        if self.hook == "helm":
+            annotations["helm.sh/hook-weight"] = str(weight)
+        if self.hook == "argocd":
+            annotations["argocd.argoproj.io/sync-wave"] = str(weight)
+        if annotations:
+            metadata["annotations"] = annotations
+        return {"apiVersion": version, "kind": kind, "metadata": metadata, **rest}

@@ -1,0 +1,180 @@
+"""The order of an upgrade: look at everything, then one CRD after the other, each to its end.
+
+Nothing is written before every CRD was reviewed and tried (dry run) on the server. Each step is
+safe to repeat; a run that finds everything as it should be writes nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from instar.client.client import Client
+from instar.errors import ApiError
+from instar.migrator.live_crd import read_live_crd
+from instar.migrator.report import MigrationReport
+from instar.migrator.retrying import Patience
+from instar.plain import Object
+from instar.upgrader.cluster import CrdAccess, NotEstablished
+from instar.upgrader.report import CrdUpgrade, State, UpgradeReport
+from instar.upgrader.shapes import bridge, dropped, same_crd
+
+Migrate = Callable[[Object, Sequence[str]], Awaitable[MigrationReport | str]]
+"""Given the live CRD and the versions that will go: how its migration went, or why it could not
+start."""
+Judge = Callable[[Object | None, Object], Awaitable[tuple[bool, tuple[str, ...]]]]
+"""Old (None: new to the cluster) and new CRD: whether it may go on, and what to say."""
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    plan_only: bool = False
+    take_back: bool = True
+    """Undo a CRD whose later steps fail."""
+    wait: float = 60.0
+    patience: Patience = field(default_factory=Patience)
+
+
+async def upgrade(
+    client: Client, crds: Sequence[Object], judge: Judge, migrate: Migrate, options: Options
+) -> UpgradeReport:
+    report = UpgradeReport(client.access.server)
+    access = CrdAccess(client, options.patience)
+    before: dict[str, Object | None] = {}
+    for crd in crds:
+        name = crd["metadata"]["name"]
+        before[name] = await access.read(name)
+        entry = CrdUpgrade(name)
+        report.crds.append(entry)
+        await _look(access, entry, before[name], crd, judge)
+    if not report.ok:
+        report.refused = "not every CRD may go on"
+    if not report.ok or options.plan_only:
+        return report
+    for crd, entry in zip(crds, report.crds, strict=True):
+        await _carry_out(access, entry, before, crd, migrate, options)
+        if not entry.ok:
+            break
+    return report
+
+
+async def _look(
+    access: CrdAccess, entry: CrdUpgrade, live: Object | None, crd: Object, judge: Judge
+) -> None:
+    """Review, and let the server say what it thinks of it."""
+    passed, lines = await judge(live, crd)
+    entry.add("review", State.DONE if passed else State.REFUSED, lines=lines)
+    if not passed:
+        return
+    body = crd if live is None else bridge(crd, live)
+    try:
+        tried = await access.apply(body, live, dry_run=True)
+    except ApiError as error:
+        entry.add("dry run", State.REFUSED, error.message)
+        return
+    if live is None:
+        entry.add("plan", State.PLANNED, "create")
+        return
+    kept = dropped(crd, live)
+    entry.unchanged = same_crd(tried, live)
+    if kept:
+        text = f"apply with {', '.join(kept)} kept, migrate, then apply without"
+        entry.add("plan", State.PLANNED, text)
+    elif entry.unchanged:
+        entry.add("plan", State.NOTHING, "the CRD is as it should be")
+    else:
+        entry.add("plan", State.PLANNED, "apply")
+
+
+async def _carry_out(
+    access: CrdAccess,
+    entry: CrdUpgrade,
+    before: Mapping[str, Object | None],
+    crd: Object,
+    migrate: Migrate,
+    options: Options,
+) -> None:
+    old = before[entry.name]
+    try:
+        live = await _applied(access, entry, old, crd, options)
+        live = await _migrated(access, entry, live, crd, migrate)
+        await _finished(access, entry, live, crd)
+    except (ApiError, NotEstablished, _Unmigrated) as error:
+        name = "migrate" if isinstance(error, _Unmigrated) else "apply"
+        entry.add(name, State.FAILED, str(error))
+        await _take_back(access, entry, old, options)
+
+
+class _Unmigrated(Exception):
+    """Objects are left at old versions."""
+
+
+async def _applied(
+    access: CrdAccess, entry: CrdUpgrade, old: Object | None, crd: Object, options: Options
+) -> Object:
+    body = crd if old is None else bridge(crd, old)
+    if old is not None and entry.unchanged:
+        entry.add("apply", State.NOTHING)
+        return old
+    await access.apply(body, old)
+    live = await access.established(entry.name, options.wait)
+    entry.add("apply", State.DONE, "created" if old is None else f"generation {_generation(live)}")
+    return live
+
+
+async def _migrated(
+    access: CrdAccess, entry: CrdUpgrade, live: Object, crd: Object, migrate: Migrate
+) -> Object:
+    if not read_live_crd(live).old_versions:
+        entry.add("migrate", State.NOTHING)
+        return live
+    done = await migrate(live, dropped(crd, live))
+    if isinstance(done, str):
+        raise _Unmigrated(done)
+    entry.migration = done.to_json()
+    if not done.ok:
+        raise _Unmigrated(done.stopped or done.not_pruned)
+    entry.add("migrate", State.DONE, "verified, storedVersions trimmed", tuple(done.lines()))
+    return await access.read(entry.name) or live
+
+
+async def _finished(access: CrdAccess, entry: CrdUpgrade, live: Object, crd: Object) -> None:
+    """The CRD of the release itself, where a bridge was needed."""
+    extra = {version["name"] for version in live["spec"]["versions"]} - {
+        version["name"] for version in crd["spec"]["versions"]
+    }
+    if extra:
+        await _repointed(access, entry, live, extra)
+        await access.apply(crd, live)
+        entry.add("drop versions", State.DONE, ", ".join(sorted(extra)))
+
+
+async def _repointed(
+    access: CrdAccess, entry: CrdUpgrade, live: Object, leaving: Collection[str]
+) -> None:
+    """Dependents must not lose their owner with the version they know it by."""
+    changed, failed = await access.repoint(live, leaving)
+    if failed:
+        raise _Unmigrated(f"owner references could not be changed: {'; '.join(failed)}")
+    if changed:
+        entry.add("owner references", State.DONE, f"{changed} changed")
+
+
+async def _take_back(
+    access: CrdAccess, entry: CrdUpgrade, old: Object | None, options: Options
+) -> None:
+    if not options.take_back:
+        return
+    if old is None:
+        text = "the CRD is new and stays; delete it by hand if nothing uses it"
+        entry.add("roll back", State.NOTHING, text)
+        return
+    wrong = await access.take_back(old)
+    if wrong:
+        entry.add("roll back", State.FAILED, wrong)
+    else:
+        entry.add("roll back", State.TAKEN_BACK, "the CRD serves what it served before")
+
+
+def _generation(crd: Object) -> int:
+    return int(crd["metadata"].get("generation") or 0)

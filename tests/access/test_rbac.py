@@ -1,0 +1,223 @@
+"""RBAC, pure: which rule matches what, whom a binding reaches, what a grant may hold."""
+
+from __future__ import annotations
+
+import timeit
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from instar.access.attributes import Attributes, User
+from instar.access.authorizers import authorize
+from instar.access.rbac.aggregation import aggregated
+from instar.access.rbac.authorizer import RbacAuthorizer
+from instar.access.rbac.policy import Policy, Roles
+from instar.access.rbac.rules import PolicyRule, matches, uncovered
+from instar.errors import Forbidden
+
+CAROL = User("carol", ("devs", "system:authenticated"))
+
+
+def asked(verb: str = "get", resource: str = "", user: User = CAROL, **more: str) -> Attributes:
+    resource, _, subresource = resource.partition("/")
+    return Attributes(user, verb, resource=resource, subresource=subresource, **more)
+
+
+@pytest.mark.parametrize(
+    ("resources", "wanted", "expected"),
+    [
+        (["pods"], "pods", True),
+        (["pods"], "pods/status", False),
+        (["pods/*"], "pods/status", False),
+        (["*"], "pods/status", True),
+        (["*/scale"], "deployments/scale", True),
+        (["*/scale"], "scale", False),
+        (["pods/status"], "pods", False),
+    ],
+)
+def test_resources_and_subresources(resources: list[str], wanted: str, expected: bool) -> None:
+    rule = PolicyRule(("get",), ("",), tuple(resources))
+    assert matches(rule, asked("get", wanted)) is expected
+
+
+@pytest.mark.parametrize(
+    ("rule", "path", "expected"),
+    [
+        ("*", "/anything", True),
+        ("/foo*", "/foo", True),
+        ("/foo*", "/foobar", True),
+        ("/bar/*", "/bar/x/y", True),
+        ("/bar/*", "/bar", False),
+        ("/q*x", "/qax", False),
+        ("/q*x", "/q*x", True),
+        ("/foo***", "/foobar", True),
+    ],
+)
+def test_paths(rule: str, path: str, expected: bool) -> None:
+    assert matches(PolicyRule(("get",), urls=(rule,)), asked("get", path=path)) is expected
+
+
+def test_a_rule_with_names_refuses_requests_without_one() -> None:
+    rule = PolicyRule(("*",), ("*",), ("foos",), ("a",))
+    assert matches(rule, asked("get", "foos", name="a"))
+    assert not matches(rule, asked("get", "foos", name="b"))
+    assert not matches(rule, asked("list", "foos"))
+
+
+def binding(kind: str, name: str, role: tuple[str, str], *subjects: dict[str, str]) -> Any:
+    return {
+        "kind": kind,
+        "metadata": {"name": name},
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": role[0], "name": role[1]},
+        "subjects": list(subjects),
+    }
+
+
+def role(name: str, *rules: dict[str, Any], **more: Any) -> Any:
+    return {"metadata": {"name": name, **more.pop("metadata", {})}, "rules": list(rules), **more}
+
+
+READ = {"verbs": ["get", "list"], "apiGroups": ["ex.io"], "resources": ["foos"]}
+GROUP_DEVS = {"kind": "Group", "name": "devs"}
+ROBOT = {"kind": "ServiceAccount", "name": "robot"}
+
+
+READERS = binding("ClusterRoleBinding", "b", ("ClusterRole", "read"), GROUP_DEVS)
+
+
+def authorizer(**stored: Any) -> RbacAuthorizer:
+    names = ("cluster_roles", "roles", "cluster_bindings", "bindings")
+    policy = Policy(Roles(*(stored.get(name, {}) for name in names)))
+    return RbacAuthorizer(lambda: policy)
+
+
+def test_a_cluster_binding_reaches_every_namespace_and_a_role_binding_its_own() -> None:
+    everywhere = authorizer(
+        cluster_roles={"read": role("read", READ)},
+        cluster_bindings={
+            "b": binding("ClusterRoleBinding", "b", ("ClusterRole", "read"), GROUP_DEVS)
+        },
+    )
+    inside = authorizer(
+        cluster_roles={"read": role("read", READ)},
+        bindings={"d/b": binding("RoleBinding", "b", ("ClusterRole", "read"), GROUP_DEVS)},
+    )
+    wanted = asked("list", "foos", group="ex.io", namespace="d")
+    assert everywhere.refusal(wanted) is None
+    assert everywhere.refusal(wanted._replace(namespace="")) is None
+    assert inside.refusal(wanted) is None
+    assert inside.refusal(wanted._replace(namespace="")) == ""
+    assert inside.refusal(wanted._replace(namespace="other")) == ""
+    assert inside.reason(wanted) == (
+        'RBAC: allowed by RoleBinding "b/d" of ClusterRole "read" to Group "devs"'
+    )
+
+
+def test_a_service_account_without_namespace_is_of_the_bindings() -> None:
+    rules = authorizer(
+        roles={"d/read": role("read", READ)},
+        bindings={"d/b": binding("RoleBinding", "b", ("Role", "read"), ROBOT)},
+    )
+    robot = User("system:serviceaccount:d:robot")
+    wanted = asked("get", "foos", robot, group="ex.io", namespace="d", name="x")
+    assert rules.reason(wanted) == (
+        'RBAC: allowed by RoleBinding "b/d" of Role "read" to ServiceAccount "robot/d"'
+    )
+
+
+def test_missing_roles_are_the_reason_of_a_refusal() -> None:
+    rules = authorizer(
+        cluster_bindings={
+            "a": binding("ClusterRoleBinding", "a", ("ClusterRole", "nosuch"), GROUP_DEVS)
+        },
+        bindings={"d/b": binding("RoleBinding", "b", ("Role", "nosuchrole"), GROUP_DEVS)},
+    )
+    with pytest.raises(Forbidden) as refused:
+        authorize(rules, asked("list", "foos", group="ex.io", namespace="d"))
+    assert refused.value.message == (
+        'foos.ex.io is forbidden: User "carol" cannot list resource "foos" in API group "ex.io" '
+        'in the namespace "d": RBAC: [clusterrole.rbac.authorization.k8s.io "nosuch" not found, '
+        'role.rbac.authorization.k8s.io "nosuchrole" not found]'
+    )
+
+
+def test_masters_may_everything() -> None:
+    root = User("root", ("system:masters",))
+    assert authorizer().refusal(asked("delete", "foos", root)) is None
+
+
+def test_a_change_of_policy_is_seen_at_once() -> None:
+    policies = [Policy(Roles({}, {}, {}, {}))]
+    rules = RbacAuthorizer(lambda: policies[-1])
+    wanted = asked("get", "foos", group="ex.io")
+    assert rules.refusal(wanted) == ""
+    policies.append(Policy(Roles({"read": role("read", READ)}, {}, {"b": READERS}, {})))
+    assert rules.refusal(wanted) is None
+
+
+def test_what_is_not_held_is_told_rule_by_rule() -> None:
+    owned = [PolicyRule(("get",), ("",), ("configmaps",)), PolicyRule(("get",), urls=("/ok/*",))]
+    wanted = [
+        PolicyRule(("get", "list", "watch"), ("",), ("configmaps",)),
+        PolicyRule(("get",), ("ex.io",), ("foos",), ("a",)),
+        PolicyRule(("get",), urls=("/x", "/ok/this")),
+    ]
+    assert [str(rule) for rule in uncovered(owned, wanted)] == [
+        '{APIGroups:[""], Resources:["configmaps"], Verbs:["list" "watch"]}',
+        '{APIGroups:["ex.io"], Resources:["foos"], ResourceNames:["a"], Verbs:["get"]}',
+        '{NonResourceURLs:["/x"], Verbs:["get"]}',
+    ]
+
+
+words = st.sampled_from(["*", "get", "list", "pods", "pods/status", "*/status", "ex.io", ""])
+tuples = st.lists(words, min_size=1, max_size=3).map(tuple)
+rules = st.builds(PolicyRule, tuples, tuples, tuples, st.just(()) | tuples)
+
+
+@given(st.lists(rules, max_size=3))
+def test_what_one_holds_one_may_grant(owned: list[PolicyRule]) -> None:
+    assert uncovered(owned, owned) == []
+
+
+@given(st.lists(rules, max_size=3), rules)
+def test_what_is_covered_allows_nothing_new(owned: list[PolicyRule], wanted: PolicyRule) -> None:
+    if uncovered(owned, [wanted]):
+        return
+    for verb in ("get", "list", "other"):
+        for group in ("ex.io", "", "other"):
+            for resource in ("pods", "pods/status", "x/status", "x"):
+                for name in ("", "pods", "get"):
+                    question = asked(verb, resource, group=group, name=name)
+                    if matches(wanted, question):
+                        assert any(matches(rule, question) for rule in owned)
+
+
+def test_aggregation_gathers_by_selector_then_name_without_repeating() -> None:
+    label = {"labels": {"to-view": "true"}}
+    one, two = {**READ, "verbs": ["get"]}, {**READ, "verbs": ["watch"]}
+    rule = {"clusterRoleSelectors": [{"matchLabels": {"to-view": "true"}}]}
+    view = role("view", aggregationRule=rule, metadata=label)
+    roles = {
+        "view": view,
+        "b": role("b", two, one, metadata=label),
+        "a": role("a", one, metadata=label),
+        "other": role("other", READ),
+    }
+    assert aggregated("view", view, roles) == [one, two]
+    assert aggregated("a", roles["a"], roles) is None
+
+
+def test_a_known_decision_costs_little() -> None:
+    """Not a limit on time: a ratio to what a call costs at all on this machine."""
+    rules = authorizer(
+        cluster_roles={"read": role("read", READ)},
+        cluster_bindings={
+            "b": binding("ClusterRoleBinding", "b", ("ClusterRole", "read"), GROUP_DEVS)
+        },
+    )
+    wanted = asked("list", "foos", group="ex.io", namespace="d")
+    empty = min(timeit.repeat(lambda: None, number=20_000, repeat=5))
+    check = min(timeit.repeat(lambda: rules.refusal(wanted), number=20_000, repeat=5))
+    assert check < empty * 100

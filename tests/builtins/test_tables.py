@@ -1,0 +1,102 @@
+"""Tables of built-in kinds: each recorded object shows the recorded cells, and whole answers."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from instar.facts.resources import ResourceFacts, resources
+from instar.registry.kinds.printing.printer import printer_for
+from tests.builtins.replay import RECORDINGS, recorded
+from tests.support.server import live_server
+
+pytestmark = pytest.mark.skipif(not RECORDINGS.is_dir(), reason="the recordings are not here")
+
+_BIRTH = "2026-11-15T12:00:00Z"
+"""What ``<time>`` stands for: ages that were recorded as 2y319d begin on the first of 2024."""
+_LATER = "apiservice"
+"""Its object was read a moment after its cells, and has a condition by then."""
+_TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io"
+
+
+def _rows() -> list[dict[str, Any]]:
+    if not RECORDINGS.is_dir():
+        return []
+    return [
+        row
+        for row in recorded("tables")
+        if not row["id"].startswith("table.") and row["id"] != _LATER
+    ]
+
+
+def _facts(row: dict[str, Any]) -> ResourceFacts:
+    parts = row["path"].partition("?")[0].strip("/").split("/")
+    group, rest = ("", parts[2:]) if parts[0] == "api" else (parts[1], parts[3:])
+    version = parts[1] if parts[0] == "api" else parts[2]
+    if len(rest) > 2 and rest[0] == "namespaces":
+        rest = rest[2:]
+    [found] = [
+        one
+        for one in resources()
+        if (one.group, one.version, one.plural) == (group, version, rest[0])
+    ]
+    return found
+
+
+def _filled(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _filled(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_filled(item) for item in value]
+    if isinstance(value, str):
+        return value.replace("<time>", _BIRTH).replace("<microtime>", _BIRTH)
+    return value
+
+
+def _now(cells: list[Any]) -> datetime:
+    """So long after the birth as the recorded age says."""
+    ages = [cell for cell in cells if isinstance(cell, str) and re.fullmatch(r"\d+s", cell)]
+    return datetime.fromisoformat(_BIRTH) + timedelta(seconds=int(ages[0][:-1]) if ages else 0)
+
+
+@pytest.mark.parametrize("row", _rows(), ids=lambda row: str(row["id"]))
+def test_the_cells_are_the_recorded_ones(row: dict[str, Any]) -> None:
+    printer = printer_for(_facts(row))
+    obj, expected = _filled(row["object"]), _filled(row["cells"])
+
+    cells = printer.cells(obj, _now(row["cells"]).astimezone(UTC))
+
+    assert cells == expected
+    assert [
+        column["name"] + ("*" if column["priority"] else "") for column in printer.definitions
+    ] == row["columns"]
+    assert printer.conditions(obj) == row.get("conditions", [[]])[0]
+
+
+def test_whole_tables_are_answered_on_get_list_and_create() -> None:
+    with live_server(storage="memory:") as server:
+        path = "/api/v1/namespaces/default/configmaps"
+        headers = {"Accept": _TABLE}
+        created = server.request("POST", path, {"metadata": {"name": "c"}}, headers=headers)
+        single = server.request("GET", f"{path}/c", headers=headers)
+        bare = server.request("GET", f"{path}?includeObject=None", headers=headers)
+        wrong = server.request("GET", f"{path}?includeObject=x", headers=headers)
+        gone = server.request("DELETE", f"{path}/c", headers=headers)
+
+    assert created.status == 201
+    for answer in (created, single):
+        assert answer.json["kind"] == "Table"
+        assert [column["name"] for column in answer.json["columnDefinitions"]] == [
+            "Name",
+            "Data",
+            "Age",
+        ]
+        [row] = answer.json["rows"]
+        assert row["cells"][:2] == ["c", 0]
+        assert row["object"]["kind"] == "PartialObjectMetadata"
+    assert all(row["object"] is None for row in bare.json["rows"])
+    assert wrong.status == 400
+    assert gone.json["kind"] == "Status"

@@ -1,0 +1,65 @@
+"""The shipped data: made by the script, small, and read only when asked for."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import zlib
+from pathlib import Path
+from runpy import run_path
+
+import orjson
+import pytest
+
+from instar.facts.shelf import DATA, Shelf
+from tests.support.builtins import BUILTINS, needs_builtins
+
+SCRIPT = Path(__file__).resolve().parents[2] / "scripts" / "make-facts"
+
+
+@needs_builtins
+def test_the_shipped_data_is_what_the_script_makes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    main = run_path(str(SCRIPT))["main"]
+    monkeypatch.setitem(main.__globals__, "DATA", tmp_path)
+    main(BUILTINS)
+    assert "types.shelf" in capsys.readouterr().out
+    for name in ("types.shelf", "messages.shelf"):
+        made, shipped = Shelf(name), Shelf(name)
+        made._path = tmp_path / name
+        assert made.names() == shipped.names()
+        for block in shipped.names():
+            assert made.note(block) == shipped.note(block)
+            assert made.block(block) == shipped.block(block)
+    made_rows, shipped_rows = (
+        orjson.loads(zlib.decompress((folder / "resources.json.z").read_bytes()))
+        for folder in (tmp_path, DATA)
+    )
+    assert made_rows == shipped_rows
+
+
+def test_the_script_says_how_it_is_called() -> None:
+    done = subprocess.run([sys.executable, SCRIPT], capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert "usage: scripts/make-facts FOLDER" in done.stderr
+
+
+def test_the_shipped_data_is_small() -> None:
+    assert sum(path.stat().st_size for path in DATA.iterdir()) < 200_000
+
+
+def test_nothing_is_read_at_import_and_little_for_one_kind() -> None:
+    program = """
+import tracemalloc
+from instar.facts import messages, resources, types
+tracemalloc.start()
+assert not messages._SHELF._blocks and not types._SHELF._blocks
+types.schema_of("apps/v1", "Deployment")
+messages.fields_of(messages.message_of("apps/v1", "Deployment"))
+print(tracemalloc.get_traced_memory()[1])
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    assert int(done.stdout) < 2_000_000

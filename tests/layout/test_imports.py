@@ -1,0 +1,77 @@
+"""Imports stand at the top, so that a module's first lines say what it knows.
+
+The few that wait for their first use are listed here with the reason; a comment at the place
+says the same.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from graphlib import TopologicalSorter
+from pathlib import Path
+
+import grimp
+
+ROOT = Path(__file__).resolve().parents[2]
+
+LATE = {
+    # Parts of `instar serve` that most servers never need and that would delay their start.
+    ("instar/cli/serve.py", "instar.review"): "only with --review",
+    ("instar/cli/serve.py", "instar.sdk"): "only with --converter",
+    ("instar/crds/ca_bundle.py", "cryptography"): "only for a CRD with a caBundle",
+    (
+        "instar/registry/kinds/printing/printer.py",
+        "instar.registry.kinds.printing.pods",
+    ): "printers are loaded with the first table",
+    ("instar/schema/validations/ondemand.py", "instar.schema.validations.check"): "CEL",
+    ("instar/schema/validations/ondemand.py", "instar.schema.validations.evaluate"): "CEL",
+    ("instar/server/bodies.py", "instar.api.yamltext"): "only for bodies in YAML",
+    ("instar/server/bodies.py", "instar.api.goyaml"): "only for bodies in YAML",
+    ("instar/server/certificates.py", "instar.certificates"): "only when some must be made",
+    ("instar/server/documents.py", "instar.openapi"): "only for clients that ask for OpenAPI v2",
+    ("instar/server/responses.py", "instar.api.yamltext"): "only for answers in YAML",
+    ("instar/storage/open.py", "instar.storage.etcd"): "gRPC only for etcd",
+    ("instar/storage/open.py", "instar.storage.etcd_client"): "gRPC only for etcd",
+    ("instar/webhooks/transport.py", "urllib.request"): "only behind a proxy",
+    # Libraries that take longer to import than the tool runs without them.
+    ("instar/cli/webhook.py", "instar.sdk.certificates"): "cryptography only with --self-signed",
+    ("instar/cli/webhook.py", "instar.sdk.crdpatch"): "cryptography only with --patch-crd",
+    ("instar/client/client.py", "instar.client.http"): "aiohttp only for tools that ask a cluster",
+    ("instar/sdk/checking/responders.py", "instar.client.http"): "aiohttp only with --url",
+    # Not a dependency of ours.
+    ("instar/sdk/typed.py", "msgspec"): "only for converters on its classes",
+}
+"""(file, module imported inside a function) → why."""
+
+
+def test_only_listed_imports_wait_for_their_first_use() -> None:
+    found = set(_late_imports())
+
+    assert found - LATE.keys() == set(), "move it to the top, or list it with a reason"
+    assert LATE.keys() - found == set(), "no longer there: take it off the list"
+
+
+def test_no_module_imports_itself_through_others() -> None:
+    graph = grimp.build_graph("instar", exclude_type_checking_imports=True, cache_dir=None)
+    imports = {module: graph.find_modules_directly_imported_by(module) for module in graph.modules}
+
+    order = list(TopologicalSorter(imports).static_order())
+
+    assert len(order) == len(imports)
+
+
+def _late_imports() -> Iterator[tuple[str, str]]:
+    for file in sorted((ROOT / "instar").rglob("*.py")):
+        for function in ast.walk(ast.parse(file.read_text())):
+            if not isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
+                continue
+            for node in ast.walk(function):
+                for name in _imported(node):
+                    yield str(file.relative_to(ROOT)), name
+
+
+def _imported(node: ast.AST) -> list[str]:
+    if isinstance(node, ast.ImportFrom):
+        return [node.module or "."]
+    return [alias.name for alias in node.names] if isinstance(node, ast.Import) else []

@@ -1,0 +1,79 @@
+"""Parts of a CRD: one schema, its structure, its metadata, the versions that were stored."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from instar.crds.demands import Demands
+from instar.crds.validate_schema import schema_errors
+from instar.crds.validate_versions import stored_version_errors
+from instar.fields import NO_FIELD
+from instar.schema.structurality import completeness_errors, metadata_errors
+from instar.schema.validations.ondemand import check_if_any
+from tests.oracle.cases import Case, Outcome, assert_agreement, judge_errors
+
+UNASKABLE = {
+    "crd-pieces-20ba24e578": "asked with an option that is off for every CRD: nested "
+    "additionalProperties are refused before",
+}
+
+OF_CEL = {
+    "crd-pieces-2065781174": "oldSelf below a map type nobody knows",
+    "crd-pieces-5065f23517": "oldSelf below a map type nobody knows",
+    "crd-pieces-7f68f82ac0": "the second error of an unterminated text",
+    "crd-pieces-a654329be3": "the cost of string() of a string",
+}
+"""What the rules' own engine says, which the families of CEL judge."""
+
+
+def judge(case: Case) -> Outcome:
+    return _CHECKS[case.ask["check"]](case)
+
+
+def _schema(case: Case) -> Outcome:
+    options = case.ask["options"]
+    demands = Demands({"spec": {}}, None, "v1")
+    demands.structural = options.get("requireStructural", False)
+    demands.valid_types = options.get("requireValidTypes", False)
+    demands.atomic_sets = options.get("requireAtomicSets", False)
+    demands.sound_keys = options.get("requireMapKeysSound", False)
+    demands.allow_defaults = options.get("allowDefaults", False)
+    demands.pruned_defaults = True
+    errors = schema_errors(
+        case.ask["validation"],
+        case.ask["path"],
+        demands,
+        has_status=case.ask["statusSubresource"],
+        unchanged=False,
+        check_rules=check_if_any,
+    )
+    return judge_errors(case, errors)
+
+
+def _stored_versions(case: Case) -> Outcome:
+    crd = {
+        "spec": {"versions": case.ask["versions"]},
+        "status": {"storedVersions": case.ask["storedVersions"]},
+    }
+    return judge_errors(case, stored_version_errors(crd))
+
+
+def _completeness(case: Case) -> Outcome:
+    return judge_errors(case, completeness_errors(case.ask["schema"], ""))
+
+
+def _metadata(case: Case) -> Outcome:
+    found = metadata_errors(case.ask["schema"], "", root=case.ask["level"] == "root")
+    return judge_errors(case, [replace(error, field=error.field or NO_FIELD) for error in found])
+
+
+_CHECKS = {
+    "schema": _schema,
+    "storedVersions": _stored_versions,
+    "completeness": _completeness,
+    "metadataSchema": _metadata,
+}
+
+
+def test_parts_of_crds_are_judged_as_upstream() -> None:
+    assert_agreement("crd-pieces", judge, left_out={**UNASKABLE, **OF_CEL})

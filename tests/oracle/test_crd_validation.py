@@ -1,0 +1,51 @@
+"""Whole CRDs, created and updated."""
+
+from __future__ import annotations
+
+from instar.api.crd_codec import decode, to_internal
+from instar.crds.defaults import with_defaults
+from instar.crds.formats_warning import format_warnings
+from instar.crds.strategy import prepare_for_create, prepare_for_update
+from instar.crds.validate import validate_create
+from instar.crds.validate_update import validate_update
+from instar.plain import Object
+from instar.schema.validations.ondemand import check_if_any
+from tests.oracle.cases import Case, Outcome, assert_agreement, judge_errors
+
+OF_CEL = {
+    "crd-validation-18efefb762": "oldSelf below a map type nobody knows",
+    "crd-validation-3316902b37": "messageExpression of a rule that does not compile",
+    "crd-validation-394eb1cd72": "reserved words as field names",
+    "crd-validation-518b0e91cf": "the cost of string() of a string",
+    "crd-validation-795c436f3d": "a cost one too high",
+    "crd-validation-7b5a1c8408": "the second error of an unterminated text",
+    "crd-validation-d6ed65b805": "oldSelf below a map type nobody knows",
+    "crd-validation-db4bafb30b": "messageExpression of a rule that does not compile",
+    "crd-validation-f54abb327d": "a backslash in a fieldPath",
+    "crd-validation-fc36505ebe": "messageExpression of a rule that does not compile",
+}
+"""What the rules' own engine says, which the families of CEL judge."""
+
+
+def judge(case: Case) -> Outcome:
+    new, past = _internal(case.ask["crd"]), case.ask.get("old")
+    if past is None:
+        old = None
+        new = prepare_for_create(new)
+        errors = validate_create(new, check_rules=check_if_any)
+    else:
+        old = _internal(past)
+        new = prepare_for_update(new, old)
+        errors = validate_update(new, old, check_rules=check_if_any)
+    warnings = [] if errors else format_warnings(new, old)
+    outcome = judge_errors(case, errors)
+    exact = outcome.exact and sorted(warnings) == sorted(case.answer["warnings"])
+    return outcome._replace(exact=exact, ours=(outcome.ours, warnings))
+
+
+def _internal(crd: Object) -> Object:
+    return to_internal(with_defaults(decode(crd, "v1").obj))
+
+
+def test_crds_are_judged_as_upstream() -> None:
+    assert_agreement("crd-validation", judge, left_out=OF_CEL)

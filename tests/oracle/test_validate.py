@@ -1,0 +1,22 @@
+"""Schema validation without rules, on create and on update."""
+
+from __future__ import annotations
+
+from instar.schema.parse import structural
+from instar.schema.validate import compile_validator
+from instar.schema.values import ABSENT
+from tests.oracle.cases import Case, Outcome, assert_agreement, judge_errors
+
+
+def judge(case: Case) -> Outcome:
+    ask = case.ask
+    validator = compile_validator(structural(ask["schema"]), resource=ask.get("isResource", False))
+    errors = validator.validate(ask["object"], ask.get("oldObject", ABSENT))
+    if "errors" in case.answer:
+        return judge_errors(case, errors)
+    equal = case.answer["valid"] == (not errors)
+    return Outcome(equal, equal, [str(error) for error in errors])
+
+
+def test_validation_as_upstream() -> None:
+    assert_agreement("validate", judge)

@@ -1,0 +1,141 @@
+"""The queue of the controllers: what happens to a key that is added, fails, or is stopped."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+
+import pytest
+
+from instar.errors import Conflict
+from instar.registry.controllers.queue import Delays, Queue
+
+AT_ONCE = Delays(0.0, 0.0)
+
+
+def run(scenario: Callable[[], Awaitable[None]]) -> None:
+    async def limited() -> None:
+        await asyncio.wait_for(scenario(), 10)
+
+    asyncio.run(limited())
+
+
+def test_a_key_added_twice_before_its_turn_is_attended_once() -> None:
+    async def scenario() -> None:
+        seen: list[str] = []
+        done = asyncio.Event()
+
+        async def attend(key: str) -> None:
+            seen.append(key)
+            if key == "last":
+                done.set()
+
+        queue = Queue("thing", attend, AT_ONCE, at_once=1)
+        for key in ("a", "a", "b", "last"):
+            queue.add(key)
+        await done.wait()
+        assert seen == ["a", "b", "last"]
+
+    run(scenario)
+
+
+def test_a_key_added_while_it_is_worked_on_is_looked_at_again_never_twice_at_a_time() -> None:
+    async def scenario() -> None:
+        entered, leave = asyncio.Event(), asyncio.Event()
+        finished: asyncio.Queue[int] = asyncio.Queue()
+        inside = 0
+
+        async def attend(key: str) -> None:
+            nonlocal inside
+            inside += 1
+            entered.set()
+            await leave.wait()
+            finished.put_nowait(inside)
+            inside -= 1
+
+        queue = Queue("thing", attend, AT_ONCE)
+        queue.add("a")
+        await entered.wait()
+        queue.add("a")
+        queue.add("a")
+        leave.set()
+        assert [await finished.get(), await finished.get()] == [1, 1]
+
+    run(scenario)
+
+
+def test_what_fails_comes_back_with_growing_delays_and_others_do_not_wait() -> None:
+    delays = Delays(0.5, 3.0)
+    assert [delays.after(failures) for failures in (1, 2, 3, 4, 400)] == [0.5, 1.0, 2.0, 3.0, 3.0]
+
+    async def scenario() -> None:
+        tries: list[str] = []
+        done = asyncio.Event()
+
+        async def attend(key: str) -> None:
+            tries.append(key)
+            if key == "bad" and tries.count("bad") < 3:
+                raise Conflict("not yet")
+            if key == "bad":
+                done.set()
+
+        queue = Queue("thing", attend, AT_ONCE, at_once=1)
+        queue.add("bad")
+        queue.add("good")
+        await done.wait()
+        assert tries[:2] == ["bad", "good"]
+        assert tries.count("bad") == 3
+
+    run(scenario)
+
+
+def test_our_own_fault_is_logged_with_its_traceback_and_tried_again(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async def scenario() -> None:
+        done = asyncio.Event()
+        tries: list[str] = []
+
+        async def attend(key: str) -> None:
+            tries.append(key)
+            if len(tries) == 1:
+                raise KeyError("a bug")
+            done.set()
+
+        Queue("thing", attend, AT_ONCE).add("a")
+        await done.wait()
+
+    with caplog.at_level(logging.ERROR):
+        run(scenario)
+    assert [record.exc_info is not None for record in caplog.records] == [True]
+
+
+def test_seconds_in_return_bring_the_key_back_and_stop_ends_running_and_waiting_ones() -> None:
+    async def scenario() -> None:
+        looks: asyncio.Queue[str] = asyncio.Queue()
+        cancelled = asyncio.Event()
+
+        async def attend(key: str) -> float | None:
+            looks.put_nowait(key)
+            if key == "again":
+                return 0.0
+            try:
+                await asyncio.Event().wait()
+            except asyncio.CancelledError:
+                cancelled.set()
+                raise
+            return None
+
+        queue = Queue("thing", attend, AT_ONCE)
+        queue.add("again")
+        assert [await looks.get(), await looks.get()] == ["again", "again"]
+        queue.add("hangs")
+        while await looks.get() != "hangs":
+            pass
+        await queue.stop()
+        assert cancelled.is_set()
+        queue.add("late")
+        assert not queue.holds("late")
+
+    run(scenario)

@@ -1,0 +1,67 @@
+"""One server for the folder: it must survive everything that is done to it here."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tests.robust.victim import Victim
+
+GROUP = "robust.example.com"
+
+
+@pytest.fixture(scope="session")
+def victim(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Victim]:
+    victim = Victim(tmp_path_factory.mktemp("victim"))
+    answer = victim.request("POST", f"{CRDS}", thing_crd())
+    assert answer.status == 201, answer.text
+    yield victim
+    victim.stop()
+
+
+CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+THINGS = f"/apis/{GROUP}/v1/namespaces/default/things"
+SPEC: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "numbers": {"type": "array", "items": {"type": "number"}},
+        "whole": {"type": "array", "items": {"type": "integer"}},
+        "texts": {"type": "array", "items": {"type": "string"}},
+        "wait": {"type": "string", "format": "duration"},
+        "free": {"type": "object", "x-kubernetes-preserve-unknown-fields": True},
+        "map": {"type": "object", "additionalProperties": {"type": "string"}},
+        "replicas": {"type": "integer"},
+    },
+}
+
+
+def thing_crd() -> dict[str, Any]:
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": f"things.{GROUP}"},
+        "spec": {
+            "group": GROUP,
+            "scope": "Namespaced",
+            "names": {"plural": "things", "singular": "thing", "kind": "Thing"},
+            "versions": [
+                {
+                    "name": "v1",
+                    "served": True,
+                    "storage": True,
+                    "schema": {"openAPIV3Schema": {"type": "object", "properties": {"spec": SPEC}}},
+                }
+            ],
+        },
+    }
+
+
+def thing(name: str, **spec: Any) -> dict[str, Any]:
+    return {
+        "apiVersion": f"{GROUP}/v1",
+        "kind": "Thing",
+        "metadata": {"name": name},
+        "spec": spec,
+    }

@@ -1,0 +1,238 @@
+"""Linear by construction: what meets input takes time in proportion to it.
+
+Every regular expression of the package is listed here with the text that is worst for it; the
+walk over the source asks for those that are not. The standard library's engine backtracks, so
+each is fed its worst at 100 kB and at 1 MB, and everything at 8 kB that could upset it.
+"""
+
+from __future__ import annotations
+
+import importlib
+import re
+import time
+from collections.abc import Callable
+from functools import lru_cache, partial
+from types import BuiltinMethodType
+from typing import Any
+
+import pytest
+
+from instar.api.gojson import syntax_error
+from instar.api.pem import blocks
+from instar.api.selectors import parse_field_selector, parse_label_selector
+from instar.errors import ApiError
+from instar.schema import formats_net, metatypes
+from instar.schema.formats import FORMATS
+from instar.server.deadlines import duration
+from tests.robust.regexes import Use, uses
+
+NOT_FROM_CLIENTS = (
+    "instar.reviewer",  # files of whoever runs it
+    "instar.sdk",  # the same
+    "instar.migrator",  # the same
+    "instar.schema.generate_leaves",  # used by both
+)
+WORST: dict[str, tuple[str, ...]] = {
+    # beginning|repeated|end
+    "instar.api.gojson:_STRUCTURE": ('|\\"|', '"|a|', "|,|"),
+    "instar.api.gojson:_DIGIT_RUN": ("|1|x",),
+    "instar.api.gojson:_NUMBER": ("|1|x",),
+    "instar.api.gojson:_SPACES": ("| |x",),
+    "instar.api.gojson:_SURROGATE": ("|\\ud|", "|\\|"),
+    "instar.api.goyaml:_INTEGER": ("|1|x", "|0|8", "0x|f|g"),
+    "instar.api.goyaml:_ODD_BINARY": ("0b-|1|2",),
+    "instar.api.goyaml:_FLOAT": ("|1|x", ".|1|x", "1e|1|x"),
+    "instar.api.goyaml:_DOTTED": (".1|_1|x", ".|1|x", ".1e1|_1|x"),
+    "instar.api.goyaml:_TIMESTAMP": ("2001-1-1 1:1:1.|1|x",),
+    "instar.api.goyaml:_SEXAGESIMAL": ("1|:1|x", "1|_|x", "|1|x", "1|:11|x"),
+    "instar.api.jsonpath:_ESCAPE": ("|\\|", "|\\x|"),
+    "instar.api.jsonpath:_FLOAT": ("|1|x", "1.|1|x", ".|1|x"),
+    "instar.api.jsonpath:_KEY": ("'|a|", "|'|"),
+    "instar.api.jsonpath:_SLICE": ("|1|x", "1:|1|x", "1:1:|1|x"),
+    "instar.api.jsontext:_FLOAT": ("|.0|", "|e+|", "|e1|"),
+    "instar.api.jsontext:_SPACED_COLON": ('"| |x', '|" |'),
+    "instar.api.names:_KUBE_VERSION": ("v|1|x",),
+    "instar.api.selectors:_TOKEN": ("a| |", "|=|", "|a|", "|!|"),
+    "instar.api.selectors:_NUMBER": ("|0|x", "|1|x"),
+    "instar.api.selectors:_FIELD_OPERATOR": ("|!|",),
+    "instar.api.strings:_usual_name": ("|a|!", "|a.|!", "|a-|!"),
+    "instar.api.strings:_usual_value": ("|a|!",),
+    "instar.api.strings:_label": ("|a|!", "a|-|"),
+    "instar.api.manifests:_BOUNDARY": ("|---\n|", "|\n---|", "|...\n|", "|-|"),
+    "instar.api.manifests:_HEAD": ("| |", "---| |x", "|\n|x"),
+    "instar.api.strings:_subdomain": ("|a|!", "|a.|!", "a|-|", "|a-a.|!"),
+    "instar.api.strings:_dns1035": ("|a|!", "a|-|"),
+    "instar.api.strings:_name_part": ("|a|!", "a|-|"),
+    "instar.api.strings:_label_value": ("|a|!", "a|-|"),
+    "instar.api.yamlorder:_WORD": ("|a|1",),
+    "instar.api.yamlorder:_NO_DIGITS": ("|a|1",),
+    "instar.cel.convert:_NOT_URL_SAFE": ("|a|!",),
+    "instar.cel.convert:_LOOSE": ("|1|", "1| |", "|1 |"),
+    "instar.cel.lexer:_TOKEN": ('"|a|', '|"|', "|1|", "| |", "'''|a|", "|/|", "|a|", '"|\\\\|'),
+    "instar.cel.library.formats:_UUID": ("|a|",),
+    "instar.cel.library.formats:_bounded": (),
+    "instar.cel.library.formats:_name_part": ("|a|!", "a|-|"),
+    "instar.cel.library.formatting:_CLAUSE": ("|%|", "%.|1|", "|%.1|"),
+    "instar.cel.library.quantity:_FORM": ("|1|x", "1.|1|x", "1e|1|x"),
+    "instar.cel.library.semver:_FORM": ("|1|x", "1.1.1-|a|!", "1.1.1-|a.|!", "1.1.1+|a.|!"),
+    "instar.cel.library.semver:_CORE": ("|1.|x",),
+    "instar.cel.library.times:_OFFSET": ("|1|",),
+    "instar.cel.library.urls:_SCHEME": ("|a|",),
+    "instar.cel.library.urls:_BAD_ESCAPE": ("|%aa|",),
+    "instar.cel.library.urls:_BAD_HOST": ("|a|",),
+    "instar.cel.names:_REACHABLE": ("|a|!",),
+    "instar.cel.names:_SPECIAL": ("|_|", "|__|"),
+    "instar.cel.times:_PART": ("|1|x", "|.|x", "1.|1|x"),
+    "instar.cel.times:_RFC3339": ("2001-01-01T00:00:00.|1|x",),
+    "instar.crds.ca_bundle:_HEADER": ("|a|", "|a\n|"),
+    "instar.crds.go_url:_SCHEME": ("|a|",),
+    "instar.crds.go_url:_PORT": (":|1|x",),
+    "instar.crds.go_url:_ESCAPE": ("|%aa|",),
+    "instar.openapi.v2_protobuf:_PLAIN": ("|a|!",),
+    "instar.quantities:_FORM": ("|1|x", "1.|1|x", "1e|1|x"),
+    "instar.registry.kinds.table:_STABLE": ("v|1|x",),
+    "instar.schema.formats:_matches": (),
+    "instar.schema.formats:_DATE": ("|1|",),
+    "instar.schema.formats:_TIME": ("00:00:00.|1|x",),
+    "instar.schema.formats:_GO_DURATION": ("|1|", "|1s|x", "|1.|", "|.1|", "|1m|s"),
+    "instar.schema.formats:_LOOSE_DURATION": ("|1|", "1| |", "|1 |", "|1a|!"),
+    "instar.schema.formats_codes:_ISBN10": ("|1|",),
+    "instar.schema.formats_codes:_ISBN13": ("|1|",),
+    "instar.schema.formats_codes:_ISSUERS": ("|4|", "|3|"),
+    "instar.schema.formats_codes:_NOT_DIGITS": ("|a|", "|a1|"),
+    "instar.schema.formats_net:_MAC": ("|00:|", "|0000.|"),
+    "instar.schema.formats_net:_SCHEME": ("|a|!",),
+    "instar.schema.formats_net:_BAD_ESCAPE": ("|%aa|",),
+    "instar.schema.formats_net:_HOST_BYTES": ("|a| ",),
+    "instar.schema.formats_net:_PORT": (":|1|x",),
+    "instar.schema.formats_net:is_email()": (),
+    "instar.schema.formats_net:_is_display_name()": (),
+    "instar.schema.metatypes:_RFC3339": ("2001-01-01T00:00:00.|1|x",),
+    "instar.schema.metatypes:_time_text()": (),
+    "instar.schema.validations.results:_PATH_PART": ("|.a|", "['|\\'|", "|['|", "['|a|"),
+    "instar.server.deadlines:_PART": ("|1|", "|.|", "|a|"),
+    "instar.server.request:_INTEGER": ("|1|x",),
+    "instar.server.warnings:_CONTROL": ("|a|",),
+    "instar.typed.scalars:_MICRO_TIME": ("2001-01-01T00:00:00.|1|x",),
+    "instar.typed.scalars:_NOT_BASE64": ("|a|",),
+    "instar.typed.scalars:_micro_sentence()": (),
+    "instar.api.yamltext:_FLOAT": ("|1.|", "|1e|"),
+}  # fmt: skip
+ELSEWHERE = {"instar.cel.convert:_LOOSE"}
+"""Known to be slow and being mended on branches of their own, which take them out of here."""
+UNITS = [
+    *"01aA.-_:/\\\"' \n()[]{},+e%é=!<>@;#\t",
+    "1.", "a.", "a-", "\\\"", "1:", " a", "a b", "%a", "%aa", "1s", "1e", "-1", "..", "a@", "::",
+    "a/", "'a", '"a', "[a", "(a", "{a", ",a", "= ", "a=", "é ", "\r\n", "__", "1_", "\\u",
+    "&&", "||",
+]  # fmt: skip
+SMALL, LARGE = 100_000, 1_000_000
+
+
+@lru_cache
+def found() -> list[Use]:
+    return [use for use in uses() if not use.module.startswith(NOT_FROM_CLIENTS)]
+
+
+def test_every_expression_is_listed_with_its_worst_case() -> None:
+    known, present = set(WORST), {str(use) for use in found()}
+    assert present - known == set(), "name the texts that are worst for these"
+    assert known - present == set(), "these are gone"
+
+
+def callers(use: Use) -> list[tuple[str, Callable[[Any], object]]]:
+    """The ways an assigned expression is used, on text or on bytes."""
+    value = getattr(importlib.import_module(use.module), use.name, None)
+    if isinstance(value, re.Pattern):
+        is_bytes = isinstance(value.pattern, bytes)
+        made = []
+        for method in use.methods & {"match", "fullmatch", "search", "findall", "finditer", "sub"}:
+            call = _caller(value, method)
+            made.append((method, (lambda text, c=call: c(text.encode())) if is_bytes else call))
+        return made
+    return [("fullmatch", value)] if isinstance(value, BuiltinMethodType) else []
+
+
+def _caller(pattern: re.Pattern[Any], method: str) -> Callable[[Any], object]:
+    if method == "sub":
+        return lambda text: pattern.sub(b"" if isinstance(text, bytes) else "", text)
+    if method == "finditer":
+        return lambda text: sum(1 for _ in pattern.finditer(text))
+    called: Callable[[Any], object] = getattr(pattern, method)
+    return called
+
+
+EXPRESSIONS = [
+    pytest.param(call, use, id=f"{use}.{method}")
+    for use in dict.fromkeys(found())
+    if not use.name.endswith("()") and str(use) not in ELSEWHERE
+    for method, call in callers(use)
+]
+
+
+@pytest.mark.parametrize(("call", "use"), EXPRESSIONS)
+def test_expressions_take_time_in_proportion(call: Callable[[str], object], use: Use) -> None:
+    for unit in UNITS:
+        check_quick(call, unit * (8_000 // len(unit)))
+        check_quick(call, unit * (8_000 // len(unit)) + "!")
+    for worst in WORST[str(use)]:
+        check_linear(call, partial(text_of, worst))
+
+
+def quiet(call: Callable[[str], object]) -> Callable[[str], object]:
+    def called(text: str) -> object:
+        try:
+            return call(text)
+        except ApiError:
+            return None
+
+    return called
+
+
+PARSERS: dict[str, tuple[Callable[[str], object], tuple[str, ...]]] = {
+    **{f"format {name}": (accepts, ()) for name, accepts in FORMATS.items()},
+    "is_email": (formats_net.is_email, ("|a.|@", '"|\\a|', '"|a|', "|a @|", "a@|a.|!", "|a |<a@b")),
+    "PEM": (lambda text: list(blocks(text.encode())),
+            ("|-----BEGIN A-----\n|", "-----BEGIN A-----\n|a|", "|-|", "-----BEGIN |A|",
+             "|-----BEGIN A-----\n-----END B-----\n|", "|-----BEGIN |\n")),
+    "time": (metatypes._time_text, ("2001-01-01T00:00:00.|1|x",)),
+    "label selector": (quiet(parse_label_selector), ("a| |", "a in (|,|", "|a,|", "a>|0|", "|(|")),
+    "field selector": (quiet(parse_field_selector), ("|\\,|", "|a=b,|", "a=|\\|", "|,|")),
+    "timeout": (quiet(duration), ("|1|", "|1s|", "|.|", "|1.|")),
+    "broken JSON": (lambda text: syntax_error(text.encode(), len(text)),
+                    ('{"a":"|\\"|', '["|\\u12|', "[|1|x", "[|1,|x", '[|"",|x', "[| |x", "|[|")),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", PARSERS)
+def test_parsers_take_time_in_proportion(name: str) -> None:
+    call, worst_texts = PARSERS[name]
+    for unit in UNITS:
+        check_quick(call, unit * (8_000 // len(unit)))
+    for worst in worst_texts:
+        check_linear(call, partial(text_of, worst))
+
+
+def text_of(worst: str, size: int) -> str:
+    begin, unit, end = worst.rsplit("|", 2) if worst.count("|") > 2 else worst.split("|")
+    return begin + unit * (size // len(unit)) + end
+
+
+def took(call: Callable[[str], object], text: str) -> float:
+    """Processor time: others may be busy."""
+    began = time.thread_time()
+    call(text)
+    return time.thread_time() - began
+
+
+def check_quick(call: Callable[[str], object], text: str) -> None:
+    """Eight thousand squared is 64 million steps, a second; eight thousand are nothing."""
+    least = min(took(call, text) for _ in range(2))
+    assert least < 0.05, f"{least:.2f} s for {text[:20]!r}…"
+
+
+def check_linear(call: Callable[[str], object], make: Callable[[int], str]) -> None:
+    small = min(took(call, make(SMALL)) for _ in range(2))
+    assert small < 0.5, f"{small:.2f} s for {SMALL} of {make(20)!r}"
+    large = took(call, make(LARGE))
+    assert large < 30 * max(small, 0.01), f"{small:.3f} s, ten times more: {large:.3f} s"
