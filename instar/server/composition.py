@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from ipaddress import IPv4Network
 from typing import Any
 
 from instar.access.attributes import User
@@ -103,6 +104,7 @@ def build(
     strict_namespaces: bool,
     request_timeout: float,
     collect_garbage: bool,
+    service_network: IPv4Network,
     rescue_deletes: bool,
     review: ReviewChange | None = None,
     deny_breaking: bool = False,
@@ -114,7 +116,7 @@ def build(
     plugins: list[Admission] = [
         PodAdmission(backend),
         ClassAdmission(backend),
-        ServiceAddresses(backend),
+        ServiceAddresses(backend, service_network),
     ]
     if strict_namespaces:
         plugins.insert(0, NamespaceLifecycle(backend))

@@ -13,6 +13,7 @@ import logging
 import secrets
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass, replace
+from ipaddress import IPv4Network
 from pathlib import Path
 from typing import Any
 
@@ -94,6 +95,7 @@ async def _served(settings: Settings, folder: Path) -> AsyncIterator[RunningServ
         strict_namespaces=settings.strict_namespaces,
         request_timeout=settings.request_timeout,
         collect_garbage=settings.collect_garbage,
+        service_network=IPv4Network(settings.service_cluster_ip_range),
         rescue_deletes=settings.rescue_deletes,
         review=settings.review,
         deny_breaking=settings.deny_breaking,

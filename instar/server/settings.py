@@ -34,6 +34,7 @@ class Settings:
     authorization: str = "AlwaysAllow"
     strict_namespaces: bool = True
     collect_garbage: bool = True
+    service_cluster_ip_range: str = "10.0.0.0/24"
     rescue_deletes: bool = False
     history_seconds: float = 300.0
     """How long past revisions stay readable."""

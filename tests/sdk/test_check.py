@@ -27,7 +27,7 @@ from instar.sdk.checking.definition import parse_crd
 from instar.sdk.checking.report import CheckReport, LawResult
 from instar.sdk.checking.search import check as run_check
 from instar.sdk.serving import TlsFiles, listen, serve
-from instar.testing import assert_law, check_converter, read_crd_file
+from instar.testing import assert_law, check_converter
 from tests.sdk import planted
 
 
@@ -183,9 +183,6 @@ def test_assert_law_fails_with_the_story() -> None:
     assert_law("round-trip", planted.CRD, planted.good, [obj], source="v1", target="v2")
 
 
-HEAD = "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\n"
-
-
 def _args(*words: str) -> argparse.Namespace:
     parser = argparse.ArgumentParser()
     check.add_arguments(parser)
@@ -197,38 +194,6 @@ def crd_file(tmp_path: Path) -> Path:
     path = tmp_path / "crd.yaml"
     path.write_text(yaml.safe_dump(planted.CRD))
     return path
-
-
-def test_a_date_in_a_crd_is_the_text_it_is_for_kubernetes(tmp_path: Path) -> None:
-    path = tmp_path / "crd.yaml"
-    text = yaml.safe_dump(planted.CRD)
-    path.write_text(text.replace("- fast", "- 2024-01-01"))
-
-    definition = read_crd_file(path)
-
-    assert "2024-01-01" in json.dumps([dict(each.schema or {}) for each in definition.versions])
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("a: 1\n---\nb: [", "crd.yaml:4: not readable as YAML"),
-        ("kind: ConfigMap", "crd.yaml holds 0 CRDs; it must be one"),
-        (f"{HEAD}spec: 7", "not a usable CRD: json: cannot unmarshal number"),
-        (f"{HEAD}metadata: 7", "not a usable CRD: json: cannot unmarshal number"),
-    ],
-)
-def test_a_file_without_a_usable_crd_is_told_in_one_line(
-    tmp_path: Path, text: str, message: str
-) -> None:
-    path = tmp_path / "crd.yaml"
-    path.write_text(text)
-
-    with pytest.raises(CliFailure) as caught:
-        check.run(_args("--crd", str(path), "--converter", "tests.sdk.planted:unknown_field"))
-
-    assert message in str(caught.value)
-    assert "\n" not in str(caught.value)
 
 
 def test_the_command_prints_writes_tests_and_exits_1(
