@@ -109,7 +109,7 @@ def field_ref_errors(reference: Object, path: str, known: tuple[str, ...]) -> li
         trouble = f"unsupported pod version: {version}"
     elif name not in _KNOWN_FIELDS:
         trouble = f"field label not supported: {name}"
-    elif subscripted and name not in ("metadata.annotations", "metadata.labels"):
+    elif key is not None and name not in ("metadata.annotations", "metadata.labels"):
         trouble = f"field label does not support subscript: {field}"
     if trouble:
         return [invalid(where, field, f"error converting fieldPath: {trouble}")]
@@ -118,6 +118,14 @@ def field_ref_errors(reference: Object, path: str, known: tuple[str, ...]) -> li
         folded = key.lower() if name == "metadata.annotations" else key
         return texts_at(path, key, qualified_name(folded))
     return [] if field in known else [not_supported(where, field, known)]
+
+
+def _split(field: str) -> tuple[str, str | None]:
+    """``metadata.labels['key']`` in two; None for what has no subscript."""
+    if not field.endswith("']"):
+        return field, None
+    name, found, key = field.removesuffix("']").partition("['")
+    return (name, key) if found and name else (field, None)
 
 
 def resource_ref_errors(reference: Object, path: str, *, in_volume: bool) -> list[FieldError]:
