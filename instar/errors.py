@@ -60,9 +60,11 @@ class BadRequest(ApiError):
 class Undecodable(BadRequest):
     """A document that cannot be an object of the kind; ``why`` is the decoder's own complaint."""
 
-    def __init__(self, message: str, why: str) -> None:
+    def __init__(self, message: str, why: str, restored: str = "") -> None:
+        """``restored`` is the complaint where the document came as values, not as text."""
         super().__init__(message)
         self.why = why
+        self.restored = restored or why
 
 
 class Unauthorized(ApiError):

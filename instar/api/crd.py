@@ -7,7 +7,7 @@ No rules here: a ``Crd`` may well be invalid.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from instar.api.names import GroupVersionKind, by_priority
@@ -58,6 +58,13 @@ class ScalePaths:
     """``text`` at that path, or an object for ``labels`` or a whole ``selector``."""
 
 
+class Selectable(NamedTuple):
+    """A field that a selector may name."""
+
+    path: tuple[str, ...]
+    unset: str = ""
+
+
 class Subresource(NamedTuple):
     """A path below an object that is served by rules of its own."""
 
@@ -84,6 +91,8 @@ class CrdVersion:
     scale: ScalePaths | None = None
     columns: tuple[Column, ...] = ()
     selectable_fields: tuple[str, ...] = ()
+    further_selectable: Mapping[str, Selectable] = field(default_factory=dict)
+    """Labels of built-in kinds that are no plain path, or have a value where nothing is set."""
     """JSON paths with their leading dot."""
     further: tuple[Subresource, ...] = ()
     """What a built-in kind has beside status and scale."""

@@ -151,3 +151,15 @@ def children(node: Node) -> list[Node]:
         case Fold():
             return [node.range, node.initial, node.condition, node.step, node.result]
     return []
+
+
+def scaffold(fold: Fold) -> list[Node]:
+    """What the expansion of a loop adds around the predicate and the body it was given."""
+    found: list[Node] = []
+    todo = [fold.condition, fold.step, fold.result]
+    while todo:
+        node = todo.pop()
+        if node is not fold.filter and node is not fold.body:
+            found.append(node)
+            todo += children(node)
+    return found

@@ -8,12 +8,13 @@ error instead. Both are upstream's ways, and both show in the cost.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import ceil
 from typing import Any
 
 from instar.cel.dispatch import Pick, misfit
 from instar.cel.equality import contains, equal
 from instar.cel.frame import NEXT_CHECK, SPENT, Frame, Step, checkpoint
-from instar.cel.functions import Overload, Work, tenth
+from instar.cel.functions import REGEX, TRAVERSAL, Overload, Work, tenth
 from instar.cel.values import (
     CelError,
     ListValue,
@@ -114,16 +115,30 @@ def call(overload: Overload, arguments: Sequence[Step]) -> Step:
 
 def metered(overload: Overload, arguments: Sequence[Step]) -> Step:
     """A call of one or two arguments whose price depends on them."""
+    one, two = arguments[0], arguments[-1]
 
-    def run(frame: Frame) -> Any:
-        values = [_evaluate(argument, frame) for argument in arguments]
-        for value in values:
-            if isinstance(value, CelError):
-                _charge(overload, values, value, frame)
-                raise value
-        return _apply(overload, values, frame)
+    def unary(frame: Frame) -> Any:
+        try:
+            value = one(frame)
+        except CelError as error:
+            _charge(overload, (error,), error, frame)
+            raise
+        return _apply(overload, (value,), frame)
 
-    return run
+    def binary(frame: Frame) -> Any:
+        try:
+            left = one(frame)
+        except CelError as error:
+            _charge(overload, (error, _evaluate(two, frame)), error, frame)
+            raise
+        try:
+            right = two(frame)
+        except CelError as error:
+            _charge(overload, (left, error), error, frame)
+            raise
+        return _apply(overload, (left, right), frame)
+
+    return unary if len(arguments) == 1 else binary
 
 
 def metered_texts(overload: Overload, work: Work, one: Step, two: Step) -> Step:
@@ -148,6 +163,44 @@ def metered_texts(overload: Overload, work: Work, one: Step, two: Step) -> Step:
             return _settled(impl(left, right), frame)
         except _UNFIT:
             raise misfit(overload.function, (left, right)) from None
+
+    return run
+
+
+def metered_with(overload: Overload, work: Work, one: Step, text: str | bytes) -> Step:
+    """The same with a literal: one thing less that could fail."""
+    impl, length = overload.impl, len(text)
+
+    def run(frame: Frame) -> Any:
+        try:
+            left = one(frame)
+        except CelError:
+            frame[SPENT] += work(1, length)
+            raise
+        try:
+            frame[SPENT] += work(len(left), length)
+            if frame[SPENT] > frame[NEXT_CHECK]:
+                checkpoint(frame)
+            return _settled(impl(left, text), frame)
+        except _UNFIT:
+            raise misfit(overload.function, (left, text)) from None
+
+    return run
+
+
+def with_pattern(overload: Overload, one: Step, expression: str) -> Step:
+    """A pattern that was compiled before; an error of the text makes the call cost nothing."""
+    impl, factor = overload.impl, ceil(len(expression) * REGEX)
+
+    def run(frame: Frame) -> Any:
+        text = one(frame)
+        try:
+            frame[SPENT] += ceil((1.0 + len(text)) * TRAVERSAL) * factor
+            if frame[SPENT] > frame[NEXT_CHECK]:
+                checkpoint(frame)
+            return _settled(impl(text, expression), frame)
+        except _UNFIT:
+            raise misfit(overload.function, (text, expression)) from None
 
     return run
 
@@ -191,19 +244,23 @@ def dispatched(name: str, pick: Pick, arguments: Sequence[Step], only: Overload 
 
 
 def equals_text(left: Step, text: str, negated: bool) -> Step:
-    """Comparison with a literal, charged in full; the other side may be shorter."""
+    """Comparison with a literal, charged in full; what is too much for a shorter text is known
+    for each length."""
     length, full = len(text), tenth(len(text))
+    too_much = [full - tenth(shorter) for shorter in range(length)]
 
     def run(frame: Frame) -> bool:
         try:
             value = left(frame)
         except CelError:
-            frame[SPENT] += tenth(min(1, length)) - full
+            frame[SPENT] -= full - tenth(min(1, length))
             raise
         if value == text:
             return not negated
-        if type(value) is not str or len(value) < length:
-            frame[SPENT] += tenth(min(size_of(value), length)) - full
+        if type(value) is not str:
+            frame[SPENT] -= full - tenth(min(size_of(value), length))
+        elif len(value) < length:
+            frame[SPENT] -= too_much[len(value)]
         return negated
 
     return run
@@ -235,6 +292,10 @@ def equals(left: Step, right: Step, negated: bool) -> Step:
         except CelError:
             frame[SPENT] += tenth(min(1, size_of(ours)))
             raise
+        if type(ours) is str and type(theirs) is str:
+            length, other = len(ours), len(theirs)
+            frame[SPENT] += ceil((length if length < other else other) * TRAVERSAL)
+            return (ours == theirs) is not negated
         if isinstance(ours, Opaque) and not negated:
             frame[SPENT] += 1
         else:
@@ -243,6 +304,14 @@ def equals(left: Step, right: Step, negated: bool) -> Step:
         if frame[SPENT] > frame[NEXT_CHECK] or type(ours) in _CONTAINERS:
             checkpoint(frame)
         return equal(ours, theirs) is not negated
+
+    return run
+
+
+def in_texts(value: Step, texts: frozenset[str]) -> Step:
+    def run(frame: Frame) -> bool:
+        sought = value(frame)
+        return type(sought) is str and sought in texts
 
     return run
 

@@ -22,7 +22,7 @@ from instar.cel.ast import (
     qualified_name,
 )
 from instar.cel.checked import CONSTANT_TYPES, Checked, Names, Opened, Variable
-from instar.cel.functions import Library, Overload
+from instar.cel.functions import Library, Overload, Resolved
 from instar.cel.issues import MOST_ISSUES, BadExpression, Issue, no_overload, undeclared
 from instar.cel.resolution import resolve
 from instar.cel.types import (
@@ -217,12 +217,15 @@ class _Checker:
             self._done(node, self._fail(node.pos, undeclared(name)))
         elif name in ("_&&_", "_||_"):
             self._done(node, self._logical(node, overloads[0], actual))
-        elif (found := resolve(self._types, overloads, actual, member=member)) is not None:
+        elif (found := self._overloads(name, actual, member)) is not None:
             result, self._out.calls[id(node)] = found
             self._done(node, result)
         else:
             shown = [self._types.apply(each, free_to_dyn=True) for each in actual]
             self._done(node, self._fail(node.pos, no_overload(name, shown, member)))
+
+    def _overloads(self, name: str, actual: list[Type], member: bool) -> Resolved | None:
+        return resolve(self._types, self._library, name, actual, member=member)
 
     def _logical(self, node: Call, overload: Overload, actual: list[Type]) -> Type:
         found = BOOL

@@ -12,14 +12,9 @@ from instar.cel.comprehensions import Part
 from instar.cel.dispatch import choose
 from instar.cel.frame import (
     CHECK_EVERY,
-    DEADLINE,
-    FIRST_VARIABLE,
-    LIMIT,
-    NEXT_CHECK,
     SPENT,
     Frame,
     Step,
-    blank_frame,
 )
 from instar.cel.functions import Overload
 from instar.cel.issues import BadProgram
@@ -69,19 +64,18 @@ class Compiled(NamedTuple):
 @dataclass(frozen=True, slots=True)
 class Runnable:
     step: Step
-    blank: Frame
-    variables_end: int
+    cost: int
+    """What every run costs, whatever it meets."""
+    unset: tuple[None, ...]
+    """Places for the variables of loops."""
 
     def run(self, values: Sequence[Any], limit: int, deadline: float) -> tuple[Any, int]:
         """The value, or the CelError it ended in, and the cost; raises CostExceeded.
 
         ``values`` come in the order the variables were declared.
         """
-        frame = self.blank.copy()
-        frame[FIRST_VARIABLE : self.variables_end] = values
-        frame[NEXT_CHECK] = CHECK_EVERY if limit > CHECK_EVERY else limit
-        frame[LIMIT] = limit
-        frame[DEADLINE] = deadline
+        next_check = CHECK_EVERY if limit > CHECK_EVERY else limit
+        frame: Frame = [self.cost, next_check, limit, deadline, *values, *self.unset]
         result: Any
         try:
             result = self.step(frame)
@@ -114,9 +108,8 @@ def _all_constant(parts: Sequence[Compiled]) -> bool:
 
 def _once(step: Step) -> Any:
     """The value of a step that reads no variable."""
-    frame = blank_frame(0, 0)
-    frame[NEXT_CHECK] = frame[LIMIT] = frame[DEADLINE] = float("inf")
-    return step(frame)
+    unlimited = float("inf")
+    return step([0, unlimited, unlimited, unlimited])
 
 
 def literal(made: Step, parts: Sequence[Compiled], cost: int) -> Compiled:
@@ -150,6 +143,15 @@ def dispatched(candidates: Sequence[Overload], arguments: Sequence[Step]) -> Ste
     return calls.dispatched(name, choose(candidates), arguments, only)
 
 
+def metered_texts(overload: Overload, parts: Sequence[Compiled]) -> Step:
+    """A call with two texts whose price depends on their lengths."""
+    one, two = parts
+    assert overload.work is not None
+    if two.form is Form.CONSTANT:
+        return calls.metered_with(overload, overload.work, one.step, two.value)
+    return calls.metered_texts(overload, overload.work, one.step, two.step)
+
+
 def compiles_pattern(overload: Overload, parts: Sequence[Compiled]) -> bool:
     """Whether the call has a constant pattern; one that is none is no program."""
     if overload.function not in _PATTERNS or parts[1].form is not Form.CONSTANT:
@@ -161,11 +163,15 @@ def compiles_pattern(overload: Overload, parts: Sequence[Compiled]) -> bool:
     return True
 
 
-def members(values: Sequence[Any]) -> frozenset[Any] | None:
-    """A constant list as a set, where all of it can be hashed; bools are told from numbers."""
-    if any(type(value) not in _PRIMITIVE for value in values):
+def membership(value: Step, held: Sequence[Any]) -> Step | None:
+    """``value in [constants]`` as a look-up, where all of them can be hashed; bools are told from
+    numbers."""
+    if any(type(each) not in _PRIMITIVE for each in held):
         return None
-    return frozenset((value.__class__ is bool, value) for value in values)
+    if all(type(each) is str for each in held):
+        return calls.in_texts(value, frozenset(held))
+    members = frozenset((each.__class__ is bool, each) for each in held)
+    return calls.in_constants(value, members)
 
 
 def refuse_bad_key(value: Any) -> None:

@@ -8,7 +8,8 @@ it are still made and paid for.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from contextlib import suppress
+from typing import Any, NamedTuple, NoReturn
 
 from instar.cel.ast import Macro
 from instar.cel.equality import lookup
@@ -40,38 +41,50 @@ ENTRY_COST = {**dict.fromkeys(Macro, 1), Macro.EXISTS_ONE: 2}
 _TURN = {Macro.ALL: 3, Macro.EXISTS: 4}
 _LAST_LOOK = {Macro.ALL: 2, Macro.EXISTS: 3}
 """A loop that ends early asks its condition once more, unless nothing is left."""
-_COUNTED = 2
-_KEPT = 3 + LIST_COST
-_INSERTED = 3
-_MERGED = 2
 
 
 def _turns(value: Any, slots: tuple[int, ...], frame: Frame) -> Iterator[CelError | None]:
     """Sets the loop variables; yields the error of an element that does not fit its type."""
-    if len(slots) == 1:
-        slot = slots[0]
-        if type(value) is ListValue:
-            converted = value.declared.convert_element
-            for raw in value.raw:
-                failure = None
-                try:
-                    frame[slot] = converted(raw)
-                except CelError as error:
-                    failure = error
-                yield failure
+    if len(slots) == 2:
+        return _pair_turns(value, slots, frame)
+    if type(value) is ListValue:
+        return _list_turns(value, slots[0], frame)
+    return _single_turns(value, slots[0], frame)
+
+
+def _list_turns(value: ListValue, slot: int, frame: Frame) -> Iterator[CelError | None]:
+    element = value.declared.element
+    assert element is not None
+    plain, convert = element.plain, element.convert
+    for raw in value.raw:
+        if type(raw) is plain:
+            frame[slot] = raw
+            yield None
+            continue
+        try:
+            frame[slot] = convert(raw)
+        except CelError as error:
+            yield error
         else:
-            for item in _single(value):
-                frame[slot] = item
-                yield None
-        return
+            yield None
+
+
+def _single_turns(value: Any, slot: int, frame: Frame) -> Iterator[CelError | None]:
+    for item in _single(value):
+        frame[slot] = item
+        yield None
+
+
+def _pair_turns(value: Any, slots: tuple[int, ...], frame: Frame) -> Iterator[CelError | None]:
     first, second = slots
     for key, raw, convert in _pairs(value):
-        frame[first], failure = key, None
+        frame[first] = key
         try:
             frame[second] = raw if convert is None else convert(raw)
         except CelError as error:
-            failure = error
-        yield failure
+            yield error
+        else:
+            yield None
 
 
 def _single(value: Any) -> list[Any]:
@@ -135,9 +148,8 @@ def _quantifier(macro: Macro, decisive: bool) -> Builder:
                         raise misfit
                     value: object = predicate(frame)
                     if value is decisive:
-                        for _ in turns:
+                        if next(turns, MISSING) is not MISSING:
                             frame[SPENT] += last_look
-                            break
                         return decisive
                     if type(value) is not bool:
                         raise NoSuchOverload
@@ -152,57 +164,94 @@ def _quantifier(macro: Macro, decisive: bool) -> Builder:
     return build
 
 
-class _Collector(NamedTuple):
-    """How a macro gathers: what it starts with, what a kept element costs and does to it."""
+def _on_error(
+    turns: Iterator[CelError | None],
+    failure: CelError,
+    frame: Frame,
+    parts: tuple[Part | None, Part | None],
+    kept_cost: int,
+) -> NoReturn:
+    """What is left of a loop whose result is an error: made and paid for, and of no use but to
+    say which error it ends in. A predicate's error replaces the one before."""
+    predicate, body = parts
+    for misfit in turns:
+        try:
+            if predicate is not None:
+                _pay(frame, predicate.cost)
+                if misfit is not None:
+                    raise misfit
+                if not _holds(predicate.step, frame):
+                    continue
+        except CelError as error:
+            failure = error
+            continue
+        _pay(frame, kept_cost)
+        if body is not None:
+            with suppress(CelError):
+                body.step(frame)
+    raise failure
 
-    start: Callable[[], Any]
-    add: Callable[[Any, Any, Frame, tuple[int, ...]], Any]
-    cost: int
-    stops: bool = False
-    """Once there is an error, kept elements are not computed any more."""
+
+def _passing(
+    turns: Iterator[CelError | None], predicate: Step, asked: int, kept: int, frame: Frame
+) -> Iterator[None]:
+    """The turns of elements that are kept; each is charged for being asked, and for being kept."""
+    for misfit in turns:
+        frame[SPENT] += asked
+        if frame[SPENT] > frame[NEXT_CHECK]:
+            checkpoint(frame)
+        if misfit is not None:
+            raise misfit
+        value = predicate(frame)
+        if value is True:
+            frame[SPENT] += kept
+            yield
+        elif value is not False:
+            raise NoSuchOverload
 
 
-def _collecting(macro: Macro, how: _Collector, finish: Callable[[Any], Any]) -> Builder:
+def _all_passing(turns: Iterator[CelError | None], kept: int, frame: Frame) -> Iterator[None]:
+    for misfit in turns:
+        frame[SPENT] += kept
+        if frame[SPENT] > frame[NEXT_CHECK]:
+            checkpoint(frame)
+        if misfit is not None:
+            raise misfit
+        yield
+
+
+def _collecting(
+    macro: Macro,
+    own_cost: int,
+    collect: Callable[[Iterator[None], Frame, int, Step | None], Any],
+    *,
+    stops: bool = False,
+) -> Builder:
+    """A loop that gathers what passes. ``stops``: once there is an error, bodies are left out."""
     entry = ENTRY_COST[macro]
 
     def build(
         source: Step, slots: tuple[int, ...], condition: Part | None, body: Part | None
     ) -> Step:
         predicate = None if condition is None else condition.step
-        make = None if body is None else body.step
         asked = 0 if condition is None else condition.cost
-        kept = how.cost + (0 if body is None else body.cost)
+        make = None if body is None else body.step
+        kept = own_cost + (0 if body is None else body.cost)
         if macro is Macro.MAP and body is not None and body.constant:
-            kept = how.cost - LIST_COST
+            kept = own_cost - LIST_COST
+        after = (condition, None) if stops else (condition, body)
+        slot = slots[0]
 
         def run(frame: Frame) -> Any:
-            out, failure = how.start(), None
-            for misfit in _turns(_opened(source, entry, frame), slots, frame):
-                _pay(frame, asked)
-                if predicate is not None:
-                    try:
-                        if misfit is not None:
-                            raise misfit
-                        if not _holds(predicate, frame):
-                            continue
-                    except CelError as error:
-                        failure = error
-                        continue
-                if failure is not None and how.stops:
-                    frame[SPENT] += 1
-                    continue
-                frame[SPENT] += kept
-                try:
-                    if misfit is not None:
-                        raise misfit
-                    item = None if make is None else make(frame)
-                    if failure is None:
-                        out = how.add(out, item, frame, slots)
-                except CelError as error:
-                    failure = failure or error
-            if failure is not None:
-                raise failure
-            return finish(out)
+            turns = _turns(_opened(source, entry, frame), slots, frame)
+            if predicate is None:
+                passed = _all_passing(turns, kept, frame)
+            else:
+                passed = _passing(turns, predicate, asked, kept, frame)
+            try:
+                return collect(passed, frame, slot, make)
+            except CelError as error:
+                _on_error(turns, error, frame, after, 1 if stops else kept)
 
         return run
 
@@ -211,35 +260,38 @@ def _collecting(macro: Macro, how: _Collector, finish: Callable[[Any], Any]) -> 
 
 def _holds(predicate: Step, frame: Frame) -> bool:
     value = predicate(frame)
-    if type(value) is bool:
+    if value is True or value is False:
         return value
     raise NoSuchOverload
 
 
-def _count(out: int, _item: Any, _frame: Frame, _slots: tuple[int, ...]) -> int:
-    return out + 1
+def _exactly_one(passed: Iterator[None], _frame: Frame, _slot: int, _make: Step | None) -> bool:
+    return sum(1 for _ in passed) == 1
 
 
-def _keep(out: list[Any], _item: Any, frame: Frame, slots: tuple[int, ...]) -> list[Any]:
-    out.append(frame[slots[0]])
+def _elements(passed: Iterator[None], frame: Frame, slot: int, _make: Step | None) -> list[Any]:
+    return [frame[slot] for _ in passed]
+
+
+def _made(passed: Iterator[None], frame: Frame, _slot: int, make: Step | None) -> list[Any]:
+    assert make is not None
+    return [make(frame) for _ in passed]
+
+
+def _by_key(passed: Iterator[None], frame: Frame, slot: int, make: Step | None) -> dict[Any, Any]:
+    assert make is not None
+    out: dict[Any, Any] = {}
+    for _ in passed:
+        _put_new(out, frame[slot], make(frame))
     return out
 
 
-def _append(out: list[Any], item: Any, _frame: Frame, _slots: tuple[int, ...]) -> list[Any]:
-    out.append(item)
-    return out
-
-
-def _insert(out: dict[Any, Any], item: Any, frame: Frame, slots: tuple[int, ...]) -> dict[Any, Any]:
-    _put_new(out, frame[slots[0]], item)
-    return out
-
-
-def _merge(
-    out: dict[Any, Any], item: Any, _frame: Frame, _slots: tuple[int, ...]
-) -> dict[Any, Any]:
-    for name, value in item.items():
-        _put_new(out, name, value)
+def _merged(passed: Iterator[None], frame: Frame, _slot: int, make: Step | None) -> dict[Any, Any]:
+    assert make is not None
+    out: dict[Any, Any] = {}
+    for _ in passed:
+        for name, value in make(frame).items():
+            _put_new(out, name, value)
     return out
 
 
@@ -249,22 +301,12 @@ def _put_new(out: dict[Any, Any], name: Any, value: Any) -> None:
     out[name] = value
 
 
-def _as_is(out: Any) -> Any:
-    return out
-
-
 BUILDERS: dict[Macro, Builder] = {
     Macro.ALL: _quantifier(Macro.ALL, False),
     Macro.EXISTS: _quantifier(Macro.EXISTS, True),
-    Macro.EXISTS_ONE: _collecting(
-        Macro.EXISTS_ONE, _Collector(int, _count, _COUNTED), lambda count: count == 1
-    ),
-    Macro.FILTER: _collecting(Macro.FILTER, _Collector(list, _keep, _KEPT), _as_is),
-    Macro.MAP: _collecting(Macro.MAP, _Collector(list, _append, 2 + LIST_COST), _as_is),
-    Macro.TRANSFORM_MAP: _collecting(
-        Macro.TRANSFORM_MAP, _Collector(dict, _insert, _INSERTED, stops=True), _as_is
-    ),
-    Macro.TRANSFORM_ENTRY: _collecting(
-        Macro.TRANSFORM_ENTRY, _Collector(dict, _merge, _MERGED), _as_is
-    ),
+    Macro.EXISTS_ONE: _collecting(Macro.EXISTS_ONE, 2, _exactly_one),
+    Macro.FILTER: _collecting(Macro.FILTER, 3 + LIST_COST, _elements),
+    Macro.MAP: _collecting(Macro.MAP, 2 + LIST_COST, _made),
+    Macro.TRANSFORM_MAP: _collecting(Macro.TRANSFORM_MAP, 3, _by_key, stops=True),
+    Macro.TRANSFORM_ENTRY: _collecting(Macro.TRANSFORM_ENTRY, 2, _merged),
 }

@@ -5,7 +5,7 @@ Follows upstream step by step, oddities included: whether a rule may be installe
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from instar.cel.ast import (
@@ -28,6 +28,7 @@ from instar.cel.functions import (
     STRUCT_COST,
     Argument,
     Estimate,
+    Overload,
     Path,
     Site,
     SizeAt,
@@ -215,17 +216,26 @@ class _Estimator:
             self._entries[id(node)] = Entries(one.is_list, keys, values)
 
     def _function(self, node: Call) -> Range:
+        total = NOTHING
+        for each in self._checked.operands(node):
+            total = total.plus(self._cost(each))
+        overloads = self._checked.calls[id(node)]
+        if len(overloads) == 1 and overloads[0].estimate is None and node.function != "_[_]":
+            size = self._size(node)
+            if size is not None:
+                self._sizes[id(node)] = size
+            return total.plus(ONE)
+        return total.plus(self._own_cost(node, overloads))
+
+    def _own_cost(self, node: Call, overloads: Sequence[Overload]) -> Range:
         arguments = [self._argument(each) for each in node.args]
         receiver = self._checked.receiver(node)
         target = None if receiver is None else self._argument(receiver)
         site = Site(target, arguments, self._size_at)
-        total = NOTHING
-        for each in self._checked.operands(node):
-            total = total.plus(self._cost(each))
         if node.function == "_+_":
             self._join_entries(node, node.args[1], node.args[0])
         own, size = Range(MOST, 0), None
-        for overload in self._checked.calls[id(node)]:
+        for overload in overloads:
             found = Estimate(ONE) if overload.estimate is None else overload.estimate(site)
             own = own.union(found.cost)
             if found.size is not None:
@@ -236,7 +246,7 @@ class _Estimator:
                 size = self._size(node)
         if size is not None:
             self._sizes[id(node)] = size
-        return total.plus(own)
+        return own
 
     def _argument(self, node: Node) -> Argument:
         return Argument(node, self._type(node), self._path(node) or None, self._size(node))

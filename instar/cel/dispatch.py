@@ -68,7 +68,7 @@ def misfit(name: str, values: Sequence[Any]) -> NoSuchOverload:
 
 def certain(params: Sequence[Type], actual: Sequence[Type]) -> bool:
     """The checker proved that values of ``actual`` always fit ``params``."""
-    return all(_certain(p, a) for p, a in zip(params, actual, strict=True))
+    return params == actual or all(_certain(p, a) for p, a in zip(params, actual, strict=True))
 
 
 def _certain(expected: Type, actual: Type) -> bool:

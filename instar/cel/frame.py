@@ -22,13 +22,6 @@ CHECK_EVERY = 20_000
 """Cost units between two looks at the clock: some milliseconds."""
 
 
-def blank_frame(slots: int, cost: int) -> Frame:
-    """The frame every run of an expression starts from a copy of."""
-    frame: Frame = [None] * (FIRST_VARIABLE + slots)
-    frame[SPENT] = cost
-    return frame
-
-
 def checkpoint(frame: Frame) -> None:
     """Called when ``SPENT`` passed ``NEXT_CHECK``; stops what costs or takes too much."""
     if frame[SPENT] > frame[LIMIT] or thread_time() > frame[DEADLINE]:

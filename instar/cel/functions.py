@@ -115,6 +115,10 @@ def method(
     return Overload(name, tuple(params), result, impl, True, work, weigh, estimate, by_name)
 
 
+Resolved = tuple[Type, tuple[Overload, ...]]
+"""The type of a call's result and the overloads that can give it."""
+
+
 class Library:
     """All functions an expression may call, by name, and the types it may name."""
 
@@ -123,6 +127,8 @@ class Library:
         for overload in overloads:
             self._overloads.setdefault(overload.function, []).append(overload)
         self.types = dict(type_names)
+        self.resolved: dict[tuple[str, bool, tuple[str, ...]], Resolved] = {}
+        """Calls resolved before, by function, style and the names of plain argument types."""
 
     def overloads(self, name: str) -> Sequence[Overload]:
         return self._overloads.get(name, ())

@@ -23,6 +23,7 @@ from instar.cel.ast import (
     Node,
     Select,
     StructLiteral,
+    scaffold,
 )
 from instar.cel.checked import Checked, Opened, Variable
 from instar.cel.compiled import (
@@ -36,11 +37,12 @@ from instar.cel.compiled import (
     height_above,
     literal,
     loop_part,
-    members,
+    membership,
+    metered_texts,
     refuse_bad_key,
 )
 from instar.cel.dispatch import certain
-from instar.cel.frame import FIRST_VARIABLE, Step, blank_frame
+from instar.cel.frame import FIRST_VARIABLE, Step
 from instar.cel.functions import LIST_COST, MAP_COST, STRUCT_COST, Overload, tenth
 from instar.cel.issues import BadProgram
 from instar.cel.types import BYTES, STRING, Kind, Type, is_optional, runtime_name
@@ -54,9 +56,7 @@ def compile_tree(checked: Checked, variables: Sequence[str]) -> Runnable:
     """Raises BadProgram."""
     builder = _Builder(checked, variables)
     whole = builder.build()
-    return Runnable(
-        whole.step, blank_frame(builder.slots, whole.cost), FIRST_VARIABLE + len(variables)
-    )
+    return Runnable(whole.step, whole.cost, (None,) * (builder.slots - len(variables)))
 
 
 class _Builder:
@@ -67,6 +67,8 @@ class _Builder:
         self._slots: dict[Variable, int] = {}
         self._binds: dict[Variable, tuple[int, Compiled]] = {}
         self._loops: dict[int, tuple[int, ...]] = {}
+        self._unused: set[int] = set()
+        """Nodes macros are made of: a loop runs without them."""
         self._done: dict[int, Compiled] = {}
         repeated = (node for node in checked.order if isinstance(node, Again))
         self._repeated = {id(node.node): self._new_slot() for node in repeated}
@@ -76,6 +78,8 @@ class _Builder:
         for node in self._checked.order:
             if isinstance(node, Opened):
                 self._open(node)
+                continue
+            if id(node) in self._unused:
                 continue
             if id(node) in self._checked.type_names:
                 compiled = self._type_name(node)
@@ -230,15 +234,16 @@ class _Builder:
         arguments = [part.step for part in parts]
         candidates = self._checked.calls[id(node)]
         overload = candidates[0]
-        if len(candidates) > 1 or not certain(overload.params, list(map(self._type, operands))):
+        if len(candidates) > 1 or not certain(overload.params, tuple(map(self._type, operands))):
             step = dispatched(candidates, arguments)
-        elif compiles_pattern(overload, parts) or len(parts) > 2 or overload.function == "format":
+        elif compiles_pattern(overload, parts) and len(parts) == 2:
+            step = calls.with_pattern(overload, arguments[0], parts[1].value)
+        elif len(parts) > 2 or overload.function == "format":
             step = calls.early(overload, arguments, [part.cost for part in parts])
         elif overload.work is None and overload.weigh is None:
             step, cost = calls.call(overload, arguments), cost + 1
         elif self._are_texts(overload, operands):
-            assert overload.work is not None
-            step = calls.metered_texts(overload, overload.work, *arguments)
+            step = metered_texts(overload, parts)
         else:
             step = calls.metered(overload, arguments)
         return folded(overload, Compiled(step, cost, height=height), parts)
@@ -286,12 +291,11 @@ class _Builder:
         candidates = self._checked.calls[id(node)]
         listed = len(candidates) == 1 and candidates[0].params[1].kind is Kind.LIST
         if listed and container.form is Form.CONSTANT:
-            held = members(container.value)
-            if held is not None:
-                if not held:
-                    return as_constant(False)
-                step = calls.in_constants(value.step, held)
-                return Compiled(step, value.cost, height=value.height + 1)
+            if not container.value:
+                return as_constant(False)
+            found = membership(value.step, container.value)
+            if found is not None:
+                return Compiled(found, value.cost, height=value.height + 1)
         step = calls.contained(value.step, container.step, per_element=listed)
         cost = value.cost + container.cost + (0 if listed else 1)
         return Compiled(step, cost, height=1 + max(value.height, container.height))
@@ -303,9 +307,10 @@ class _Builder:
             value = self._part(opened.fold.initial)
             self._binds[opened.accumulator] = (self._new_slot(), value)
             return
-        for variable in (*opened.variables, opened.accumulator):
+        for variable in opened.variables:
             self._slots[variable] = self._new_slot()
         self._loops[id(opened.fold)] = tuple(self._slots[each] for each in opened.variables)
+        self._unused.update(map(id, scaffold(opened.fold)))
 
     def _fold(self, node: Fold) -> Compiled:
         if node.macro is Macro.BIND:

@@ -32,6 +32,8 @@ class Patch(NamedTuple):
     """Repeated or unknown fields of the patch itself, as texts."""
     quote: Callable[[Any], str] = _as_json
     """The patched document → what a refusal of it quotes."""
+    from_values: bool = False
+    """Whether upstream makes the object of values here, where elsewhere it reads a text."""
 
 
 def read_patch(body: bytes, kind: PatchType, validation: str) -> Patch:
@@ -49,6 +51,7 @@ def read_patch(body: bytes, kind: PatchType, validation: str) -> Patch:
             lambda obj: strategic_merge(obj, document, _type_of(obj)),
             duplicates,
             lambda patched: go_plain(document),
+            from_values=True,
         )
     return Patch(lambda obj: merge_patch(obj, document), duplicates)
 

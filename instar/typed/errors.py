@@ -14,17 +14,37 @@ key is meant; (place above, position) in a list; (None, "") for the document."""
 class TypedError(ValueError):
     """The document does not fit its kind; ``str()`` is Go's sentence."""
 
+    restored = ""
+    """What Go says of the same where the document is no text any more but values, as after a
+    strategic merge."""
+
 
 def misfit(value: Any, place: Place, wanted: str, shown: str = "") -> TypedError:
     """``shown`` is the number itself, where Go names it."""
     found = f"{go_type(value)} {shown}".rstrip()
     names, struct = _names(place)
-    if not names:
-        return TypedError(f"json: cannot unmarshal {found} into Go value of type {wanted}")
-    field = f"{struct}.{'.'.join(names)}"
-    return TypedError(
-        f"json: cannot unmarshal {found} into Go struct field {field} of type {wanted}"
-    )
+    if names:
+        field = f"{struct}.{'.'.join(names)}"
+        text = f"json: cannot unmarshal {found} into Go struct field {field} of type {wanted}"
+    else:
+        text = f"json: cannot unmarshal {found} into Go value of type {wanted}"
+    error = TypedError(text)
+    error.restored = _restored(value, wanted)
+    return error
+
+
+def _restored(value: Any, wanted: str) -> str:
+    found = _REFLECTED.get(type(value), "string")
+    if wanted.startswith("[]"):
+        return f"cannot restore slice from {found}"
+    if wanted.startswith("map["):
+        return f"cannot restore map from {found}"
+    if "." in wanted:
+        return f"cannot restore struct from: {found}"
+    return f"unrecognized type: {wanted}"
+
+
+_REFLECTED = {dict: "map", list: "slice", bool: "bool", int: "int64", float: "float64"}
 
 
 def _names(place: Place) -> tuple[list[str], str]:

@@ -127,7 +127,16 @@ def differences(row: dict[str, Any], answer: Answer) -> list[str]:
     except ValueError:
         body = answer.text
     expected = row.get("answer")
-    if isinstance(expected, dict) and "(only)" in expected:
+    if isinstance(expected, dict) and "(summary)" in expected:
+        wanted = row["body"]["metadata"]
+        for part in ("labels", "annotations", "finalizers"):
+            taken = _holds(_at(body, f"metadata.{part}"), wanted[part])
+            if taken is not expected[part]:
+                found.append(f"{part} changed: {taken}")
+    elif isinstance(expected, dict) and "names" in expected:
+        names = sorted(item["metadata"]["name"] for item in body["items"])
+        found += _compare(sorted(expected["names"]), names, "names", partial=False)
+    elif isinstance(expected, dict) and "(only)" in expected:
         for path in expected["(only)"]:
             found += _compare(_at(expected, path), _at(body, path), path, partial=False)
     elif isinstance(expected, dict) and isinstance(body, dict):
@@ -147,6 +156,12 @@ def _at(value: Any, path: str) -> Any:
     for part in path.split("."):
         value = value.get(part) if isinstance(value, dict) else None
     return value
+
+
+def _holds(value: Any, wanted: Any) -> bool:
+    if isinstance(wanted, dict):
+        return all((value or {}).get(key) == item for key, item in wanted.items())
+    return all(item in (value or ()) for item in wanted)
 
 
 def _part(body: dict[str, Any], key: str) -> Any:

@@ -20,6 +20,10 @@ LATE = {
     ("instar/cli/serve.py", "instar.review"): "only with --review",
     ("instar/cli/serve.py", "instar.sdk"): "only with --converter",
     ("instar/crds/ca_bundle.py", "cryptography"): "only for a CRD with a caBundle",
+    (
+        "instar/registry/kinds/printing/printer.py",
+        "instar.registry.kinds.printing.pods",
+    ): "printers are loaded with the first table",
     ("instar/schema/validations/ondemand.py", "instar.schema.validations.check"): "CEL",
     ("instar/schema/validations/ondemand.py", "instar.schema.validations.evaluate"): "CEL",
     ("instar/server/bodies.py", "instar.api.yamltext"): "only for bodies in YAML",
@@ -34,7 +38,7 @@ LATE = {
     ("instar/cli/webhook.py", "instar.sdk.certificates"): "cryptography only with --self-signed",
     ("instar/cli/webhook.py", "instar.sdk.crdpatch"): "cryptography only with --patch-crd",
     ("instar/client/client.py", "instar.client.http"): "aiohttp only for tools that ask a cluster",
-    ("instar/sdk/checking/targets.py", "instar.client.http"): "aiohttp only with --url",
+    ("instar/sdk/checking/responders.py", "instar.client.http"): "aiohttp only with --url",
     # Not a dependency of ours.
     ("instar/sdk/typed.py", "msgspec"): "only for converters on its classes",
 }

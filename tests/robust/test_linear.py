@@ -58,6 +58,8 @@ WORST: dict[str, tuple[str, ...]] = {
     "instar.api.strings:_usual_name": ("|a|!", "|a.|!", "|a-|!"),
     "instar.api.strings:_usual_value": ("|a|!",),
     "instar.api.strings:_label": ("|a|!", "a|-|"),
+    "instar.api.manifests:_BOUNDARY": ("|---\n|", "|\n---|", "|...\n|", "|-|"),
+    "instar.api.manifests:_HEAD": ("| |", "---| |x", "|\n|x"),
     "instar.api.strings:_subdomain": ("|a|!", "|a.|!", "a|-|", "|a-a.|!"),
     "instar.api.strings:_dns1035": ("|a|!", "a|-|"),
     "instar.api.strings:_name_part": ("|a|!", "a|-|"),

@@ -305,7 +305,7 @@ def test_what_a_server_would_not_take_is_left_alone_and_reported(
     [
         (CRD.replace("name: v1\n", "name: v2\n"), "no CRD given has version 'v1' of CronTab"),
         ("kind: CustomResourceDefinition\nspec: 1", "not a usable CRD"),
-        ("a: [", "while parsing"),
+        ("a: [", "crd.yaml:2: not readable as YAML"),
         ("", "no CRD given"),
     ],
 )

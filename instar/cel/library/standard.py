@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import math
 import re
+from collections.abc import Callable
 from typing import Any
 
 import re2
@@ -59,7 +60,6 @@ from instar.cel.values import (
     Timestamp,
     TypeValue,
     Uint,
-    size_of,
     type_name,
 )
 
@@ -69,7 +69,6 @@ _PATTERN_OPTIONS.log_errors = False
 _TRUE = ("1", "t", "T", "true", "TRUE", "True")
 _FALSE = ("0", "f", "F", "false", "FALSE", "False")
 _MOST_DIGITS = 20
-_UNSIZED = (bool, int, float, Duration, Timestamp, TypeValue, type(None))
 _DOUBLE = re.compile(
     r"[+-]?(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:e[+-]?[0-9]+)?|inf(?:inity)?|nan"
     r"|0x(?:[0-9a-f]+\.?[0-9a-f]*|\.[0-9a-f]+)p[+-]?[0-9]+)",
@@ -197,15 +196,19 @@ def _same(value: Any) -> Any:
 
 
 def _sizes() -> list[Overload]:
-    sized = (BYTES, list_of(A), map_of(A, B), STRING)
-    functions = [function("size", (of,), INT, _size) for of in sized]
-    return functions + [method("size", (of,), INT, _size) for of in sized]
+    sized: list[tuple[Type, Callable[[Any], int]]] = [
+        (BYTES, len),
+        (list_of(A), _count),
+        (map_of(A, B), _count),
+        (STRING, len),
+    ]
+    functions = [function("size", (of,), INT, impl) for of, impl in sized]
+    return functions + [method("size", (of,), INT, impl) for of, impl in sized]
 
 
-def _size(value: Any) -> int:
-    if isinstance(value, _UNSIZED):
-        raise TypeError
-    return size_of(value)
+def _count(value: Any) -> int:
+    kind = type(value)
+    return len(value) if kind is list or kind is dict else len(value.raw)
 
 
 def _conversions() -> list[Overload]:
@@ -286,10 +289,13 @@ def _predicates() -> list[Overload]:
     def searched(text: int, part: int) -> int:
         return tenth(text) * tenth(part)
 
+    def read(text: int, _part: int) -> int:
+        return tenth(text)
+
     pair = (STRING, STRING)
     return [
-        method("startsWith", pair, BOOL, str.startswith, work=per_byte, estimate=estimated_once),
-        method("endsWith", pair, BOOL, str.endswith, work=per_byte, estimate=estimated_once),
+        method("startsWith", pair, BOOL, str.startswith, work=read, estimate=estimated_once),
+        method("endsWith", pair, BOOL, str.endswith, work=read, estimate=estimated_once),
         method("contains", pair, BOOL, str.__contains__, work=searched, estimate=_estimated_search),
         method("matches", pair, BOOL, matches, work=regex_work, estimate=estimated_regex),
         function("matches", pair, BOOL, matches),

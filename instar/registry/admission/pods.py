@@ -9,21 +9,26 @@ from instar.registry.resources.admission import Operation, Verb
 from instar.registry.stored.backend import Backend
 
 _TROUBLES = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
+_PLACES = ("topology.kubernetes.io/zone", "topology.kubernetes.io/region")
 _PATIENCE = 300
 _SYSTEM = {"system-cluster-critical": 2_000_000_000, "system-node-critical": 2_000_001_000}
 _LOWER = "PreemptLowerPriority"
 
 
 class PodAdmission:
-    """DefaultTolerationSeconds, Priority and RuntimeClass, in upstream's order."""
+    """Priority, DefaultTolerationSeconds, RuntimeClass and PodTopologyLabels, in this order."""
 
     def __init__(self, backend: Backend) -> None:
         self._priorities = Lookup(backend, "scheduling.k8s.io", "priorityclasses")
         self._runtimes = Lookup(backend, "node.k8s.io", "runtimeclasses")
+        self._nodes = Lookup(backend, "", "nodes")
 
     async def admit(self, operation: Operation) -> None:
         serving, obj = operation.target.serving, operation.obj
-        if obj is None or operation.subresource:
+        if obj is None or operation.subresource not in ("", "binding"):
+            return
+        if operation.subresource == "binding":
+            self._label_place(obj)
             return
         if (serving.group, serving.plural) == ("scheduling.k8s.io", "priorityclasses"):
             self._check_only_default(operation, obj)
@@ -34,6 +39,7 @@ class PodAdmission:
         _tolerate_trouble(obj["spec"])
         if operation.verb is Verb.CREATE:
             self._apply_runtime(operation, obj["spec"])
+            self._label_place(obj)
         operation.changed = True
 
     async def validate(self, operation: Operation) -> None:
@@ -49,6 +55,14 @@ class PodAdmission:
                     f"PriorityClass {name} is already marked as default. Only one default can exist"
                 )
                 raise _refused(operation, text)
+
+    def _label_place(self, obj: Object) -> None:
+        """A pod carries the zone and region of its node."""
+        node = self._nodes.get(obj["spec"].get("nodeName") or "")
+        labels = ((node or {}).get("metadata") or {}).get("labels") or {}
+        found = {name: labels[name] for name in _PLACES if name in labels}
+        if found:
+            obj["metadata"]["labels"] = {**(obj["metadata"].get("labels") or {}), **found}
 
     def _set_priority(self, operation: Operation, spec: Object) -> None:
         name = spec.get("priorityClassName")

@@ -70,7 +70,9 @@ class BuiltinStrategy(Strategy):
         try:
             unknown = self.clean_metadata(obj)
             unknown += read_object(obj, version.api_version, version.kind)
-        except (MetaError, TypedError) as error:
+        except TypedError as error:
+            raise self.undecodable(obj, version, str(error), error.restored) from error
+        except MetaError as error:
             raise self.undecodable(obj, version, str(error)) from error
         self.default(obj, version)
         return unknown

@@ -13,7 +13,7 @@ from functools import partial
 from importlib import import_module
 from typing import Any
 
-from instar.api.crd import Conversion, Crd, CrdVersion, Names, ScalePaths, Subresource
+from instar.api.crd import Conversion, Crd, CrdVersion, Names, ScalePaths, Selectable, Subresource
 from instar.api.names import GroupVersionKind
 from instar.conversion.converter import Converter, NoneConverter
 from instar.conversion.shared import SharedConverter
@@ -46,6 +46,17 @@ _REFERENCE = ("kind", "namespace", "name", "uid", "apiVersion", "resourceVersion
 _SELECTABLE: Mapping[tuple[str, str], tuple[str, ...]] = {
     ("", "namespaces"): (".status.phase",),
     ("", "secrets"): (".type",),
+    ("", "pods"): (
+        ".spec.nodeName",
+        ".spec.restartPolicy",
+        ".spec.schedulerName",
+        ".spec.serviceAccountName",
+        ".status.phase",
+        ".status.podIP",
+        ".status.nominatedNodeName",
+    ),
+    ("certificates.k8s.io", "certificatesigningrequests"): (".spec.signerName",),
+    ("resource.k8s.io", "resourceslices"): (".spec.nodeName", ".spec.driver"),
     ("", "services"): (".spec.clusterIP", ".spec.type"),
     ("", "events"): (
         *(f".involvedObject.{name}" for name in _REFERENCE),
@@ -61,6 +72,12 @@ _SELECTABLE: Mapping[tuple[str, str], tuple[str, ...]] = {
     ),
 }
 """Paths that field selectors may name, as ``selectableFields`` of a CRD has them."""
+_FURTHER: Mapping[tuple[str, str], Mapping[str, Selectable]] = {
+    ("", "pods"): {"spec.hostNetwork": Selectable(("spec", "hostNetwork"), "false")},
+    ("", "nodes"): {"spec.unschedulable": Selectable(("spec", "unschedulable"), "false")},
+    ("", "replicationcontrollers"): {"status.replicas": Selectable(("status", "replicas"), "0")},
+    ("batch", "jobs"): {"status.successful": Selectable(("status", "succeeded"), "0")},
+}
 
 
 def builtin_servings(crd_strategy: Strategy, crds_stored_as: str = "v1") -> list[Serving]:
@@ -246,6 +263,7 @@ def _version(place: tuple[str, str], facts: ResourceFacts, *, stored: bool) -> C
         schema=_Schema(facts.api_version, facts.kind),
         has_status=any(part.name == "status" for part in facts.subresources),
         selectable_fields=_SELECTABLE.get(place, ()),
+        further_selectable=_FURTHER.get(place, {}),
         scale=_scale(facts) if scaled else None,
         further=further,
     )

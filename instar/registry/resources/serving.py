@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-from instar.api.crd import Crd, CrdVersion
+from instar.api.crd import Crd, CrdVersion, Selectable
 from instar.apply.managers import ignored_fields
 from instar.apply.typed import TypedSchema
 from instar.apply.typed import compile_schema as compile_typed
@@ -88,12 +88,13 @@ class VersionServing:
         return compile_typed(self.compiled.structural)
 
     @cached_property
-    def selectable(self) -> Mapping[str, tuple[str, ...]]:
+    def selectable(self) -> Mapping[str, Selectable]:
         """Field-selector labels of this version and the path each reads."""
-        return {
-            path.lstrip("."): tuple(path.lstrip(".").split("."))
+        paths = {
+            path.lstrip("."): Selectable(tuple(path.lstrip(".").split(".")))
             for path in self.definition.selectable_fields
         }
+        return {**paths, **self.definition.further_selectable}
 
 
 @dataclass(frozen=True, eq=False)

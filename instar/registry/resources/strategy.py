@@ -86,12 +86,13 @@ class Strategy:
             )
             raise self.undecodable(obj, version, text)
 
-    def undecodable(self, obj: Object, version: VersionServing, text: str) -> Undecodable:
+    def undecodable(
+        self, obj: Object, version: VersionServing, text: str, restored: str = ""
+    ) -> Undecodable:
         kind = obj.get("kind", "")
         named = obj.get("apiVersion", "").rpartition("/")[2] or version.name
-        return Undecodable(
-            f'{kind} in version "{named}" cannot be handled as a {version.kind}: {text}', text
-        )
+        told = f'{kind} in version "{named}" cannot be handled as a {version.kind}: {text}'
+        return Undecodable(told, text, restored)
 
     def from_storage(self, obj: Object, version: VersionServing) -> None:
         """Bring stored bytes to today's schema of the version they are stored in, in place."""

@@ -145,7 +145,7 @@ def _type_of(config: Object) -> str:
         given = parse_group_version(config.get("apiVersion") or "")
     except ValueError:
         return "/, Kind="
-    return f"{given}, Kind={config.get('kind', '')}"
+    return f"{given.group}/{given.version}, Kind={config.get('kind', '')}"
 
 
 def _report(duplicates: Sequence[Repeated], options: WriteOptions) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from instar.api.jsontext import encode_sorted
-from instar.errors import BadRequest
+from instar.errors import BadRequest, Conflict, conflict
 from instar.plain import Object
 from instar.registry.resources.resource import Target
 
@@ -73,6 +73,31 @@ def dedupe_owners(metadata: Object, warn: Callable[[str], None], *, patched: boo
         when = " after mutating admission happens" if patched else ""
         uids = ", ".join(sorted(set(repeated)))
         warn(_DUPLICATE_OWNERS.format(when=when, uids=uids))
+
+
+def another_uid(target: Target, wanted: str, actual: str) -> Conflict:
+    """As upstream's storage tells it."""
+    serving = target.serving
+    prefix = serving.prefix
+    if serving.builtin and not serving.group:
+        prefix = f"{_KEPT_ELSEWHERE.get(serving.plural, serving.plural)}/"
+    return conflict(
+        serving.group,
+        serving.plural,
+        target.name,
+        f"StorageError: invalid object, Code: 4, Key: /registry/{prefix}{target.suffix}, "
+        "ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: "
+        f"UID in precondition: {wanted}, UID in object meta: {actual}",
+    )
+
+
+_KEPT_ELSEWHERE = {
+    "services": "services/specs",
+    "endpoints": "services/endpoints",
+    "nodes": "minions",
+    "replicationcontrollers": "controllers",
+}
+"""Where upstream keeps kinds of the core group that changed their names."""
 
 
 def check_names(obj: Object, target: Target) -> None:

@@ -89,7 +89,8 @@ def _decode_patched(
     try:
         unknown = target.serving.strategy.decode(obj, target.version)
     except Undecodable as error:
-        raise undecodable(quote, error.why) from error
+        why = error.restored if change.from_values else error.why
+        raise undecodable(quote, why) from error
     except BadRequest as error:
         raise undecodable(quote, error.message) from error
     listed = [*change.problems, *(f'unknown field "{path}"' for path in unknown)]

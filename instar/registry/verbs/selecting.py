@@ -7,11 +7,12 @@ first, which is the caller's part. Name and namespace are in the key and need ne
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import orjson
 
+from instar.api.crd import Selectable
 from instar.api.selectors import FieldSelector, LabelSelector
 from instar.registry.resources.resource import Target
 from instar.registry.stored.entry import Entry
@@ -94,13 +95,14 @@ def _looks_inside(
     return fields is not None and any(term.field not in _IN_THE_KEY for term in fields.terms)
 
 
-def field_value(obj: dict[str, Any], path: Sequence[str]) -> str:
-    """A selectable field as the string it is compared by; missing and null are empty."""
+def field_value(obj: dict[str, Any], field: Selectable) -> str:
+    """A selectable field as the string it is compared by; missing and null are empty, unless the
+    field says what it is then."""
     value: Any = obj
-    for part in path:
+    for part in field.path:
         value = value.get(part) if isinstance(value, dict) else None
     if value is None or isinstance(value, dict | list):
-        return ""
+        return field.unset
     if isinstance(value, bool):
         return "true" if value else "false"
     return str(value)

@@ -22,8 +22,10 @@ from instar.registry.resources.resource import Target
 from instar.registry.stored.codec import Prepared, revised
 from instar.registry.stored.entry import Entry
 from instar.registry.stored.writing import new_entry
+from instar.registry.verbs.clashes import exists, modified
 from instar.registry.verbs.conversions import Conversions
 from instar.registry.verbs.metadata import (
+    another_uid,
     check_names,
     dedupe_owners,
     keep_server_fields,
@@ -37,9 +39,6 @@ _GENERATE_ATTEMPTS = 8
 _RULES_WEIGH = 4
 """As much as so many times the same object without rules, when it comes to leaving the loop."""
 _UPDATE_ATTEMPTS = 100
-MODIFIED = (
-    "the object has been modified; please apply your changes to the latest version and try again"
-)
 
 
 class Written(NamedTuple):
@@ -112,7 +111,7 @@ async def create(
         except Stale:
             continue
     await context.backend.consistent()
-    raise _exists(target.named(metadata["name"]), generated)
+    raise exists(target.named(metadata["name"]), generated)
 
 
 def _names_a_revision(metadata: Object) -> bool:
@@ -195,7 +194,7 @@ async def update(
             # Judged by what the cache shows; another replica's write may be on its way to it.
             if attempt or await context.backend.is_current(target.resource.objects, entry):
                 raise
-    raise _modified(target)
+    raise modified(target)
 
 
 async def _store_changed(
@@ -352,7 +351,7 @@ def _check_revision(target: Target, new: Object, entry: Entry, rules: UpdateRule
     except ValueError as error:
         raise errors.Unclassified(str(error)) from error
     if revision != entry.revision:
-        raise _modified(target)
+        raise modified(target)
 
 
 def _check_uid(target: Target, new: Object, old: Object, rules: UpdateRules) -> None:
@@ -360,14 +359,7 @@ def _check_uid(target: Target, new: Object, old: Object, rules: UpdateRules) -> 
     if not wanted:
         new["metadata"]["uid"] = actual
     elif wanted != actual and rules.uid_is_precondition:
-        raise errors.conflict(
-            target.serving.group,
-            target.serving.plural,
-            target.name,
-            f"StorageError: invalid object, Code: 4, Key: /registry/{target.serving.prefix}"
-            f"{target.suffix}, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: "
-            f"UID in precondition: {wanted}, UID in object meta: {actual}",
-        )
+        raise another_uid(target, wanted, actual)
 
 
 async def _judge(
@@ -383,22 +375,3 @@ async def _judge(
             raise errors.invalid(group, obj.get("kind", ""), name, found)
 
     await offload.run(size if target.version.rules is None else size * _RULES_WEIGH, judged)
-
-
-def _modified(target: Target) -> errors.Conflict:
-    return errors.conflict(target.serving.group, target.serving.plural, target.name, MODIFIED)
-
-
-def _exists(target: Target, generated: bool) -> errors.AlreadyExists:
-    entry = target.entry()
-    serving = target.serving
-    if generated:
-        error = errors.already_exists(serving.group, serving.plural, target.name)
-        text = "the server was not able to generate a unique name for the object"
-        return errors.AlreadyExists(
-            f"{error.message}, {text}", details=error.details, retry_after=1
-        )
-    terminating = entry is not None and "deletionTimestamp" in entry.decode().get("metadata", {})
-    return errors.already_exists(
-        serving.group, serving.plural, target.name, terminating=terminating
-    )

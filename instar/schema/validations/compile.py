@@ -3,10 +3,10 @@ however many CRDs, versions and places share it; an unchanged CRD compiles nothi
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any
+from typing import Any, NoReturn
 
 from instar.cel.cost import estimate
 from instar.cel.declared import Declared, sizes_of
@@ -16,10 +16,17 @@ from instar.cel.types import BOOL, STRING, optional_of
 from instar.schema.field_path import PathProblem, resolve
 from instar.schema.parse import structural
 from instar.schema.structural import Structural, ValidationRule
-from instar.schema.validations.declare import declare
+from instar.schema.validations.declare import can_declare, declare
 
 _REMEMBERED = 8192
 """Expressions kept compiled; a large CRD has some hundreds."""
+
+
+Run = Callable[[Sequence[Any], int, float], tuple[Any, int]]
+
+
+def _nothing_to_run(_values: Sequence[Any], _limit: int, _deadline: float) -> NoReturn:
+    raise AssertionError("a rule that does not compile is not run")
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,8 +46,12 @@ class CompiledRule:
     condition: Compiled
     message: Compiled | None
     """None where there is none, or the rule itself does not compile."""
-    field_path: str
+    field_path: str = ""
     """Below the rule's node, as errors write it."""
+    simple: bool = False
+    """It compiles, and looks at nothing but the present value."""
+    run: Run = _nothing_to_run
+    """Of the condition."""
 
 
 @dataclass(slots=True, eq=False)
@@ -86,7 +97,7 @@ def build(node: Structural, *, root: bool) -> RuleNode | None:
 
 def _build(rules_of: Structural, node: Structural, *, root: bool) -> RuleNode | None:
     """``rules_of`` has the rules, ``node`` the types; they differ inside ``allOf``."""
-    out = RuleNode(node, fields=_fields(rules_of, node, root=root))
+    out = RuleNode(node, fields=_fields(rules_of, node))
     for inner, of in ((rules_of.items, node.items), (rules_of.additional, node.additional)):
         if isinstance(inner, Structural) and isinstance(of, Structural):
             out.element = _build(inner, of, root=of.embedded)
@@ -99,24 +110,17 @@ def _build(rules_of: Structural, node: Structural, *, root: bool) -> RuleNode | 
     return None if out.idle() else out
 
 
-def _fields(rules_of: Structural, node: Structural, *, root: bool) -> dict[str, RuleNode]:
+def _fields(rules_of: Structural, node: Structural) -> dict[str, RuleNode]:
     """Only what has a type is judged: fields a rule cannot see have no rules of their own."""
     found: dict[str, RuleNode] = {}
     for name, inner in rules_of.properties.items():
         of = node.properties.get(name)
-        below = None if of is None else _build(inner, of, root=of.embedded)
+        if of is None or not can_declare(of) or (escape(name) and not can_declare(node)):
+            continue
+        below = _build(inner, of, root=of.embedded)
         if below is not None:
             found[name] = below
-    if not found:
-        return found
-    declared = declared_for(type_key(node, root=root))
-    return {name: below for name, below in found.items() if _is_typed(declared, name, below)}
-
-
-def _is_typed(declared: Declared | None, name: str, below: RuleNode) -> bool:
-    if escape(name) is not None:
-        return declared is not None and name in declared.by_name
-    return declared_for(type_key(below.schema, root=below.schema.embedded)) is not None
+    return found
 
 
 def _branches(node: Structural) -> Iterator[Structural]:
@@ -132,13 +136,17 @@ def type_key(node: Structural, *, root: bool) -> TypeKey:
 
 def compile_rule(rule: ValidationRule, key: TypeKey) -> CompiledRule:
     if not rule.rule.strip():
-        return CompiledRule(rule, Compiled(), None, "")
+        return CompiledRule(rule, Compiled(), None)
     optional = rule.optional_old_self is True
     condition = _compile(rule.rule, key, optional, False)
     message = None
     if rule.message_expression and condition.runner is not None:
         message = _compile(rule.message_expression, key, optional, True)
-    return CompiledRule(rule, condition, message, _normal_path(rule.field_path, key.node))
+    path = _normal_path(rule.field_path, key.node)
+    if condition.runner is None:
+        return CompiledRule(rule, condition, message, path)
+    simple = not condition.uses_old
+    return CompiledRule(rule, condition, message, path, simple, condition.runner.run)
 
 
 def _normal_path(path: str, node: Structural) -> str:

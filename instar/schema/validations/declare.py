@@ -31,6 +31,7 @@ from instar.schema.structural import Structural
 MAX_REQUEST = 3 * 1024 * 1024
 _MAX_CONTENT = MAX_REQUEST - 2
 _BYTES_PER_CHARACTER = 4
+_SCALARS = ("string", "boolean", "integer", "number")
 _STRING = Structural(type="string")
 _METADATA = Structural(type="object", properties={"name": _STRING, "generateName": _STRING})
 
@@ -63,6 +64,18 @@ def _declare(node: Structural, resource: bool, name: str) -> Declared | None:
         case "number":
             return Declared(DOUBLE, convert.to_double, plain=float, min_bytes=1)
     return None
+
+
+def can_declare(node: Structural) -> bool:
+    """Whether ``declare`` would find a type."""
+    while not node.int_or_string:
+        inner = node.additional if node.type == "object" else node.items
+        if node.type == "object" and not isinstance(inner, Structural):
+            return True
+        if node.type not in ("object", "array") or not isinstance(inner, Structural):
+            return node.type in _SCALARS
+        node = inner
+    return True
 
 
 def with_meta(node: Structural) -> Structural:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from time import thread_time
 from typing import Any, NamedTuple, NoReturn
 
+from instar.cel.declared import Declared
 from instar.cel.values import (
     MISSING,
     NONE,
@@ -154,54 +155,71 @@ class _Run:
                 self.visit(inner, at, new[name], child_partner(old, name), below)
 
     def _own_rules(self, node: RuleNode, path: str, new: Any, old: Any, ratchet: _Ratchet) -> None:
-        if node.declared is None:
+        declared, budget = node.declared, self._budget
+        if declared is None:
             text = "failed to convert to declType for CEL validation rules"
             self.errors.append(broken(node, path, f"rule compiler initialization error: {text}"))
             return
-        if self._budget.remaining <= 0:
+        if budget.remaining <= 0:
             self._stop(broken(node, path, _OUT_OF_BUDGET))
-        place = _Place(node, path, new, ratchet)
-        value = _converted(node, new)
-        before = ABSENT if old is ABSENT or old is None else _converted(node, old)
+        value = _converted(declared, new)
+        before = ABSENT if old is ABSENT or old is None else _converted(declared, old)
+        usable = not isinstance(value, CelError)
+        limit, deadline = budget.call_limit, budget.deadline
         for rule in node.rules:
-            self._rule(place, rule, value, before)
+            values = value, before
+            if not (rule.simple and usable):
+                asked = self._values(node, path, rule, value, before)
+                if asked is None:
+                    continue
+                values = asked
+            try:
+                result, cost = rule.run(values, limit, deadline)
+            except CostExceeded as exceeded:
+                self._exceeded(node, path, rule, exceeded)
+            if cost > budget.remaining:
+                self._stop(broken(node, path, _OUT_OF_BUDGET))
+            budget.remaining -= cost
+            if result is not True:
+                place = _Place(node, path, new, ratchet)
+                self._said_no(place, rule, result, value, before)
 
-    def _rule(self, place: _Place, rule: CompiledRule, value: Any, before: Any) -> None:
-        condition, node = rule.condition, place.node
+    def _exceeded(
+        self, node: RuleNode, path: str, rule: CompiledRule, exceeded: CostExceeded
+    ) -> NoReturn:
+        text = _limit_text(label(rule.rule))
+        if exceeded.cost > self._budget.remaining or self._budget.late():
+            text = _OUT_OF_BUDGET
+        self._stop(broken(node, path, text))
+
+    def _values(
+        self, node: RuleNode, path: str, rule: CompiledRule, value: Any, before: Any
+    ) -> tuple[Any, Any] | None:
+        """What the rule is asked about; None when it is not asked at all."""
+        condition = rule.condition
         if condition.runner is None:
-            problem = f"rule compile error: {condition.problem}"
-            self.errors.append(broken(node, place.path, problem))
-            return
+            self.errors.append(broken(node, path, f"rule compile error: {condition.problem}"))
+            return None
         optional = rule.rule.optional_old_self is True
         if condition.uses_old and before is ABSENT and not optional:
-            return
-        values = value, _optional(before) if optional else before
-        broken_value = _unusable(condition.uses_self, value, condition.uses_old, before)
-        budget = self._budget
-        try:
-            if broken_value is None:
-                result, cost = condition.runner.run(values, budget.call_limit, budget.deadline)
-            else:
-                result, cost = broken_value, 1
-        except CostExceeded as exceeded:
-            if exceeded.cost > budget.remaining or budget.late():
-                self._stop(broken(node, place.path, _OUT_OF_BUDGET))
-            self._stop(broken(node, place.path, _limit_text(label(rule.rule))))
-        if cost > budget.remaining:
-            self._stop(broken(node, place.path, _OUT_OF_BUDGET))
-        budget.remaining -= cost
-        if result is True:
-            return
+            return None
+        for reads, read in ((condition.uses_self, value), (condition.uses_old, before)):
+            if reads and isinstance(read, CelError):
+                text = _evaluation_text(read, label(rule.rule))
+                self.errors.append(broken(node, path, text))
+                self._budget.remaining -= 1
+                return None
+        return value, _optional(before) if optional else before
+
+    def _said_no(
+        self, place: _Place, rule: CompiledRule, result: Any, value: Any, before: Any
+    ) -> None:
         if isinstance(result, CelError):
             text = _evaluation_text(result, label(rule.rule))
-            self.errors.append(broken(node, place.path, text))
+            self.errors.append(broken(place.node, place.path, text))
             return
-        self._failed(place, rule, value, before)
-
-    def _failed(self, place: _Place, rule: CompiledRule, value: Any, before: Any) -> None:
-        text = self._dynamic_message(place, rule, value, before) or message_of(rule.rule)
-        error = failure(rule.rule, place.below(rule), place.raw, text)
-        self._note(place, rule, error)
+        message = self._dynamic_message(place, rule, value, before) or message_of(rule.rule)
+        self._note(place, rule, failure(rule.rule, place.below(rule), place.raw, message))
 
     def _note(self, place: _Place, rule: CompiledRule, error: FieldError) -> None:
         if not rule.condition.uses_old and place.ratchet.forgives():
@@ -257,19 +275,12 @@ class _Place(NamedTuple):
         return child(self.path, rule.field_path) if rule.field_path else self.path
 
 
-def _converted(node: RuleNode, raw: Any) -> Any:
+def _converted(declared: Declared, raw: Any) -> Any:
     """The value, or the error it is to whoever reads it."""
-    assert node.declared is not None
     try:
-        return node.declared.convert(raw)
+        return declared.convert(raw)
     except CelError as error:
         return error
-
-
-def _unusable(reads: bool, value: Any, reads_old: bool, before: Any) -> CelError | None:
-    if reads and isinstance(value, CelError):
-        return value
-    return before if reads_old and isinstance(before, CelError) else None
 
 
 def _optional(before: Any) -> OptionalValue:

@@ -29,7 +29,7 @@ def check_if_any(
     per_expression_limit_waived: bool,
     spoiled: Callable[[str], bool],
 ) -> list[FieldError]:
-    """A ``RuleChecker``: the rules of a CRD's schema, and its defaults by them."""
+    """A ``RuleChecker``."""
     if not has_rules(root):
         return []
     # Only here: see above.

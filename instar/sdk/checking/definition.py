@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from instar.api.crd import KIND, Crd, is_crd
+from instar.api.crd import KIND, Crd
 from instar.api.crd_codec import CrdDecodeError
 from instar.api.manifests import Unreadable, documents, members
 from instar.crds.documents import read_definition
@@ -47,4 +47,4 @@ def _documents(text: str, file: str) -> list[Object]:
         values = [each.value for document in documents(text, file) for each in members(document)]
     except Unreadable as error:
         raise Uncheckable(str(error)) from None
-    return [value for value in values if is_crd(value)]
+    return [value for value in values if isinstance(value, dict) and value.get("kind") == KIND]

@@ -53,7 +53,8 @@ def has_health_port(spec: Object) -> bool:
 
 
 def is_headless(spec: Object) -> bool:
-    return (spec.get("clusterIPs") or [spec.get("clusterIP")])[0] == "None"
+    first: object = (spec.get("clusterIPs") or [spec.get("clusterIP")])[0]
+    return first == "None"
 
 
 def is_external(spec: Object) -> bool:

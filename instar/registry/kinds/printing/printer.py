@@ -62,6 +62,7 @@ class PodPrinter(BuiltinPrinter):
     """Pods that are done say so beside their cells: kubectl leaves them out on demand."""
 
     def conditions(self, obj: Object) -> list[Object]:
+        # Only here: as all printers, loaded with the first table.
         from instar.registry.kinds.printing.pods import done
 
         return done(obj)
