@@ -18,6 +18,7 @@ from instar.registry.kinds.checks.cluster import (
     runtime_class_errors,
     signing_request_errors,
 )
+from instar.schema.objectmeta import NameRule, name_is_path_segment
 
 if TYPE_CHECKING:
     from instar.fields import FieldError
@@ -64,6 +65,7 @@ class NodeStrategy(BuiltinStrategy):
 
 class ApiServiceStrategy(BuiltinStrategy):
     scheme = "k8s.io/kube-aggregator/pkg/apiserver/scheme/scheme.go:33"
+    name_rule: NameRule = staticmethod(name_is_path_segment)
     unconditional_update = False
 
     def default(self, obj: Object, version: VersionServing) -> None:

@@ -1,12 +1,12 @@
 """Claims of devices, classes and slices: what makes one wrong.
 
-Expressions are read as CEL; of what type they are is the scheduler's to find out."""
+Expressions see a device of any type here: what depends on it is let pass."""
 
 from __future__ import annotations
 
 from instar.api.strings import dns1123_label, dns1123_subdomain, qualified_name
-from instar.cel.engine import BadExpression
-from instar.cel.parser import parse
+from instar.cel.engine import BadExpression, analyse
+from instar.cel.types import BOOL, DYN
 from instar.fields import (
     FieldError,
     child,
@@ -112,11 +112,18 @@ def _selector_errors(selectors: list[Object], path: str) -> list[FieldError]:
             found.append(required(where))
             continue
         text, where = cel.get("expression", ""), child(where, "expression")
-        try:
-            parse(text)
-        except BadExpression as error:
-            found.append(invalid(where, text, f"compilation failed: {error}"))
+        found += _expression_errors(text, where)
     return found
+
+
+def _expression_errors(text: str, path: str) -> list[FieldError]:
+    try:
+        type = analyse(text, {"device": DYN}).type
+    except BadExpression as error:
+        return [invalid(path, text, f"compilation failed: {error}")]
+    if type in (BOOL, DYN):
+        return []
+    return [invalid(path, text, f"must evaluate to bool or the unknown type, not {type}")]
 
 
 def class_errors(spec: Object) -> list[FieldError]:
