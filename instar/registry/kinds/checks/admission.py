@@ -25,8 +25,12 @@ _OPERATIONS = ("*", "CONNECT", "CREATE", "DELETE", "UPDATE")
 _REASONS = ("Forbidden", "Invalid", "RequestEntityTooLarge")
 _IDENTIFIER = re.compile(r"[_a-zA-Z][_a-zA-Z0-9]*", re.ASCII)
 _RESERVED = frozenset(
-    [
-        "false",
+    {
+        "as", "break", "const", "continue", "else", "false", "for", "function", "if", "import",
+        "in", "let", "loop", "namespace", "null", "package", "return", "true", "var", "void",
+        "while",
+    }
+)  # fmt: skip
         "in",
         "null",
         "true",
