@@ -31,28 +31,6 @@ _RESERVED = frozenset(
         "while",
     }
 )  # fmt: skip
-        "in",
-        "null",
-        "true",
-        "as",
-        "break",
-        "const",
-        "continue",
-        "else",
-        "for",
-        "function",
-        "if",
-        "import",
-        "let",
-        "loop",
-        "package",
-        "namespace",
-        "return",
-        "var",
-        "void",
-        "while",
-    ]
-)
 _DENY_AND_WARN = (
     "must not contain both Deny and Warn (repeating the same validation failure information in the "
     "API response and headers serves no purpose)"
