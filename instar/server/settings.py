@@ -34,6 +34,8 @@ class Settings:
     authorization: str = "AlwaysAllow"
     strict_namespaces: bool = True
     collect_garbage: bool = True
+    furniture: bool = True
+    """Whether there is from the start what every cluster has."""
     rescue_deletes: bool = False
     history_seconds: float = 300.0
     """How long past revisions stay readable."""

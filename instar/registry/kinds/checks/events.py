@@ -12,7 +12,12 @@ from instar.registry.kinds.checks.basics import immutable_errors, texts_at
 _LONGEST_NOTE, _LONGEST_WORD = 1024, 128
 _FROZEN = ("involvedObject", "reason", "reason", "action", "related", "message", "type")
 """Upstream asks one of them twice."""
-_UNSET = (("firstTimestamp", None), ("lastTimestamp", None), ("count", 0), ("source", {}))
+_UNSET: tuple[tuple[str, object], ...] = (
+    ("firstTimestamp", None),
+    ("lastTimestamp", None),
+    ("count", 0),
+    ("source", {}),
+)
 
 
 def event_errors(obj: Object, namespace: str, *, controller: str) -> list[FieldError]:

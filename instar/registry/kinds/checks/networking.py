@@ -131,7 +131,7 @@ def _backend_errors(backend: Object, path: str) -> list[FieldError]:
     if service is None and resource is None:
         return [invalid(path, "", "resource or service backend is required")]
     if service is None:
-        return _resource_errors(resource, child(path, "resource"))
+        return _resource_errors(resource or {}, child(path, "resource"))
     found: list[FieldError] = []
     name, port = service.get("name", ""), service.get("port") or {}
     where = child(path, "service")
