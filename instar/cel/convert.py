@@ -26,18 +26,6 @@ _GO_NAMES = {
     list: "[]interface {}", dict: "map[string]interface {}",
 }  # fmt: skip
 _NOT_URL_SAFE = re.compile(r"[^A-Za-z0-9_=-]")
-_LOOSE = re.compile(r"(?<!\d)(\d++)\s*+([a-zµ]++)", re.ASCII | re.IGNORECASE)
-_LOOSE_UNITS: tuple[tuple[tuple[str, ...], int], ...] = (
-    (("ns", "nano"), 1),
-    (("us", "µs", "micro"), 1_000),
-    (("ms", "milli"), 1_000_000),
-    (("mi", "min"), 60 * SECOND),
-    (("s", "sec"), SECOND),
-    (("m",), 60 * SECOND),
-    (("h",), 3600 * SECOND),
-    (("d",), 86_400 * SECOND),
-    (("w",), 7 * 86_400 * SECOND),
-)
 
 
 def misfit(expected: str, raw: Any) -> CelError:
