@@ -58,6 +58,14 @@ WORST: dict[str, tuple[str, ...]] = {
     "instar.registry.kinds.checks.basics:port_name()": (),  # names of at most 15 letters
     "instar.registry.kinds.checks.cron:_number()": (),  # at most 18 digits
     "instar.schema.field_path:_ESCAPE": ("|\\a|",),
+    "instar.cel.gourl:_SCHEME": ("|a|!",),
+    "instar.cel.gourl:_CONTROL": ("|a|",),
+    "instar.cel.gourl:_ESCAPE": ("|%|",),
+    "instar.cel.gourl:_USER": ("|a|{",),
+    "instar.cel.gourl:_BAD_HOST": ("|a|",),
+    "instar.cel.times:_LOOSE": ("|1|", "1| |", "|1 |"),
+    "instar.registry.kinds.checks.admission:_IDENTIFIER": ("|a|!",),
+    "instar.registry.kinds.checks.networking:_WILDCARD": ("*.|a|!", "*.|a.|!", "*.a|-|"),
     "instar.api.jsontext:_FLOAT": ("|.0|", "|e+|", "|e1|"),
     "instar.api.jsontext:_SPACED_COLON": ('"| |x', '|" |'),
     "instar.api.names:_KUBE_VERSION": ("v|1|x",),
