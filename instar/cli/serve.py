@@ -100,6 +100,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default="on",
         help="collect objects whose owners are gone (off: as an API server without controllers)",
     )
+    add(
+        "--furniture",
+        choices=["on", "off"],
+        default="on",
+        help="make what every cluster has: accounts, services, classes (off: a bare store)",
+    )
     add("--log", choices=["text", "json"], default="text", help="form of log lines")
     add("--verbose", "-v", action="store_true", help="log every request")
 
@@ -141,6 +147,7 @@ def _settings(args: argparse.Namespace) -> Settings:
         strict_namespaces=args.namespaces == "strict",
         collect_garbage=args.gc == "on",
         service_cluster_ip_range=_network(args.service_cluster_ip_range),
+        furniture=args.furniture == "on",
         rescue_deletes=args.rescue_deletes,
         history_seconds=args.history,
         services=tuple(args.service),

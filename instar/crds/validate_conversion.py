@@ -29,7 +29,7 @@ def conversion_errors(
     review_path = child(path, "conversionReviewVersions")
     if conversion.get("strategy") == "Webhook":
         errors += _client(client, client_path, valid_bundle)
-        return errors + _reviews(reviews, review_path, known_review)
+        return errors + review_version_errors(reviews, review_path, known_review)
     if client is not None:
         errors.append(forbidden(client_path, _NOT_FOR_NONE))
     if reviews:
@@ -46,6 +46,11 @@ def _strategy(strategy: str, path: str) -> list[FieldError]:
 def _client(client: Object | None, path: str, valid_bundle: bool) -> list[FieldError]:
     if client is None:
         return [required(path, "required when strategy is set to Webhook")]
+    return client_errors(client, path, valid_bundle=valid_bundle)
+
+
+def client_errors(client: Object, path: str, *, valid_bundle: bool) -> list[FieldError]:
+    """How a webhook is reached, whichever kind of webhook."""
     url, service = client.get("url"), client.get("service")
     errors: list[FieldError] = []
     if (url is None) == (service is None):
@@ -61,7 +66,7 @@ def _client(client: Object | None, path: str, valid_bundle: bool) -> list[FieldE
     return errors
 
 
-def _reviews(versions: list[str], path: str, known: bool) -> list[FieldError]:
+def review_version_errors(versions: list[str], path: str, known: bool) -> list[FieldError]:
     if not versions:
         return [required(path)]
     errors: list[FieldError] = []

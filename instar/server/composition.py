@@ -19,6 +19,7 @@ from instar.registry.admission.classes import ClassAdmission
 from instar.registry.admission.namespaces import NamespaceLifecycle
 from instar.registry.admission.pods import PodAdmission
 from instar.registry.controllers.crds import CrdController
+from instar.registry.controllers.furniture.keeper import Furniture
 from instar.registry.controllers.garbage.collector import GarbageCollector
 from instar.registry.controllers.leadership import Company, Leadership
 from instar.registry.controllers.migrations import MigrationController
@@ -61,6 +62,7 @@ class Machinery:
     migrations: MigrationController
     leadership: Leadership
     garbage: GarbageCollector | None
+    furniture: Furniture | None
     usage: UsageKeeper
     conversion: ConversionServices
     watchdog: Watchdog
@@ -82,6 +84,8 @@ class Machinery:
         self.app.ready = True
 
     async def stop(self) -> None:
+        if self.furniture is not None:
+            await self.furniture.stop()
         await self.leadership.stop()
         if self.garbage is not None:
             await self.garbage.stop()
@@ -105,6 +109,7 @@ def build(
     request_timeout: float,
     collect_garbage: bool,
     service_network: IPv4Network,
+    furnish: bool,
     rescue_deletes: bool,
     review: ReviewChange | None = None,
     deny_breaking: bool = False,
@@ -149,6 +154,7 @@ def build(
         f"instar-{context.new_uid()}",
         company=_company(store),
     )
+    furniture = Furniture(context, catalog, leadership) if furnish else None
     garbage = GarbageCollector(context, catalog, leadership) if collect_garbage else None
     authenticator = Authenticator(tokens)
     metrics, watchdog, consistency = Metrics(), Watchdog(), Consistency(backend)
@@ -178,6 +184,7 @@ def build(
         migrations=MigrationController(context, catalog, census, migrations),
         leadership=leadership,
         garbage=garbage,
+        furniture=furniture,
         usage=UsageKeeper(usage, store),
         conversion=conversion,
         watchdog=watchdog,

@@ -23,6 +23,7 @@ from instar.conversion.factory import ConversionServices
 from instar.conversion.memo import Memo
 from instar.conversion.metrics import PrometheusConversionMetrics
 from instar.errors import TooManyRequests
+from instar.registry.controllers.furniture.keeper import House
 from instar.registry.stored.backend import Backend
 from instar.server.auth import read_token_file
 from instar.server.certificates import ensure_certificates, server_context, write_private
@@ -96,6 +97,7 @@ async def _served(settings: Settings, folder: Path) -> AsyncIterator[RunningServ
         request_timeout=settings.request_timeout,
         collect_garbage=settings.collect_garbage,
         service_network=IPv4Network(settings.service_cluster_ip_range),
+        furnish=settings.furniture,
         rescue_deletes=settings.rescue_deletes,
         review=settings.review,
         deny_breaking=settings.deny_breaking,
@@ -129,6 +131,8 @@ async def _served(settings: Settings, folder: Path) -> AsyncIterator[RunningServ
         ca = certificates.ca.read_bytes()
         path = settings.kubeconfig or folder / "kubeconfig"
         write_kubeconfig(path, url, ca, token)
+        if machinery.furniture is not None:
+            machinery.furniture.start(House(ca.decode(), settings.host, port))
         yield RunningServer(url, token, ca, path, machinery)
     finally:
         listening.close()

@@ -35,6 +35,8 @@ class Settings:
     strict_namespaces: bool = True
     collect_garbage: bool = True
     service_cluster_ip_range: str = "10.0.0.0/24"
+    furniture: bool = True
+    """Whether there is from the start what every cluster has."""
     rescue_deletes: bool = False
     history_seconds: float = 300.0
     """How long past revisions stay readable."""

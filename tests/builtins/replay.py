@@ -242,7 +242,7 @@ def main() -> None:
         _tell_all(prefix)
         return
     right = total = 0
-    with live_server(storage="memory:") as server:
+    with live_server(storage="memory:", furniture=True) as server:
         prepare(server)
         for row in recorded(name):
             answer = send(server, row)

@@ -116,7 +116,8 @@ class LiveServer:
 
 @contextmanager
 def live_server(**settings: Any) -> Iterator[LiveServer]:
-    """A server until the end of the block; any setting of ``Settings`` by keyword."""
+    """A server until the end of the block; any setting of ``Settings`` by keyword. It is bare
+    unless ``furniture`` is asked for: most tests count what they made."""
     started = threading.Event()
     stop: list[asyncio.Event] = []
     servers: list[LiveServer] = []
@@ -125,7 +126,7 @@ def live_server(**settings: Any) -> Iterator[LiveServer]:
     async def serve() -> None:
         event = asyncio.Event()
         stop.append(event)
-        async with running(Settings(**{"port": 0, **settings})) as server:
+        async with running(Settings(**{"port": 0, "furniture": False, **settings})) as server:
             servers.append(LiveServer(server, asyncio.get_running_loop()))
             started.set()
             await event.wait()

@@ -6,8 +6,10 @@ from typing import TYPE_CHECKING
 
 from instar.plain import Object
 from instar.registry.kinds.builtin import BuiltinStrategy
+from instar.registry.kinds.checks.admission import binding_errors, policy_errors, webhook_errors
 
 if TYPE_CHECKING:
+    from instar.fields import FieldError
     from instar.registry.resources.serving import VersionServing
 
 
@@ -29,6 +31,9 @@ class WebhookConfigurationStrategy(BuiltinStrategy):
     def is_new_generation(self, new: Object, old: Object) -> bool:
         return bool(new.get("webhooks") != old.get("webhooks"))
 
+    def check(self, obj: Object, version: VersionServing) -> list[FieldError]:
+        return webhook_errors(obj, mutating=version.kind == "MutatingWebhookConfiguration")
+
 
 class PolicyStrategy(BuiltinStrategy):
     counts_generation = True
@@ -40,6 +45,9 @@ class PolicyStrategy(BuiltinStrategy):
         if spec.get("matchConstraints") is not None:
             _default_match(spec["matchConstraints"])
 
+    def check(self, obj: Object, version: VersionServing) -> list[FieldError]:
+        return policy_errors(obj, mutating=version.kind == "MutatingAdmissionPolicy")
+
 
 class PolicyBindingStrategy(BuiltinStrategy):
     counts_generation = True
@@ -48,6 +56,9 @@ class PolicyBindingStrategy(BuiltinStrategy):
     def default(self, obj: Object, version: VersionServing) -> None:
         if obj["spec"].get("matchResources") is not None:
             _default_match(obj["spec"]["matchResources"])
+
+    def check(self, obj: Object, version: VersionServing) -> list[FieldError]:
+        return binding_errors(obj, mutating=version.kind == "MutatingAdmissionPolicyBinding")
 
 
 def _default_match(match: Object) -> None:

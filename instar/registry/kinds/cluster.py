@@ -1,4 +1,4 @@
-"""Small kinds that describe a cluster: classes, budgets, priorities, nodes, devices."""
+"""Small kinds that describe a cluster: nodes, classes, leases, API services, requests."""
 
 from __future__ import annotations
 
@@ -6,8 +6,22 @@ from typing import TYPE_CHECKING
 
 from instar.plain import Object
 from instar.registry.kinds.builtin import BuiltinStrategy
+from instar.registry.kinds.checks.basics import immutable_errors
+from instar.registry.kinds.checks.cluster import (
+    api_service_errors,
+    lease_errors,
+    node_change_errors,
+    node_errors,
+    node_status_errors,
+    priority_class_change_errors,
+    priority_class_errors,
+    runtime_class_errors,
+    signing_request_errors,
+)
+from instar.schema.objectmeta import NameRule, name_is_path_segment
 
 if TYPE_CHECKING:
+    from instar.fields import FieldError
     from instar.registry.resources.serving import VersionServing
 
 
@@ -20,6 +34,12 @@ class PriorityClassStrategy(BuiltinStrategy):
     def is_new_generation(self, new: Object, old: Object) -> bool:
         return False
 
+    def check(self, obj: Object, version: VersionServing) -> list[FieldError]:
+        return priority_class_errors(obj)
+
+    def check_change(self, new: Object, old: Object, version: VersionServing) -> list[FieldError]:
+        return priority_class_change_errors(new, old)
+
 
 class NodeStrategy(BuiltinStrategy):
     keeps_new_status = True
@@ -31,9 +51,21 @@ class NodeStrategy(BuiltinStrategy):
         if status.get("capacity") and not status.get("allocatable"):
             status["allocatable"] = dict(status["capacity"])
 
+    def check(self, obj: Object, version: VersionServing) -> list[FieldError]:
+        return node_errors(obj)
+
+    def check_change(self, new: Object, old: Object, version: VersionServing) -> list[FieldError]:
+        return node_change_errors(new, old)
+
+    def check_status_change(
+        self, new: Object, old: Object, version: VersionServing
+    ) -> list[FieldError]:
+        return node_status_errors(new)
+
 
 class ApiServiceStrategy(BuiltinStrategy):
     scheme = "k8s.io/kube-aggregator/pkg/apiserver/scheme/scheme.go:33"
+    name_rule: NameRule = staticmethod(name_is_path_segment)
     unconditional_update = False
 
     def default(self, obj: Object, version: VersionServing) -> None:
@@ -41,76 +73,46 @@ class ApiServiceStrategy(BuiltinStrategy):
         if service is not None:
             service.setdefault("port", 443)
 
-
-class FlowSchemaStrategy(BuiltinStrategy):
-    counts_generation = True
-
-    def default(self, obj: Object, version: VersionServing) -> None:
-        obj["spec"]["matchingPrecedence"] = obj["spec"].get("matchingPrecedence") or 1000
+    def check(self, obj: Object, version: VersionServing) -> list[FieldError]:
+        return api_service_errors(obj)
 
 
-class PriorityLevelStrategy(BuiltinStrategy):
-    counts_generation = True
+class RuntimeClassStrategy(BuiltinStrategy):
+    unconditional_update = False
 
-    def default(self, obj: Object, version: VersionServing) -> None:
-        spec = obj["spec"]
-        if spec.get("type") == "Exempt":
-            exempt = spec.setdefault("exempt", {})
-            exempt.setdefault("nominalConcurrencyShares", 0)
-            exempt.setdefault("lendablePercent", 0)
-        limited = spec.get("limited")
-        if limited is None:
-            return
-        if limited.get("nominalConcurrencyShares") is None:
-            limited["nominalConcurrencyShares"] = 30
-        limited.setdefault("lendablePercent", 0)
-        queuing = (limited.get("limitResponse") or {}).get("queuing")
-        if queuing is not None:
-            for name, value in (("queues", 64), ("handSize", 8), ("queueLengthLimit", 50)):
-                queuing[name] = queuing.get(name) or value
+    def check(self, obj: Object, version: VersionServing) -> list[FieldError]:
+        return runtime_class_errors(obj)
+
+    def check_change(self, new: Object, old: Object, version: VersionServing) -> list[FieldError]:
+        return immutable_errors(new.get("handler"), old.get("handler"), "handler")
 
 
-class ResourceClaimStrategy(BuiltinStrategy):
-    def default(self, obj: Object, version: VersionServing) -> None:
-        default_claim(obj["spec"])
+class LeaseStrategy(BuiltinStrategy):
+    unconditional_update = False
+
+    def check(self, obj: Object, version: VersionServing) -> list[FieldError]:
+        return lease_errors(obj)
 
 
-class ResourceClaimTemplateStrategy(BuiltinStrategy):
-    def default(self, obj: Object, version: VersionServing) -> None:
-        default_claim(obj["spec"].setdefault("spec", {}))
+class SigningRequestStrategy(BuiltinStrategy):
+    """What was asked stays as it was: an update of the spec has no effect."""
 
-
-def default_claim(spec: Object) -> None:
-    for request in (spec.get("devices") or {}).get("requests") or ():
-        for wish in (request.get("exactly"), *(request.get("firstAvailable") or ())):
-            if wish is None:
-                continue
-            wish.setdefault("allocationMode", "ExactCount")
-            if wish["allocationMode"] == "ExactCount":
-                wish.setdefault("count", 1)
-
-
-class ResourceSliceStrategy(BuiltinStrategy):
-    counts_generation = True
+    def check(self, obj: Object, version: VersionServing) -> list[FieldError]:
+        return signing_request_errors(obj)
 
     def prepare(self, obj: Object, old: Object | None, version: VersionServing) -> None:
-        now = obj["metadata"].get("creationTimestamp")
-        for device in obj["spec"].get("devices") or ():
-            for taint in device.get("taints") or ():
-                taint.setdefault("timeAdded", now)
+        if old is not None:
+            obj["spec"] = old["spec"]
 
-
-class DeviceClassStrategy(BuiltinStrategy):
-    counts_generation = True
-
-
-class LimitRangeStrategy(BuiltinStrategy):
-    def default(self, obj: Object, version: VersionServing) -> None:
-        for item in obj["spec"].get("limits") or ():
-            if item.get("type") != "Container":
-                continue
-            limit = {**(item.get("max") or {}), **(item.get("default") or {})}
-            request = {**(item.get("min") or {}), **limit, **(item.get("defaultRequest") or {})}
-            for name, value in (("default", limit), ("defaultRequest", request)):
-                if value:
-                    item[name] = value
+    def prepare_subresource(
+        self, subresource: str, new: Object, old: Object, version: VersionServing
+    ) -> None:
+        """``approval`` writes conditions, ``status`` all of the status."""
+        if subresource != "approval":
+            super().prepare_subresource(subresource, new, old, version)
+            return
+        told = (new.get("status") or {}).get("conditions")
+        self.prepare_status(new, old, version)
+        new["status"] = dict(old.get("status") or {})
+        if told:
+            new["status"]["conditions"] = told

@@ -4,10 +4,22 @@ read as the other. They lie there in the core form, as upstream's do."""
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from instar.plain import Object
 from instar.registry.kinds.builtin import BuiltinStrategy
+from instar.registry.kinds.checks.events import (
+    event_change_errors,
+    event_errors,
+    new_event_errors,
+    series_errors,
+)
 from instar.schema.objectmeta import NameRule, name_is_path_segment
+from instar.schema.pipeline import Warn
+
+if TYPE_CHECKING:
+    from instar.fields import FieldError
+    from instar.registry.resources.serving import VersionServing
 
 CORE = "v1"
 _TO_CORE = {
@@ -43,8 +55,29 @@ class EventStrategy(BuiltinStrategy):
 
     name_rule: NameRule = staticmethod(name_is_path_segment)
 
+    def check(self, obj: Object, version: VersionServing) -> list[FieldError]:
+        namespace = obj["metadata"].get("namespace", "")
+        return event_errors(obj, namespace, controller="reportingComponent")
+
 
 class SecondEventStrategy(EventStrategy):
-    """events.k8s.io: kept in the core group's form."""
+    """events.k8s.io: kept in the core group's form, and judged in it."""
 
     reshapes = True
+    told_group = ""
+
+    def check_create(self, obj: Object, version: VersionServing, warn: Warn) -> list[FieldError]:
+        core = _in_core(obj)
+        found = super().check_create(obj, version, warn)
+        return [*found, *new_event_errors(core), *series_errors(core)]
+
+    def check(self, obj: Object, version: VersionServing) -> list[FieldError]:
+        namespace = obj["metadata"].get("namespace", "")
+        return event_errors(_in_core(obj), namespace, controller="reportingController")
+
+    def check_change(self, new: Object, old: Object, version: VersionServing) -> list[FieldError]:
+        return event_change_errors(_in_core(new), _in_core(old))
+
+
+def _in_core(obj: Object) -> Object:
+    return {_TO_CORE.get(name, name): value for name, value in obj.items()}

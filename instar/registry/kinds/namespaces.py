@@ -7,10 +7,16 @@ from typing import TYPE_CHECKING
 from instar.api.strings import dns1123_label
 from instar.plain import Object
 from instar.registry.kinds.builtin import BuiltinStrategy
+from instar.registry.kinds.checks.cluster import (
+    namespace_errors,
+    namespace_status_errors,
+    pod_security_errors,
+)
 from instar.schema.objectmeta import NameRule
 from instar.schema.pipeline import keep_member
 
 if TYPE_CHECKING:
+    from instar.fields import FieldError
     from instar.registry.resources.serving import VersionServing
 
 
@@ -27,6 +33,14 @@ class NamespaceStrategy(BuiltinStrategy):
         if "kubernetes" not in finalizers:
             obj["spec"]["finalizers"] = [*finalizers, "kubernetes"]
         obj["status"] = {"phase": "Active"}
+
+    def check(self, obj: Object, version: VersionServing) -> list[FieldError]:
+        return [*namespace_errors(obj), *pod_security_errors(obj)]
+
+    def check_status_change(
+        self, new: Object, old: Object, version: VersionServing
+    ) -> list[FieldError]:
+        return namespace_status_errors(new)
 
     def prepare_subresource(
         self, subresource: str, new: Object, old: Object, version: VersionServing

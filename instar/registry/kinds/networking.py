@@ -6,6 +6,14 @@ from typing import TYPE_CHECKING
 
 from instar.plain import Object
 from instar.registry.kinds.builtin import BuiltinStrategy
+from instar.registry.kinds.checks.basics import immutable_errors
+from instar.registry.kinds.checks.networking import (
+    endpoints_errors,
+    ingress_class_errors,
+    ingress_errors,
+    network_policy_errors,
+    slice_errors,
+)
 from instar.schema.pipeline import Warn
 
 if TYPE_CHECKING:
@@ -18,6 +26,9 @@ _ENDPOINTS = "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 Endp
 class IngressStrategy(BuiltinStrategy):
     counts_generation = True
 
+    def check(self, obj: Object, version: VersionServing) -> list[FieldError]:
+        return ingress_errors(obj)
+
 
 class IngressClassStrategy(BuiltinStrategy):
     counts_generation = True
@@ -26,6 +37,13 @@ class IngressClassStrategy(BuiltinStrategy):
         parameters = obj["spec"].get("parameters")
         if parameters is not None and not parameters.get("scope"):
             parameters["scope"] = "Cluster"
+
+    def check(self, obj: Object, version: VersionServing) -> list[FieldError]:
+        return ingress_class_errors(obj)
+
+    def check_change(self, new: Object, old: Object, version: VersionServing) -> list[FieldError]:
+        after, before = new["spec"].get("controller"), old["spec"].get("controller")
+        return immutable_errors(after, before, "spec.controller")
 
 
 class NetworkPolicyStrategy(BuiltinStrategy):
@@ -40,12 +58,18 @@ class NetworkPolicyStrategy(BuiltinStrategy):
         if not spec.get("policyTypes"):
             spec["policyTypes"] = ["Ingress", *(["Egress"] if spec.get("egress") else [])]
 
+    def check(self, obj: Object, version: VersionServing) -> list[FieldError]:
+        return network_policy_errors(obj)
+
 
 class EndpointsStrategy(BuiltinStrategy):
     def default(self, obj: Object, version: VersionServing) -> None:
         for subset in obj.get("subsets") or ():
             for port in subset.get("ports") or ():
                 port.setdefault("protocol", "TCP")
+
+    def check(self, obj: Object, version: VersionServing) -> list[FieldError]:
+        return endpoints_errors(obj)
 
     def check_create(self, obj: Object, version: VersionServing, warn: Warn) -> list[FieldError]:
         warn(_ENDPOINTS)
@@ -66,6 +90,12 @@ class EndpointSliceStrategy(BuiltinStrategy):
         for port in obj.get("ports") or ():
             port.setdefault("name", "")
             port.setdefault("protocol", "TCP")
+
+    def check(self, obj: Object, version: VersionServing) -> list[FieldError]:
+        return slice_errors(obj)
+
+    def check_change(self, new: Object, old: Object, version: VersionServing) -> list[FieldError]:
+        return immutable_errors(new.get("addressType"), old.get("addressType"), "addressType")
 
     def is_new_generation(self, new: Object, old: Object) -> bool:
         def counted(obj: Object) -> object:

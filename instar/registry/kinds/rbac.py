@@ -7,9 +7,15 @@ from typing import TYPE_CHECKING
 from instar.access.rbac.policy import GROUP
 from instar.plain import Object
 from instar.registry.kinds.builtin import BuiltinStrategy
+from instar.registry.kinds.checks.rbac import (
+    binding_errors,
+    reference_change_errors,
+    role_errors,
+)
 from instar.schema.objectmeta import NameRule, name_is_path_segment
 
 if TYPE_CHECKING:
+    from instar.fields import FieldError
     from instar.registry.resources.serving import VersionServing
 
 
@@ -19,6 +25,9 @@ class RoleStrategy(BuiltinStrategy):
 
     def default(self, obj: Object, version: VersionServing) -> None:
         obj["rules"] = obj.get("rules") or None
+
+    def check(self, obj: Object, version: VersionServing) -> list[FieldError]:
+        return role_errors(obj, namespaced=version.kind == "Role")
 
 
 class BindingStrategy(BuiltinStrategy):
@@ -30,3 +39,9 @@ class BindingStrategy(BuiltinStrategy):
         for subject in obj.get("subjects") or ():
             if subject.get("kind") in ("User", "Group"):
                 subject["apiGroup"] = subject.get("apiGroup") or GROUP
+
+    def check(self, obj: Object, version: VersionServing) -> list[FieldError]:
+        return binding_errors(obj, namespaced=version.kind == "RoleBinding")
+
+    def check_change(self, new: Object, old: Object, version: VersionServing) -> list[FieldError]:
+        return reference_change_errors(new, old)

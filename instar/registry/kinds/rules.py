@@ -21,7 +21,8 @@ RULES: Mapping[str, Mapping[str, str]] = {
         "persistentvolumeclaims": "storage:PersistentVolumeClaimStrategy",
         "endpoints": "networking:EndpointsStrategy",
         "nodes": "cluster:NodeStrategy",
-        "limitranges": "cluster:LimitRangeStrategy",
+        "limitranges": "limits:LimitRangeStrategy",
+        "resourcequotas": "limits:ResourceQuotaStrategy",
     },
     "apps": {
         "deployments": "workloads.sets:DeploymentStrategy",
@@ -60,13 +61,13 @@ RULES: Mapping[str, Mapping[str, str]] = {
         "csidrivers": "storage:CsiDriverStrategy",
         "csinodes": "storage:CsiNodeStrategy",
         "csistoragecapacities": "storage:GuardedStrategy",
-        "volumeattachments": "storage:GuardedStrategy",
+        "volumeattachments": "storage:VolumeAttachmentStrategy",
     },
     "coordination.k8s.io": {
-        "leases": "storage:GuardedStrategy",
+        "leases": "cluster:LeaseStrategy",
     },
     "node.k8s.io": {
-        "runtimeclasses": "storage:GuardedStrategy",
+        "runtimeclasses": "cluster:RuntimeClassStrategy",
     },
     "admissionregistration.k8s.io": {
         "mutatingadmissionpolicies": "admissionregistration:PolicyStrategy",
@@ -79,18 +80,21 @@ RULES: Mapping[str, Mapping[str, str]] = {
     "apiregistration.k8s.io": {
         "apiservices": "cluster:ApiServiceStrategy",
     },
+    "certificates.k8s.io": {
+        "certificatesigningrequests": "cluster:SigningRequestStrategy",
+    },
     "scheduling.k8s.io": {
         "priorityclasses": "cluster:PriorityClassStrategy",
     },
     "flowcontrol.apiserver.k8s.io": {
-        "flowschemas": "cluster:FlowSchemaStrategy",
-        "prioritylevelconfigurations": "cluster:PriorityLevelStrategy",
+        "flowschemas": "flowcontrol:FlowSchemaStrategy",
+        "prioritylevelconfigurations": "flowcontrol:PriorityLevelStrategy",
     },
     "resource.k8s.io": {
-        "resourceclaims": "cluster:ResourceClaimStrategy",
-        "resourceclaimtemplates": "cluster:ResourceClaimTemplateStrategy",
-        "resourceslices": "cluster:ResourceSliceStrategy",
-        "deviceclasses": "cluster:DeviceClassStrategy",
+        "resourceclaims": "devices:ResourceClaimStrategy",
+        "resourceclaimtemplates": "devices:ResourceClaimTemplateStrategy",
+        "resourceslices": "devices:ResourceSliceStrategy",
+        "deviceclasses": "devices:DeviceClassStrategy",
     },
 }
 """By group and plural: ``module:Class``, imported when the kind is first asked for."""

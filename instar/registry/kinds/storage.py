@@ -6,11 +6,32 @@ from typing import TYPE_CHECKING
 
 from instar.plain import Object
 from instar.registry.kinds.builtin import BuiltinStrategy
+from instar.registry.kinds.checks.storage import (
+    attachment_change_errors,
+    attachment_errors,
+    attachment_status_errors,
+    claim_change_errors,
+    claim_errors,
+    csi_node_change_errors,
+    csi_node_errors,
+    driver_change_errors,
+    driver_errors,
+    storage_class_change_errors,
+    storage_class_errors,
+    volume_change_errors,
+    volume_errors,
+)
 from instar.registry.kinds.workloads.podspec_defaults import default_volume_source
+from instar.schema.pipeline import Warn
 
 if TYPE_CHECKING:
+    from instar.fields import FieldError
     from instar.registry.resources.serving import VersionServing
 
+_TOKENS_IN_THE_OPEN = (
+    "spec.serviceAccountTokenInSecrets is unset; if supported by this CSI driver, set to true to "
+    "prevent possible logging of tokens in volume attributes"
+)
 _CLAIMS, _SNAPSHOTS = "PersistentVolumeClaim", "VolumeSnapshot"
 
 
@@ -28,6 +49,12 @@ class PersistentVolumeStrategy(BuiltinStrategy):
             now = obj["metadata"].get("creationTimestamp")
             obj["status"] = {"phase": "Pending", "lastPhaseTransitionTime": now}
 
+    def check(self, obj: Object, version: VersionServing) -> list[FieldError]:
+        return volume_errors(obj)
+
+    def check_change(self, new: Object, old: Object, version: VersionServing) -> list[FieldError]:
+        return [*volume_errors(new), *volume_change_errors(new, old)]
+
 
 class PersistentVolumeClaimStrategy(BuiltinStrategy):
     def default(self, obj: Object, version: VersionServing) -> None:
@@ -43,6 +70,12 @@ class PersistentVolumeClaimStrategy(BuiltinStrategy):
             if source is not None and source.get("kind") not in (_CLAIMS, _SNAPSHOTS):
                 del spec["dataSource"]
         _mirror_sources(spec)
+
+    def check(self, obj: Object, version: VersionServing) -> list[FieldError]:
+        return claim_errors(obj)
+
+    def check_change(self, new: Object, old: Object, version: VersionServing) -> list[FieldError]:
+        return claim_change_errors(new, old)
 
 
 def _mirror_sources(spec: Object) -> None:
@@ -65,6 +98,12 @@ class StorageClassStrategy(BuiltinStrategy):
         obj.setdefault("reclaimPolicy", "Delete")
         obj.setdefault("volumeBindingMode", "Immediate")
 
+    def check(self, obj: Object, version: VersionServing) -> list[FieldError]:
+        return storage_class_errors(obj)
+
+    def check_change(self, new: Object, old: Object, version: VersionServing) -> list[FieldError]:
+        return storage_class_change_errors(new, old)
+
 
 class VolumeAttributesClassStrategy(BuiltinStrategy):
     def prepare(self, obj: Object, old: Object | None, version: VersionServing) -> None:
@@ -84,6 +123,18 @@ class CsiDriverStrategy(BuiltinStrategy):
         if not spec.get("volumeLifecycleModes"):
             spec["volumeLifecycleModes"] = ["Persistent"]
 
+    def check(self, obj: Object, version: VersionServing) -> list[FieldError]:
+        return driver_errors(obj)
+
+    def check_change(self, new: Object, old: Object, version: VersionServing) -> list[FieldError]:
+        return driver_change_errors(new, old)
+
+    def check_create(self, obj: Object, version: VersionServing, warn: Warn) -> list[FieldError]:
+        spec = obj["spec"]
+        if spec.get("tokenRequests") and spec.get("serviceAccountTokenInSecrets") is None:
+            warn(_TOKENS_IN_THE_OPEN)
+        return super().check_create(obj, version, warn)
+
     def prepare_update(self, new: Object, old: Object, version: VersionServing) -> None:
         super().prepare_update(new, old, version)
         if new.get("spec") != old.get("spec"):
@@ -97,6 +148,27 @@ class CsiNodeStrategy(BuiltinStrategy):
 
     def default(self, obj: Object, version: VersionServing) -> None:
         obj["spec"]["drivers"] = obj["spec"].get("drivers") or None
+
+    def check(self, obj: Object, version: VersionServing) -> list[FieldError]:
+        return csi_node_errors(obj)
+
+    def check_change(self, new: Object, old: Object, version: VersionServing) -> list[FieldError]:
+        return csi_node_change_errors(new, old)
+
+
+class VolumeAttachmentStrategy(BuiltinStrategy):
+    unconditional_update = False
+
+    def check(self, obj: Object, version: VersionServing) -> list[FieldError]:
+        return attachment_errors(obj)
+
+    def check_change(self, new: Object, old: Object, version: VersionServing) -> list[FieldError]:
+        return attachment_change_errors(new, old)
+
+    def check_status_change(
+        self, new: Object, old: Object, version: VersionServing
+    ) -> list[FieldError]:
+        return attachment_status_errors(new)
 
 
 class GuardedStrategy(BuiltinStrategy):

@@ -31,6 +31,8 @@ class Strategy:
     reshapes = False
     """Whether versions differ in more than ``apiVersion`` and schema."""
     unconditional_update = False
+    told_group: str | None = None
+    """The group that refusals name, where it is not the resource's own."""
     storage_preconditions = False
     """Whether a delete tells a failed precondition in the storage's words."""
     scheme = ""

@@ -370,7 +370,8 @@ async def _judge(
     def judged() -> None:
         found = check()
         if found:
-            name = obj["metadata"].get("name", "")
-            raise errors.invalid(target.serving.group, obj.get("kind", ""), name, found)
+            name, told = obj["metadata"].get("name", ""), target.serving.strategy.told_group
+            group = target.serving.group if told is None else told
+            raise errors.invalid(group, obj.get("kind", ""), name, found)
 
     await offload.run(size if target.version.rules is None else size * _RULES_WEIGH, judged)

@@ -54,6 +54,10 @@ _ORDERS: Mapping[str, tuple[str, ...]] = {
         "runAsGroup", "runAsNonRoot", "readOnlyRootFilesystem", "allowPrivilegeEscalation",
         "procMount", "seccompProfile", "appArmorProfile",
     ),
+    "PersistentVolumeClaimSpec": (
+        "accessModes", "selector", "resources", "volumeName", "storageClassName", "volumeMode",
+        "dataSource", "dataSourceRef", "volumeAttributesClassName",
+    ),
     "PodDisruptionBudgetSpec": (
         "minAvailable", "selector", "maxUnavailable", "unhealthyPodEvictionPolicy",
     ),

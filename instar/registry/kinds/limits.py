@@ -1,0 +1,40 @@
+"""LimitRanges and ResourceQuotas as objects; ``admission`` enforces them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from instar.plain import Object
+from instar.registry.kinds.builtin import BuiltinStrategy
+from instar.registry.kinds.checks.limits import (
+    limit_range_errors,
+    quota_change_errors,
+    quota_errors,
+)
+
+if TYPE_CHECKING:
+    from instar.fields import FieldError
+    from instar.registry.resources.serving import VersionServing
+
+
+class LimitRangeStrategy(BuiltinStrategy):
+    def default(self, obj: Object, version: VersionServing) -> None:
+        for item in obj["spec"].get("limits") or ():
+            if item.get("type") != "Container":
+                continue
+            limit = {**(item.get("max") or {}), **(item.get("default") or {})}
+            request = {**(item.get("min") or {}), **limit, **(item.get("defaultRequest") or {})}
+            for name, value in (("default", limit), ("defaultRequest", request)):
+                if value:
+                    item[name] = value
+
+    def check(self, obj: Object, version: VersionServing) -> list[FieldError]:
+        return limit_range_errors(obj)
+
+
+class ResourceQuotaStrategy(BuiltinStrategy):
+    def check(self, obj: Object, version: VersionServing) -> list[FieldError]:
+        return quota_errors(obj)
+
+    def check_change(self, new: Object, old: Object, version: VersionServing) -> list[FieldError]:
+        return quota_change_errors(new, old)
