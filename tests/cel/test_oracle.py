@@ -29,13 +29,17 @@ def theirs(source: str) -> Any:
     return "error" if value.type() == cel.Type.ERROR else value.plain_value()
 
 
+UNORDERED = "NaN values cannot be ordered"
+"""Where Google's engines differ: Go's says so, the one in C++ says false."""
+
+
 def ours(source: str) -> Any:
     try:
         return evaluate(source)
     except BadExpression:
         return "refused"
-    except (CelError, BadProgram):
-        return "error"
+    except (CelError, BadProgram) as error:
+        return UNORDERED if str(error) == UNORDERED else "error"
 
 
 INTS = st.integers(-20, 20).map(str) | st.sampled_from(
@@ -96,8 +100,10 @@ def logic(inner: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
 @example("false && 1 / 0 > 1")
 @example("[0, 1].exists(x, 10 / x > 5)")
 def test_both_engines_agree(source: str) -> None:
-    assume("0.0 / 0.0" not in source)  # Go's engine refuses to order NaN, and so do we
-    assert ours(source) == theirs(source)
+    found = ours(source)
+    assume(found != UNORDERED)
+
+    assert found == theirs(source)
 
 
 MIXED = (INTS | TEXTS | BOOLS | DOUBLES | LIST).map(str)
