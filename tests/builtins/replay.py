@@ -21,13 +21,8 @@ NAMESPACES = (
     "rq",
     "inv",
     "rqi",
-    "nsx",
     "pat",
     "tab",
-    "tabns",
-    "tabns2",
-    "fin",
-    "mfin",
 )
 _PLACEHOLDERS = {
     "<uid>": r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}",

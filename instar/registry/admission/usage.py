@@ -105,9 +105,9 @@ def _matches(asked: Object, spec: Object) -> bool:
     scope = asked.get("scopeName")
     if scope in ("Terminating", "NotTerminating"):
         ends = spec.get("activeDeadlineSeconds") is not None
-        return ends == (scope == "Terminating")
+        return bool(ends == (scope == "Terminating"))
     if scope in ("BestEffort", "NotBestEffort"):
-        return (qos_class(spec) == "BestEffort") == (scope == "BestEffort")
+        return bool((qos_class(spec) == "BestEffort") == (scope == "BestEffort"))
     if scope == "PriorityClass":
         name, values = spec.get("priorityClassName", ""), asked.get("values") or []
         operator = asked.get("operator")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from instar.api.strings import dns1123_label
+from instar.fields import FieldError, forbidden
 from instar.plain import Object
 from instar.registry.kinds.builtin import BuiltinStrategy
 from instar.registry.kinds.checks.services import (
@@ -20,7 +21,6 @@ from instar.schema.objectmeta import NameRule
 from instar.schema.pipeline import Warn
 
 if TYPE_CHECKING:
-    from instar.fields import FieldError
     from instar.registry.resources.serving import VersionServing
 
 _AFFINITY_SECONDS = 10800
@@ -65,6 +65,15 @@ class ServiceStrategy(BuiltinStrategy):
         if obj["spec"].get("externalIPs"):
             warn(_EXTERNAL_IPS)
         return super().check_create(obj, version, warn)
+
+    def check_status_change(
+        self, new: Object, old: Object, version: VersionServing
+    ) -> list[FieldError]:
+        balancer = (new.get("status") or {}).get("loadBalancer") or {}
+        if balancer.get("ingress") and new["spec"].get("type") != "LoadBalancer":
+            text = "may only be used when `spec.type` is 'LoadBalancer'"
+            return [forbidden("status.loadBalancer.ingress", text)]
+        return []
 
     def check_change(self, new: Object, old: Object, version: VersionServing) -> list[FieldError]:
         found = change_errors(new["spec"], old["spec"])
