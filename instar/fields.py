@@ -181,17 +181,7 @@ JSON_ESCAPED = (
 
 def go_quote(text: str) -> str:
     """Go's ``%q`` for the characters that occur in practice."""
-    out = ['"']
-    for char in text:
-        escape = _ESCAPES.get(char)
-        if escape is not None:
-            out.append(escape)
-        elif ord(char) < 0x20 or ord(char) == 0x7F:
-            out.append(f"\\x{ord(char):02x}")
-        else:
-            out.append(char)
-    out.append('"')
-    return "".join(out)
+    return f'"{text.translate(_ESCAPES)}"'
 
 
 _EXACT_FLOAT = 2.0**53
@@ -241,17 +231,20 @@ _HTML_SAFE = str.maketrans(
     {char: f"\\u{ord(char):04x}" for char in ("<", ">", "&", "\u2028", "\u2029")}
 )
 """Go's JSON writer keeps its output safe inside HTML."""
-_ESCAPES = {
-    '"': '\\"',
-    "\\": "\\\\",
-    "\n": "\\n",
-    "\r": "\\r",
-    "\t": "\\t",
-    "\a": "\\a",
-    "\b": "\\b",
-    "\f": "\\f",
-    "\v": "\\v",
-}
+_ESCAPES = str.maketrans(
+    {
+        **{chr(code): f"\\x{code:02x}" for code in (*range(0x20), 0x7F)},
+        '"': '\\"',
+        "\\": "\\\\",
+        "\n": "\\n",
+        "\r": "\\r",
+        "\t": "\\t",
+        "\a": "\\a",
+        "\b": "\\b",
+        "\f": "\\f",
+        "\v": "\\v",
+    }
+)
 
 
 def _with_value(label: str) -> Callable[[FieldError], str]:

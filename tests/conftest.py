@@ -58,7 +58,8 @@ def fresh_server(storages: Storages) -> Iterator[LiveServer]:
 def nobody_holds_the_loop(request: pytest.FixtureRequest) -> Iterator[None]:
     """No request of any test may take the event loop for itself (see ``server/watchdog.py``)."""
     names = [name for name in ("server", "fresh_server") if name in request.fixturenames]
-    servers: list[LiveServer] = [request.getfixturevalue(name) for name in names]
+    found = [request.getfixturevalue(name) for name in names]
+    servers = [server for server in found if isinstance(server, LiveServer)]
     yield
     for server in servers:
         watchdog = server.running.machinery.watchdog

@@ -84,6 +84,9 @@ class Runnable:
         except CostExceeded as stopped:
             stopped.cost = frame[SPENT]
             raise
+        except RecursionError:
+            # Data nested so deep that comparing it takes more than the stack holds.
+            raise CostExceeded(frame[SPENT]) from None
         cost = frame[SPENT]
         if cost > limit:
             raise CostExceeded(cost)

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from instar.cel.declared import Declared
-from instar.cel.times import SECOND, parse_duration, parse_timestamp
+from instar.cel.times import parse_loose_duration, parse_timestamp
 from instar.cel.values import (
     CelError,
     Duration,
@@ -26,18 +26,6 @@ _GO_NAMES = {
     list: "[]interface {}", dict: "map[string]interface {}",
 }  # fmt: skip
 _NOT_URL_SAFE = re.compile(r"[^A-Za-z0-9_=-]")
-_LOOSE = re.compile(r"(\d+)\s*([a-zµ]+)", re.ASCII | re.IGNORECASE)
-_LOOSE_UNITS: tuple[tuple[tuple[str, ...], int], ...] = (
-    (("ns", "nano"), 1),
-    (("us", "µs", "micro"), 1_000),
-    (("ms", "milli"), 1_000_000),
-    (("mi", "min"), 60 * SECOND),
-    (("s", "sec"), SECOND),
-    (("m",), 60 * SECOND),
-    (("h",), 3600 * SECOND),
-    (("d",), 86_400 * SECOND),
-    (("w",), 7 * 86_400 * SECOND),
-)
 
 
 def misfit(expected: str, raw: Any) -> CelError:
@@ -103,24 +91,10 @@ def to_date(raw: Any) -> Timestamp:
 
 def to_duration(raw: Any) -> Duration:
     text = _text(raw)
-    nanos = parse_duration(text)
-    if nanos is None:
-        nanos = _loose_duration(text)
-    if nanos is None:
-        raise CelError(f'Invalid duration {text}: unable to parse "{text}"')
-    return Duration(nanos)
-
-
-def _loose_duration(text: str) -> int | None:
-    """``2 weeks``: what the schema's own duration format also accepts."""
-    parts = [(int(n), _unit(unit.lower())) for n, unit in _LOOSE.findall(text)]
-    if not parts or any(size is None for _, size in parts):
-        return None
-    return sum(count * (size or 0) for count, size in parts)
-
-
-def _unit(name: str) -> int | None:
-    return next((size for starts, size in _LOOSE_UNITS if name.startswith(starts)), None)
+    try:
+        return Duration(parse_loose_duration(text))
+    except ValueError as error:
+        raise CelError(f"Invalid duration {text}: {error}") from None
 
 
 def _text(raw: Any) -> str:

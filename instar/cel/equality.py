@@ -73,7 +73,7 @@ def _equal_lists(left: Any, right: Any) -> bool:
         return all(
             (key := item_key(left, item)) in keyed and equal(keyed[key], item) for item in theirs
         )
-    return all(equal(a, b) for a, b in zip(ours, theirs, strict=True))
+    return all(map(equal, ours, theirs))
 
 
 def _length(value: Any) -> int:
@@ -93,9 +93,12 @@ def item_key(of: ListValue, item: Any) -> Hashable:
 
 def _equal_maps(left: Any, right: Any) -> bool:
     ours, theirs = dict(left.items()), dict(right.items())
-    return len(ours) == len(theirs) and all(
-        key in theirs and equal(value, theirs[key]) for key, value in ours.items()
-    )
+    if len(ours) != len(theirs):
+        return False
+    for key, value in ours.items():
+        if key not in theirs or not equal(value, theirs[key]):
+            return False
+    return True
 
 
 def _equal_objects(left: ObjectValue, right: ObjectValue) -> bool:

@@ -48,7 +48,7 @@ from instar.cel.issues import BadProgram
 from instar.cel.types import BYTES, STRING, Kind, Type, is_optional, runtime_name
 from instar.cel.values import TypeValue
 
-MAX_HEIGHT = 400
+MAX_HEIGHT = 600
 """Closures inside each other: Python's stack must hold them, whatever stands below."""
 
 
@@ -318,12 +318,11 @@ class _Builder:
         source = self._part(node.range)
         condition = None if node.filter is None else self._part(node.filter)
         body = None if node.body is None else self._part(node.body)
-        parts = [part for part in (source, condition, body) if part is not None]
         step = comprehensions.BUILDERS[node.macro](
             source.step, self._loops[id(node)], loop_part(condition), loop_part(body)
         )
         cost = source.cost + comprehensions.ENTRY_COST[node.macro]
-        return Compiled(step, cost, height=height_above(parts) + 2)
+        return Compiled(step, cost, height=_loop_height(node.macro, source, condition, body))
 
     def _bind(self, node: Fold) -> Compiled:
         body = self._part(node.result)
@@ -358,3 +357,15 @@ _SPECIAL_METHODS: dict[str, Callable[[_Builder, Call], Compiled]] = {
     "or": _Builder._first_present,
     "orValue": _Builder._first_present,
 }
+
+
+def _loop_height(
+    macro: Macro, source: Compiled, condition: Compiled | None, body: Compiled | None
+) -> int:
+    """How many Python frames lie between a loop and what is innermost in its parts."""
+    asking = 1 if macro in (Macro.ALL, Macro.EXISTS) else 4
+    return max(
+        source.height + 2,
+        0 if condition is None else condition.height + asking,
+        0 if body is None else body.height + 3,
+    )

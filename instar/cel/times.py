@@ -10,7 +10,20 @@ _UNITS = {
     "ns": 1, "us": 1_000, "µs": 1_000, "μs": 1_000, "ms": 1_000_000,
     "s": SECOND, "m": 60 * SECOND, "h": 3600 * SECOND,
 }  # fmt: skip
-_PART = re.compile(r"(?=\.?[0-9])([0-9]*)(?:\.([0-9]*))?(ns|us|µs|μs|ms|s|m|h)")
+_PART = re.compile(r"(?=\.?[0-9])([0-9]*+)(?:\.([0-9]*+))?+(ns|us|µs|μs|ms|s|m|h)")
+_LOOSE = re.compile(r"(?<![0-9])([0-9]++)[\t\n\f\r ]*+([A-Za-zµ]++)")
+_LOOSE_UNITS: tuple[tuple[tuple[str, ...], str, int], ...] = (
+    (("ns",), "nano", 1),
+    (("us", "µs"), "micro", 1_000),
+    (("ms",), "milli", 1_000_000),
+    (("s",), "sec", SECOND),
+    (("m",), "min", 60 * SECOND),
+    (("h", "hr"), "hour", 3600 * SECOND),
+    (("d",), "day", 86_400 * SECOND),
+    (("w", "wk"), "week", 7 * 86_400 * SECOND),
+)
+"""Whole names of a unit, what longer names begin with, and nanoseconds."""
+_MOST_DIGITS = 19
 _RFC3339 = re.compile(
     r"(\d{4})-(\d\d)-(\d\d)T(\d\d):(\d\d):(\d\d)(?:[.,](\d+))?(Z|[+-]\d\d:\d\d)", re.ASCII
 )
@@ -31,13 +44,47 @@ def parse_duration(text: str) -> int | None:
         if match is None:
             return None
         whole, fraction, unit = match.groups(default="")
-        nanos += int(whole or "0") * _UNITS[unit]
-        if fraction:
-            nanos += int(fraction) * _UNITS[unit] // 10 ** len(fraction)
+        digits = whole.lstrip("0")
+        if len(digits) > _MOST_DIGITS:
+            return None
+        nanos += int(digits or "0") * _UNITS[unit] + _fraction(fraction, _UNITS[unit])
         at = match.end()
-    if not body or nanos >= _DURATION_LIMIT:
+    negative = text.startswith("-")
+    if not body or nanos > _DURATION_LIMIT - (not negative):
         return None
-    return -nanos if text.startswith("-") else nanos
+    return -nanos if negative else nanos
+
+
+def _fraction(digits: str, unit: int) -> int:
+    """As Go computes it: what does not fit 63 bits is dropped, the rest is floating point."""
+    value, scale = 0, 1.0
+    for digit in digits[:_MOST_DIGITS]:
+        longer = value * 10 + int(digit)
+        if longer >= _DURATION_LIMIT:
+            break
+        value, scale = longer, scale * 10
+    return int(value * (unit / scale)) if value else 0
+
+
+def parse_loose_duration(text: str) -> int:
+    """What the schema format ``duration`` also takes: ``2 weeks``, ``1 day 3 hours``. Words that
+    are no unit are passed over. Raises ValueError."""
+    exact = parse_duration(text)
+    if exact is not None:
+        return exact
+    total, found = 0, False
+    for digits, word in _LOOSE.findall(text):
+        bare = digits.lstrip("0") or "0"
+        if len(bare) > _MOST_DIGITS or int(bare) >= _DURATION_LIMIT:
+            raise ValueError(f'strconv.Atoi: parsing "{digits}": value out of range')
+        name = word.lower()
+        for names, start, nanos in _LOOSE_UNITS:
+            if name in names or name.startswith(start):
+                total, found = total + int(bare) * nanos, True
+    if not found:
+        raise ValueError(f"unable to parse {text} as duration")
+    # Go's durations wrap around.
+    return (total + _DURATION_LIMIT) % (2 * _DURATION_LIMIT) - _DURATION_LIMIT
 
 
 def parse_timestamp(text: str) -> tuple[int, int] | None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING
 
@@ -27,17 +26,45 @@ class Kind(Enum):
     __hash__ = object.__hash__
 
 
-@dataclass(frozen=True, slots=True)
 class Type:
-    kind: Kind
-    name: str
-    params: tuple[Type, ...] = ()
-    declared: Declared | None = field(default=None, compare=False, repr=False)
+    """Immutable, and equal to any other with the same kind, name and parameters."""
+
+    __slots__ = ("_hash", "declared", "kind", "name", "open", "params")
+
+    def __init__(
+        self,
+        kind: Kind,
+        name: str,
+        params: tuple[Type, ...] = (),
+        declared: Declared | None = None,
+    ) -> None:
+        self.kind = kind
+        self.name = name
+        self.params = params
+        self.declared = declared
+        """The fields of an object; not part of what the type is."""
+        self.open = kind is Kind.PARAM
+        """Whether a type parameter stands anywhere in it."""
+        for each in params:
+            self.open = self.open or each.open
+        self._hash = hash((kind, name, params))
+
+    def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
+        if not isinstance(other, Type) or self._hash != other._hash:
+            return False
+        return self.kind is other.kind and self.name == other.name and self.params == other.params
+
+    def __hash__(self) -> int:
+        return self._hash
 
     def __str__(self) -> str:
         if not self.params:
             return self.name
-        return f"{self.name}({', '.join(map(str, self.params))})"
+        return f"{self.name}({', '.join([str(each) for each in self.params])})"
+
+    __repr__ = __str__
 
 
 BOOL = Type(Kind.PRIMITIVE, "bool")
@@ -160,7 +187,10 @@ class Substitution:
             return False
         if len(one.params) != len(other.params):
             return False
-        return all(map(self._assignable, one.params, other.params))
+        for ours, theirs in zip(one.params, other.params, strict=True):
+            if not self._assignable(ours, theirs):
+                return False
+        return True
 
     def _stands_for(self, candidate: Type, parameter: Type) -> tuple[bool, bool]:
         """Whether ``candidate`` can be what the parameter means, and whether that was known."""
@@ -182,19 +212,24 @@ class Substitution:
         return True, True
 
     def _unmentioned(self, parameter: Type, inside: Type) -> bool:
-        if inside.kind is Kind.PARAM:
-            if inside.name == parameter.name:
-                return False
-            known = self._bound.get(inside.name)
-            return known is None or self._unmentioned(parameter, known)
-        return all(self._unmentioned(parameter, each) for each in inside.params)
+        todo = [inside]
+        while todo:
+            each = todo.pop()
+            if each.kind is Kind.PARAM:
+                if each.name == parameter.name:
+                    return False
+                if each.name in self._bound:
+                    todo.append(self._bound[each.name])
+            elif each.open:
+                todo += each.params
+        return True
 
     def apply(self, each: Type, *, free_to_dyn: bool = False) -> Type:
         while each.kind is Kind.PARAM and each.name in self._bound:
             each = self._bound[each.name]
         if each.kind is Kind.PARAM:
             return DYN if free_to_dyn else each
-        if not each.params:
+        if not each.open:
             return each
         inner = tuple([self.apply(p, free_to_dyn=free_to_dyn) for p in each.params])
         return Type(each.kind, each.name, inner, each.declared)
@@ -203,7 +238,7 @@ class Substitution:
 def _rename(each: Type, names: dict[str, Type]) -> Type:
     if each.kind is Kind.PARAM:
         return names.get(each.name, each)
-    if not each.params:
+    if not each.open:
         return each
     inner = tuple([_rename(p, names) for p in each.params])
     return Type(each.kind, each.name, inner, each.declared)
@@ -235,16 +270,25 @@ def _as_general(left: Type, right: Type) -> bool:
         return True
     if left.name != right.name or len(left.params) != len(right.params):
         return False
-    return all(map(_as_general, left.params, right.params))
+    for one, other in zip(left.params, right.params, strict=True):
+        if not _as_general(one, other):
+            return False
+    return True
 
 
 def equivalent(left: Type, right: Type) -> bool:
     """The same type, whatever its parameters are called."""
-    if left.kind is not right.kind or len(left.params) != len(right.params):
-        return False
-    if left.kind is not Kind.PARAM and left.name != right.name:
-        return False
-    return all(map(equivalent, left.params, right.params))
+    todo = [(left, right)]
+    while todo:
+        one, other = todo.pop()
+        if one == other:
+            continue
+        if one.kind is not other.kind or len(one.params) != len(other.params):
+            return False
+        if one.kind is not Kind.PARAM and one.name != other.name:
+            return False
+        todo += zip(one.params, other.params, strict=True)
+    return True
 
 
 _RUNTIME_NAMES = {

@@ -14,6 +14,7 @@ import signal
 import stat
 import sys
 from collections.abc import Callable
+from ipaddress import IPv4Network
 from pathlib import Path
 from typing import Any
 
@@ -88,6 +89,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="delete objects whose conversion fails (upstream keeps them)",
     )
     add(
+        "--service-cluster-ip-range",
+        metavar="CIDR",
+        default="10.0.0.0/24",
+        help="where Services get their addresses from",
+    )
+    add(
         "--gc",
         choices=["on", "off"],
         default="on",
@@ -139,6 +146,7 @@ def _settings(args: argparse.Namespace) -> Settings:
         authorization=args.authorization,
         strict_namespaces=args.namespaces == "strict",
         collect_garbage=args.gc == "on",
+        service_cluster_ip_range=_network(args.service_cluster_ip_range),
         furniture=args.furniture == "on",
         rescue_deletes=args.rescue_deletes,
         history_seconds=args.history,
@@ -153,6 +161,13 @@ def _settings(args: argparse.Namespace) -> Settings:
         conversion_cache=not args.no_conversion_cache,
         extra_names=tuple(args.tls_name),
     )
+
+
+def _network(text: str) -> str:
+    try:
+        return str(IPv4Network(text))
+    except ValueError as error:
+        raise CliFailure(f"--service-cluster-ip-range {text}: {error}", code=2) from error
 
 
 def _has_owner() -> bool:

@@ -56,7 +56,7 @@ _ONE_OF_BOTH = [{"type": "integer"}, {"type": "string"}]
 def published_schema(resource: Resource, version: CrdVersion, dialect: Dialect) -> Object:
     crd, raw = resource.crd, version.schema
     opaque = dialect.v2 and (crd.preserve_unknown or (raw or {}).get(_PRESERVE))
-    if raw is None or opaque or not _is_publishable(raw):
+    if raw is None or opaque or not (resource.builtin or _is_publishable(raw)):
         # kubectl takes listed properties for all there are, so not even metadata is listed.
         schema: Object = {"type": "object"}
     else:

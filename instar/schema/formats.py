@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable
 from datetime import date
 
+from instar.cel.times import parse_loose_duration
 from instar.schema.formats_codes import is_credit_card, is_isbn, is_isbn10, is_isbn13
 from instar.schema.formats_net import (
     is_cidr,
@@ -48,20 +49,6 @@ _DATE = re.compile(r"(\d{4})-(\d{2})-(\d{2})", re.ASCII)
 _TIME = re.compile(
     r"([01]\d|2[0-3]):[0-5]\d:[0-5]\d([.,]\d+)?(z|[+-]\d{2}:\d{2})", re.ASCII | re.IGNORECASE
 )
-_GO_DURATION = re.compile(r"[+-]?(0|((\d+(\.\d*)?|\.\d+)(ns|us|µs|μs|ms|s|m|h))+)", re.ASCII)
-_LOOSE_DURATION = re.compile(r"(?<!\d)(\d+)\s*([a-zµ]+)", re.ASCII | re.IGNORECASE)
-_DURATION_UNITS = (
-    ("ns", "nano"),
-    ("us", "µs", "micro"),
-    ("ms", "milli"),
-    ("s", "sec"),
-    ("m", "min"),
-    ("h", "hr", "hour"),
-    ("d", "day"),
-    ("w", "wk", "week"),
-)
-_SHORT_UNITS = {unit[0] for unit in _DURATION_UNITS} | {"µs", "hr", "wk"}
-_LONG_UNITS = tuple(name for unit in _DURATION_UNITS for name in unit[1:] if len(name) > 2)
 
 
 def _is_date(text: str) -> bool:
@@ -88,15 +75,11 @@ def _is_date_time(text: str) -> bool:
 
 
 def _is_duration(text: str) -> bool:
-    if _GO_DURATION.fullmatch(text):
-        return True
-    found = _LOOSE_DURATION.findall(text)
-    return bool(found) and all(_is_unit(unit) for _, unit in found)
-
-
-def _is_unit(unit: str) -> bool:
-    name = unit.lower()
-    return name in _SHORT_UNITS or name.startswith(_LONG_UNITS)
+    try:
+        parse_loose_duration(text)
+    except ValueError:
+        return False
+    return True
 
 
 def _is_base64(text: str) -> bool:

@@ -6,15 +6,13 @@ import re
 import unicodedata
 from ipaddress import AddressValueError, IPv4Address, IPv6Address
 
+from instar.cel.gourl import parse_request_uri
+
 _MAC = re.compile(
     r"([0-9a-f]{2}([:-])[0-9a-f]{2}(\2[0-9a-f]{2}){4}((\2[0-9a-f]{2}){2}|(\2[0-9a-f]{2}){14})?)"
     r"|([0-9a-f]{4}\.[0-9a-f]{4}(\.[0-9a-f]{4}){1}((\.[0-9a-f]{4}){1}|(\.[0-9a-f]{4}){7})?)",
     re.ASCII | re.IGNORECASE,
 )
-_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*", re.ASCII)
-_BAD_ESCAPE = re.compile(r"%(?![0-9A-Fa-f]{2})", re.ASCII)
-_HOST_BYTES = re.compile(r"[^\x00-\x20\x7f\"\\^`{|}]*")
-_PORT = re.compile(r":\d*", re.ASCII)
 _ATOM_CHARS = r"A-Za-z0-9!#$%&'*+\-/=?^_`{|}~\u0080-\U0010ffff"
 _ATOM = f"[{_ATOM_CHARS}]+"
 _DOT_ATOM = rf"{_ATOM}(?:\.{_ATOM})*"
@@ -59,18 +57,11 @@ def is_hostname(text: str) -> bool:
 
 def is_request_uri(text: str) -> bool:
     """An absolute URI or an absolute path, as Go's ParseRequestURI accepts it."""
-    if not text or any(char < " " or char == "\x7f" for char in text):
+    try:
+        parse_request_uri(text)
+    except ValueError:
         return False
-    scheme, rest = _split_scheme(text)
-    if scheme is None:
-        return False
-    rest = rest.partition("?")[0]
-    if not rest.startswith("/"):
-        return bool(scheme)
-    if scheme and rest.startswith("//"):
-        authority, _, path = rest[2:].partition("/")
-        return _is_authority(authority) and _BAD_ESCAPE.search(path) is None
-    return _BAD_ESCAPE.search(rest) is None
+    return True
 
 
 def is_email(text: str) -> bool:
@@ -86,30 +77,6 @@ def is_email(text: str) -> bool:
 
 def _is_display_name(name: str) -> bool:
     return re.fullmatch(_DISPLAY_NAME, name.strip(" \t")) is not None
-
-
-def _split_scheme(text: str) -> tuple[str | None, str]:
-    """None when the text starts with a colon-terminated thing that is no scheme."""
-    head, colon, rest = text.partition(":")
-    if colon and _SCHEME.fullmatch(head):
-        return head, rest
-    if text.startswith("/"):
-        return "", text
-    return (None, text)
-
-
-def _is_authority(authority: str) -> bool:
-    user, at, host = authority.rpartition("@")
-    if at and (_BAD_ESCAPE.search(user) or not _HOST_BYTES.fullmatch(user)):
-        return False
-    if host.startswith("["):
-        inside, closing, port = host[1:].rpartition("]")
-        return bool(closing) and bool(inside) and (not port or _PORT.fullmatch(port) is not None)
-    name, colon, port = host.rpartition(":")
-    if colon and _PORT.fullmatch(f":{port}") is None:
-        return False
-    name = name if colon else host
-    return _HOST_BYTES.fullmatch(name) is not None and "%" not in name
 
 
 def _is_address(text: str) -> bool:

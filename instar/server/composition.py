@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from ipaddress import IPv4Network
 from typing import Any
 
 from instar.access.attributes import User
@@ -113,6 +114,7 @@ def build(
     strict_namespaces: bool,
     request_timeout: float,
     collect_garbage: bool,
+    service_network: IPv4Network,
     furnish: bool,
     rescue_deletes: bool,
     review: ReviewChange | None = None,
@@ -126,7 +128,7 @@ def build(
         LimitRanger(backend),
         PodAdmission(backend),
         ClassAdmission(backend),
-        ServiceAddresses(backend),
+        ServiceAddresses(backend, service_network),
         QuotaAdmission(backend),
     ]
     if strict_namespaces:

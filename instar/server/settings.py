@@ -34,6 +34,7 @@ class Settings:
     authorization: str = "AlwaysAllow"
     strict_namespaces: bool = True
     collect_garbage: bool = True
+    service_cluster_ip_range: str = "10.0.0.0/24"
     furniture: bool = True
     """Whether there is from the start what every cluster has."""
     rescue_deletes: bool = False

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 from instar.cel.engine import BadExpression, BadProgram
@@ -96,6 +96,7 @@ def logic(inner: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
 @example("false && 1 / 0 > 1")
 @example("[0, 1].exists(x, 10 / x > 5)")
 def test_both_engines_agree(source: str) -> None:
+    assume("0.0 / 0.0" not in source)  # Go's engine refuses to order NaN, and so do we
     assert ours(source) == theirs(source)
 
 

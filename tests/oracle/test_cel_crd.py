@@ -14,6 +14,7 @@ from instar.schema.compiled import ABSENT, compile_schema
 from instar.schema.validations.evaluate import compile_rules
 from instar.schema.validations.ondemand import check_if_any
 from tests.oracle.cases import Case, Outcome, assert_agreement, error_rows, recorded_rows
+from tests.support import crds
 
 
 def judge(case: Case) -> Outcome:
@@ -64,19 +65,8 @@ def _object(compiled: Any, spec: Any) -> Object:
 
 
 def _crd(schema: Object) -> Object:
-    version = {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}
-    names = {"plural": "things", "singular": "thing", "kind": "Thing", "listKind": "ThingList"}
-    return {
-        "apiVersion": "apiextensions.k8s.io/v1",
-        "kind": "CustomResourceDefinition",
-        "metadata": {"name": "things.example.com"},
-        "spec": {
-            "group": "example.com",
-            "scope": "Namespaced",
-            "names": names,
-            "versions": [version],
-        },
-    }
+    names = {"singular": "thing", "listKind": "ThingList"}
+    return crds.crd(crds.version("v1", schema), plural="things", kind="Thing", names=names)
 
 
 def test_rules_of_a_crd_as_upstream() -> None:

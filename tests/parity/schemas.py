@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from tests.support import crds
+
 TEXT = {"type": "string"}
 EMBEDDED = {
     "type": "object",
@@ -72,25 +74,8 @@ SCALE = {
 
 
 def crd(group: str, schema: dict[str, Any], **version: Any) -> dict[str, Any]:
-    return {
-        "apiVersion": "apiextensions.k8s.io/v1",
-        "kind": "CustomResourceDefinition",
-        "metadata": {"name": f"things.{group}"},
-        "spec": {
-            "group": group,
-            "names": {"plural": "things", "kind": "Thing"},
-            "scope": "Namespaced",
-            "versions": [
-                {
-                    "name": "v1",
-                    "served": True,
-                    "storage": True,
-                    "schema": {"openAPIV3Schema": schema},
-                    **version,
-                }
-            ],
-        },
-    }
+    stored = crds.version("v1", schema, **version)
+    return crds.crd(stored, group=group, plural="things", kind="Thing")
 
 
 def plain_crd(group: str) -> dict[str, Any]:

@@ -28,7 +28,7 @@ STATUS = {
 def with_status(status: dict[str, Any], **more: Any) -> dict[str, Any]:
     spec = {"type": "object", "properties": {"a": {"type": "string"}}}
     schema = {"type": "object", "properties": {"spec": spec, "status": status}}
-    return version("v1", schema={"openAPIV3Schema": schema}, subresources={"status": {}}, **more)
+    return version("v1", schema=schema, subresources={"status": {}}, **more)
 
 
 @pytest.mark.parametrize("stored_elsewhere", [False, True])
@@ -108,9 +108,7 @@ def test_defaults_in_metadata_keep_what_object_meta_knows(server: LiveServer) ->
     variants = _variants()
     schema = {"type": "object", "properties": {name: item for name, (item, _) in variants.items()}}
     group = "meta.defaults.io"
-    server.create_crd(
-        make_crd(group, [version("v1", storage=True, schema={"openAPIV3Schema": schema})])
-    )
+    server.create_crd(make_crd(group, [version("v1", storage=True, schema=schema)]))
     foos = Collection(server, group)
     sent = {name: value for name, (_, value) in variants.items() if value is not None}
 
@@ -130,9 +128,7 @@ def test_a_crd_is_stored_with_the_metadata_of_its_defaults_cleaned(server: LiveS
             "inside": {**EMBEDDED, "properties": {**IDENTITY, "metadata": META_WHOLE}},
         },
     }
-    written = make_crd(
-        "clean.defaults.io", [version("v1", storage=True, schema={"openAPIV3Schema": schema})]
-    )
+    written = make_crd("clean.defaults.io", [version("v1", storage=True, schema=schema)])
 
     answer = server.request(
         "POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", written

@@ -170,7 +170,7 @@ def test_strategic_patches_serve_core_kinds(core: Collection) -> None:
         ("namespaces", ["Name", "Status", "Age"]),
         ("configmaps", ["Name", "Data", "Age"]),
         ("secrets", ["Name", "Type", "Data", "Age"]),
-        ("serviceaccounts", ["Name", "Secrets", "Age"]),
+        ("serviceaccounts", ["Name", "Age"]),
     ],
 )
 def test_tables_of_core_kinds(server: LiveServer, plural: str, columns: list[str]) -> None:

@@ -96,7 +96,7 @@ def test_unknown_fields_warn_in_status_too(foos: Collection) -> None:
 
 def test_a_default_of_the_status_shows_as_soon_as_the_object_is_there(server: LiveServer) -> None:
     status = {"type": "object", "default": {"s": "new"}, "properties": {"s": {"type": "string"}}}
-    schema = {"openAPIV3Schema": {"type": "object", "properties": {"status": status}}}
+    schema = {"type": "object", "properties": {"status": status}}
     served = version("v1", storage=True, schema=schema, subresources={"status": {}})
     server.create_crd(make_crd("filled.ex.io", [served]))
     filled = Collection(server, "filled.ex.io")

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from tests.robust.victim import Victim
+from tests.support import crds
 
 GROUP = "robust.example.com"
 
@@ -38,24 +39,8 @@ SPEC: dict[str, Any] = {
 
 
 def thing_crd() -> dict[str, Any]:
-    return {
-        "apiVersion": "apiextensions.k8s.io/v1",
-        "kind": "CustomResourceDefinition",
-        "metadata": {"name": f"things.{GROUP}"},
-        "spec": {
-            "group": GROUP,
-            "scope": "Namespaced",
-            "names": {"plural": "things", "singular": "thing", "kind": "Thing"},
-            "versions": [
-                {
-                    "name": "v1",
-                    "served": True,
-                    "storage": True,
-                    "schema": {"openAPIV3Schema": {"type": "object", "properties": {"spec": SPEC}}},
-                }
-            ],
-        },
-    }
+    stored = crds.version("v1", crds.fields(spec=SPEC))
+    return crds.crd(stored, group=GROUP, plural="things", kind="Thing")
 
 
 def thing(name: str, **spec: Any) -> dict[str, Any]:

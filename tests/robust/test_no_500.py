@@ -9,6 +9,7 @@ import pytest
 
 from tests.robust.conftest import CRDS, GROUP, THINGS, thing
 from tests.robust.victim import Victim
+from tests.support import crds
 
 MIGRATIONS = "/apis/storagemigration.k8s.io/v1beta1/storageversionmigrations"
 
@@ -57,44 +58,23 @@ def test_apply_with_a_strange_version(victim: Victim) -> None:
 
 def test_scale_where_spec_is_a_text(victim: Victim) -> None:
     group = f"scaled.{GROUP}"
-    crd = {
-        "apiVersion": "apiextensions.k8s.io/v1",
-        "kind": "CustomResourceDefinition",
-        "metadata": {"name": f"scaleds.{group}"},
-        "spec": {
-            "group": group,
-            "scope": "Namespaced",
-            "names": {"plural": "scaleds", "singular": "scaled", "kind": "Scaled"},
-            "versions": [
-                {
-                    "name": "v1",
-                    "served": True,
-                    "storage": True,
-                    "schema": {
-                        "openAPIV3Schema": {
-                            "type": "object",
-                            "x-kubernetes-preserve-unknown-fields": True,
-                        }
-                    },
-                    "subresources": {
-                        "scale": {
-                            "specReplicasPath": ".spec.replicas",
-                            "statusReplicasPath": ".status.replicas",
-                        }
-                    },
-                }
-            ],
-        },
-    }
+    scale = {"specReplicasPath": ".spec.replicas", "statusReplicasPath": ".status.replicas"}
+    open_schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+    crd = crds.crd(
+        crds.version("v1", open_schema, subresources={"scale": scale}),
+        group=group,
+        plural="scaleds",
+        kind="Scaled",
+    )
     assert victim.request("POST", CRDS, crd).status == 201
     path = f"/apis/{group}/v1/namespaces/default/scaleds"
     body = {**built_in("Scaled", f"{group}/v1", spec="x"), "metadata": {"name": "a"}}
     victim.request("POST", path, body)
-    scale = built_in("Scale", "autoscaling/v1", spec={"replicas": 1})
+    wanted = built_in("Scale", "autoscaling/v1", spec={"replicas": 1})
     with victim.watched():
         for method, sent, media in (
             ("GET", None, "application/json"),
-            ("PUT", {**scale, "metadata": {"name": "a"}}, "application/json"),
+            ("PUT", {**wanted, "metadata": {"name": "a"}}, "application/json"),
             ("PATCH", {"spec": {"replicas": 2}}, "application/merge-patch+json"),
         ):
             answer = victim.request(method, f"{path}/a/scale", sent, content_type=media)

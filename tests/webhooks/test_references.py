@@ -76,7 +76,12 @@ def test_an_external_name_of_our_own_store_is_dialled(
     server.request("DELETE", "/api/v1/namespaces/default/services/converter")
 
 
-def test_a_cluster_ip_of_our_own_store_is_dialled(server: LiveServer) -> None:
+def test_a_cluster_ip_of_our_own_store_is_dialled() -> None:
+    with live_server(service_cluster_ip_range="127.0.0.0/24") as server:
+        _dial_a_cluster_ip(server)
+
+
+def _dial_a_cluster_ip(server: LiveServer) -> None:
     with Webhook(convert, hosts=["inside.default.svc"]) as hook:
         ports = [{"port": hook.port}]
         _make_service(server, "inside", {"clusterIP": "127.0.0.1", "ports": ports})

@@ -18,7 +18,7 @@ from instar.cel.functions import (
     method,
     tenth,
 )
-from instar.cel.library.netip import Address, parse_address, parse_prefix
+from instar.cel.netip import Address, parse_address, parse_prefix, read_address
 from instar.cel.ranges import NOTHING, ONE, Range
 from instar.cel.types import BOOL, INT, STRING, Type, opaque
 from instar.cel.values import CelError, Opaque
@@ -26,6 +26,8 @@ from instar.fields import go_quote
 
 IP_TYPE = opaque("net.IP")
 CIDR_TYPE = opaque("net.CIDR")
+_LONGEST = 128
+"""More characters than any block has."""
 _BROADCAST = ipaddress.IPv4Address("255.255.255.255")
 
 
@@ -82,15 +84,19 @@ def _is_mapped(address: Address) -> bool:
     return isinstance(address, ipaddress.IPv6Address) and address.ipv4_mapped is not None
 
 
-def _valid(parse: Any) -> Any:
-    def check(text: str) -> bool:
-        try:
-            parse(text)
-        except CelError:
-            return False
-        return True
+def _is_ip(text: str) -> bool:
+    found = read_address(text)
+    return found is not None and not found[1] and not _is_mapped(found[0])
 
-    return check
+
+def _is_cidr(text: str) -> bool:
+    if len(text) > _LONGEST:
+        return False
+    try:
+        parse_cidr(text)
+    except CelError:
+        return False
+    return True
 
 
 def _contains_ip(block: Cidr, ip: Ip) -> bool:
@@ -182,7 +188,7 @@ def _reading(name: str, result: Type, impl: Any, factor: int = 1) -> Overload:
 def _ip_overloads() -> list[Overload]:
     return [
         _reading("ip", IP_TYPE, parse_ip),
-        _reading("isIP", BOOL, _valid(parse_ip)),
+        _reading("isIP", BOOL, _is_ip),
         _reading("ip.isCanonical", BOOL, _is_canonical, factor=2),
         function("string", (IP_TYPE,), STRING, lambda ip: str(ip.address)),
         method("family", (IP_TYPE,), INT, lambda ip: ip.address.version),
@@ -202,7 +208,7 @@ def _cidr_overloads() -> list[Overload]:
     ip, block = _estimated_ip_inside, _estimated_block_inside
     return [
         _reading("cidr", CIDR_TYPE, parse_cidr),
-        _reading("isCIDR", BOOL, _valid(parse_cidr)),
+        _reading("isCIDR", BOOL, _is_cidr),
         function("string", (CIDR_TYPE,), STRING, lambda c: f"{c.address}/{c.bits}"),
         _inside("containsIP", IP_TYPE, _contains_ip, _ip_inside, ip),
         _inside(

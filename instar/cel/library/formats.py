@@ -20,10 +20,11 @@ from instar.cel.functions import (
     method,
     regex_work,
 )
-from instar.cel.library.urls import read_url
+from instar.cel.gourl import parse_request_uri
 from instar.cel.times import parse_timestamp
 from instar.cel.types import STRING, Type, list_of, message, optional_of
 from instar.cel.values import NONE, Opaque, OptionalValue, size_of
+from instar.fields import go_quote
 
 FORMAT = message("kubernetes.NamedFormat")
 Check = Callable[[str], list[str]]
@@ -125,9 +126,9 @@ def _fails(valid: Callable[[str], bool], text: str) -> Check:
 
 def _uri(value: str) -> list[str]:
     try:
-        read_url(value)
+        parse_request_uri(value)
     except ValueError as error:
-        return [str(error)]
+        return [f"parse {go_quote(value)}: {error}"]
     return []
 
 

@@ -14,8 +14,8 @@ from instar.cel.types import BOOL, DOUBLE, INT, STRING, Type, message
 from instar.cel.values import INT_MAX, INT_MIN, CelError, NoSuchOverload, Opaque
 
 QUANTITY = message("kubernetes.Quantity")
-_FORM = re.compile(r"([+-]?)([0-9]*)(?:\.([0-9]*))?([eEinumkKMGTP]*[-+]?[0-9]*)", re.ASCII)
-_EXPONENT = re.compile(r"[eE]([+-]?[0-9]+)", re.ASCII)
+_FORM = re.compile(r"([+-]?)([0-9]*+)(?:\.([0-9]*+))?+([eEinumkKMGTP]*+[-+]?[0-9]*+)", re.ASCII)
+_EXPONENT = re.compile(r"[eE]([+-]?[0-9]++)", re.ASCII)
 _DECIMAL = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
 _BINARY = {"Ki": 10, "Mi": 20, "Gi": 30, "Ti": 40, "Pi": 50, "Ei": 60}
 _NANO = -9

@@ -36,7 +36,13 @@ _TRIES = 64
 
 
 class ServiceAddresses:
-    def __init__(self, backend: Backend, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        backend: Backend,
+        network: IPv4Network = NETWORK,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._network = network
         self._services = backend.collection(collection_prefix("", "services"))
         self._backend, self._clock = backend, clock
         self._taken: dict[Hashable, set[str]] | None = None
@@ -79,14 +85,14 @@ class ServiceAddresses:
             return []
         given = spec.get("clusterIP")
         if not given:
-            address = self._free(_random_addresses(), owner, dry_run)
+            address = self._free(_random_addresses(self._network), owner, dry_run)
             if address is None:
                 raise Internal("failed to allocate a serviceIP: range is full")
             spec["clusterIP"], spec["clusterIPs"] = str(address), [str(address)]
             return []
         if given in (before.get("clusterIPs") or ()):
             return []
-        if ip_address(given) not in NETWORK:
+        if ip_address(given) not in self._network:
             why = "the provided network does not match the current range"
         elif self._is_taken(given, owner):
             why = "provided IP is already allocated"
@@ -223,8 +229,8 @@ def _shuffled(places: range) -> Iterable[int]:
     yield from (places[(start + step) % len(places)] for step in range(len(places)))
 
 
-def _random_addresses() -> Iterable[str]:
+def _random_addresses(network: IPv4Network) -> Iterable[str]:
     """Neither the network nor the broadcast address, nor the first: that is the API server's."""
-    first = int(NETWORK.network_address)
-    for offset in _shuffled(range(2, NETWORK.num_addresses - 1)):
+    first = int(network.network_address)
+    for offset in _shuffled(range(2, network.num_addresses - 1)):
         yield str(IPv4Address(first + offset))

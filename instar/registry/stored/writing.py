@@ -21,9 +21,11 @@ def new_entry(prepared: Prepared, suffix: str) -> Entry:
 async def put_own(
     backend: Backend, resource: Resource, suffix: str, obj: Object, expected: int
 ) -> Entry:
-    """What the server itself writes, at the storage version and past every check.
+    """What the server itself writes, past every check; ``obj`` says which version it is of.
 
     Raises ``Stale`` where the revision is not the expected one; 0 is "must not exist".
     """
-    prepared = await resource.codec.prepare(obj, resource.serving.storage)
+    serving = resource.serving
+    own = [one for one in serving.versions.values() if one.api_version == obj["apiVersion"]]
+    prepared = await resource.codec.prepare(obj, own[0] if own else serving.storage)
     return await backend.put(resource.objects, new_entry(prepared, suffix), expected)

@@ -21,6 +21,7 @@ _PERCENT_TEXT = (
 )
 _PORT_TEXT = "must be between 1 and 65535, inclusive"
 _LONGEST_PORT_NAME = 15
+_PORT_NAME = re.compile("[-a-z0-9]+", re.ASCII)
 _CONFIG_KEY = re.compile(r"[-._a-zA-Z0-9]+", re.ASCII)
 _CONFIG_KEY_TEXT = (
     "a valid config key must consist of alphanumeric characters, '-', '_' or '.' (e.g. 'key.name', "
@@ -76,9 +77,9 @@ def port_name(name: str) -> list[str]:
     found = []
     if len(name) > _LONGEST_PORT_NAME:
         found.append(f"must be no more than {_LONGEST_PORT_NAME} characters")
-    if re.fullmatch("[-a-z0-9]+", name, re.ASCII) is None:
+    if _PORT_NAME.fullmatch(name) is None:
         found.append("must contain only alpha-numeric characters (a-z, 0-9), and hyphens (-)")
-    if re.search("[a-z]", name, re.ASCII) is None:
+    if not any("a" <= char <= "z" for char in name):
         found.append("must contain at least one letter (a-z)")
     if "--" in name:
         found.append("must not contain consecutive hyphens")

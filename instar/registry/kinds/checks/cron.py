@@ -15,6 +15,7 @@ _NAMES: tuple[dict[str, int], ...] = (
     {name: position for position, name in enumerate(_DAYS)},
 )
 _DESCRIPTORS = ("@yearly", "@annually", "@monthly", "@weekly", "@daily", "@midnight", "@hourly")
+_INTEGER = re.compile(r"[+-]?[0-9]{1,18}", re.ASCII)
 _DURATION = re.compile(r"([0-9]+(\.[0-9]*)?(ns|us|µs|ms|s|m|h))+", re.ASCII)
 
 
@@ -89,7 +90,7 @@ def _number(text: str, number: int) -> int | str:
     named = _NAMES[number].get(text.lower()) if number >= 0 else None
     if named is not None:
         return named
-    if re.fullmatch(r"[+-]?[0-9]{1,18}", text, re.ASCII) is None:
+    if _INTEGER.fullmatch(text) is None:
         return f'failed to parse int from {text}: strconv.Atoi: parsing "{text}": invalid syntax'
     value = int(text)
     return f"negative number ({value}) not allowed: {text}" if value < 0 else value

@@ -3,8 +3,6 @@ they share with volumes."""
 
 from __future__ import annotations
 
-import re
-
 from instar.api.strings import qualified_name
 from instar.fields import FieldError, child, index, invalid, not_supported, required
 from instar.plain import Object
@@ -46,7 +44,6 @@ _RESOURCES = (
     "requests.ephemeral-storage",
     "requests.memory",
 )
-_SUBSCRIPT = re.compile(r"(.*)\['(.*)'\]", re.DOTALL)
 _MANY = "may not have more than one field specified at a time"
 
 
@@ -105,22 +102,30 @@ def field_ref_errors(reference: Object, path: str, known: tuple[str, ...]) -> li
         return [required(child(path, "apiVersion"))]
     if not field:
         return [required(where)]
-    subscripted = _SUBSCRIPT.fullmatch(field)
-    name = subscripted[1] if subscripted else field
+    before, subscripted, key = field.rpartition("['") if field.endswith("']") else ("", "", "")
+    name = before if subscripted else field
     trouble = ""
     if version != "v1":
         trouble = f"unsupported pod version: {version}"
     elif name not in _KNOWN_FIELDS:
         trouble = f"field label not supported: {name}"
-    elif subscripted and name not in ("metadata.annotations", "metadata.labels"):
+    elif key is not None and name not in ("metadata.annotations", "metadata.labels"):
         trouble = f"field label does not support subscript: {field}"
     if trouble:
         return [invalid(where, field, f"error converting fieldPath: {trouble}")]
     if subscripted:
-        key = subscripted[2]
+        key = key.removesuffix("']")
         folded = key.lower() if name == "metadata.annotations" else key
         return texts_at(path, key, qualified_name(folded))
     return [] if field in known else [not_supported(where, field, known)]
+
+
+def _split(field: str) -> tuple[str, str | None]:
+    """``metadata.labels['key']`` in two; None for what has no subscript."""
+    if not field.endswith("']"):
+        return field, None
+    name, found, key = field.removesuffix("']").partition("['")
+    return (name, key) if found and name else (field, None)
 
 
 def resource_ref_errors(reference: Object, path: str, *, in_volume: bool) -> list[FieldError]:

@@ -13,18 +13,24 @@ _LONGEST = 64
 
 def parse_address(text: str) -> tuple[Address, str]:
     """The address and its zone; raises ValueError with Go's words."""
+    found = read_address(text)
+    if found is None:
+        problem, at = _problem(text)
+        place = f" (at {go_quote(at)})" if at else ""
+        raise ValueError(f"ParseAddr({go_quote(text)}): {problem}{place}")
+    return found
+
+
+def read_address(text: str) -> tuple[Address, str] | None:
+    """The same for those who do not ask why."""
     bare, percent, zone = text.partition("%")
-    if len(bare) <= _LONGEST and (zone or not percent):
-        try:
-            address = ipaddress.ip_address(bare)
-        except ValueError:
-            pass
-        else:
-            if not zone or address.version == 6:
-                return address, zone
-    problem, at = _problem(text)
-    place = f" (at {go_quote(at)})" if at else ""
-    raise ValueError(f"ParseAddr({go_quote(text)}): {problem}{place}")
+    if len(bare) > _LONGEST or (percent and not zone):
+        return None
+    try:
+        address = ipaddress.ip_address(bare)
+    except ValueError:
+        return None
+    return None if zone and address.version == 4 else (address, zone)
 
 
 def parse_prefix(text: str) -> tuple[Address, int]:
@@ -60,7 +66,7 @@ def _problem(text: str) -> tuple[str, str]:
 
 
 def _v4_problem(text: str) -> tuple[str, str]:
-    value, field = "", 0
+    value, field = "", 0  # never more than three digits
     for at, char in enumerate(text):
         if "0" <= char <= "9":
             if value == "0":
