@@ -22,7 +22,6 @@ _WORKLOADS = frozenset(
 """First parts of ids whose lines are other tests' matter."""
 _BY_CHANCE = "the recorded server chose the address itself"
 _EMPTIED = "our controller empties and removes a namespace at once; none did in the recording"
-_OFF_THE_RECORD = "what the line relies on was done off the record"
 _NO_TOKENS = "no tokens for service accounts yet"
 _EXCEPTIONS: Mapping[str, str] = {
     "persistentvolume.sources.rbd": "no warning about volumes that no longer work",
@@ -38,10 +37,6 @@ _EXCEPTIONS: Mapping[str, str] = {
     "svc.ok.update.putWithoutIP": _BY_CHANCE,
     "svc.ok.update.backToClusterIP": "an answer cut to a field that is not there",
     "pvc.ok.update.volumeName": "an answer cut to a field that is not there",
-    "node.update.providerID": _OFF_THE_RECORD,
-    "node.update.podCIDR": _OFF_THE_RECORD,
-    "rq.exceeded": _OFF_THE_RECORD,
-    "pc.create.secondGlobal": _OFF_THE_RECORD,
     "ns.terminating.create": _EMPTIED,
     "ns.ok.deleteAgain": _EMPTIED,
     "namespace.05.createInside": _EMPTIED,
