@@ -21,6 +21,7 @@ from instar.registry.admission.namespaces import NamespaceLifecycle
 from instar.registry.admission.pods import PodAdmission
 from instar.registry.admission.quota import QuotaAdmission
 from instar.registry.controllers.crds import CrdController
+from instar.registry.controllers.expiry import Expiry
 from instar.registry.controllers.furniture.keeper import Furniture
 from instar.registry.controllers.garbage.collector import GarbageCollector
 from instar.registry.controllers.leadership import Company, Leadership
@@ -67,6 +68,7 @@ class Machinery:
     garbage: GarbageCollector | None
     furniture: Furniture | None
     quotas: QuotaController
+    expiry: Expiry
     usage: UsageKeeper
     conversion: ConversionServices
     watchdog: Watchdog
@@ -85,6 +87,7 @@ class Machinery:
         if self.garbage is not None:
             self.garbage.start()
         self.quotas.start()
+        self.expiry.start()
         await self.leadership.start()
         self.app.ready = True
 
@@ -92,6 +95,7 @@ class Machinery:
         if self.furniture is not None:
             await self.furniture.stop()
         await self.quotas.stop()
+        await self.expiry.stop()
         await self.leadership.stop()
         if self.garbage is not None:
             await self.garbage.stop()
@@ -195,6 +199,7 @@ def build(
         garbage=garbage,
         furniture=furniture,
         quotas=quotas,
+        expiry=Expiry(context, catalog.builtin("", "events"), leadership),
         usage=UsageKeeper(usage, store),
         conversion=conversion,
         watchdog=watchdog,
