@@ -75,15 +75,16 @@ def test_core_events_are_shown_by_the_newer_group(fresh_server: LiveServer) -> N
 
 def test_a_change_through_one_is_seen_through_the_other(fresh_server: LiveServer) -> None:
     made = done(fresh_server, "POST", NEW, new_event("c"), 201)
-    made["note"] = "again"
+    again = {"count": 2, "lastObservedTime": "2026-01-01T00:00:00.000000Z"}
+    made["series"] = again
     changed = done(fresh_server, "PUT", f"{NEW}/c", made)
     seen = done(fresh_server, "GET", f"{CORE}/c")
-    assert seen["message"] == "again"
+    assert seen["series"] == again
     assert seen["metadata"]["resourceVersion"] == changed["metadata"]["resourceVersion"]
 
-    seen["message"] = "and again"
+    seen["series"]["count"] = 3
     done(fresh_server, "PUT", f"{CORE}/c", seen)
-    assert done(fresh_server, "GET", f"{NEW}/c")["note"] == "and again"
+    assert done(fresh_server, "GET", f"{NEW}/c")["series"]["count"] == 3
 
     done(fresh_server, "DELETE", f"{NEW}/c")
     assert fresh_server.request("GET", f"{CORE}/c").status == 404
