@@ -16,14 +16,18 @@ from instar.crds.documents import as_v1
 from instar.metrics import Measured
 from instar.registry.admission.addresses import ServiceAddresses
 from instar.registry.admission.classes import ClassAdmission
+from instar.registry.admission.limits import LimitRanger
 from instar.registry.admission.namespaces import NamespaceLifecycle
 from instar.registry.admission.pods import PodAdmission
+from instar.registry.admission.quota import QuotaAdmission
 from instar.registry.controllers.crds import CrdController
+from instar.registry.controllers.expiry import Expiry
 from instar.registry.controllers.furniture.keeper import Furniture
 from instar.registry.controllers.garbage.collector import GarbageCollector
 from instar.registry.controllers.leadership import Company, Leadership
 from instar.registry.controllers.migrations import MigrationController
 from instar.registry.controllers.namespaces import NamespaceController
+from instar.registry.controllers.quotas import QuotaController
 from instar.registry.insight.census import Census, StoredPrinter
 from instar.registry.insight.usage import Usage, UsageKeeper
 from instar.registry.kinds.crds import CrdStrategy, ReviewChange
@@ -63,6 +67,8 @@ class Machinery:
     leadership: Leadership
     garbage: GarbageCollector | None
     furniture: Furniture | None
+    quotas: QuotaController
+    expiry: Expiry
     usage: UsageKeeper
     conversion: ConversionServices
     watchdog: Watchdog
@@ -80,12 +86,16 @@ class Machinery:
         self.migrations.start()
         if self.garbage is not None:
             self.garbage.start()
+        self.quotas.start()
+        self.expiry.start()
         await self.leadership.start()
         self.app.ready = True
 
     async def stop(self) -> None:
         if self.furniture is not None:
             await self.furniture.stop()
+        await self.quotas.stop()
+        await self.expiry.stop()
         await self.leadership.stop()
         if self.garbage is not None:
             await self.garbage.stop()
@@ -119,9 +129,11 @@ def build(
     conversion_metrics = PrometheusConversionMetrics()
     conversion = make_conversion(backend, conversion_metrics)
     plugins: list[Admission] = [
+        LimitRanger(backend),
         PodAdmission(backend),
         ClassAdmission(backend),
         ServiceAddresses(backend, service_network),
+        QuotaAdmission(backend),
     ]
     if strict_namespaces:
         plugins.insert(0, NamespaceLifecycle(backend))
@@ -154,6 +166,7 @@ def build(
         f"instar-{context.new_uid()}",
         company=_company(store),
     )
+    quotas = QuotaController(context, catalog, leadership)
     furniture = Furniture(context, catalog, leadership) if furnish else None
     garbage = GarbageCollector(context, catalog, leadership) if collect_garbage else None
     authenticator = Authenticator(tokens)
@@ -185,6 +198,8 @@ def build(
         leadership=leadership,
         garbage=garbage,
         furniture=furniture,
+        quotas=quotas,
+        expiry=Expiry(context, catalog.builtin("", "events"), leadership),
         usage=UsageKeeper(usage, store),
         conversion=conversion,
         watchdog=watchdog,

@@ -89,6 +89,7 @@ async def _served(settings: Settings, folder: Path) -> AsyncIterator[RunningServ
     if settings.token_file is not None:
         tokens |= read_token_file(settings.token_file)
     store = await open_store(settings.storage, settings.storage_options)
+    network = IPv4Network(settings.service_cluster_ip_range)
     machinery = build(
         store,
         tokens=tokens,
@@ -96,7 +97,7 @@ async def _served(settings: Settings, folder: Path) -> AsyncIterator[RunningServ
         strict_namespaces=settings.strict_namespaces,
         request_timeout=settings.request_timeout,
         collect_garbage=settings.collect_garbage,
-        service_network=IPv4Network(settings.service_cluster_ip_range),
+        service_network=network,
         furnish=settings.furniture,
         rescue_deletes=settings.rescue_deletes,
         review=settings.review,
@@ -132,7 +133,7 @@ async def _served(settings: Settings, folder: Path) -> AsyncIterator[RunningServ
         path = settings.kubeconfig or folder / "kubeconfig"
         write_kubeconfig(path, url, ca, token)
         if machinery.furniture is not None:
-            machinery.furniture.start(House(ca.decode(), settings.host, port))
+            machinery.furniture.start(House(ca.decode(), settings.host, port, network))
         yield RunningServer(url, token, ca, path, machinery)
     finally:
         listening.close()

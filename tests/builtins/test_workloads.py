@@ -30,7 +30,6 @@ _OTHERS = re.compile(
 
 EXCEPTIONS = {
     "defaults pod.overheadRejected": "an empty map that was sent is the same as none here",
-    "defaults pod.limitRangeAdmission": "limit ranges are not applied to pods yet",
     "invalid pod.create.negQuantity": "upstream walks a Go map: the order is its chance",
     "patch apply.deployment.11.scale.mf": "an entry written through scale has its time here",
     "patch apply.deployment.20.missingKey": "refused by the schema before the rules are asked",

@@ -183,7 +183,7 @@ EXPRESSIONS = [
     pytest.param(call, use, id=f"{use}.{method}")
     for use in dict.fromkeys(found())
     if not use.name.endswith("()") and str(use) not in ELSEWHERE
-    for method, call in callers(use)
+    for method, call in sorted(callers(use), key=lambda pair: pair[0])
 ]
 
 

@@ -48,6 +48,8 @@ class NamespaceStrategy(BuiltinStrategy):
         """``finalize`` is how a controller takes its own finalizer off ``spec``."""
         if subresource == "finalize":
             new["status"] = old.get("status", {})
+            labels = new["metadata"].setdefault("labels", {})
+            labels["kubernetes.io/metadata.name"] = new["metadata"].get("name", "")
         else:
             super().prepare_subresource(subresource, new, old, version)
 

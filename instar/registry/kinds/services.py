@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from instar.api.strings import dns1123_label
+from instar.fields import FieldError, forbidden
 from instar.plain import Object
 from instar.registry.kinds.builtin import BuiltinStrategy
 from instar.registry.kinds.checks.services import (
@@ -17,12 +18,13 @@ from instar.registry.kinds.checks.services import (
     spec_errors,
 )
 from instar.schema.objectmeta import NameRule
+from instar.schema.pipeline import Warn
 
 if TYPE_CHECKING:
-    from instar.fields import FieldError
     from instar.registry.resources.serving import VersionServing
 
 _AFFINITY_SECONDS = 10800
+_EXTERNAL_IPS = "spec.externalIPs is deprecated and may no longer be implemented in some clusters"
 
 
 class ServiceStrategy(BuiltinStrategy):
@@ -58,6 +60,20 @@ class ServiceStrategy(BuiltinStrategy):
 
     def check(self, obj: Object, version: VersionServing) -> list[FieldError]:
         return spec_errors(obj["spec"])
+
+    def check_create(self, obj: Object, version: VersionServing, warn: Warn) -> list[FieldError]:
+        if obj["spec"].get("externalIPs"):
+            warn(_EXTERNAL_IPS)
+        return super().check_create(obj, version, warn)
+
+    def check_status_change(
+        self, new: Object, old: Object, version: VersionServing
+    ) -> list[FieldError]:
+        balancer = (new.get("status") or {}).get("loadBalancer") or {}
+        if balancer.get("ingress") and new["spec"].get("type") != "LoadBalancer":
+            text = "may only be used when `spec.type` is 'LoadBalancer'"
+            return [forbidden("status.loadBalancer.ingress", text)]
+        return []
 
     def check_change(self, new: Object, old: Object, version: VersionServing) -> list[FieldError]:
         found = change_errors(new["spec"], old["spec"])

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from ipaddress import IPv4Network
 
 from instar import errors
 from instar.plain import Object, copy_json
@@ -45,6 +46,8 @@ class House:
     """The certificate clients trust us by, PEM."""
     host: str
     port: int
+    network: IPv4Network
+    """Where services get their addresses from."""
 
 
 class Furniture:
@@ -99,7 +102,7 @@ class Furniture:
 
     def _cluster_pieces(self, house: House) -> Iterator[Object]:
         yield from class_pieces()
-        yield from service_pieces(house.host, house.port)
+        yield from service_pieces(house.host, house.port, house.network)
         yield from flow_pieces()
         yield from api_pieces(self._group_versions())
 

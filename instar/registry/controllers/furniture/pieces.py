@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from ipaddress import ip_address
+from ipaddress import IPv4Network, ip_address
 
 from instar.plain import Object
 
 ACCOUNT, AUTHORITY = "default", "kube-root-ca.crt"
-_NETWORK, _FIRST_ADDRESS = "10.0.0.0/24", "10.0.0.1"
 _DESCRIPTION = "kubernetes.io/description"
 _AUTHORITY_TEXT = (
     "Contains a CA bundle that can be used to verify the kube-apiserver when using internal "
@@ -45,7 +44,7 @@ def namespace_pieces(namespace: str, authority: str) -> Iterator[Object]:
     }
 
 
-def service_pieces(host: str, port: int) -> Iterator[Object]:
+def service_pieces(host: str, port: int, network: IPv4Network) -> Iterator[Object]:
     """The API server as a service. Where it is reached is told only if others can reach it."""
     yield {
         "apiVersion": "v1",
@@ -56,7 +55,7 @@ def service_pieces(host: str, port: int) -> Iterator[Object]:
             "labels": {"component": "apiserver", "provider": "kubernetes"},
         },
         "spec": {
-            "clusterIP": _FIRST_ADDRESS,
+            "clusterIP": str(network[1]),
             "ports": [{"name": "https", "port": 443, "protocol": "TCP", "targetPort": port}],
         },
     }
@@ -64,7 +63,7 @@ def service_pieces(host: str, port: int) -> Iterator[Object]:
         "apiVersion": "networking.k8s.io/v1",
         "kind": "ServiceCIDR",
         "metadata": {"name": "kubernetes"},
-        "spec": {"cidrs": [_NETWORK]},
+        "spec": {"cidrs": [str(network)]},
         "status": {
             "conditions": [
                 {

@@ -102,8 +102,7 @@ def field_ref_errors(reference: Object, path: str, known: tuple[str, ...]) -> li
         return [required(child(path, "apiVersion"))]
     if not field:
         return [required(where)]
-    before, subscripted, key = field.rpartition("['") if field.endswith("']") else ("", "", "")
-    name = before if subscripted else field
+    name, key = _split(field)
     trouble = ""
     if version != "v1":
         trouble = f"unsupported pod version: {version}"
@@ -113,8 +112,7 @@ def field_ref_errors(reference: Object, path: str, known: tuple[str, ...]) -> li
         trouble = f"field label does not support subscript: {field}"
     if trouble:
         return [invalid(where, field, f"error converting fieldPath: {trouble}")]
-    if subscripted:
-        key = key.removesuffix("']")
+    if key is not None:
         folded = key.lower() if name == "metadata.annotations" else key
         return texts_at(path, key, qualified_name(folded))
     return [] if field in known else [not_supported(where, field, known)]
