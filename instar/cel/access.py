@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from instar.cel.declared import Declared, Field
+from instar.cel.declared import Field
 from instar.cel.equality import find, not_there
 from instar.cel.frame import SPENT, Frame, Step
 from instar.cel.texts import go_name, shown
@@ -54,7 +54,7 @@ def bound(slot: int, value: Step, cost: int) -> Step:
             frame[slot] = held
         found, failure = held
         if failure is not None:
-            raise failure
+            raise failure.with_traceback(None)
         return found
 
     return run
@@ -331,9 +331,9 @@ def _put(out: dict[Any, Any], key: Any, value: Any, optional: bool, flags: bool 
 
 
 def make_struct(
-    declared: Declared, fields: Sequence[tuple[str, Step, bool]], costs: Sequence[int]
+    cel_type: str, fields: Sequence[tuple[str, Step, bool]], costs: Sequence[int]
 ) -> Step:
-    """An object of a declared type; its fields hold values already, not raw JSON."""
+    """An object of a named type; its fields hold values already, not raw JSON."""
 
     def run(frame: Frame) -> StructValue:
         out: dict[Any, Any] = {}
@@ -345,6 +345,6 @@ def make_struct(
         except CelError:
             frame[SPENT] -= sum(costs[done + 1 :])
             raise
-        return StructValue(out, declared)
+        return StructValue(out, cel_type)
 
     return run

@@ -6,7 +6,7 @@ so that estimates and programs are made in one pass, without recursion.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple, TypeAlias
 
@@ -26,6 +26,10 @@ CONSTANT_TYPES: dict[type, Type] = {
 }
 
 
+TypeNamed = Callable[[str], Type | None]
+"""What a name means as a type, if anything."""
+
+
 class Variable:
     """A name that stands for a value. Compared by identity: each loop has its own."""
 
@@ -43,7 +47,7 @@ class Names:
 
     __slots__ = ("_declared", "_scopes", "_types")
 
-    def __init__(self, variables: Mapping[str, Type], types: Mapping[str, Type]) -> None:
+    def __init__(self, variables: Mapping[str, Type], types: TypeNamed) -> None:
         self._declared = {name: Variable(name, type) for name, type in variables.items()}
         self._scopes: list[dict[str, Variable]] = []
         self._types = types
@@ -61,7 +65,7 @@ class Names:
         return self._declared.get(name)
 
     def type(self, name: str) -> Type | None:
-        return self._types.get(name)
+        return self._types(name)
 
 
 class Opened(NamedTuple):

@@ -21,7 +21,7 @@ from instar.cel.ast import (
     StructLiteral,
     qualified_name,
 )
-from instar.cel.checked import CONSTANT_TYPES, Checked, Names, Opened, Variable
+from instar.cel.checked import CONSTANT_TYPES, Checked, Names, Opened, TypeNamed, Variable
 from instar.cel.functions import Library, Overload, Resolved
 from instar.cel.issues import MOST_ISSUES, BadExpression, Issue, no_overload, undeclared
 from instar.cel.resolution import resolve
@@ -51,9 +51,9 @@ def check(
     tree: Node,
     variables: Mapping[str, Type],
     library: Library,
-    types: Mapping[str, Type],
+    types: TypeNamed,
 ) -> Checked:
-    """``types`` are named object types on top of the library's; raises BadExpression."""
+    """``types`` are asked where the library knows no type of a name; raises BadExpression."""
     checker = _Checker(source, tree, variables, library, types)
     checker.walk()
     if checker.issues:
@@ -68,11 +68,11 @@ class _Checker:
         tree: Node,
         variables: Mapping[str, Type],
         library: Library,
-        types: Mapping[str, Type],
+        types: TypeNamed,
     ) -> None:
         self.issues: list[Issue] = []
         self._library = library
-        self._names = Names(variables, {**library.types, **types} if types else library.types)
+        self._names = Names(variables, lambda name: library.types.get(name) or types(name))
         self._types = Substitution()
         self._todo: _Todo = [(self._enter, tree)]
         self._out = Checked(source, tree)

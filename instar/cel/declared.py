@@ -36,6 +36,8 @@ class Declared:
     """By the name an expression writes (escaped)."""
     by_name: dict[str, Field] = field(default_factory=dict)
     """By the name in the JSON, also those no expression can reach."""
+    others: Declared | None = None
+    """What any field not named above is; None: there are no others."""
     key: Declared | None = None
     element: Declared | None = None
     list_type: str = "atomic"
@@ -47,6 +49,8 @@ class Declared:
         found = self.fields.get(name)
         if found is None and name in RESERVED:
             found = self.fields.get(f"__{name}__")
+        if found is None and self.others is not None:
+            found = Field(name, self.others)
         return found
 
     def convert_element(self, raw: Any) -> Any:

@@ -10,6 +10,7 @@ from instar.cel.functions import Overload
 from instar.cel.types import Kind, Type
 from instar.cel.values import (
     Duration,
+    Fields,
     ListValue,
     MapValue,
     NoSuchOverload,
@@ -109,7 +110,7 @@ def _fits(expected: Type) -> Fits:
     if exact is not None:
         return lambda value: type(value) is exact
     name = expected.name
-    return lambda value: isinstance(value, Opaque) and value.cel_type == name
+    return lambda value: isinstance(value, Opaque | Fields) and value.cel_type == name
 
 
 def _list_fits(element: Fits) -> Fits:

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
-from instar.cel.checked import Checked
+from instar.cel.checked import Checked, TypeNamed
 from instar.cel.checker import check
 from instar.cel.functions import Library
 from instar.cel.interpreter import compile_tree
@@ -26,7 +26,9 @@ from instar.cel.validators import validate
 
 __all__ = ["BadExpression", "BadProgram", "Checked", "Runner", "analyse", "prepare"]
 
-_NO_TYPES: Mapping[str, Type] = {}
+
+def no_types(_name: str) -> Type | None:
+    return None
 
 
 class Runner(Protocol):
@@ -42,12 +44,13 @@ def analyse(
     source: str,
     variables: Mapping[str, Type],
     *,
-    types: Mapping[str, Type] = _NO_TYPES,
+    types: TypeNamed = no_types,
     library: Library = KUBERNETES,
 ) -> Checked:
     """Parse and type-check; raises BadExpression with the framed report.
 
-    ``types`` are named object types an expression may build: ``Name{field: value}``.
+    ``types`` finds the named object types an expression may build: ``Name{field: value}``. How
+    variables and types are declared is in ``declaring``.
     """
     checked = check(source, parse(source), variables, library, types)
     validate(checked)

@@ -13,12 +13,14 @@ from instar.cel.values import (
     MISSING,
     CelError,
     Duration,
+    Fields,
     ListValue,
     MapValue,
     NoSuchOverload,
     ObjectValue,
     Opaque,
     OptionalValue,
+    StructValue,
     Timestamp,
     Uint,
     as_list,
@@ -50,6 +52,8 @@ def equal(left: Any, right: Any) -> bool:
         return False
     if kind is OptionalValue:
         return left.present is right.present and equal(left.content, right.content)
+    if kind is StructValue:
+        return left.cel_type == right.cel_type and _equal_maps(left.fields, right.fields)
     return bool(left == right)
 
 
@@ -139,6 +143,8 @@ def freeze(value: Any) -> Hashable:
         )
     if kind is OptionalValue:
         return ("optional", value.present, freeze(value.content))
+    if kind is StructValue:
+        return (value.cel_type, freeze(value.fields))
     return (kind, value)
 
 
@@ -193,7 +199,7 @@ def find(container: Any, key: Any) -> Any:
         return items[at] if kind is list else container.declared.convert_element(items[at])
     if kind is dict:
         return lookup(container, key)
-    if kind is MapValue or kind is ObjectValue:
+    if kind is MapValue or kind is ObjectValue or isinstance(container, Fields):
         return container.find(key)
     return MISSING
 

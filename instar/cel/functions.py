@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from math import ceil
 from typing import Any, NamedTuple
 
@@ -133,6 +134,11 @@ class Library:
     def overloads(self, name: str) -> Sequence[Overload]:
         return self._overloads.get(name, ())
 
+    def extended(self, overloads: Iterable[Overload]) -> Library:
+        """The same and some functions more."""
+        held = chain.from_iterable(self._overloads.values())
+        return Library([*held, *overloads], self.types.items())
+
     def names(self) -> list[str]:
         return sorted(self._overloads)
 
@@ -162,6 +168,12 @@ def regex_work(text: int, pattern: int, *_more: int) -> int:
 def estimated_once(site: Site) -> Estimate:
     """The first argument of a function is read once."""
     return Estimate(site.args[0].known().scaled(TRAVERSAL))
+
+
+def estimated_copy(site: Site) -> Estimate:
+    """The same; the result is as long as the argument."""
+    size = site.args[0].known()
+    return Estimate(size.scaled(TRAVERSAL), size)
 
 
 def estimated_same_size(site: Site) -> Estimate:

@@ -153,9 +153,8 @@ class _Builder:
             (field.name, part.step, field.optional)
             for field, part in zip(node.fields, parts, strict=True)
         ]
-        declared = self._type(node).declared
-        assert declared is not None
-        made = access.make_struct(declared, fields, [part.cost for part in parts])
+        name = self._type(node).name
+        made = access.make_struct(name, fields, [part.cost for part in parts])
         cost = sum(part.cost for part in parts) + STRUCT_COST
         return Compiled(made, cost, height=height_above(parts))
 

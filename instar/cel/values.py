@@ -6,7 +6,7 @@ until an expression touches it, and then only what it touches.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
@@ -130,20 +130,59 @@ class ObjectValue:
                 yield shown, held.declared.convert(raw)
 
 
-class StructValue:
-    """An object an expression built; unlike JSON, its fields hold CEL values."""
+class Fields:
+    """Base of objects that are no JSON: their fields hold CEL values."""
 
-    __slots__ = ("declared", "fields")
+    __slots__ = ("cel_type",)
 
-    def __init__(self, fields: dict[str, Any], declared: Declared) -> None:
+    def __init__(self, cel_type: str) -> None:
+        self.cel_type = cel_type
+        """The name ``type()`` shows."""
+
+    def find(self, name: Any) -> Any:
+        """The value of a field, or MISSING."""
+        raise NotImplementedError
+
+
+class StructValue(Fields):
+    """An object an expression built."""
+
+    __slots__ = ("fields",)
+
+    def __init__(self, fields: dict[str, Any], cel_type: str) -> None:
+        super().__init__(cel_type)
         self.fields = fields
-        self.declared = declared
 
     def find(self, name: Any) -> Any:
         return self.fields.get(name, MISSING)
 
-    def items(self) -> Iterable[tuple[str, Any]]:
-        return self.fields.items()
+
+class LazyValue(Fields):
+    """An object whose fields are computed when an expression first reads them, and remembered,
+    error or not. Equal only to itself."""
+
+    __slots__ = ("_compute", "_known")
+
+    def __init__(self, compute: Mapping[str, Callable[[], Any]], cel_type: str) -> None:
+        super().__init__(cel_type)
+        self._compute = compute
+        self._known: dict[str, tuple[Any, CelError | None]] = {}
+
+    def find(self, name: Any) -> Any:
+        held = self._known.get(name)
+        if held is None:
+            compute = self._compute.get(name)
+            if compute is None:
+                return MISSING
+            try:
+                held = (compute(), None)
+            except CelError as error:
+                held = (None, error)
+            self._known[name] = held
+        found, failure = held
+        if failure is not None:
+            raise failure.with_traceback(None)
+        return found
 
 
 class MapValue:
@@ -211,9 +250,7 @@ def type_name(value: Any) -> str:
     name = _NAMES.get(type(value))
     if name is not None:
         return name
-    if type(value) is StructValue:
-        return value.declared.type.name
-    return value.cel_type if isinstance(value, Opaque) else "dyn"
+    return value.cel_type if isinstance(value, Opaque | Fields) else "dyn"
 
 
 _NAMES: dict[type, str] = {

@@ -18,6 +18,7 @@ from instar.cel.library import (
     listsext,
     operators,
     optionals,
+    patches,
     quantity,
     regex,
     semver,
@@ -51,3 +52,6 @@ KUBERNETES = Library(
     chain.from_iterable(family.overloads() for family in _FAMILIES),
     chain.from_iterable(family.type_names() for family in _TYPED),
 )
+
+MUTATION = KUBERNETES.extended(patches.overloads())
+"""What also builds changes has besides; ``patches.type_named`` finds the types it builds."""

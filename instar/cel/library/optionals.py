@@ -8,7 +8,7 @@ from instar.cel.equality import index
 from instar.cel.functions import Overload, function, method
 from instar.cel.times import FIRST_SECOND, SECOND
 from instar.cel.types import BOOL, Type, list_of, optional_of, param
-from instar.cel.values import NONE, Duration, OptionalValue, Timestamp, Uint, size_of
+from instar.cel.values import NONE, Duration, OptionalValue, StructValue, Timestamp, Uint, size_of
 
 _PRIMITIVE = (str, bytes, int, Uint, float, bool)
 
@@ -28,6 +28,8 @@ def _is_zero(value: Any) -> bool:
         return value.nanos == 0
     if isinstance(value, Timestamp):
         return value.nanos == FIRST_SECOND * SECOND
+    if type(value) is StructValue:
+        return not value.fields
     return value is None or (type(value) in _PRIMITIVE and not value)
 
 

@@ -8,10 +8,8 @@ from typing import Any
 from urllib.parse import unquote_plus
 
 from instar.cel.functions import (
-    TRAVERSAL,
-    Estimate,
     Overload,
-    Site,
+    estimated_copy,
     function,
     method,
     per_byte,
@@ -70,11 +68,6 @@ def _is_url(text: str) -> bool:
     return True
 
 
-def _estimated_url(site: Site) -> Estimate:
-    size = site.args[0].known()
-    return Estimate(size.scaled(TRAVERSAL), size)
-
-
 def overloads() -> list[Overload]:
     def accessor(name: str, impl: Any) -> Overload:
         return method(name, (URL,), STRING, impl)
@@ -86,7 +79,7 @@ def overloads() -> list[Overload]:
             URL,
             parse_url,
             work=per_byte,
-            estimate=_estimated_url,
+            estimate=estimated_copy,
             by_name=True,
         ),
         function("isURL", (STRING,), BOOL, _is_url),
