@@ -207,7 +207,10 @@ class App:
             return await do_scale(self._context, request, target, verb, definition.scale)
         if verb == "get":
             return await verbs.do_get(self._context, request, target)
-        handler = verbs.do_update if verb == "update" else verbs.do_patch
+        handler = {"update": verbs.do_update, "patch": verbs.do_patch}.get(verb)
+        if handler is None:
+            # Offered by discovery, and nobody here does it yet: serviceaccounts/token.
+            raise errors.NotFound("the server could not find the requested resource", details={})
         return await handler(self._context, request, target, path.subresource)
 
     async def _review(self, request: Request, target: Target) -> Response:

@@ -23,6 +23,8 @@ class Reviews:
         match plural:
             case "selfsubjectaccessreviews":
                 status = self._access(spec, user)
+            case "subjectaccessreviews" | "localsubjectaccessreviews":
+                status = self._access(spec, _asked_about(spec))
             case "selfsubjectrulesreviews":
                 status = self._rules(user, str(spec.get("namespace", "")))
             case "selfsubjectreviews":
@@ -60,6 +62,12 @@ class Reviews:
         if user is None:
             return {"authenticated": False, "error": "the token is not known"}
         return {"authenticated": True, "user": _info(user)}
+
+
+def _asked_about(spec: Object) -> User:
+    groups = spec.get("groups")
+    names = tuple(map(str, groups)) if isinstance(groups, list) else ()
+    return User(str(spec.get("user", "")), names, str(spec.get("uid", "")))
 
 
 def _member(obj: Object, name: str) -> Object:

@@ -1,4 +1,4 @@
-"""YAML means what Go's library makes of it: the table is the library's, seen on kube-apiserver."""
+"""YAML means what Go's library makes of it: the table is the library's, learnt from go-yaml."""
 
 from __future__ import annotations
 

@@ -28,7 +28,6 @@ WRONG: dict[str, tuple[str, dict[str, Any]]] = {
 }  # fmt: skip
 
 
-@pytest.mark.xfail(reason="registry/kinds/migrations.py takes a spec for an object", strict=True)
 @pytest.mark.parametrize("spec", ["x", {"resource": "x"}])
 def test_a_migration_of_the_wrong_shape(victim: Victim, spec: Any) -> None:
     kind, version = "StorageVersionMigration", "storagemigration.k8s.io/v1beta1"
@@ -95,3 +94,21 @@ def test_yaml_that_cannot_be_read(victim: Victim, text: str) -> None:
     with victim.watched():
         answer = victim.request("POST", THINGS, text, content_type="application/yaml")
     assert answer.status == 400, answer.text
+
+
+def test_reviews_of_others_are_answered_and_tokens_nobody_makes_are_not_found(
+    victim: Victim,
+) -> None:
+    reviews = "/apis/authorization.k8s.io/v1"
+    asked = {"user": "x", "resourceAttributes": {"verb": "get", "resource": "pods"}}
+
+    whole = victim.request("POST", f"{reviews}/subjectaccessreviews", {"spec": asked})
+    local = victim.request(
+        "POST", f"{reviews}/namespaces/default/localsubjectaccessreviews", {"spec": asked}
+    )
+    token = victim.request("POST", "/api/v1/namespaces/default/serviceaccounts/a/token", {})
+
+    assert (whole.status, whole.json["status"]["allowed"]) == (201, True)
+    assert (local.status, local.json["status"]["allowed"]) == (201, True)
+    assert token.status == 404
+    assert "serviceaccounts" not in token.json["message"]

@@ -88,7 +88,10 @@ class MigrationPrinter(TablePrinter):
 
 
 def _spec_errors(obj: Object) -> list[FieldError]:
-    asked = (obj.get("spec") or {}).get("resource") or {}
+    spec = obj.get("spec") or {}
+    asked = (spec.get("resource") or {}) if isinstance(spec, dict) else spec
+    if not isinstance(asked, dict):
+        return []  # told by the schema already
     group, resource = asked.get("group") or "", asked.get("resource") or ""
     if not resource:
         return [required(_RESOURCE, "resource is required to be set")]
