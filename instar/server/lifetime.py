@@ -25,6 +25,7 @@ from instar.conversion.metrics import PrometheusConversionMetrics
 from instar.errors import TooManyRequests
 from instar.registry.controllers.furniture.keeper import House
 from instar.registry.stored.backend import Backend
+from instar.server.app import EVERY_ANSWER
 from instar.server.auth import read_token_file
 from instar.server.certificates import ensure_certificates, server_context, write_private
 from instar.server.composition import Machinery, build
@@ -104,7 +105,7 @@ async def _served(settings: Settings, folder: Path) -> AsyncIterator[RunningServ
         deny_breaking=settings.deny_breaking,
         make_conversion=lambda backend, metrics: _conversion(settings, backend, metrics),
     )
-    connections = Connections(machinery.app, _one_too_many)
+    connections = Connections(machinery.app, _one_too_many, EVERY_ANSWER)
     loop = asyncio.get_running_loop()
     try:
         listening = await loop.create_server(
