@@ -23,7 +23,8 @@ from instar.registry.kinds.checks.services import (
     has_node_ports,
     is_headless,
 )
-from instar.registry.resources.admission import Operation, Verb
+from instar.registry.resources.admission import Interest, Operation, Verb
+from instar.registry.resources.serving import Serving
 from instar.registry.stored.backend import Backend
 from instar.registry.stored.entry import Entry, Unreadable
 from instar.storage.cache import Change
@@ -48,9 +49,13 @@ class ServiceAddresses:
         self._taken: dict[Hashable, set[str]] | None = None
         self._in_flight: dict[Hashable, tuple[float, str]] = {}
 
+    def interest(self, serving: Serving) -> Interest:
+        is_service = (serving.group, serving.plural) == ("", "services")
+        return Interest.ADMIT if is_service else Interest.NONE
+
     async def admit(self, operation: Operation) -> None:
         serving, obj = operation.target.serving, operation.obj
-        if (serving.group, serving.plural) != ("", "services") or obj is None:
+        if obj is None:
             return
         if operation.verb not in (Verb.CREATE, Verb.UPDATE) or operation.subresource:
             return

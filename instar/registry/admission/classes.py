@@ -7,7 +7,8 @@ from collections.abc import Callable
 
 from instar.plain import Object
 from instar.registry.admission.lookups import Lookup
-from instar.registry.resources.admission import Operation, Verb
+from instar.registry.resources.admission import Interest, Operation, Verb
+from instar.registry.resources.serving import Serving
 from instar.registry.stored.backend import Backend
 
 _DEFAULT_STORAGE = "storageclass.kubernetes.io/is-default-class"
@@ -28,6 +29,10 @@ class ClassAdmission:
             ("", "nodes"): _taint,
             ("certificates.k8s.io", "certificatesigningrequests"): _name_requester,
         }
+
+    def interest(self, serving: Serving) -> Interest:
+        concerned = (serving.group, serving.plural) in self._acts
+        return Interest.ADMIT if concerned else Interest.NONE
 
     async def admit(self, operation: Operation) -> None:
         serving = operation.target.serving

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 
 from instar.access.attributes import OURSELVES, Attributes
 from instar.access.authorizers import AlwaysAllow, Authorizer
-from instar.registry.resources.admission import Admission, Chain
+from instar.registry.resources.admission import Chain
 from instar.registry.stored.backend import Backend
 from instar.schema.metarules import MAX_GENERATED_BASE
 
@@ -50,7 +50,7 @@ class Uids:
 class Context:
     backend: Backend
     authorizer: Authorizer = field(default_factory=AlwaysAllow)
-    admission: Admission = field(default_factory=Chain)
+    admission: Chain = field(default_factory=Chain)
     rescue_deletes: bool = False
     """Whether an object that cannot be converted may be deleted nevertheless."""
     now: Callable[[], datetime] = utc_now

@@ -7,6 +7,8 @@ there a failed conversion is a failure.
 
 from __future__ import annotations
 
+from functools import partial
+
 from instar import offload
 from instar.api.names import parse_group_version
 from instar.apply.compare import compare
@@ -56,9 +58,9 @@ class Ownership:
             else:
                 versions = {self._target.version.api_version: obj}
                 writer, schemas = self.writer(), self._schemas()
-                decided = await offload.run(
-                    self._size, lambda: track_update(before, writer, None, versions, schemas)
-                )
+                track = partial(track_update, before, writer, None, versions, schemas)
+                small = offload.is_small(self._size)
+                decided = track() if small else await offload.apart(track)
         _store(obj, decided)
 
     async def on_update(self, new: Object, live: Object, decided: list[Object] | None) -> None:
@@ -87,9 +89,8 @@ class Ownership:
                 if converted is not None:
                     old_versions[api_version], new_versions[api_version] = converted
         schemas = self._schemas(wanted)
-        return await offload.run(
-            self._size, lambda: track_update(before, writer, old_versions, new_versions, schemas)
-        )
+        track = partial(track_update, before, writer, old_versions, new_versions, schemas)
+        return track() if offload.is_small(self._size) else await offload.apart(track)
 
     def _changes(self, live: Object, new: Object, writer: Writer) -> bool:
         """Whether anything is different; when nothing is, nobody's version is needed."""

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import orjson
 
 from instar import offload
-from instar.api.objecttext import Malformed, read_json_object
+from instar.api.objecttext import Malformed, object_of, read_json
 from instar.errors import BadRequest, Invalid, Undecodable
 from instar.fields import invalid
 from instar.patches.documents import Patch
@@ -40,7 +40,9 @@ async def patch(
 
     async def propose(old: Object, entry: Entry) -> Proposal:
         size = max(options.size, entry.size)
-        return Proposal(await offload.run(size, lambda: patched(old, entry)))
+        if offload.is_small(size):
+            return Proposal(patched(old, entry))
+        return Proposal(await offload.apart(lambda: patched(old, entry)))
 
     rules = UpdateRules(
         subresource,
@@ -107,7 +109,7 @@ def read_patched(changed: Any, quote: Quote) -> Object:
     except TypeError as error:
         raise BadRequest("the patched object exceeded max depth") from error
     try:
-        return read_json_object(text).obj
+        return object_of(read_json(text), []).obj
     except Malformed as error:
         raise undecodable(quote, f"couldn't get version/kind; {error}") from error
 

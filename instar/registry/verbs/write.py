@@ -86,7 +86,7 @@ async def create(
         metadata["namespace"] = target.namespace
     else:
         metadata.pop("namespace", None)
-    if _names_a_revision(metadata) and not options.dry_run:
+    if "resourceVersion" in metadata and _names_a_revision(metadata) and not options.dry_run:
         raise errors.Unclassified("resourceVersion should not be set on objects to be created")
     _check_staying(target, metadata.get("name", ""))
     wipe_for_create(metadata, uid=context.new_uid(), created=context.timestamp())
@@ -374,4 +374,8 @@ async def _judge(
             group = target.serving.group if told is None else told
             raise errors.invalid(group, obj.get("kind", ""), name, found)
 
-    await offload.run(size if target.version.rules is None else size * _RULES_WEIGH, judged)
+    weight = size if target.version.rules is None else size * _RULES_WEIGH
+    if offload.is_small(weight):
+        judged()
+    else:
+        await offload.apart(judged)
