@@ -53,7 +53,7 @@ class ServiceAddresses:
         is_service = (serving.group, serving.plural) == ("", "services")
         return Interest.ADMIT if is_service else Interest.NONE
 
-    async def admit(self, operation: Operation) -> None:
+    def admit(self, operation: Operation) -> None:
         serving, obj = operation.target.serving, operation.obj
         if obj is None:
             return
@@ -65,7 +65,7 @@ class ServiceAddresses:
         before = operation.old["spec"] if operation.old is not None else {}
         self._give(operation, obj, before)
 
-    async def validate(self, operation: Operation) -> None:
+    def validate(self, operation: Operation) -> None:
         return
 
     def _give(self, operation: Operation, obj: Object, before: Object) -> None:

@@ -34,13 +34,13 @@ class ClassAdmission:
         concerned = (serving.group, serving.plural) in self._acts
         return Interest.ADMIT if concerned else Interest.NONE
 
-    async def admit(self, operation: Operation) -> None:
+    def admit(self, operation: Operation) -> None:
         serving = operation.target.serving
         act = self._acts.get((serving.group, serving.plural))
         if act is not None and operation.verb is Verb.CREATE and operation.obj is not None:
             act(operation, operation.obj)
 
-    async def validate(self, operation: Operation) -> None:
+    def validate(self, operation: Operation) -> None:
         return
 
     def _storage_class(self, operation: Operation, obj: Object) -> None:

@@ -29,14 +29,14 @@ class LimitRanger:
         limited = not serving.group and serving.plural in _LIMITED
         return Interest.BOTH if limited else Interest.NONE
 
-    async def admit(self, operation: Operation) -> None:
+    def admit(self, operation: Operation) -> None:
         if operation.obj is None or _kind(operation) != "pods" or operation.verb is not Verb.CREATE:
             return
         for limits in self._ranges.within(operation.target.namespace):
             if _fill(operation.obj, limits["spec"].get("limits") or []):
                 operation.changed = True
 
-    async def validate(self, operation: Operation) -> None:
+    def validate(self, operation: Operation) -> None:
         kind = _kind(operation)
         if operation.obj is None or kind is None:
             return

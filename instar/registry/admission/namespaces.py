@@ -3,6 +3,8 @@ every cluster has are not deleted."""
 
 from __future__ import annotations
 
+from collections.abc import Awaitable
+
 from instar import errors
 from instar.plain import Object
 from instar.protobuf.envelope import MAGIC, decode_object
@@ -27,17 +29,16 @@ class NamespaceLifecycle:
         is_namespace = not serving.group and serving.plural == "namespaces"
         return Interest.ADMIT if is_namespace else Interest.NONE
 
-    async def admit(self, operation: Operation) -> None:
-        if operation.verb is Verb.CREATE:
-            if not self._takes(operation.target.namespace):
-                await self._check_place(operation)
-        elif operation.verb is Verb.DELETE:
+    def admit(self, operation: Operation) -> Awaitable[None] | None:
+        if operation.verb is Verb.DELETE:
             _check_protected(operation)
+        return self.validate(operation)
 
-    async def validate(self, operation: Operation) -> None:
+    def validate(self, operation: Operation) -> Awaitable[None] | None:
         """Once more: much may have happened while a webhook was at work."""
         if operation.verb is Verb.CREATE and not self._takes(operation.target.namespace):
-            await self._check_place(operation)
+            return self._check_place(operation)
+        return None
 
     async def _check_place(self, operation: Operation) -> None:
         target = operation.target

@@ -29,7 +29,7 @@ class PodAdmission:
         concerned = (serving.group, serving.plural) in _KINDS
         return Interest.ADMIT if concerned else Interest.NONE
 
-    async def admit(self, operation: Operation) -> None:
+    def admit(self, operation: Operation) -> None:
         serving, obj = operation.target.serving, operation.obj
         if obj is None or operation.subresource not in ("", "binding"):
             return
@@ -48,7 +48,7 @@ class PodAdmission:
             self._label_place(obj)
         operation.changed = True
 
-    async def validate(self, operation: Operation) -> None:
+    def validate(self, operation: Operation) -> None:
         return
 
     def _check_only_default(self, operation: Operation, obj: Object) -> None:

@@ -36,10 +36,10 @@ class QuotaAdmission:
         counted = serving.namespaced and (serving.group, serving.plural) not in _FREE
         return Interest.VALIDATE if counted else Interest.NONE
 
-    async def admit(self, operation: Operation) -> None:
+    def admit(self, operation: Operation) -> None:
         return
 
-    async def validate(self, operation: Operation) -> None:
+    def validate(self, operation: Operation) -> None:
         target, obj = operation.target, operation.obj
         serving = target.serving
         place = (serving.group, serving.plural)

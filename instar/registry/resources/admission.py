@@ -6,7 +6,7 @@ yet checked, ``validate`` when it is checked and not yet stored.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from enum import Flag, StrEnum, auto
 from typing import Protocol
@@ -58,11 +58,12 @@ class Admission(Protocol):
         """Asked once for each resource: what has no part in its writes costs them nothing."""
         ...
 
-    async def admit(self, operation: Operation) -> None:
-        """May change ``operation.obj`` in place; raises an ``ApiError`` to refuse."""
+    def admit(self, operation: Operation) -> Awaitable[None] | None:
+        """May change ``operation.obj`` in place; raises an ``ApiError`` to refuse. Whoever need
+        not wait answers None: a coroutine for nothing costs more than the question."""
         ...
 
-    async def validate(self, operation: Operation) -> None:
+    def validate(self, operation: Operation) -> Awaitable[None] | None:
         """May only refuse."""
         ...
 
@@ -79,11 +80,15 @@ class Chain:
 
     async def admit(self, operation: Operation) -> None:
         for plugin in self._of(operation)[0]:
-            await plugin.admit(operation)
+            waiting = plugin.admit(operation)
+            if waiting is not None:
+                await waiting
 
     async def validate(self, operation: Operation) -> None:
         for plugin in self._of(operation)[1]:
-            await plugin.validate(operation)
+            waiting = plugin.validate(operation)
+            if waiting is not None:
+                await waiting
 
     def _of(self, operation: Operation) -> tuple[_Concerned, _Concerned]:
         serving = operation.target.serving
