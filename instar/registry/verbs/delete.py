@@ -18,6 +18,7 @@ import orjson
 from instar import errors
 from instar.access.attributes import OURSELVES, Attributes
 from instar.access.authorizers import authorize
+from instar.admission.document import options_document
 from instar.api.jsontext import encode
 from instar.fields import FieldError, invalid, not_supported
 from instar.plain import Object
@@ -58,6 +59,18 @@ class DeleteOptions:
     """Whether somebody wants to see an object that lingers; clean-up does not."""
     asked: Attributes = OURSELVES
     warn: Callable[[str], None] = field(default=lambda text: None)
+    annotate: Callable[[str, str], None] = field(default=lambda key, value: None)
+
+    def document(self, verb: Verb) -> Object:
+        given = {"uid": self.uid, "resourceVersion": self.resource_version}
+        return options_document(
+            "DeleteOptions",
+            gracePeriodSeconds=self.grace,
+            preconditions={name: value for name, value in given.items() if value is not None},
+            orphanDependents=self.orphan_dependents,
+            propagationPolicy=self.policy,
+            dryRun=["All"] if self.dry_run else None,
+        )
 
 
 class Deleted(NamedTuple):
@@ -104,14 +117,13 @@ def _unsafe_option_errors(options: DeleteOptions) -> list[FieldError]:
     ]
 
 
-async def delete(context: Context, target: Target, options: DeleteOptions) -> Deleted:
+async def delete(
+    context: Context, target: Target, options: DeleteOptions, *, listed: bool = False
+) -> Deleted:
+    """``listed``: as one of many, so that the request does not name it."""
     check_delete_options(options)
     if options.unreadable:
         authorize(context.authorizer, options.asked._replace(verb=UNSAFE_DELETE))
-    operation = Operation(Verb.DELETE, options.asked, target, None, dry_run=options.dry_run)
-    if options.asked is not OURSELVES:
-        await context.admission.admit(operation)
-        await context.admission.validate(operation)
     for _ in range(_ATTEMPTS):
         entry = target.entry()
         if entry is None:
@@ -120,7 +132,7 @@ async def delete(context: Context, target: Target, options: DeleteOptions) -> De
         if entry is None:
             raise errors.not_found(target.serving.group, target.serving.plural, target.name)
         try:
-            return await _delete_once(context, target, entry, options)
+            return await _delete_once(context, target, entry, options, listed=listed)
         except Stale:
             await context.backend.consistent()
         except errors.ServiceUnavailable:
@@ -134,7 +146,7 @@ async def delete(context: Context, target: Target, options: DeleteOptions) -> De
 
 
 async def _delete_once(
-    context: Context, target: Target, entry: Entry, options: DeleteOptions
+    context: Context, target: Target, entry: Entry, options: DeleteOptions, *, listed: bool
 ) -> Deleted:
     if options.unreadable:
         await _check_unreadable(target, entry)
@@ -146,6 +158,8 @@ async def _delete_once(
     if options.answered and not context.rescue_deletes:
         # As upstream, which decodes what it deletes: a webhook that is down keeps its objects.
         await target.codec.views([entry], target.version)
+    if options.asked is not OURSELVES:
+        await _admit(context, target, entry, options, listed=listed)
     strategy = target.serving.strategy
     period = strategy.grace_period(stored, options.grace)
     grace = None
@@ -168,6 +182,41 @@ async def _delete_once(
     view, _ = await _linger(context, target, entry, stored, options)
     accepted = options.orphan_dependents is False
     return Deleted(view, lingers=True, is_object=True, accepted=accepted)
+
+
+async def _admit(
+    context: Context, target: Target, entry: Entry, options: DeleteOptions, *, listed: bool
+) -> None:
+    try:
+        old = (await target.codec.objects([entry], target.version))[0]
+    except errors.ApiError:
+        if not context.rescue_deletes:
+            raise
+        old = _metadata_alone(target, entry)
+    operation = Operation(
+        Verb.DELETE,
+        options.asked,
+        target,
+        None,
+        old,
+        dry_run=options.dry_run,
+        warn=options.warn,
+        name="" if listed else target.name,
+        options=options,
+        annotate=options.annotate,
+    )
+    await context.admission.admit(operation)
+    await context.admission.validate(operation)
+
+
+def _metadata_alone(target: Target, entry: Entry) -> Object:
+    """What is certain of an object that cannot be converted."""
+    version = target.version
+    return {
+        "apiVersion": version.api_version,
+        "kind": version.kind,
+        "metadata": _metadata_of(entry),
+    }
 
 
 async def _remove(
@@ -327,7 +376,7 @@ async def _delete_listed(
         metadata["name"],
     )
     try:
-        await delete(context, one, options)
+        await delete(context, one, options, listed=True)
     except errors.NotFound:
         return
 
