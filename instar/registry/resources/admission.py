@@ -73,12 +73,24 @@ class Admission(Protocol):
         ...
 
 
+class Allocator(Protocol):
+    """Gives new objects of a kind what only the server has to give."""
+
+    def allocate(self, operation: Operation) -> None:
+        """Changes ``operation.obj`` in place, which is prepared and not yet checked; raises an
+        ``ApiError`` where nothing is left."""
+        ...
+
+
 class Chain:
     """Plugins one after the other; the first refusal ends it. The changing part runs a second time
     where the first asked for it, never a third."""
 
-    def __init__(self, plugins: Sequence[Admission] = ()) -> None:
+    def __init__(
+        self, plugins: Sequence[Admission] = (), allocators: Sequence[Allocator] = ()
+    ) -> None:
         self._plugins = tuple(plugins)
+        self._allocators = tuple(allocators)
 
     async def admit(self, operation: Operation) -> None:
         for plugin in self._plugins:
@@ -87,6 +99,10 @@ class Chain:
             operation.round = 1
             for plugin in self._plugins:
                 await plugin.admit(operation)
+
+    def allocate(self, operation: Operation) -> None:
+        for allocator in self._allocators:
+            allocator.allocate(operation)
 
     async def validate(self, operation: Operation) -> None:
         for plugin in self._plugins:

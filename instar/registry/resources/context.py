@@ -12,7 +12,7 @@ from instar.access.attributes import OURSELVES, Attributes
 from instar.access.authorizers import AlwaysAllow, Authorizer
 from instar.admission.document import options_document
 from instar.plain import Object
-from instar.registry.resources.admission import Admission, Chain, Verb
+from instar.registry.resources.admission import Chain, Verb
 from instar.registry.stored.backend import Backend
 from instar.schema.metarules import MAX_GENERATED_BASE
 
@@ -52,7 +52,7 @@ class Uids:
 class Context:
     backend: Backend
     authorizer: Authorizer = field(default_factory=AlwaysAllow)
-    admission: Admission = field(default_factory=Chain)
+    admission: Chain = field(default_factory=Chain)
     rescue_deletes: bool = False
     """Whether an object that cannot be converted may be deleted nevertheless."""
     now: Callable[[], datetime] = utc_now

@@ -118,6 +118,8 @@ async def create(
     if generated:
         metadata["name"] = context.generated_name(metadata["generateName"])
     serving.strategy.prepare_create(obj, target.version)
+    if serving.builtin:
+        context.admission.allocate(operation)
     check = partial(serving.strategy.check_create, obj, target.version, options.warn)
     await _judge(target, obj, check, options.size)
     for attempt in range(_GENERATE_ATTEMPTS if generated else 1):
@@ -229,6 +231,8 @@ async def _store_changed(
     operation = await _admitted_change(context, target, new, old, options, rules)
     _check_revision(target, new, entry, rules)
     strategy.prepare_subresource(rules.subresource, new, old, target.version)
+    if target.serving.builtin:
+        context.admission.allocate(operation)
     goes = _goes(target, new)
     await _judge(
         target,
