@@ -113,7 +113,10 @@ def test_json_patch_that_does_not_fit_fails(operation: dict[str, Any]) -> None:
             {"op": "copy", "from": "/x/y", "path": "/z"},
             "copy operation does not apply: doc is missing from path: /x/y: missing value",
         ),
-        ({"op": "test", "path": "/spec/a", "value": 2}, "testing value /spec/a failed: test failed"),
+        (
+            {"op": "test", "path": "/spec/a", "value": 2},
+            "testing value /spec/a failed: test failed",
+        ),
         ({"op": "frob", "path": "/a"}, "Unexpected kind: frob"),
     ],
 )
