@@ -67,8 +67,8 @@ def json_patch(document: Any, operations: list[dict[str, Any]]) -> Any:
             copied += len(orjson.dumps(_source(document, operation)))
             if copied > MAX_COPIED_BYTES:
                 raise PatchFailed(
-                    f"Unable to complete the copy, the accumulated size increase of copy is {copied},"
-                    f" exceeding the limit {MAX_COPIED_BYTES}"
+                    "Unable to complete the copy, the accumulated size increase of copy is "
+                    f"{copied}, exceeding the limit {MAX_COPIED_BYTES}"
                 )
         document = apply(document, path, operation)
     return document
