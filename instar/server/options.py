@@ -15,7 +15,7 @@ from instar.facts.messages import group_versions
 from instar.fields import FieldError, forbidden, invalid, not_supported, required, too_long
 from instar.registry.resources.context import WriteOptions
 from instar.registry.resources.serving import Serving, VersionServing
-from instar.registry.verbs.delete import UNREADABLE, DeleteOptions
+from instar.registry.verbs.delete_options import UNREADABLE, DeleteOptions
 from instar.registry.verbs.metadata import parse_revision
 from instar.registry.verbs.read import ListOptions
 from instar.server.bodies import Malformed, parse

@@ -8,19 +8,16 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable
-from dataclasses import dataclass, field
 from functools import partial
 from typing import NamedTuple
 
 import orjson
 
 from instar import errors
-from instar.access.attributes import OURSELVES, Attributes
+from instar.access.attributes import OURSELVES
 from instar.access.authorizers import authorize
-from instar.admission.document import options_document
 from instar.api.jsontext import encode
-from instar.fields import FieldError, invalid, not_supported
+from instar.fields import invalid
 from instar.plain import Object
 from instar.registry.resources.admission import Operation, Verb
 from instar.registry.resources.context import Context
@@ -29,48 +26,17 @@ from instar.registry.stored.backend import Backend
 from instar.registry.stored.codec import revised
 from instar.registry.stored.entry import Entry, Unreadable
 from instar.registry.stored.writing import new_entry
+from instar.registry.verbs.delete_options import UNREADABLE, DeleteOptions, check_delete_options
 from instar.registry.verbs.grace import Grace, begin
 from instar.registry.verbs.read import Listing, ListOptions, list_objects
 from instar.storage.store import Stale
 
 _ORPHAN, _FOREGROUND = "orphan", "foregroundDeletion"
-_POLICIES = ("Foreground", "Background", "Orphan", "nil")
 _ATTEMPTS = 100
 _AT_ONCE = 50
 """Objects of many deleted together: the disk is waited for once, others get their turn."""
-UNREADABLE = "ignoreStoreReadErrorWithClusterBreakingPotential"
-"""Upstream's name for deleting what cannot be read."""
 UNSAFE_DELETE = "unsafe-delete-ignore-read-errors"
 """Upstream's verb for it, asked for besides ``delete``."""
-
-
-@dataclass(frozen=True, slots=True)
-class DeleteOptions:
-    dry_run: bool = False
-    policy: str | None = None
-    orphan_dependents: bool | None = None
-    uid: str | None = None
-    resource_version: str | None = None
-    unreadable: bool = False
-    """Only an object that cannot be read is meant, and it goes at once, finalizers or not."""
-    grace: int | None = None
-    """Seconds an object of a kind that knows of grace is left; None for its own wish."""
-    answered: bool = True
-    """Whether somebody wants to see an object that lingers; clean-up does not."""
-    asked: Attributes = OURSELVES
-    warn: Callable[[str], None] = field(default=lambda text: None)
-    annotate: Callable[[str, str], None] = field(default=lambda key, value: None)
-
-    def document(self, verb: Verb) -> Object:
-        given = {"uid": self.uid, "resourceVersion": self.resource_version}
-        return options_document(
-            "DeleteOptions",
-            gracePeriodSeconds=self.grace,
-            preconditions={name: value for name, value in given.items() if value is not None},
-            orphanDependents=self.orphan_dependents,
-            propagationPolicy=self.policy,
-            dryRun=["All"] if self.dry_run else None,
-        )
 
 
 class Deleted(NamedTuple):
@@ -82,39 +48,6 @@ class Deleted(NamedTuple):
     is_object: bool = False
     accepted: bool = False
     """202: the legacy ``orphanDependents: false`` on an object that could not go at once."""
-
-
-def check_delete_options(options: DeleteOptions) -> None:
-    found: list[FieldError] = []
-    if options.policy is not None and options.orphan_dependents is not None:
-        found.append(
-            invalid(
-                "propagationPolicy",
-                options.policy,
-                "orphanDependents and deletionPropagation cannot be both set",
-            )
-        )
-    elif options.policy is not None and options.policy not in _POLICIES[:3]:
-        found.append(not_supported("propagationPolicy", options.policy, _POLICIES))
-    if options.unreadable:
-        found += _unsafe_option_errors(options)
-    if found:
-        raise errors.invalid_options("DeleteOptions", found)
-
-
-def _unsafe_option_errors(options: DeleteOptions) -> list[FieldError]:
-    """The unsafe delete does one thing and takes no other wishes."""
-    others = {
-        "dryRun": options.dry_run,
-        "propagationPolicy": options.policy is not None,
-        "orphanDependents": options.orphan_dependents is not None,
-        "preconditions": options.uid is not None or options.resource_version is not None,
-    }
-    return [
-        invalid(UNREADABLE, True, f"cannot be set together with .{name}")
-        for name, given in others.items()
-        if given
-    ]
 
 
 async def delete(

@@ -27,6 +27,7 @@ from instar.registry.verbs.apply import drive
 from instar.registry.verbs.metadata import check_names
 from instar.registry.verbs.ownership import Ownership
 from instar.registry.verbs.patch import read_patched, report_strictly, undecodable
+from instar.registry.verbs.proposal import Part, Proposal, UpdateRules, Written
 from instar.registry.verbs.scale import (
     API_VERSION,
     KIND,
@@ -34,7 +35,7 @@ from instar.registry.verbs.scale import (
     set_replicas,
 )
 from instar.registry.verbs.scale_decode import decode_scale
-from instar.registry.verbs.write import Part, Proposal, UpdateRules, Written, update
+from instar.registry.verbs.write import update
 from instar.schema.objectmeta import MetaError
 
 

@@ -7,14 +7,11 @@ the way back) is asked before. ``update`` is the one loop behind PUT, PATCH, sta
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from collections.abc import Callable
 from functools import partial
-from typing import NamedTuple
 
 from instar import errors, offload
 from instar.api.jsontext import encode_sorted
-from instar.api.names import GroupVersionKind
 from instar.fields import FieldError, invalid
 from instar.plain import Object, copy_json
 from instar.registry.resources.admission import Operation, Verb
@@ -36,6 +33,7 @@ from instar.registry.verbs.metadata import (
     wipe_for_create,
 )
 from instar.registry.verbs.ownership import Ownership
+from instar.registry.verbs.proposal import Proposal, Propose, UpdateRules, Written
 from instar.registry.verbs.readmission import readmit_changed, readmit_new
 from instar.storage.store import Stale
 
@@ -43,48 +41,6 @@ _GENERATE_ATTEMPTS = 8
 _RULES_WEIGH = 4
 """As much as so many times the same object without rules, when it comes to leaving the loop."""
 _UPDATE_ATTEMPTS = 100
-
-
-class Written(NamedTuple):
-    view: bytes
-    """The object's JSON at the request's version."""
-    created: bool = False
-
-
-class Proposal(NamedTuple):
-    """What a writer wants an object to become."""
-
-    obj: Object
-    managed: list[Object] | None = None
-    """managedFields already decided (by apply); None lets the write work them out."""
-    conversions: Conversions | None = None
-    """What was converted on the way to the proposal."""
-
-
-Propose = Callable[[Object, Entry], Awaitable[Proposal]]
-"""(the object at the request's version, its entry) → the new one; may raise an ``ApiError``."""
-
-
-class Part(NamedTuple):
-    """An object of another kind through which this one is read and written."""
-
-    kind: GroupVersionKind
-    show: Callable[[Object], Object]
-    take: Callable[[Object, Object], None]
-    """(the object, what became of its part): changes the object in place."""
-
-
-@dataclass(frozen=True, slots=True)
-class UpdateRules:
-    """How strictly an update treats the revision it is based on."""
-
-    subresource: str = ""
-    unconditional: bool = False
-    """Last write wins when no resourceVersion is given."""
-    uid_is_precondition: bool = True
-    """PUT treats a foreign uid as a conflict; a patch as an illegal change."""
-    part: Part | None = None
-    """What admission sees instead of the object."""
 
 
 async def create(
