@@ -23,8 +23,7 @@ from instar.registry.kinds.checks.services import (
     has_node_ports,
     is_headless,
 )
-from instar.registry.resources.admission import Interest, Operation, Verb
-from instar.registry.resources.serving import Serving
+from instar.registry.resources.admission import Operation, Verb
 from instar.registry.stored.backend import Backend
 from instar.registry.stored.entry import Entry, Unreadable
 from instar.storage.cache import Change
@@ -49,13 +48,9 @@ class ServiceAddresses:
         self._taken: dict[Hashable, set[str]] | None = None
         self._in_flight: dict[Hashable, tuple[float, str]] = {}
 
-    def interest(self, serving: Serving) -> Interest:
-        is_service = (serving.group, serving.plural) == ("", "services")
-        return Interest.ADMIT if is_service else Interest.NONE
-
-    def admit(self, operation: Operation) -> None:
+    def allocate(self, operation: Operation) -> None:
         serving, obj = operation.target.serving, operation.obj
-        if obj is None:
+        if (serving.group, serving.plural) != ("", "services") or obj is None:
             return
         if operation.verb not in (Verb.CREATE, Verb.UPDATE) or operation.subresource:
             return
@@ -64,9 +59,6 @@ class ServiceAddresses:
             return  # it will be refused for that
         before = operation.old["spec"] if operation.old is not None else {}
         self._give(operation, obj, before)
-
-    def validate(self, operation: Operation) -> None:
-        return
 
     def _give(self, operation: Operation, obj: Object, before: Object) -> None:
         spec = obj["spec"]
