@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
-from instar.admission.policies.environment import with_variables
-from instar.admission.policies.expressions import Expression, compile_expression
+from instar.admission.compiling import Expression, compile_expression
+from instar.admission.expressions import with_variables
 from instar.cel.declaring import without_objects
 from instar.cel.types import DYN, Type
 

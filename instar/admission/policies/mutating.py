@@ -10,16 +10,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
-from instar.admission.policies.composition import compile_variables
-from instar.admission.policies.conditions import Conditions, Matched, compile_conditions
-from instar.admission.policies.environment import declared, with_variables
-from instar.admission.policies.expressions import (
+from instar.admission.compiling import (
     BUILT_OBJECT,
     JSON_PATCHES,
     Expression,
     compile_expression,
 )
-from instar.admission.policies.running import Error, Failed, Inputs, Meter, OutOfBudget, Phase
+from instar.admission.conditions import Matched, read_conditions
+from instar.admission.expressions import declared, with_variables
+from instar.admission.policies.composition import compile_variables
+from instar.admission.running import Error, Failed, Inputs, Meter, OutOfBudget, Phase
 from instar.apply.merge import merge
 from instar.apply.typed import Atom, TypedSchema
 from instar.apply.validate import problems_text, type_problems
@@ -55,9 +55,7 @@ class MutatingProgram:
         names = declared(params=params)
         composed = compile_variables(spec.get("variables") or (), names)
         seen = with_variables(names, composed.types)
-        self._conditions: Conditions = compile_conditions(
-            spec.get("matchConditions") or (), params=params
-        )
+        self._conditions = read_conditions(spec.get("matchConditions"), params=params)
         self._variables = composed.expressions
         self.mutations = [_mutation(each, seen) for each in spec.get("mutations") or ()]
 

@@ -7,8 +7,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
+from instar.admission.expressions import declared, with_variables
 from instar.admission.policies.composition import compile_variables
-from instar.admission.policies.environment import declared, with_variables
 from instar.api.names import GroupVersionKind
 from instar.cel.engine import BadExpression, analyse
 from instar.cel.types import DYN, Type

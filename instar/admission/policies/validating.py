@@ -9,17 +9,17 @@ from collections.abc import Mapping
 from time import perf_counter
 from typing import Any, Final, NamedTuple
 
-from instar.admission.policies.composition import compile_variables
-from instar.admission.policies.conditions import Conditions, compile_conditions
-from instar.admission.policies.environment import declared, with_variables
-from instar.admission.policies.expressions import (
+from instar.admission.compiling import (
     BOOLEAN,
     TEXT,
     TEXT_OR_NULL,
     Expression,
     compile_expression,
 )
-from instar.admission.policies.running import (
+from instar.admission.conditions import read_conditions
+from instar.admission.expressions import declared, with_variables
+from instar.admission.policies.composition import compile_variables
+from instar.admission.running import (
     Error,
     Failed,
     Inputs,
@@ -79,9 +79,7 @@ class ValidatingProgram:
         seen = with_variables(names, composed.types)
         silent = with_variables(declared(params=params, authorizer=False), composed.types)
         self._ignores = spec.get("failurePolicy") == "Ignore"
-        self._conditions: Conditions = compile_conditions(
-            spec.get("matchConditions") or (), params=params
-        )
+        self._conditions = read_conditions(spec.get("matchConditions"), params=params)
         self._variables = composed.expressions
         self._validations = [
             _validation(each, seen, silent) for each in spec.get("validations") or ()
@@ -97,12 +95,10 @@ class ValidatingProgram:
     def validate(self, meter: Meter, inputs: Inputs) -> Outcome:
         """Raises ``TooLongHere`` where the meter is the loop's."""
         matched = self._conditions.match(meter, inputs)
-        if matched.failure is not None:
-            if self._ignores:
+        if not matched.holds:
+            if not matched.errors or self._ignores:
                 return _NOTHING
-            return Outcome([self._failed(0, matched.failure, 0.0)], [])
-        if not matched.matches:
-            return _NOTHING
+            return Outcome([self._failed(0, Failed(matched.text, matched.error), 0.0)], [])
         decisions = self._judge(meter, inputs)
         if not self._annotations:
             return Outcome(decisions, [])

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any, ClassVar, Final, NamedTuple
 
-from instar.admission.policies.running import Error
 from instar.admission.policies.validating import Decision, Outcome
+from instar.admission.running import Error
 from instar.api.jsontext import encode
 from instar.errors import ApiError, Forbidden, Invalid
 

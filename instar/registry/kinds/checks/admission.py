@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from instar.admission.policies.environment import declared
-from instar.admission.policies.expressions import BOOLEAN, compile_expression
+from instar.admission.compiling import BOOLEAN, compile_expression
+from instar.admission.expressions import declared
 from instar.api.strings import dns1123_subdomain, qualified_name
 from instar.cel.types import Type
 from instar.crds.validate_conversion import KNOWN_REVIEWS, client_errors, review_version_errors

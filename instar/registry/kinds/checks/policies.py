@@ -10,9 +10,7 @@ import re
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from instar.admission.policies.composition import compile_variables
-from instar.admission.policies.environment import declared, with_variables
-from instar.admission.policies.expressions import (
+from instar.admission.compiling import (
     BOOLEAN,
     BUILT_OBJECT,
     JSON_PATCHES,
@@ -21,6 +19,8 @@ from instar.admission.policies.expressions import (
     Expression,
     compile_expression,
 )
+from instar.admission.expressions import declared, with_variables
+from instar.admission.policies.composition import compile_variables
 from instar.api.strings import (
     dns1035_label,
     dns1123_subdomain,

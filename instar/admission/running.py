@@ -16,8 +16,19 @@ from functools import partial
 from time import thread_time
 from typing import Any, Final, NamedTuple
 
-from instar.admission.policies.environment import ORDER, VARIABLES, VARIABLES_TYPE
-from instar.admission.policies.expressions import Expression
+from instar.admission.compiling import Expression
+from instar.admission.expressions import (
+    ASKING,
+    ASKING_OF_REQUEST,
+    NAMESPACE,
+    OBJECT,
+    OLD_OBJECT,
+    ORDER,
+    PARAMS,
+    REQUEST,
+    VARIABLES,
+    VARIABLES_TYPE,
+)
 from instar.cel.library.authz import Authorizer, Decision, Question, ResourceCheck
 from instar.cel.values import CelError, CostExceeded, LazyValue
 
@@ -65,11 +76,25 @@ class Inputs(NamedTuple):
 
     obj: Any
     old: Any
-    request: Mapping[str, Any]
+    request: Mapping[str, Any] | None
     params: Any = None
     namespace: Any = None
     authorizer: Authorizer | None = None
     of_request: ResourceCheck | None = None
+
+    @classmethod
+    def of(cls, values: Mapping[str, Any]) -> Inputs:
+        """By name; what is absent is null."""
+        get = values.get
+        return cls(
+            get(OBJECT),
+            get(OLD_OBJECT),
+            get(REQUEST),
+            get(PARAMS),
+            get(NAMESPACE),
+            get(ASKING),
+            get(ASKING_OF_REQUEST),
+        )
 
     def values(self) -> list[Any]:
         """In the order expressions take them; the last place is the variables'."""

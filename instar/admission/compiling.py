@@ -1,7 +1,7 @@
-"""One expression of a policy: text in, something to run or the reason why not out.
+"""One expression of admission: text in, something to run or the reason why not out.
 
-A stored policy may hold an expression that no longer compiles; it is kept with its problem and
-fails when it is run, by the policy's failure policy.
+What is stored may hold an expression that no longer compiles; it is kept with its problem and fails
+when it is run, as the failure policy wants it.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
-from instar.admission.policies.environment import ORDER
+from instar.admission.expressions import ORDER
 from instar.cel.engine import BadExpression, BadProgram, Runner, analyse, no_types, prepare
 from instar.cel.library import KUBERNETES, MUTATION
 from instar.cel.library.patches import JSON_PATCH, OBJECT, type_named
