@@ -107,7 +107,7 @@ def _unsafe_option_errors(options: DeleteOptions) -> list[FieldError]:
 async def delete(context: Context, target: Target, options: DeleteOptions) -> Deleted:
     check_delete_options(options)
     if options.unreadable:
-        authorize(context.authorizer, options.asked._replace(verb=UNSAFE_DELETE))
+        await authorize(context.authorizer, options.asked._replace(verb=UNSAFE_DELETE))
     operation = Operation(Verb.DELETE, options.asked, target, None, dry_run=options.dry_run)
     if options.asked is not OURSELVES:
         await context.admission.admit(operation)
