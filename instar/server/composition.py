@@ -94,7 +94,7 @@ class Machinery:
         self.quotas.start()
         self.expiry.start()
         if self.roles is not None:
-            self.roles.start()
+            await self.roles.start()
         await self.leadership.start()
         self.app.ready = True
 
@@ -145,7 +145,6 @@ def build(
         LimitRanger(backend),
         PodAdmission(backend),
         ClassAdmission(backend),
-        ServiceAddresses(backend, service_network),
         QuotaAdmission(backend),
         EscalationCheck(authorizer, policy),
     ]
@@ -154,7 +153,7 @@ def build(
     context = Context(
         backend=backend,
         authorizer=authorizer,
-        admission=Chain(plugins),
+        admission=Chain(plugins, [ServiceAddresses(backend, service_network)]),
         rescue_deletes=rescue_deletes,
     )
     crd_strategy = CrdStrategy(check_if_any, review=review, deny=deny_breaking)

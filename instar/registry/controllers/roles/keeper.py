@@ -1,4 +1,4 @@
-"""Makes the default roles and bindings when the server starts to lead, mends what is missing of
+"""Makes the default roles and bindings when a server starts, mends what is missing of
 them, and keeps aggregated ClusterRoles equal to what they gather.
 
 Whatever a user added stays; an object whose autoupdate annotation says no is left alone.
@@ -7,6 +7,8 @@ Whatever a user added stays; an object whose autoupdate annotation says no is le
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import logging
 
 from instar import errors, offload
 from instar.access.rbac.aggregation import gathered
@@ -25,39 +27,52 @@ from instar.registry.resources.context import Context, WriteOptions
 from instar.registry.resources.resource import Resource, Target
 from instar.registry.stored.entry import Entry, Unreadable
 from instar.registry.verbs.apply import apply_configuration
-from instar.registry.verbs.delete import DeleteOptions, delete
-from instar.registry.verbs.write import Proposal, UpdateRules, create, update
+from instar.registry.verbs.delete import delete
+from instar.registry.verbs.delete_options import DeleteOptions
+from instar.registry.verbs.proposal import Proposal, UpdateRules
+from instar.registry.verbs.write import create, update
 from instar.storage.cache import Change
 
+log = logging.getLogger(__name__)
 _OPTIONS = WriteOptions(manager="kube-apiserver")
 _RULES = UpdateRules(unconditional=True, uid_is_precondition=False)
 _AGGREGATING = WriteOptions(manager="clusterrole-aggregation-controller", force=True)
 _DELAYS = Delays(0.2, 30.0)
-_ALL = ""
-"""The one key: a role that changes may be part of any other."""
+_DEFAULTS, _AGGREGATION = "defaults", "aggregation"
+"""There is one key for all aggregated roles: a role that changes may be part of any."""
 
 
 class RoleKeeper:
     def __init__(self, context: Context, catalog: Catalog, leadership: Leadership) -> None:
         self._context, self._catalog, self._leadership = context, catalog, leadership
         self._roles = catalog.builtin(GROUP, "clusterroles")
-        self._changed: Queue[str] = Queue("aggregation of", self._aggregate, _DELAYS, at_once=1)
+        self._work: Queue[str] = Queue("roles:", self._attend, _DELAYS, at_once=1)
 
-    def start(self) -> None:
+    async def start(self) -> None:
+        """Whoever is not an admin waits for the defaults, so the server does, too."""
         self._roles.objects.listeners.append(self._role_changed)
-        self._context.backend.cache.on_reset(lambda: self._changed.add(_ALL))
+        self._context.backend.cache.on_reset(lambda: self._work.add(_AGGREGATION))
         self._leadership.on_elected(self._elected)
+        try:
+            await self._furnish()
+        except errors.ApiError as error:
+            log.warning("the default roles are not all there yet: %s", error)
+            self._work.add(_DEFAULTS)
 
     async def stop(self) -> None:
-        await self._changed.stop()
+        await self._work.stop()
 
     async def _elected(self) -> None:
-        """Whoever is not an admin waits for this, so the server does, too."""
-        for pieces in (default_roles(), default_bindings()):
-            await asyncio.gather(*(self._make_sure_of(piece) for piece in pieces))
-        await self._aggregate(_ALL)
+        await self._aggregate()
+
+    async def _attend(self, what: str) -> None:
+        await (self._furnish() if what == _DEFAULTS else self._aggregate())
 
     # --- the defaults -------------------------------------------------------------------------
+
+    async def _furnish(self) -> None:
+        for pieces in (default_roles(), default_bindings()):
+            await asyncio.gather(*(self._make_sure_of(piece) for piece in pieces))
 
     async def _make_sure_of(self, piece: Object) -> None:
         resource = self._catalog.of_kind(GROUP, piece["kind"])
@@ -69,7 +84,8 @@ class RoleKeeper:
         except Unreadable:
             return  # an operator's to mend; a new one of that name cannot be written
         if obj is not None and _bound_elsewhere(obj, piece):
-            await delete(self._context, target, DeleteOptions())
+            with contextlib.suppress(errors.NotFound):
+                await delete(self._context, target, DeleteOptions())
             obj = None
         if obj is None:
             await self._make(target, copy_json(piece))
@@ -93,9 +109,9 @@ class RoleKeeper:
 
     def _role_changed(self, change: Change[Entry]) -> None:
         if self._leadership.leads:
-            self._changed.add(_ALL)
+            self._work.add(_AGGREGATION)
 
-    async def _aggregate(self, _: str) -> None:
+    async def _aggregate(self) -> None:
         if not self._leadership.leads:
             return
         entries = list(self._roles.objects.entries.values())
