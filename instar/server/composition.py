@@ -132,7 +132,6 @@ def build(
         LimitRanger(backend),
         PodAdmission(backend),
         ClassAdmission(backend),
-        ServiceAddresses(backend, service_network),
         QuotaAdmission(backend),
     ]
     if strict_namespaces:
@@ -140,7 +139,7 @@ def build(
     context = Context(
         backend=backend,
         authorizer=authorizer,
-        admission=Chain(plugins),
+        admission=Chain(plugins, [ServiceAddresses(backend, service_network)]),
         rescue_deletes=rescue_deletes,
     )
     crd_strategy = CrdStrategy(check_if_any, review=review, deny=deny_breaking)

@@ -52,7 +52,7 @@ class Documents:
         """``parts`` are the path's segments; None when no document is there."""
         if self._generation != self._catalog.generation:
             self._generation = self._catalog.generation
-            self._state = _State(self._catalog)
+            self._state = _State(self._catalog, self._state)
         match parts:
             case ["api"]:
                 return self._root(request, legacy=True)
@@ -123,9 +123,21 @@ class Documents:
 class _State:
     """What is computed at most once per catalog state; the heavy parts in a thread."""
 
-    def __init__(self, catalog: Catalog) -> None:
+    def __init__(self, catalog: Catalog, before: _State | None = None) -> None:
+        """Documents of ``before`` that no CRD is part of are good for this one, too."""
         self._catalog = catalog
         self._built: dict[object, asyncio.Task[bytes]] = {}
+        if before is not None:
+            changing = before.custom_groups | self.custom_groups
+            self._built = {
+                key: task
+                for key, task in before._built.items()
+                if isinstance(key, GroupVersion) and key.group not in changing
+            }
+
+    @cached_property
+    def custom_groups(self) -> set[str]:
+        return {item.crd.group for item in self.resources if not item.builtin}
 
     @cached_property
     def resources(self) -> list[discovery.Resource]:

@@ -15,7 +15,7 @@ from instar.facts.messages import group_versions
 from instar.fields import FieldError, forbidden, invalid, not_supported, required, too_long
 from instar.registry.resources.context import WriteOptions
 from instar.registry.resources.serving import Serving, VersionServing
-from instar.registry.verbs.delete import UNREADABLE, DeleteOptions
+from instar.registry.verbs.delete_options import UNREADABLE, DeleteOptions
 from instar.registry.verbs.metadata import parse_revision
 from instar.registry.verbs.read import ListOptions
 from instar.server.bodies import Malformed, parse
@@ -32,8 +32,13 @@ def write_options(request: Request, kind: str, *, apply: bool = False) -> WriteO
     manager = request.one("fieldManager")
     if not request.query and not apply:
         manager = _default_manager(request)
-        size = len(request.body)
-        return WriteOptions(manager=manager, asked=request.asked, size=size, warn=request.warn)
+        return WriteOptions(
+            manager=manager,
+            asked=request.asked,
+            size=len(request.body),
+            warn=request.warn,
+            annotate=request.annotate,
+        )
     found = _manager_errors(manager)
     if kind == "PatchOptions":
         if apply and not manager:
@@ -54,6 +59,9 @@ def write_options(request: Request, kind: str, *, apply: bool = False) -> WriteO
         asked=request.asked,
         size=len(request.body),
         warn=request.warn,
+        annotate=request.annotate,
+        named_manager=manager,
+        named_validation=validation,
     )
 
 
@@ -113,10 +121,10 @@ def delete_options(request: Request, serving: Serving) -> DeleteOptions:
     """A body, where there is one, makes every query option void."""
     if request.content():
         options = delete_options_of(_delete_body(request, serving), request.asked)
-        return replace(options, warn=request.warn)
+        return replace(options, warn=request.warn, annotate=request.annotate)
     query = request.query
     if not query:
-        return DeleteOptions(asked=request.asked, warn=request.warn)
+        return DeleteOptions(asked=request.asked, warn=request.warn, annotate=request.annotate)
     grace = request.integer("gracePeriodSeconds") if request.one("gracePeriodSeconds") else None
     found: list[FieldError] = []
     dry_run = _dry_run(query.get("dryRun"), found)
@@ -130,6 +138,7 @@ def delete_options(request: Request, serving: Serving) -> DeleteOptions:
         grace=grace,
         asked=request.asked,
         warn=request.warn,
+        annotate=request.annotate,
     )
 
 

@@ -49,6 +49,8 @@ class Request:
     too_large: bool = False
     """The body was over the limit and has been thrown away."""
     warnings: list[str] = field(default_factory=list)
+    annotations: dict[str, str] = field(default_factory=dict)
+    """What admission has to say to the audit log."""
     asked: Attributes = OURSELVES
     """Who asks for what, as soon as that is known."""
     patience: float = 60.0
@@ -90,6 +92,10 @@ class Request:
 
     def warn(self, text: str) -> None:
         self.warnings.append(text)
+
+    def annotate(self, key: str, value: str) -> None:
+        """The first word on a key counts."""
+        self.annotations.setdefault(key, value)
 
 
 def parse_query(raw: bytes) -> dict[str, list[str]]:

@@ -15,9 +15,10 @@ from instar.registry.verbs.apply import apply_configuration
 from instar.registry.verbs.delete import delete, delete_collection
 from instar.registry.verbs.metadata import check_namespace
 from instar.registry.verbs.patch import patch
+from instar.registry.verbs.proposal import Written
 from instar.registry.verbs.read import get, list_objects
 from instar.registry.verbs.watch import WatchOptions, open_watch
-from instar.registry.verbs.write import Written, create, replace
+from instar.registry.verbs.write import create, replace
 from instar.server.bodies import Body, read_applied, read_object
 from instar.server.negotiate import (
     PROTOBUF,

@@ -10,7 +10,9 @@ from datetime import UTC, datetime
 
 from instar.access.attributes import OURSELVES, Attributes
 from instar.access.authorizers import AlwaysAllow, Authorizer
-from instar.registry.resources.admission import Admission, Chain
+from instar.admission.document import options_document
+from instar.plain import Object
+from instar.registry.resources.admission import Chain, Verb
 from instar.registry.stored.backend import Backend
 from instar.schema.metarules import MAX_GENERATED_BASE
 
@@ -50,7 +52,7 @@ class Uids:
 class Context:
     backend: Backend
     authorizer: Authorizer = field(default_factory=AlwaysAllow)
-    admission: Admission = field(default_factory=Chain)
+    admission: Chain = field(default_factory=Chain)
     rescue_deletes: bool = False
     """Whether an object that cannot be converted may be deleted nevertheless."""
     now: Callable[[], datetime] = utc_now
@@ -78,3 +80,17 @@ class WriteOptions:
     size: int = 0
     """Bytes the request came with: how much work it may be."""
     warn: Callable[[str], None] = field(default=lambda text: None)
+    annotate: Callable[[str, str], None] = field(default=lambda key, value: None)
+    """Takes what the audit log should know, under a key."""
+    named_manager: str = ""
+    """``manager`` where the client gave one."""
+    named_validation: str = ""
+
+    def document(self, verb: Verb) -> Object:
+        """A patch is an update, or a creation, to whoever is asked about it."""
+        return options_document(
+            "CreateOptions" if verb is Verb.CREATE else "UpdateOptions",
+            dryRun=["All"] if self.dry_run else None,
+            fieldManager=self.named_manager,
+            fieldValidation=self.named_validation,
+        )

@@ -17,7 +17,8 @@ from instar.registry.stored.entry import Entry
 from instar.registry.verbs.conversions import Conversions
 from instar.registry.verbs.metadata import check_names
 from instar.registry.verbs.ownership import Ownership
-from instar.registry.verbs.write import Proposal, UpdateRules, Written, create, update
+from instar.registry.verbs.proposal import Proposal, UpdateRules, Written
+from instar.registry.verbs.write import create, update
 
 
 async def apply_configuration(

@@ -22,7 +22,8 @@ from instar.registry.resources.context import Context, WriteOptions
 from instar.registry.resources.resource import Target
 from instar.registry.stored.entry import Entry
 from instar.registry.verbs.metadata import check_names
-from instar.registry.verbs.write import Proposal, UpdateRules, Written, update
+from instar.registry.verbs.proposal import Proposal, UpdateRules, Written
+from instar.registry.verbs.write import update
 
 Quote = Callable[[], str]
 """What a refusal shows of the patch or its result."""
