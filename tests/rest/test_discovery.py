@@ -169,7 +169,7 @@ def test_the_aggregated_document_in_yaml(server: LiveServer) -> None:
 
     answer = server.request("GET", "/apis", headers={"Accept": accept})
 
-    assert (answer.status, answer.headers["content-type"]) == (200, accept)
+    assert (answer.status, answer.header("content-type")) == (200, accept)
     assert answer.text.startswith("apiVersion: apidiscovery.k8s.io/v2\nitems:\n- metadata:\n")
 
 
