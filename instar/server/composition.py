@@ -193,9 +193,10 @@ def build(
         authenticator=authenticator,
         health=Health(
             {
-                "storage": lambda: backend.trouble,
+                "etcd": lambda: backend.trouble,
                 "cache-consistency": lambda: consistency.trouble,
-            }
+            },
+            started=lambda: None if backend.cache.revision else "not finished",
         ),
         metrics=metrics,
         conversion_metrics=conversion_metrics,
