@@ -107,7 +107,8 @@ class App:
         if request.query:
             check_timeout(request)
         path = self._resource_path(request.path)
-        if path is None:
+        if path is None and not self.ready:
+            # Who may ask is in the storage; that it is waited for, everybody may know.
             public = self._health.respond(request)
             if public is not None:
                 return public
@@ -120,9 +121,12 @@ class App:
             raise errors.ServiceUnavailable(
                 "the server is starting and waits for its storage", retry_after=1
             )
-        authorize(self._context.authorizer, request.asked)
+        await authorize(self._context.authorizer, request.asked)
         if path is not None:
             return await self._resource(request, path)
+        health = self._health.respond(request)
+        if health is not None:
+            return health
         if request.path == "/metrics":
             return self._metrics.respond()
         told = self._insight.respond(request)
@@ -217,7 +221,7 @@ class App:
         obj, form = verbs.read_body(request, target)
         if form.transform:
             raise errors.NotAcceptable(f"only the following media types are accepted: {ACCEPTED}")
-        answer = self._reviews.answer(target.serving.plural, obj, request.asked.user)
+        answer = await self._reviews.answer(target.serving.plural, obj, request.asked.user)
         assert answer is not None
         return typed_response(201, answer, form)
 

@@ -15,6 +15,7 @@ from instar.apply.managers import (
     Writer,
     foreign_versions,
     ownership_before,
+    track_create,
     track_update,
 )
 from instar.apply.typed import TypedSchema
@@ -54,10 +55,11 @@ class Ownership:
             if is_reset(obj["metadata"].get("managedFields")):
                 decided = []
             else:
-                versions = {self._target.version.api_version: obj}
-                writer, schemas = self.writer(), self._schemas()
+                version = self._target.version
+                blank = self._target.serving.strategy.blank(version)
+                writer, typed = self.writer(), version.typed
                 decided = await offload.run(
-                    self._size, lambda: track_update(before, writer, None, versions, schemas)
+                    self._size, lambda: track_create(before, writer, blank, obj, typed)
                 )
         _store(obj, decided)
 
