@@ -106,7 +106,8 @@ class App:
         if request.query:
             check_timeout(request)
         route = self._routes.of(request.path)
-        if route.path is None:
+        if route.path is None and not self.ready:
+            # Who may ask is in the storage; that it is waited for, everybody may know.
             public = self._health.respond(request)
             if public is not None:
                 return public
@@ -119,9 +120,12 @@ class App:
             raise errors.ServiceUnavailable(
                 "the server is starting and waits for its storage", retry_after=1
             )
-        authorize(self._context.authorizer, request.asked)
+        await authorize(self._context.authorizer, request.asked)
         if route.path is not None:
             return await self._resource(request, route, route.path)
+        health = self._health.respond(request)
+        if health is not None:
+            return health
         if request.path == "/metrics":
             return self._metrics.respond()
         told = self._insight.respond(request)
@@ -210,7 +214,7 @@ class App:
         obj, form = verbs.read_body(request, target)
         if form.transform:
             raise errors.NotAcceptable(f"only the following media types are accepted: {ACCEPTED}")
-        answer = self._reviews.answer(target.serving.plural, obj, request.asked.user)
+        answer = await self._reviews.answer(target.serving.plural, obj, request.asked.user)
         assert answer is not None
         return typed_response(201, answer, form)
 

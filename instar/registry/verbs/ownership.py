@@ -17,6 +17,7 @@ from instar.apply.managers import (
     Writer,
     foreign_versions,
     ownership_before,
+    track_create,
     track_update,
 )
 from instar.apply.typed import TypedSchema
@@ -56,9 +57,9 @@ class Ownership:
             if is_reset(obj["metadata"].get("managedFields")):
                 decided = []
             else:
-                versions = {self._target.version.api_version: obj}
-                writer, schemas = self.writer(), self._schemas()
-                track = partial(track_update, before, writer, None, versions, schemas)
+                version = self._target.version
+                blank = self._target.serving.strategy.blank(version)
+                track = partial(track_create, before, self.writer(), blank, obj, version.typed)
                 small = offload.is_small(self._size)
                 decided = track() if small else await offload.apart(track)
         _store(obj, decided)

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from functools import partial
 
 from instar import errors, offload
+from instar.access.authorizers import authorize
 from instar.api.jsontext import encode_sorted
 from instar.fields import FieldError, invalid
 from instar.plain import Object, copy_json
@@ -123,6 +124,7 @@ async def replace(
     if strategy.creates_on_update and not subresource and not await _exists_now(context, target):
         _check_uid(target, obj, {"metadata": {}}, UpdateRules())
         obj["metadata"].pop("resourceVersion", None)
+        await may_create(context, options)
         return await create(context, target, obj, options)
 
     async def propose(old: Object, entry: Entry) -> Proposal:
@@ -130,6 +132,11 @@ async def replace(
 
     rules = UpdateRules(subresource, unconditional=strategy.unconditional_update)
     return await update(context, target, propose, options, rules)
+
+
+async def may_create(context: Context, options: WriteOptions) -> None:
+    """Who was let in to update makes something new: that is another question."""
+    await authorize(context.authorizer, options.asked._replace(verb="create"))
 
 
 async def _exists_now(context: Context, target: Target) -> bool:
