@@ -115,6 +115,21 @@ def track_update(
     return encode(managers) if managers else None
 
 
+def track_create(
+    before: Managers, writer: Writer, blank: Object | None, obj: Object, schema: TypedSchema
+) -> list[dict[str, Any]] | None:
+    """``managedFields`` of a new object; ``blank`` is what its kind shows before anybody set
+    anything, ``before`` what the request itself says about owners."""
+    version = writer.api_version
+    schemas = {version: schema}
+    if blank is None or before:
+        live = None if blank is None else {version: blank}
+        return track_update(before, writer, live, {version: obj}, schemas)
+    managers: Managers = {}
+    _take(managers, writer, compare(schema, blank, obj, writer.skipped(version)).touched())
+    return encode(managers) if managers else None
+
+
 def updated(
     before: Managers,
     writer: Writer,

@@ -9,7 +9,7 @@ from __future__ import annotations
 from instar.access.attributes import Attributes
 from instar.registry.insight.census import Census
 from instar.registry.insight.usage import Usage
-from instar.registry.resources.resource import Resource
+from instar.registry.resources.serving import Serving
 from instar.server.request import Request
 from instar.server.responses import Response, json_response
 
@@ -19,9 +19,8 @@ class Insight:
         self._census = census
         self._usage = usage
 
-    def note(self, asked: Attributes, resource: Resource, agent: str) -> None:
+    def note(self, asked: Attributes, serving: Serving, agent: str) -> None:
         """Count a request for a version of a custom resource, served or not."""
-        serving = resource.serving
         if not serving.builtin and asked.version in serving.versions:
             self._usage.note(asked, agent)
 

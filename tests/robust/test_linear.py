@@ -62,7 +62,7 @@ WORST: dict[str, tuple[str, ...]] = {
     "instar.cel.gourl:_USER": ("|a|{",),
     "instar.cel.gourl:_BAD_HOST": ("|a|",),
     "instar.cel.times:_LOOSE": ("|1|", "1| |", "|1 |"),
-    "instar.registry.kinds.checks.admission:_IDENTIFIER": ("|a|!",),
+    "instar.registry.kinds.checks.policies:_IDENTIFIER": ("|a|!",),
     "instar.registry.kinds.checks.networking:_WILDCARD": ("*.|a|!", "*.|a.|!", "*.a|-|"),
     "instar.api.jsontext:_FLOAT": ("|.0|", "|e+|", "|e1|"),
     "instar.api.jsontext:_SPACED_COLON": ('"| |x', '|" |'),

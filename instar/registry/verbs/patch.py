@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import orjson
 
 from instar import offload
-from instar.api.objecttext import Malformed, read_json_object
+from instar.api.objecttext import Malformed, object_of, read_json
 from instar.errors import BadRequest, Invalid, Undecodable
 from instar.fields import invalid
 from instar.patches.documents import Patch
@@ -22,7 +22,8 @@ from instar.registry.resources.context import Context, WriteOptions
 from instar.registry.resources.resource import Target
 from instar.registry.stored.entry import Entry
 from instar.registry.verbs.metadata import check_names
-from instar.registry.verbs.write import Proposal, UpdateRules, Written, update
+from instar.registry.verbs.proposal import Proposal, UpdateRules, Written
+from instar.registry.verbs.write import update
 
 Quote = Callable[[], str]
 """What a refusal shows of the patch or its result."""
@@ -42,7 +43,9 @@ async def patch(
 
     async def propose(old: Object, entry: Entry) -> Proposal:
         size = max(options.size, entry.size)
-        return Proposal(await offload.run(size, lambda: patched(old, entry)))
+        if offload.is_small(size):
+            return Proposal(patched(old, entry))
+        return Proposal(await offload.apart(lambda: patched(old, entry)))
 
     rules = UpdateRules(
         subresource,
@@ -109,7 +112,7 @@ def read_patched(changed: Any, quote: Quote) -> Object:
     except TypeError as error:
         raise BadRequest("the patched object exceeded max depth") from error
     try:
-        return read_json_object(text).obj
+        return object_of(read_json(text), []).obj
     except Malformed as error:
         raise undecodable(quote, f"couldn't get version/kind; {error}") from error
 
