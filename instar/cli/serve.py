@@ -56,7 +56,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--cert-dir", metavar="DIR", type=Path, help="keep CA, certificates and token here")
     add("--token-file", metavar="CSV", type=Path, help='lines of token,user,uid[,"groups"]')
     add("--client-ca", metavar="PEM", type=Path, help="also trust client certificates of this CA")
-    add("--authorization", choices=["AlwaysAllow"], default="AlwaysAllow")
+    add(
+        *("--authorization", "--authorization-mode"),
+        metavar="MODE,…",
+        default="RBAC",
+        help="who decides, in order: RBAC, AlwaysAllow, AlwaysDeny, Webhook (default: %(default)s)",
+    )
+    add(
+        "--anonymous-auth",
+        metavar="true|false",
+        choices=["true", "false"],
+        default="true",
+        help="whether requests without a credential are system:anonymous's (default: %(default)s)",
+    )
     add(
         "--namespaces",
         choices=["strict", "open"],
@@ -146,6 +158,7 @@ def _settings(args: argparse.Namespace) -> Settings:
         token_file=args.token_file,
         client_ca=args.client_ca,
         authorization=args.authorization,
+        anonymous=args.anonymous_auth == "true",
         strict_namespaces=args.namespaces == "strict",
         collect_garbage=args.gc == "on",
         service_cluster_ip_range=_network(args.service_cluster_ip_range),

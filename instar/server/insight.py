@@ -12,7 +12,7 @@ from instar.access.attributes import Attributes
 from instar.registry.insight.census import Census
 from instar.registry.insight.seals import seals_document
 from instar.registry.insight.usage import Usage
-from instar.registry.resources.resource import Resource
+from instar.registry.resources.serving import Serving
 from instar.registry.stored.backend import Backend
 from instar.server.request import Request
 from instar.server.responses import Response, json_response
@@ -24,9 +24,8 @@ class Insight:
         self._census = census
         self._usage = usage
 
-    def note(self, asked: Attributes, resource: Resource, agent: str) -> None:
+    def note(self, asked: Attributes, serving: Serving, agent: str) -> None:
         """Count a request for a version of a custom resource, served or not."""
-        serving = resource.serving
         if not serving.builtin and asked.version in serving.versions:
             self._usage.note(asked, agent)
 

@@ -18,14 +18,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from instar.access.attributes import ADMIN_GROUP, AUTHENTICATED, User
-from instar.access.authorizers import AlwaysAllow, Authorizer
 from instar.conversion.factory import ConversionServices
 from instar.conversion.memo import Memo
 from instar.conversion.metrics import PrometheusConversionMetrics
 from instar.errors import TooManyRequests
 from instar.registry.controllers.furniture.keeper import House
 from instar.registry.stored.backend import Backend
+from instar.server.app import EVERY_ANSWER
 from instar.server.auth import read_token_file
+from instar.server.authorization import ALWAYS_ALLOW, modes_of
 from instar.server.certificates import ensure_certificates, server_context, write_private
 from instar.server.composition import NOTHING_MORE, Machinery, build
 from instar.server.http1 import Connections
@@ -83,7 +84,7 @@ async def running(
 
 @contextlib.asynccontextmanager
 async def _served(settings: Settings, folder: Path) -> AsyncIterator[RunningServer]:
-    authorizer = _authorizer(settings)
+    modes = modes_of(settings.authorization)
     with _alone_in(settings.cert_dir or folder) as pki:
         certificates = ensure_certificates(pki, _names(settings))
         context = server_context(certificates, settings.client_ca)
@@ -99,7 +100,8 @@ async def _served(settings: Settings, folder: Path) -> AsyncIterator[RunningServ
     machinery = build(
         store,
         tokens=tokens,
-        authorizer=authorizer,
+        authorization=modes,
+        anonymous=settings.anonymous and ALWAYS_ALLOW not in modes,
         strict_namespaces=settings.strict_namespaces,
         request_timeout=settings.request_timeout,
         collect_garbage=settings.collect_garbage,
@@ -111,7 +113,7 @@ async def _served(settings: Settings, folder: Path) -> AsyncIterator[RunningServ
         extras=NOTHING_MORE if at_rest is None else at_rest.extras(),
         make_conversion=lambda backend, metrics: _conversion(settings, backend, metrics),
     )
-    connections = Connections(machinery.app, _one_too_many)
+    connections = Connections(machinery.app, _one_too_many, EVERY_ANSWER)
     loop = asyncio.get_running_loop()
     try:
         listening = await loop.create_server(
@@ -209,12 +211,6 @@ async def _probing(backend: Backend) -> None:
         await asyncio.sleep(_PROBE_SECONDS)
         if remote or backend.trouble is not None or turn % _WRITE_TURNS == 0:
             await backend.probe()
-
-
-def _authorizer(settings: Settings) -> Authorizer:
-    if settings.authorization != "AlwaysAllow":
-        raise ValueError(f'authorization "{settings.authorization}" is not known')
-    return AlwaysAllow()
 
 
 def _compactor(settings: Settings, store: Store, backend: Backend) -> asyncio.Task[None]:

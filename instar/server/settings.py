@@ -42,7 +42,10 @@ class Settings:
     """Kubernetes CSV: token,user,uid[,"group1,group2"]."""
     client_ca: Path | None = None
     """Who else may sign client certificates, besides our own CA."""
-    authorization: str = "AlwaysAllow"
+    authorization: str = "RBAC"
+    """Modes in the order in which they are asked, with commas."""
+    anonymous: bool = True
+    """Whether who shows no credential is ``system:anonymous``; never where all is allowed."""
     strict_namespaces: bool = True
     collect_garbage: bool = True
     service_cluster_ip_range: str = "10.0.0.0/24"

@@ -133,20 +133,22 @@ class Backend:
 
     async def consistent(self) -> None:
         """After this, the cache shows every write acknowledged before the call, by anyone."""
-        revision = await guarded(self.store.barrier)
+        try:
+            revision = await self.store.barrier()
+        except StoreError as error:
+            raise as_api_error(error) from error
         if revision > self.cache.revision:
             await self._shown(revision)
 
-    async def caught_up(self) -> None:
-        """The same where it costs nothing: so that a write is judged by the CRD of now, too."""
+    def behind(self) -> bool:
+        """Whether the cache is known, for nothing, not to be ``consistent``: asked before every
+        request, so that a write is judged by the CRD of now, too."""
         if self._near is None:
-            return
+            return False
         try:
-            behind = self._near.current() > self.cache.revision
+            return self._near.current() > self.cache.revision
         except StoreError as error:
             raise as_api_error(error) from error
-        if behind:
-            await self.consistent()
 
     async def is_current(self, objects: Objects, entry: Entry) -> bool:
         """Whether the entry is still the newest; what is answered from it may depend on that."""
