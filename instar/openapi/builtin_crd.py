@@ -1,16 +1,18 @@
-"""The schema of CustomResourceDefinitions themselves, in v1 and v1beta1.
+"""The schema of CustomResourceDefinitions in v1beta1, which no server of today has but ours.
 
 The schema inside a CRD contains itself, which a structural schema cannot say: there it is open,
-and published documents refer to the model in ``builtin_models`` instead.
+and published documents refer to the model of v1 instead, which the facts have.
 """
 
 from __future__ import annotations
 
 from instar.openapi.builtin_fields import ATOMIC_LIST, data, kind_of_object, loose_condition
-from instar.openapi.builtin_models import JSON_SCHEMA_MODEL
+from instar.openapi.naming import model_name
 from instar.openapi.published import MODEL_KEY
 from instar.openapi.shapes import anything, array, boolean, integer, list_by, obj, text, texts
 from instar.plain import Object
+
+_JSON_SCHEMA = model_name("apiextensions.k8s.io", "v1", "JSONSchemaProps", builtin=True)
 
 
 def _names(description: str) -> Object:
@@ -29,11 +31,11 @@ def _names(description: str) -> Object:
     )
 
 
-def _column(path_key: str) -> Object:
+def _column() -> Object:
     return obj(
         "A column of tables.",
         {
-            path_key: text("Where the value is, as a JSON path."),
+            "JSONPath": text("Where the value is, as a JSON path."),
             "description": text("What the column shows."),
             "format": text("OpenAPI format of the value."),
             "name": text("Head of the column."),
@@ -42,14 +44,14 @@ def _column(path_key: str) -> Object:
         },
         "name",
         "type",
-        path_key,
+        "JSONPath",
     )
 
 
 def _validation() -> Object:
     return obj(
         "What the objects look like.",
-        {"openAPIV3Schema": anything("The schema.", **{MODEL_KEY: JSON_SCHEMA_MODEL})},
+        {"openAPIV3Schema": anything("The schema.", **{MODEL_KEY: _JSON_SCHEMA})},
     )
 
 
@@ -115,12 +117,12 @@ def _version_fields() -> Object:
     }
 
 
-def _columns(path_key: str) -> Object:
-    return array(_column(path_key), "Columns of tables.", **ATOMIC_LIST)
+def _columns() -> Object:
+    return array(_column(), "Columns of tables.", **ATOMIC_LIST)
 
 
-def _version(path_key: str) -> Object:
-    columns = {"additionalPrinterColumns": _columns(path_key)}
+def _version() -> Object:
+    columns = {"additionalPrinterColumns": _columns()}
     return obj(
         "A version of the resource.", {**columns, **_version_fields()}, "name", "served", "storage"
     )
@@ -142,46 +144,17 @@ def _status() -> Object:
     )
 
 
-def _spec_fields(path_key: str) -> Object:
+def _spec_fields() -> Object:
     return {
         "group": text("The group of the resource."),
         "names": _names("The names of the resource."),
         "preserveUnknownFields": boolean("Deprecated: keep fields no schema knows."),
         "scope": text("Namespaced or Cluster."),
-        "versions": array(_version(path_key), "The versions of the resource.", **ATOMIC_LIST),
+        "versions": array(_version(), "The versions of the resource.", **ATOMIC_LIST),
     }
 
 
-_WEBHOOK = obj(
-    "The webhook, for strategy Webhook.",
-    {"clientConfig": _client(), "conversionReviewVersions": _review_versions()},
-    "conversionReviewVersions",
-)
-
 _STRATEGY = text("None changes only apiVersion; Webhook asks a webhook.")
-
-CRD_V1 = kind_of_object(
-    "A new kind of resource for this server.",
-    {
-        "spec": obj(
-            "How the resource is to appear.",
-            {
-                **_spec_fields("jsonPath"),
-                "conversion": obj(
-                    "How versions are converted.",
-                    {"strategy": _STRATEGY, "webhook": _WEBHOOK},
-                    "strategy",
-                ),
-            },
-            "group",
-            "names",
-            "scope",
-            "versions",
-        ),
-        "status": _status(),
-    },
-    "spec",
-)
 
 CRD_V1BETA1 = kind_of_object(
     "A new kind of resource for this server; v1 is the form to use.",
@@ -189,8 +162,8 @@ CRD_V1BETA1 = kind_of_object(
         "spec": obj(
             "How the resource is to appear.",
             {
-                **_spec_fields("JSONPath"),
-                "additionalPrinterColumns": _columns("JSONPath"),
+                **_spec_fields(),
+                "additionalPrinterColumns": _columns(),
                 "conversion": obj(
                     "How versions are converted.",
                     {

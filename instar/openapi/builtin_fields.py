@@ -11,8 +11,6 @@ from instar.openapi.shapes import integer, obj, text
 from instar.plain import Object
 
 ATOMIC_LIST: Object = {"x-kubernetes-list-type": "atomic"}
-SET_LIST: Object = {"x-kubernetes-list-type": "set"}
-ATOMIC_MAP: Object = {"x-kubernetes-map-type": "atomic"}
 
 
 def kind_of_object(description: str, properties: Object, *required: str) -> Object:
@@ -25,38 +23,12 @@ def kind_of_object(description: str, properties: Object, *required: str) -> Obje
     return obj(description, {**common, **properties}, *required)
 
 
-def moment(description: str, model: str = "Time") -> Object:
-    return text(
-        description, format="date-time", nullable=True, **{MODEL_KEY: f"{META_PREFIX}{model}"}
-    )
-
-
-def precise_moment(description: str) -> Object:
-    return moment(description, "MicroTime")
+def moment(description: str) -> Object:
+    return text(description, format="date-time", nullable=True, **{MODEL_KEY: f"{META_PREFIX}Time"})
 
 
 def data(description: str = "", **more: Any) -> Object:
     return text(description, format="byte", **more)
-
-
-def object_reference(description: str) -> Object:
-    return obj(
-        description,
-        {
-            "apiVersion": text("Group and version of the object."),
-            "fieldPath": text("The part of the object that is meant."),
-            "kind": text("Kind of the object."),
-            "name": text("Name of the object."),
-            "namespace": text("Namespace of the object."),
-            "resourceVersion": text("The state of the object that is meant."),
-            "uid": text("Unique id of the object."),
-        },
-        **ATOMIC_MAP,
-    )
-
-
-def local_reference(description: str) -> Object:
-    return obj(description, {"name": text("Name of the object.")}, **ATOMIC_MAP)
 
 
 def condition(description: str) -> Object:

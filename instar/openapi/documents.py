@@ -6,8 +6,9 @@ from collections.abc import Callable, Iterable, Iterator
 
 from instar.api.crd import CrdVersion
 from instar.api.discovery import Resource
+from instar.api.names import GroupVersion
 from instar.openapi import parameters
-from instar.openapi.builtin_models import EXTRA_MODELS
+from instar.openapi.builtin import BORROWED, builtin_models, is_known
 from instar.openapi.dialect import Dialect
 from instar.openapi.models import SCALE, SHARED, list_model
 from instar.openapi.naming import model_name
@@ -45,23 +46,43 @@ def paths(
 
 def models(entries: Iterable[Entry], dialect: Dialect) -> Object:
     """All models of a document by name, sorted as upstream's encoder does."""
-    found: Object = {name: dialect.render(model) for name, model in SHARED.items()}
+    found: Object = {}
+    roots: list[tuple[str, str]] = []
     scaled = False
     for resource, version in entries:
-        crd, builtin = resource.crd, resource.builtin
-        names = crd.names
-        item = model_name(crd.group, version.name, names.kind, builtin=builtin)
-        found[item] = published_schema(resource, version, dialect)
-        if not builtin or "list" in resource.effective_verbs:
-            listed = model_name(crd.group, version.name, names.list_kind, builtin=builtin)
-            selectable = selectable_fields(version)
-            found[listed] = dialect.render(
-                list_model(item, crd.group, version.name, names.list_kind, names.kind, selectable)
-            )
         scaled = scaled or version.scale is not None
-        if builtin:
-            extra = EXTRA_MODELS.get(names.kind, {})
-            found.update((name, dialect.render(model)) for name, model in extra.items())
-    if scaled:
-        found.update((name, dialect.render(model)) for name, model in SCALE.items())
+        known = _roots(resource, version) if resource.builtin else []
+        roots += known
+        if not known:
+            found |= _own_models(resource, version, dialect)
+            roots += BORROWED.get((resource.crd.names.kind, version.name), ())
+    if roots:
+        found = {**builtin_models(roots, dialect), **found}
+    shared = {**SHARED, **SCALE} if scaled else SHARED
+    found |= {name: dialect.render(model) for name, model in shared.items()}
     return dict(sorted(found.items()))
+
+
+def _own_models(resource: Resource, version: CrdVersion, dialect: Dialect) -> Object:
+    """A resource that is described by a schema of its own, and its list."""
+    crd, builtin = resource.crd, resource.builtin
+    names = crd.names
+    item = model_name(crd.group, version.name, names.kind, builtin=builtin)
+    listed = model_name(crd.group, version.name, names.list_kind, builtin=builtin)
+    selectable = selectable_fields(version)
+    list_form = list_model(item, crd.group, version.name, names.list_kind, names.kind, selectable)
+    return {
+        item: published_schema(resource, version, dialect),
+        listed: dialect.render(list_form),
+    }
+
+
+def _roots(resource: Resource, version: CrdVersion) -> list[tuple[str, str]]:
+    """The types a built-in kind is made of; empty where the facts do not know it."""
+    home = str(GroupVersion(resource.crd.group, version.name))
+    kind = resource.crd.names.kind
+    if not is_known(home, kind):
+        return []
+    parts = [part.kind for part in version.subresources() if part.kind is not None]
+    others = [(str(GroupVersion(part.group, part.version)), part.kind) for part in parts]
+    return [(home, kind), (home, resource.crd.names.list_kind), *others]

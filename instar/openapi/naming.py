@@ -8,6 +8,7 @@ SCALE_MODEL = "io.k8s.api.autoscaling.v1.Scale"
 _BUILTIN_PACKAGES = {
     "": "io.k8s.api.core",
     "apiextensions.k8s.io": "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions",
+    "apiregistration.k8s.io": "io.k8s.kube-aggregator.pkg.apis.apiregistration",
 }
 
 

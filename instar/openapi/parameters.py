@@ -57,6 +57,7 @@ BY_ACTION: dict[str, tuple[Parameter, ...]] = {
         Parameter("force", "boolean", "Take fields over from other managers when applying."),
     ),
     "delete": _DELETE,
+    "connect": (),
 }
 
 
@@ -67,5 +68,7 @@ def of_path(path: str, kind: str) -> list[Parameter]:
         found.append(Parameter("name", "string", f"name of the {kind}", "path"))
     if "{namespace}" in path:
         found.append(Parameter("namespace", "string", "the namespace of the object", "path"))
+    if "{path}" in path:
+        found.append(Parameter("path", "string", "the part of the URL that is passed on", "path"))
     found.append(Parameter("pretty", "string", "If 'true', the answer is indented."))
     return found

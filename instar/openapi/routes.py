@@ -23,6 +23,8 @@ _DELETE_OPTIONS = f"{META_PREFIX}DeleteOptions"
 _CUSTOM_PATCHES = tuple(map(str, OF_CUSTOM))
 _BUILTIN_PATCHES = tuple(map(str, OF_BUILTIN))
 _PLAIN = ("application/json", "application/yaml")
+_OPTIONS = "Options"
+"""How kinds end that only say how to connect: what flows then is no object."""
 
 
 class Route(NamedTuple):
@@ -34,11 +36,15 @@ class Route(NamedTuple):
     body: str
     """Model of the request body, or empty."""
     response: str
-    """Model of the response."""
+    """Model of the response; empty where it is a plain text."""
     statuses: tuple[tuple[str, str], ...]
     consumes: tuple[str, ...]
     tag: str
     gvk: dict[str, str]
+
+    @property
+    def produces(self) -> tuple[str, ...]:
+        return _PLAIN if self.response else ("*/*",)
 
 
 class _Step(NamedTuple):
@@ -55,9 +61,10 @@ class _Step(NamedTuple):
 _CREATED, _ACCEPTED = ("201", "Created"), ("202", "Accepted")
 _OK = ("200", "OK")
 _LIST = _Step("get", "list", "list", "list", "list objects of kind {kind}")
+_CREATE = _Step("post", "post", "create", "create", "create one {kind}", (_OK, _CREATED, _ACCEPTED))
 _COLLECTION = (
     _LIST,
-    _Step("post", "post", "create", "create", "create one {kind}", (_OK, _CREATED, _ACCEPTED)),
+    _CREATE,
     _Step(
         "delete", "deletecollection", "deletecollection", "delete", "delete a collection of {kind}"
     ),
@@ -91,10 +98,22 @@ def routes(resource: Resource, version: CrdVersion) -> Iterator[Route]:
         if allowed is None or step.permission in allowed:
             yield build.route(item, step, f"{scope}{kind}")
     for subresource in version.subresources():
-        for step in _ITEM:
+        yield from _below(build, item, f"{scope}{kind}", subresource)
+
+
+def _below(build: _Builder, item: str, ending: str, subresource: Subresource) -> Iterator[Route]:
+    path, ending = f"{item}/{subresource.name}", ending + subresource.name.capitalize()
+    if subresource.kind is None or not subresource.kind.kind.endswith(_OPTIONS):
+        for step in (_CREATE, *_ITEM):
             if step.permission in subresource.verbs:
-                ending = f"{scope}{kind}{subresource.name.capitalize()}"
-                yield build.route(f"{item}/{subresource.name}", step, ending, subresource)
+                yield build.route(path, step, ending, subresource)
+        return
+    for step in (_CREATE, *_ITEM):
+        if step.permission in subresource.verbs:
+            yield build.connection(path, step, ending, subresource)
+            if subresource.name == "proxy":
+                further = f"{path}/{{path}}"
+                yield build.connection(further, step, f"{ending}WithPath", subresource)
 
 
 class _Builder:
@@ -113,11 +132,12 @@ class _Builder:
     def route(
         self, path: str, step: _Step, ending: str, subresource: Subresource | None = None
     ) -> Route:
-        model, what = self._model, f"one {self._kind}"
+        model, what, gvk = self._model, f"one {self._kind}", self._gvk
         if subresource is not None:
             what = f"{subresource.name} of {what}"
             if subresource.kind is not None:
                 model = model_name(*subresource.kind, builtin=True)
+                gvk = subresource.kind._asdict() if self._builtin else gvk
         answers = {"list": self._list_model, "delete": _STATUS, "deletecollection": _STATUS}
         bodies = {"post": model, "put": model, "patch": _PATCH, "delete": _DELETE_OPTIONS}
         statuses = step.statuses
@@ -134,5 +154,18 @@ class _Builder:
             statuses=statuses,
             consumes=self._patches if step.action == "patch" else _PLAIN,
             tag=self._tag,
-            gvk=self._gvk,
+            gvk=gvk,
+        )
+
+    def connection(self, path: str, step: _Step, ending: str, subresource: Subresource) -> Route:
+        """A stream instead of an object: every method does the same."""
+        plain = self.route(path, step, ending, subresource)
+        return plain._replace(
+            action="connect",
+            operation_id=f"connect{self._infix}{step.method.capitalize()}{ending}",
+            description=f"connect to the {subresource.name} of one {self._kind}",
+            body="",
+            response="",
+            statuses=(_OK,),
+            consumes=("*/*",),
         )

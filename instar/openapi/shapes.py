@@ -15,10 +15,6 @@ def integer(description: str = "", bits: int = 32, **more: Any) -> Object:
     return _node("integer", description, {"format": f"int{bits}", **more})
 
 
-def number(description: str = "", **more: Any) -> Object:
-    return _node("number", description, {"format": "double", **more})
-
-
 def boolean(description: str = "", **more: Any) -> Object:
     return _node("boolean", description, more)
 
@@ -35,10 +31,6 @@ def mapping(values: Object, description: str = "", **more: Any) -> Object:
     return _node("object", description, {"additionalProperties": values, **more})
 
 
-def text_map(description: str = "", **more: Any) -> Object:
-    return mapping({"type": "string"}, description, **more)
-
-
 def obj(description: str, properties: Object, *required: str, **more: Any) -> Object:
     names: Object = {"required": list(required)} if required else {}
     return _node("object", description, {"properties": properties, **names, **more})
@@ -47,11 +39,6 @@ def obj(description: str, properties: Object, *required: str, **more: Any) -> Ob
 def anything(description: str = "", **more: Any) -> Object:
     """An object whose fields are not described, and kept."""
     return _node("object", description, {"x-kubernetes-preserve-unknown-fields": True, **more})
-
-
-def int_or_text(description: str = "") -> Object:
-    node: Object = {"x-kubernetes-int-or-string": True}
-    return {"description": description, **node} if description else node
 
 
 def list_by(*keys: str, merge: str = "") -> Object:

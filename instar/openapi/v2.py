@@ -29,14 +29,14 @@ def _operation(route: Route) -> Object:
     if route.body:
         body = {"name": "body", "in": "body", "schema": V2.ref(route.body)}
         found = [body if route.action == "delete" else {**body, "required": True}, *found]
-    schema = V2.ref(route.response)
+    schema = V2.ref(route.response) if route.response else {"type": "string"}
     responses: Object = {
         code: {"description": words, "schema": schema} for code, words in route.statuses
     }
     return {
         "description": route.description,
         "consumes": list(route.consumes),
-        "produces": ["application/json", "application/yaml"],
+        "produces": list(route.produces),
         "schemes": ["https"],
         "tags": [route.tag],
         "operationId": route.operation_id,

@@ -68,10 +68,8 @@ def _operation(route: Route) -> Object:
             "content": {media: {"schema": V3.ref(route.body)} for media in route.consumes}
         }
         operation["requestBody"] = body if route.action == "delete" else {**body, "required": True}
-    content = {
-        media: {"schema": V3.ref(route.response)}
-        for media in ("application/json", "application/yaml")
-    }
+    schema = V3.ref(route.response) if route.response else {"type": "string"}
+    content = {media: {"schema": schema} for media in route.produces}
     responses: Object = {
         code: {"description": words, "content": content} for code, words in route.statuses
     }

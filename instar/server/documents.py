@@ -30,6 +30,7 @@ from instar.server.responses import (
     Response,
     json_response,
     to_protobuf,
+    to_yaml,
     typed_response,
 )
 
@@ -51,7 +52,7 @@ class Documents:
         """``parts`` are the path's segments; None when no document is there."""
         if self._generation != self._catalog.generation:
             self._generation = self._catalog.generation
-            self._state = _State(self._catalog)
+            self._state = _State(self._catalog, self._state)
         match parts:
             case ["api"]:
                 return self._root(request, legacy=True)
@@ -91,7 +92,7 @@ class Documents:
         ]
         if request.headers.get(b"if-none-match") == tag:
             return Response(304, (), headers)
-        return Response(200, (to_protobuf(body) if aggregated == PROTOBUF else body,), headers)
+        return Response(200, (_in_media(body, aggregated),), headers)
 
     async def _swagger(self, request: Request) -> Response:
         state = self._state
@@ -122,9 +123,21 @@ class Documents:
 class _State:
     """What is computed at most once per catalog state; the heavy parts in a thread."""
 
-    def __init__(self, catalog: Catalog) -> None:
+    def __init__(self, catalog: Catalog, before: _State | None = None) -> None:
+        """Documents of ``before`` that no CRD is part of are good for this one, too."""
         self._catalog = catalog
         self._built: dict[object, asyncio.Task[bytes]] = {}
+        if before is not None:
+            changing = before.custom_groups | self.custom_groups
+            self._built = {
+                key: task
+                for key, task in before._built.items()
+                if isinstance(key, GroupVersion) and key.group not in changing
+            }
+
+    @cached_property
+    def custom_groups(self) -> set[str]:
+        return {item.crd.group for item in self.resources if not item.builtin}
 
     @cached_property
     def resources(self) -> list[discovery.Resource]:
@@ -169,6 +182,12 @@ def _protobuf(document: dict[str, Any]) -> bytes:
     return v2_protobuf.encode(document)
 
 
+def _in_media(document: bytes, media: str) -> bytes:
+    if media == JSON:
+        return document
+    return to_protobuf(document) if media == PROTOBUF else to_yaml(document)
+
+
 def _found(request: Request, document: dict[str, Any] | None) -> Response | None:
     return None if document is None else _document(request, document)
 
@@ -181,7 +200,7 @@ def _document(request: Request, document: dict[str, Any]) -> Response:
 
 
 def _aggregated_media(accept: str) -> str:
-    """JSON or protobuf where the first clause that can be met asks for the aggregated form; empty
+    """The media type where the first clause that can be met asks for the aggregated form; empty
     where it asks for the plain one. Raises ``NotAcceptable`` when no clause can be met."""
     for clause in clauses(accept):
         if clause.media not in (JSON, YAML, PROTOBUF, "*/*", "application/*"):
@@ -189,7 +208,7 @@ def _aggregated_media(accept: str) -> str:
         if not clause.get("as"):
             return ""
         if clause.get("as") == "APIGroupDiscoveryList" and clause.get("v") == "v2":
-            return PROTOBUF if clause.media == PROTOBUF else JSON
+            return clause.media if clause.media in (YAML, PROTOBUF) else JSON
     if not accept:
         return ""
     known = any(clause.get("as") for clause in clauses(accept))

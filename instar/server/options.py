@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any
 
 from instar.access.attributes import Attributes
@@ -15,7 +16,7 @@ from instar.facts.messages import group_versions
 from instar.fields import FieldError, forbidden, invalid, not_supported, required, too_long
 from instar.registry.resources.context import WriteOptions
 from instar.registry.resources.serving import Serving, VersionServing
-from instar.registry.verbs.delete import UNREADABLE, DeleteOptions
+from instar.registry.verbs.delete_options import UNREADABLE, DeleteOptions
 from instar.registry.verbs.metadata import parse_revision
 from instar.registry.verbs.read import ListOptions
 from instar.server.bodies import Malformed, parse
@@ -23,6 +24,7 @@ from instar.server.negotiate import body_media
 from instar.server.request import Request
 
 _MAX_MANAGER = 128
+_LONGEST_KEPT = 256
 _VALIDATIONS = ("", "Ignore", "Strict", "Warn")
 _DELETE_VERSIONS = ("", "v1", "meta.k8s.io/v1")
 
@@ -32,8 +34,13 @@ def write_options(request: Request, kind: str, *, apply: bool = False) -> WriteO
     manager = request.one("fieldManager")
     if not request.query and not apply:
         manager = _default_manager(request)
-        size = len(request.body)
-        return WriteOptions(manager=manager, asked=request.asked, size=size, warn=request.warn)
+        return WriteOptions(
+            manager=manager,
+            asked=request.asked,
+            size=len(request.body),
+            warn=request.warn,
+            annotate=request.annotate,
+        )
     found = _manager_errors(manager)
     if kind == "PatchOptions":
         if apply and not manager:
@@ -54,6 +61,9 @@ def write_options(request: Request, kind: str, *, apply: bool = False) -> WriteO
         asked=request.asked,
         size=len(request.body),
         warn=request.warn,
+        annotate=request.annotate,
+        named_manager=manager,
+        named_validation=validation,
     )
 
 
@@ -113,10 +123,10 @@ def delete_options(request: Request, serving: Serving) -> DeleteOptions:
     """A body, where there is one, makes every query option void."""
     if request.content():
         options = delete_options_of(_delete_body(request, serving), request.asked)
-        return replace(options, warn=request.warn)
+        return replace(options, warn=request.warn, annotate=request.annotate)
     query = request.query
     if not query:
-        return DeleteOptions(asked=request.asked, warn=request.warn)
+        return DeleteOptions(asked=request.asked, warn=request.warn, annotate=request.annotate)
     grace = request.integer("gracePeriodSeconds") if request.one("gracePeriodSeconds") else None
     found: list[FieldError] = []
     dry_run = _dry_run(query.get("dryRun"), found)
@@ -130,6 +140,7 @@ def delete_options(request: Request, serving: Serving) -> DeleteOptions:
         grace=grace,
         asked=request.asked,
         warn=request.warn,
+        annotate=request.annotate,
     )
 
 
@@ -207,4 +218,9 @@ def _manager_errors(manager: str) -> list[FieldError]:
 
 
 def _default_manager(request: Request) -> str:
-    return manager_from_user_agent(request.header(b"user-agent"))
+    agent = request.header(b"user-agent")
+    return _known_manager(agent) if len(agent) <= _LONGEST_KEPT else manager_from_user_agent(agent)
+
+
+_known_manager = lru_cache(maxsize=256)(manager_from_user_agent)
+"""A client says the same thing with each request."""

@@ -12,11 +12,11 @@ from instar.plain import Object
 from instar.registry.resources.columns import AGE_DESCRIPTION, TablePrinter, utc_now
 from instar.registry.resources.context import Context
 from instar.registry.resources.resource import Target
+from instar.registry.verbs.proposal import Written
 from instar.registry.verbs.read import get
 from instar.registry.verbs.scale import API_VERSION, KIND, to_scale
 from instar.registry.verbs.scale_decode import decode_scale
 from instar.registry.verbs.scaling import apply_scale, patch_scale, update_scale
-from instar.registry.verbs.write import Written
 from instar.schema.objectmeta import MetaError
 from instar.server.bodies import read_applied, read_object
 from instar.server.negotiate import Form, Offer, body_media, patch_type, response_form

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from instar.patches.jsonpatch import PatchFailed, json_patch, merge_patch
+from instar.patches.jsonpatch import PatchFailed, TestFailed, json_patch, merge_patch
 
 values = st.recursive(
     st.integers() | st.text(max_size=3),
@@ -81,3 +81,48 @@ def test_json_patch_operations(operations: list[dict[str, Any]], result: Any) ->
 def test_json_patch_that_does_not_fit_fails(operation: dict[str, Any]) -> None:
     with pytest.raises(PatchFailed):
         json_patch({"a": [1, 2]}, [operation])
+
+
+@pytest.mark.parametrize(
+    ("operation", "text"),
+    [
+        (
+            {"op": "add", "path": "/spec/m/k", "value": 1},
+            'add operation does not apply: doc is missing path: "/spec/m/k": missing value',
+        ),
+        (
+            {"op": "remove", "path": "/spec/nope"},
+            "error in remove for path: '/spec/nope': Unable to remove nonexistent key: nope: "
+            "missing value",
+        ),
+        (
+            {"op": "replace", "path": "/spec/l/4", "value": 1},
+            "replace operation does not apply: doc is missing key: /spec/l/4: missing value",
+        ),
+        (
+            {"op": "add", "path": "/spec/l/x", "value": 1},
+            "error in add for path: '/spec/l/x': value was not a proper array index: 'x': "
+            'strconv.Atoi: parsing "x": invalid syntax',
+        ),
+        (
+            {"op": "remove", "path": "/spec/l/4"},
+            "error in remove for path: '/spec/l/4': Unable to access invalid index: 4: invalid "
+            "index referenced",
+        ),
+        (
+            {"op": "copy", "from": "/x/y", "path": "/z"},
+            "copy operation does not apply: doc is missing from path: /x/y: missing value",
+        ),
+        (
+            {"op": "test", "path": "/spec/a", "value": 2},
+            "testing value /spec/a failed: test failed",
+        ),
+        ({"op": "frob", "path": "/a"}, "Unexpected kind: frob"),
+    ],
+)
+def test_a_patch_says_why_it_does_not_fit(operation: dict[str, Any], text: str) -> None:
+    with pytest.raises(PatchFailed) as failed:
+        json_patch({"spec": {"a": 1, "l": [1]}}, [operation])
+
+    assert str(failed.value) == text
+    assert isinstance(failed.value, TestFailed) == (operation["op"] == "test")

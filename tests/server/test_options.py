@@ -8,7 +8,7 @@ from typing import Any, cast
 import pytest
 
 from instar.registry.resources.serving import Serving
-from instar.registry.verbs.delete import UNREADABLE
+from instar.registry.verbs.delete_options import UNREADABLE
 from instar.server.options import delete_options
 from instar.server.request import Request
 

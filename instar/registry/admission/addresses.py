@@ -48,7 +48,7 @@ class ServiceAddresses:
         self._taken: dict[Hashable, set[str]] | None = None
         self._in_flight: dict[Hashable, tuple[float, str]] = {}
 
-    async def admit(self, operation: Operation) -> None:
+    def allocate(self, operation: Operation) -> None:
         serving, obj = operation.target.serving, operation.obj
         if (serving.group, serving.plural) != ("", "services") or obj is None:
             return
@@ -59,9 +59,6 @@ class ServiceAddresses:
             return  # it will be refused for that
         before = operation.old["spec"] if operation.old is not None else {}
         self._give(operation, obj, before)
-
-    async def validate(self, operation: Operation) -> None:
-        return
 
     def _give(self, operation: Operation, obj: Object, before: Object) -> None:
         spec = obj["spec"]

@@ -14,7 +14,8 @@ from instar.plain import Object
 from instar.registry.resources.context import Context, WriteOptions
 from instar.registry.resources.resource import Resource, Target
 from instar.registry.stored.entry import Entry
-from instar.registry.verbs.write import Proposal, UpdateRules, update
+from instar.registry.verbs.proposal import Proposal, UpdateRules
+from instar.registry.verbs.write import update
 
 _BATCH = 100
 _OPTIONS = WriteOptions(manager="storage-version-migrator-controller", field_validation="Ignore")

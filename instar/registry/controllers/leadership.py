@@ -17,7 +17,8 @@ from instar.plain import Object
 from instar.registry.resources.context import Context, WriteOptions
 from instar.registry.resources.resource import Resource, Target
 from instar.registry.stored.entry import Entry
-from instar.registry.verbs.write import Proposal, UpdateRules, create, update
+from instar.registry.verbs.proposal import Proposal, UpdateRules
+from instar.registry.verbs.write import create, update
 from instar.storage.store import Stale
 
 log = logging.getLogger(__name__)

@@ -32,7 +32,8 @@ from instar.registry.resources.catalog import Catalog
 from instar.registry.resources.context import Context, WriteOptions
 from instar.registry.resources.resource import Resource, Target
 from instar.registry.stored.entry import Entry, Unreadable
-from instar.registry.verbs.write import Proposal, UpdateRules, update
+from instar.registry.verbs.proposal import Proposal, UpdateRules
+from instar.registry.verbs.write import update
 from instar.storage.cache import Change
 
 log = logging.getLogger(__name__)

@@ -19,7 +19,8 @@ from instar.conversion.converter import Converter, NoneConverter
 from instar.conversion.shared import SharedConverter
 from instar.facts.resources import ResourceFacts, resources
 from instar.facts.types import schema_of
-from instar.openapi.builtin_schemas import SCHEMAS
+from instar.openapi.builtin_crd import CRD_V1BETA1
+from instar.openapi.builtin_schemas import STORAGE_VERSION_MIGRATION
 from instar.plain import Object
 from instar.registry.kinds.builtin import BuiltinStrategy
 from instar.registry.kinds.crds import CrdConverter
@@ -73,9 +74,15 @@ _SELECTABLE: Mapping[tuple[str, str], tuple[str, ...]] = {
 }
 """Paths that field selectors may name, as ``selectableFields`` of a CRD has them."""
 _FURTHER: Mapping[tuple[str, str], Mapping[str, Selectable]] = {
-    ("", "pods"): {"spec.hostNetwork": Selectable(("spec", "hostNetwork"), "false")},
+    ("", "pods"): {
+        "spec.hostNetwork": Selectable(("spec", "hostNetwork"), "false"),
+        "status.podIPs": Selectable(("status", "podIPs")),
+    },
     ("", "nodes"): {"spec.unschedulable": Selectable(("spec", "unschedulable"), "false")},
     ("", "replicationcontrollers"): {"status.replicas": Selectable(("status", "replicas"), "0")},
+    ("", "events"): {
+        "source": Selectable(("source", "component"), instead=("reportingComponent",)),
+    },
     ("batch", "jobs"): {"status.successful": Selectable(("status", "succeeded"), "0")},
 }
 
@@ -165,15 +172,10 @@ def crd_serving(strategy: Strategy, stored_as: str = "v1") -> Serving:
     """CustomResourceDefinitions themselves: v1 and v1beta1 are views of the same."""
     [facts] = [item for item in resources() if (item.group, item.plural) == _CRDS]
     crd = _describe(_CRDS, [facts])
-    kind = facts.kind
-    versions = tuple(
-        replace(
-            crd.versions[0],
-            name=name,
-            storage=name == stored_as,
-            schema=SCHEMAS.get(f"{kind}/{name}") or SCHEMAS.get(kind),
-        )
-        for name in ("v1", "v1beta1")
+    [v1] = crd.versions
+    versions = (
+        replace(v1, storage=stored_as == "v1"),
+        replace(v1, name="v1beta1", storage=stored_as == "v1beta1", schema=CRD_V1BETA1),
     )
     return build_serving(
         replace(crd, versions=versions, stored_versions=(stored_as,)),
@@ -194,7 +196,7 @@ def _migrations() -> Serving:
             name=name,
             served=True,
             storage=name == "v1beta1",
-            schema=SCHEMAS.get(f"{kind}/{name}") or SCHEMAS.get(kind),
+            schema=STORAGE_VERSION_MIGRATION,
             has_status=True,
         )
         for name in ("v1beta1", "v1")

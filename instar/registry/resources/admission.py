@@ -1,19 +1,24 @@
 """The seam of admission: one write as its plugins see it. The plugins are in ``admission/``.
 
-It stands in every write path at the same two places: ``admit`` when the object is prepared and not
-yet checked, ``validate`` when it is checked and not yet stored.
+It stands in every write path at the same two places: ``admit`` when the object is what the client
+wants and not yet prepared and checked, ``validate`` when it is checked and not yet stored.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from enum import StrEnum
-from typing import Protocol
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
+from enum import Flag, StrEnum, auto
+from typing import Any, Protocol
 
 from instar.access.attributes import Attributes
+from instar.api.names import GroupVersionKind
 from instar.plain import Object
 from instar.registry.resources.resource import Target
+from instar.registry.resources.serving import Serving
+
+_MOST_KEPT = 10_000
+"""Resources whose plugins are remembered; CRDs come and go."""
 
 
 class Verb(StrEnum):
@@ -21,6 +26,14 @@ class Verb(StrEnum):
     UPDATE = "UPDATE"
     DELETE = "DELETE"
     CONNECT = "CONNECT"
+
+
+class Options(Protocol):
+    """How a write was asked for."""
+
+    def document(self, verb: Verb) -> Object:
+        """As an object: CreateOptions and so on."""
+        ...
 
 
 @dataclass(slots=True)
@@ -37,29 +50,102 @@ class Operation:
     dry_run: bool = False
     warn: Callable[[str], None] = lambda text: None
     changed: bool = False
-    """Set by whoever changes ``obj``: what was prepared is prepared once more then."""
+    """Set by whoever changes ``obj``: what a client may not say is looked at once more then."""
+    name: str = ""
+    """The object's, as far as the request says it: a collection's deletion names none."""
+    options: Options | None = None
+    """The request's own; a CONNECT has none."""
+    kind: GroupVersionKind | None = None
+    """Of ``obj``, where it is not the resource's own (a Scale, an Eviction): it has one version."""
+    annotate: Callable[[str, str], None] = lambda key, value: None
+    """Tells the audit log something: the first word on a key counts."""
+    round: int = 0
+    """Of ``admit``: 1 when it runs once more, because somebody asked for it."""
+    again: bool = False
+    """Set by whoever changed ``obj`` in a way that others should see."""
+    notes: dict[Any, Any] = field(default_factory=dict)
+    """What plugins remember of this operation, each under a key of its own."""
+
+
+class Interest(Flag):
+    """Which of its two parts a plugin has for a resource."""
+
+    NONE = 0
+    ADMIT = auto()
+    VALIDATE = auto()
+    BOTH = ADMIT | VALIDATE
 
 
 class Admission(Protocol):
-    async def admit(self, operation: Operation) -> None:
-        """May change ``operation.obj`` in place; raises an ``ApiError`` to refuse."""
+    def interest(self, serving: Serving) -> Interest:
+        """Asked once for each resource: what has no part in its writes costs them nothing."""
         ...
 
-    async def validate(self, operation: Operation) -> None:
+    def admit(self, operation: Operation) -> Awaitable[None] | None:
+        """May change ``operation.obj`` in place; raises an ``ApiError`` to refuse. Whoever need
+        not wait answers None: a coroutine for nothing costs more than the question."""
+        ...
+
+    def validate(self, operation: Operation) -> Awaitable[None] | None:
         """May only refuse."""
         ...
 
 
-class Chain:
-    """Plugins one after the other; the first refusal ends it."""
+_Concerned = tuple[Admission, ...]
 
-    def __init__(self, plugins: Sequence[Admission] = ()) -> None:
+
+class Allocator(Protocol):
+    """Gives new objects of a kind what only the server has to give."""
+
+    def allocate(self, operation: Operation) -> None:
+        """Changes ``operation.obj`` in place, which is prepared and not yet checked; raises an
+        ``ApiError`` where nothing is left."""
+        ...
+
+
+class Chain:
+    """Plugins one after the other; the first refusal ends it. The changing part runs a second time
+    where the first asked for it, never a third."""
+
+    def __init__(
+        self, plugins: Sequence[Admission] = (), allocators: Sequence[Allocator] = ()
+    ) -> None:
         self._plugins = tuple(plugins)
+        self._allocators = tuple(allocators)
+        self._concerned: dict[tuple[str, str, bool], tuple[_Concerned, _Concerned]] = {}
 
     async def admit(self, operation: Operation) -> None:
-        for plugin in self._plugins:
-            await plugin.admit(operation)
+        await self._admit_once(operation)
+        if operation.again:
+            operation.round = 1
+            await self._admit_once(operation)
+
+    async def _admit_once(self, operation: Operation) -> None:
+        for plugin in self._of(operation)[0]:
+            waiting = plugin.admit(operation)
+            if waiting is not None:
+                await waiting
+
+    def allocate(self, operation: Operation) -> None:
+        for allocator in self._allocators:
+            allocator.allocate(operation)
 
     async def validate(self, operation: Operation) -> None:
-        for plugin in self._plugins:
-            await plugin.validate(operation)
+        for plugin in self._of(operation)[1]:
+            waiting = plugin.validate(operation)
+            if waiting is not None:
+                await waiting
+
+    def _of(self, operation: Operation) -> tuple[_Concerned, _Concerned]:
+        serving = operation.target.serving
+        key = (serving.group, serving.plural, serving.namespaced)
+        known = self._concerned.get(key)
+        if known is None:
+            if len(self._concerned) > _MOST_KEPT:
+                self._concerned.clear()
+            interests = [(plugin, plugin.interest(serving)) for plugin in self._plugins]
+            known = self._concerned[key] = (
+                tuple(plugin for plugin, part in interests if part & Interest.ADMIT),
+                tuple(plugin for plugin, part in interests if part & Interest.VALIDATE),
+            )
+        return known

@@ -6,11 +6,13 @@ import os
 import random
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 from instar.access.attributes import OURSELVES, Attributes
 from instar.access.authorizers import AlwaysAllow, Authorizer
-from instar.registry.resources.admission import Admission, Chain
+from instar.admission.document import options_document
+from instar.plain import Object
+from instar.registry.resources.admission import Chain, Verb
 from instar.registry.stored.backend import Backend
 from instar.schema.metarules import MAX_GENERATED_BASE
 
@@ -46,11 +48,26 @@ class Uids:
         )
 
 
+class _Clock:
+    """The text of a second, made once in it."""
+
+    def __init__(self) -> None:
+        self._from = self._until = datetime.min.replace(tzinfo=UTC)
+        self._text = ""
+
+    def text(self, moment: datetime) -> str:
+        if not self._from <= moment < self._until:
+            self._from = moment.replace(microsecond=0)
+            self._until = self._from + timedelta(seconds=1)
+            self._text = timestamp(moment)
+        return self._text
+
+
 @dataclass(frozen=True)
 class Context:
     backend: Backend
     authorizer: Authorizer = field(default_factory=AlwaysAllow)
-    admission: Admission = field(default_factory=Chain)
+    admission: Chain = field(default_factory=Chain)
     rescue_deletes: bool = False
     """Whether an object that cannot be converted may be deleted nevertheless."""
     now: Callable[[], datetime] = utc_now
@@ -58,17 +75,19 @@ class Context:
     choose: Callable[[str, int], list[str]] = field(
         default=lambda alphabet, count: random.choices(alphabet, k=count)
     )
+    _clock: _Clock = field(default_factory=_Clock, init=False, repr=False)
 
     def timestamp(self) -> str:
-        return timestamp(self.now())
+        return self._clock.text(self.now())
 
     def generated_name(self, base: str) -> str:
         return base[:MAX_GENERATED_BASE] + "".join(self.choose(_SUFFIX_ALPHABET, 5))
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True)
 class WriteOptions:
-    """The query of a write, checked; ``warn`` takes texts for ``Warning`` headers."""
+    """The query of a write, checked; ``warn`` takes texts for ``Warning`` headers. Nobody changes
+    one: it is not frozen only because that would cost each write a microsecond."""
 
     manager: str = "unknown"
     dry_run: bool = False
@@ -78,3 +97,17 @@ class WriteOptions:
     size: int = 0
     """Bytes the request came with: how much work it may be."""
     warn: Callable[[str], None] = field(default=lambda text: None)
+    annotate: Callable[[str, str], None] = field(default=lambda key, value: None)
+    """Takes what the audit log should know, under a key."""
+    named_manager: str = ""
+    """``manager`` where the client gave one."""
+    named_validation: str = ""
+
+    def document(self, verb: Verb) -> Object:
+        """A patch is an update, or a creation, to whoever is asked about it."""
+        return options_document(
+            "CreateOptions" if verb is Verb.CREATE else "UpdateOptions",
+            dryRun=["All"] if self.dry_run else None,
+            fieldManager=self.named_manager,
+            fieldValidation=self.named_validation,
+        )

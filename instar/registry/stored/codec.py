@@ -159,7 +159,9 @@ class Codec:
         """
         obj = _without_server_fields(obj)
         if version is self.serving.storage:
-            return await offload.run(size, lambda: _prepared(obj, None))
+            if offload.is_small(size):
+                return _prepared(obj, None)
+            return await offload.apart(lambda: _prepared(obj, None))
         stored = (await (convert or self._to_version)([obj], version, self.serving.storage))[0]
         if not self.serving.converts_remotely:
             return await offload.run(size, lambda: _prepared(stored, None))
@@ -207,6 +209,15 @@ class Codec:
     ) -> list[Object]:
         """The objects pruned at another version, for comparing field ownership."""
         return await self._to_version(objects, source, target)
+
+    async def shown(self, obj: Object, source: VersionServing, target: VersionServing) -> Object:
+        """The object as admission is shown it at another version: as the converter left it, what
+        the version does not know included. Custom resources only; built-in kinds have types."""
+        if source is target:
+            return obj
+        if self.serving.builtin:
+            return (await self._to_version([obj], source, target))[0]
+        return (await self._convert([obj], target))[0]
 
     def _stored_version(self, entry: Entry, wanted: VersionServing) -> VersionServing:
         found = self._by_api_version.get(entry.api_version)
@@ -267,15 +278,18 @@ class Codec:
     ) -> list[Object]:
         if source is target:
             return list(objects)
-        converting = self._shared.convert(objects, target.api_version)
-        remote = self.serving.converts_remotely
-        converted = await (asyncio.create_task(converting) if remote else converting)
+        converted = await self._convert(objects, target)
         if self.serving.splices(source, target):
             return converted
         fresh = [copy_json(obj) for obj in converted]
         for obj in fresh:
             self.serving.strategy.after_conversion(obj, target)
         return fresh
+
+    async def _convert(self, objects: Sequence[Object], target: VersionServing) -> list[Object]:
+        converting = self._shared.convert(objects, target.api_version)
+        remote = self.serving.converts_remotely
+        return await (asyncio.create_task(converting) if remote else converting)
 
 
 def revised(obj: Object, revision: int) -> bytes:

@@ -11,7 +11,8 @@ from instar.registry.resources.context import Context, WriteOptions
 from instar.registry.resources.resource import Target
 from instar.registry.stored.entry import Entry
 from instar.registry.verbs.conditions import set_condition
-from instar.registry.verbs.write import Proposal, UpdateRules, update
+from instar.registry.verbs.proposal import Proposal, UpdateRules
+from instar.registry.verbs.write import update
 
 _PLACE = "pods/binding"
 _SCHEDULED = {"type": "PodScheduled", "status": "True", "lastProbeTime": None}

@@ -8,18 +8,16 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable
-from dataclasses import dataclass, field
 from functools import partial
 from typing import NamedTuple
 
 import orjson
 
 from instar import errors
-from instar.access.attributes import OURSELVES, Attributes
+from instar.access.attributes import OURSELVES
 from instar.access.authorizers import authorize
 from instar.api.jsontext import encode
-from instar.fields import FieldError, invalid, not_supported
+from instar.fields import invalid
 from instar.plain import Object
 from instar.registry.resources.admission import Operation, Verb
 from instar.registry.resources.context import Context
@@ -28,36 +26,17 @@ from instar.registry.stored.backend import Backend
 from instar.registry.stored.codec import revised
 from instar.registry.stored.entry import Entry, Unreadable
 from instar.registry.stored.writing import new_entry
+from instar.registry.verbs.delete_options import UNREADABLE, DeleteOptions, check_delete_options
 from instar.registry.verbs.grace import Grace, begin
 from instar.registry.verbs.read import Listing, ListOptions, list_objects
 from instar.storage.store import Stale
 
 _ORPHAN, _FOREGROUND = "orphan", "foregroundDeletion"
-_POLICIES = ("Foreground", "Background", "Orphan", "nil")
 _ATTEMPTS = 100
 _AT_ONCE = 50
 """Objects of many deleted together: the disk is waited for once, others get their turn."""
-UNREADABLE = "ignoreStoreReadErrorWithClusterBreakingPotential"
-"""Upstream's name for deleting what cannot be read."""
 UNSAFE_DELETE = "unsafe-delete-ignore-read-errors"
 """Upstream's verb for it, asked for besides ``delete``."""
-
-
-@dataclass(frozen=True, slots=True)
-class DeleteOptions:
-    dry_run: bool = False
-    policy: str | None = None
-    orphan_dependents: bool | None = None
-    uid: str | None = None
-    resource_version: str | None = None
-    unreadable: bool = False
-    """Only an object that cannot be read is meant, and it goes at once, finalizers or not."""
-    grace: int | None = None
-    """Seconds an object of a kind that knows of grace is left; None for its own wish."""
-    answered: bool = True
-    """Whether somebody wants to see an object that lingers; clean-up does not."""
-    asked: Attributes = OURSELVES
-    warn: Callable[[str], None] = field(default=lambda text: None)
 
 
 class Deleted(NamedTuple):
@@ -71,47 +50,13 @@ class Deleted(NamedTuple):
     """202: the legacy ``orphanDependents: false`` on an object that could not go at once."""
 
 
-def check_delete_options(options: DeleteOptions) -> None:
-    found: list[FieldError] = []
-    if options.policy is not None and options.orphan_dependents is not None:
-        found.append(
-            invalid(
-                "propagationPolicy",
-                options.policy,
-                "orphanDependents and deletionPropagation cannot be both set",
-            )
-        )
-    elif options.policy is not None and options.policy not in _POLICIES[:3]:
-        found.append(not_supported("propagationPolicy", options.policy, _POLICIES))
-    if options.unreadable:
-        found += _unsafe_option_errors(options)
-    if found:
-        raise errors.invalid_options("DeleteOptions", found)
-
-
-def _unsafe_option_errors(options: DeleteOptions) -> list[FieldError]:
-    """The unsafe delete does one thing and takes no other wishes."""
-    others = {
-        "dryRun": options.dry_run,
-        "propagationPolicy": options.policy is not None,
-        "orphanDependents": options.orphan_dependents is not None,
-        "preconditions": options.uid is not None or options.resource_version is not None,
-    }
-    return [
-        invalid(UNREADABLE, True, f"cannot be set together with .{name}")
-        for name, given in others.items()
-        if given
-    ]
-
-
-async def delete(context: Context, target: Target, options: DeleteOptions) -> Deleted:
+async def delete(
+    context: Context, target: Target, options: DeleteOptions, *, listed: bool = False
+) -> Deleted:
+    """``listed``: as one of many, so that the request does not name it."""
     check_delete_options(options)
     if options.unreadable:
-        authorize(context.authorizer, options.asked._replace(verb=UNSAFE_DELETE))
-    operation = Operation(Verb.DELETE, options.asked, target, None, dry_run=options.dry_run)
-    if options.asked is not OURSELVES:
-        await context.admission.admit(operation)
-        await context.admission.validate(operation)
+        await authorize(context.authorizer, options.asked._replace(verb=UNSAFE_DELETE))
     for _ in range(_ATTEMPTS):
         entry = target.entry()
         if entry is None:
@@ -120,7 +65,7 @@ async def delete(context: Context, target: Target, options: DeleteOptions) -> De
         if entry is None:
             raise errors.not_found(target.serving.group, target.serving.plural, target.name)
         try:
-            return await _delete_once(context, target, entry, options)
+            return await _delete_once(context, target, entry, options, listed=listed)
         except Stale:
             await context.backend.consistent()
         except errors.ServiceUnavailable:
@@ -134,7 +79,7 @@ async def delete(context: Context, target: Target, options: DeleteOptions) -> De
 
 
 async def _delete_once(
-    context: Context, target: Target, entry: Entry, options: DeleteOptions
+    context: Context, target: Target, entry: Entry, options: DeleteOptions, *, listed: bool
 ) -> Deleted:
     if options.unreadable:
         await _check_unreadable(target, entry)
@@ -146,6 +91,8 @@ async def _delete_once(
     if options.answered and not context.rescue_deletes:
         # As upstream, which decodes what it deletes: a webhook that is down keeps its objects.
         await target.codec.views([entry], target.version)
+    if options.asked is not OURSELVES:
+        await _admit(context, target, entry, options, listed=listed)
     strategy = target.serving.strategy
     period = strategy.grace_period(stored, options.grace)
     grace = None
@@ -168,6 +115,41 @@ async def _delete_once(
     view, _ = await _linger(context, target, entry, stored, options)
     accepted = options.orphan_dependents is False
     return Deleted(view, lingers=True, is_object=True, accepted=accepted)
+
+
+async def _admit(
+    context: Context, target: Target, entry: Entry, options: DeleteOptions, *, listed: bool
+) -> None:
+    try:
+        old = (await target.codec.objects([entry], target.version))[0]
+    except errors.ApiError:
+        if not context.rescue_deletes:
+            raise
+        old = _metadata_alone(target, entry)
+    operation = Operation(
+        Verb.DELETE,
+        options.asked,
+        target,
+        None,
+        old,
+        dry_run=options.dry_run,
+        warn=options.warn,
+        name="" if listed else target.name,
+        options=options,
+        annotate=options.annotate,
+    )
+    await context.admission.admit(operation)
+    await context.admission.validate(operation)
+
+
+def _metadata_alone(target: Target, entry: Entry) -> Object:
+    """What is certain of an object that cannot be converted."""
+    version = target.version
+    return {
+        "apiVersion": version.api_version,
+        "kind": version.kind,
+        "metadata": _metadata_of(entry),
+    }
 
 
 async def _remove(
@@ -327,7 +309,7 @@ async def _delete_listed(
         metadata["name"],
     )
     try:
-        await delete(context, one, options)
+        await delete(context, one, options, listed=True)
     except errors.NotFound:
         return
 

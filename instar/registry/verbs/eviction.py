@@ -14,8 +14,10 @@ from instar.registry.resources.context import Context, WriteOptions
 from instar.registry.resources.resource import Target
 from instar.registry.stored.entry import Entry
 from instar.registry.verbs.conditions import is_true, set_condition
-from instar.registry.verbs.delete import DeleteOptions, delete
-from instar.registry.verbs.write import Proposal, UpdateRules, update
+from instar.registry.verbs.delete import delete
+from instar.registry.verbs.delete_options import DeleteOptions
+from instar.registry.verbs.proposal import Proposal, UpdateRules
+from instar.registry.verbs.write import update
 
 _MOST_DISRUPTED = 2000
 _STATUS = UpdateRules("status", unconditional=True, uid_is_precondition=False)

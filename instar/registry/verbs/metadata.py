@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from instar.api.jsontext import encode_sorted
-from instar.errors import BadRequest, Conflict, conflict
+from instar.errors import BadRequest, Conflict, Unclassified, conflict
 from instar.plain import Object
 from instar.registry.resources.resource import Target
 
@@ -27,15 +27,35 @@ def parse_revision(text: str) -> int:
     return int(digits or "0")
 
 
-def wipe_for_create(metadata: Object, *, uid: str, created: str) -> None:
+def check_unrevised(metadata: Object) -> None:
+    """What is no number at all upstream passes over."""
+    given = metadata.get("resourceVersion")
+    if not given:
+        return
+    try:
+        revision = parse_revision(given)
+    except ValueError:
+        return
+    if revision:
+        raise Unclassified("resourceVersion should not be set on objects to be created")
+
+
+def wipe_for_create(metadata: Object) -> None:
     for name in (
         "deletionTimestamp",
         "deletionGracePeriodSeconds",
         "selfLink",
         "resourceVersion",
         "generation",
+        "uid",
+        "creationTimestamp",
     ):
         metadata.pop(name, None)
+
+
+def fill_for_create(metadata: Object, *, uid: str, created: str) -> None:
+    """When everybody who may change the object has had his turn."""
+    metadata.pop("generation", None)
     metadata["uid"] = uid
     metadata["creationTimestamp"] = created
 

@@ -47,6 +47,11 @@ def _selector(obj: Object, paths: ScalePaths) -> str:
     return selector_text({"matchLabels": found} if paths.selector_is == "labels" else found)
 
 
+def as_scale(obj: Object, paths: ScalePaths) -> Object:
+    """The Scale, also of an object that has no replicas yet."""
+    return to_scale(obj, paths) if has_replicas(obj, paths) else unset_scale(obj)
+
+
 def unset_scale(obj: Object) -> Object:
     """For a patch of an object whose replicas field is not there yet: upstream marks it so."""
     metadata = obj["metadata"]

@@ -11,6 +11,7 @@ from functools import partial
 
 from instar import errors, offload
 from instar.api.crd import ScalePaths
+from instar.api.names import GroupVersionKind
 from instar.apply.applying import Application, apply_patch
 from instar.apply.scale import replicas_path
 from instar.apply.scale import to_parent as entries_of_parent
@@ -26,16 +27,15 @@ from instar.registry.verbs.apply import drive
 from instar.registry.verbs.metadata import check_names
 from instar.registry.verbs.ownership import Ownership
 from instar.registry.verbs.patch import read_patched, report_strictly, undecodable
+from instar.registry.verbs.proposal import Part, Proposal, UpdateRules, Written
 from instar.registry.verbs.scale import (
     API_VERSION,
     KIND,
-    has_replicas,
+    as_scale,
     set_replicas,
-    to_scale,
-    unset_scale,
 )
 from instar.registry.verbs.scale_decode import decode_scale
-from instar.registry.verbs.write import Proposal, UpdateRules, Written, update
+from instar.registry.verbs.write import update
 from instar.schema.objectmeta import MetaError
 
 
@@ -51,7 +51,7 @@ async def patch_scale(
 ) -> Written:
     def patched(current: Object) -> Object:
         document = change.apply(current)
-        quote = partial(change.quote, document)
+        quote = partial(change.quote, document, current)
         try:
             scale, unknown = decode_scale(read_patched(document, quote))
         except MetaError as error:
@@ -73,7 +73,7 @@ async def _write(
     is_patch: bool,
 ) -> Written:
     async def propose(old: Object, entry: Entry) -> Proposal:
-        current = to_scale(old, paths) if has_replicas(old, paths) else unset_scale(old)
+        current = as_scale(old, paths)
         wanted = await offload.run(options.size, lambda: change(current))
         check_names(wanted, target)
         if target.serving.builtin:
@@ -86,7 +86,9 @@ async def _write(
             new["metadata"]["uid"] = given["uid"]
         return Proposal(new)
 
-    rules = UpdateRules("scale", unconditional=True, uid_is_precondition=not is_patch)
+    rules = UpdateRules(
+        "scale", unconditional=True, uid_is_precondition=not is_patch, part=_scale_of(paths)
+    )
     return await update(context, target, propose, options, rules)
 
 
@@ -110,7 +112,7 @@ async def apply_scale(
     ownership = Ownership(context, target, options, "scale")
 
     async def propose(old: Object, entry: Entry) -> Proposal:
-        live = to_scale(old, paths) if has_replicas(old, paths) else unset_scale(old)
+        live = as_scale(old, paths)
         managed = old["metadata"].get("managedFields")
         live["metadata"]["managedFields"] = entries_of_scale(managed, replicas)
         writer = replace(ownership.writer(), api_version=API_VERSION, ignored={})
@@ -129,5 +131,20 @@ async def apply_scale(
         )
         return Proposal(new, entries)
 
-    rules = UpdateRules("scale", unconditional=True, uid_is_precondition=False)
+    rules = UpdateRules(
+        "scale", unconditional=True, uid_is_precondition=False, part=_scale_of(paths)
+    )
     return await update(context, target, propose, options, rules)
+
+
+def _scale_of(paths: ScalePaths) -> Part:
+    """Admission sees the Scale, and may change what it asks for."""
+
+    def take(obj: Object, shown: Object) -> None:
+        try:
+            wanted, _ = decode_scale(shown)
+        except MetaError as error:
+            raise errors.Internal(str(error)) from error
+        set_replicas(obj, wanted, paths)
+
+    return Part(GroupVersionKind("autoscaling", "v1", KIND), lambda obj: as_scale(obj, paths), take)

@@ -7,12 +7,11 @@ the way back) is asked before. ``update`` is the one loop behind PUT, PATCH, sta
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from collections.abc import Callable
 from functools import partial
-from typing import NamedTuple
 
 from instar import errors, offload
+from instar.access.authorizers import authorize
 from instar.api.jsontext import encode_sorted
 from instar.fields import FieldError, invalid
 from instar.plain import Object, copy_json
@@ -27,49 +26,22 @@ from instar.registry.verbs.conversions import Conversions
 from instar.registry.verbs.metadata import (
     another_uid,
     check_names,
+    check_unrevised,
     dedupe_owners,
+    fill_for_create,
     keep_server_fields,
     parse_revision,
     wipe_for_create,
 )
 from instar.registry.verbs.ownership import Ownership
+from instar.registry.verbs.proposal import Proposal, Propose, UpdateRules, Written
+from instar.registry.verbs.readmission import readmit_changed, readmit_new
 from instar.storage.store import Stale
 
 _GENERATE_ATTEMPTS = 8
 _RULES_WEIGH = 4
 """As much as so many times the same object without rules, when it comes to leaving the loop."""
 _UPDATE_ATTEMPTS = 100
-
-
-class Written(NamedTuple):
-    view: bytes
-    """The object's JSON at the request's version."""
-    created: bool = False
-
-
-class Proposal(NamedTuple):
-    """What a writer wants an object to become."""
-
-    obj: Object
-    managed: list[Object] | None = None
-    """managedFields already decided (by apply); None lets the write work them out."""
-    conversions: Conversions | None = None
-    """What was converted on the way to the proposal."""
-
-
-Propose = Callable[[Object, Entry], Awaitable[Proposal]]
-"""(the object at the request's version, its entry) → the new one; may raise an ``ApiError``."""
-
-
-@dataclass(frozen=True, slots=True)
-class UpdateRules:
-    """How strictly an update treats the revision it is based on."""
-
-    subresource: str = ""
-    unconditional: bool = False
-    """Last write wins when no resourceVersion is given."""
-    uid_is_precondition: bool = True
-    """PUT treats a foreign uid as a conflict; a patch as an illegal change."""
 
 
 async def create(
@@ -86,40 +58,37 @@ async def create(
         metadata["namespace"] = target.namespace
     else:
         metadata.pop("namespace", None)
-    if _names_a_revision(metadata) and not options.dry_run:
-        raise errors.Unclassified("resourceVersion should not be set on objects to be created")
+    if not options.dry_run:
+        check_unrevised(metadata)
     _check_staying(target, metadata.get("name", ""))
-    wipe_for_create(metadata, uid=context.new_uid(), created=context.timestamp())
+    wipe_for_create(metadata)
     dedupe_owners(metadata, options.warn, patched=False)
+    await Ownership(context, target, options).on_create(obj, managed)
+    owned = metadata.get("managedFields")
+    operation = _operation(Verb.CREATE, target, obj, None, options)
+    await context.admission.admit(operation)
+    if operation.changed:
+        readmit_new(operation, owned)
+    metadata = obj["metadata"]
+    fill_for_create(metadata, uid=context.new_uid(), created=context.timestamp())
     generated = not metadata.get("name") and bool(metadata.get("generateName"))
     if generated:
         metadata["name"] = context.generated_name(metadata["generateName"])
     serving.strategy.prepare_create(obj, target.version)
-    await Ownership(context, target, options).on_create(obj, managed)
-    operation = _operation(Verb.CREATE, target, obj, None, options)
-    await context.admission.admit(operation)
-    if operation.changed:
-        dedupe_owners(metadata, options.warn, patched=True)
-        serving.strategy.prepare_create(obj, target.version)
+    if serving.builtin:
+        context.admission.allocate(operation)
     check = partial(serving.strategy.check_create, obj, target.version, options.warn)
     await _judge(target, obj, check, options.size)
     for attempt in range(_GENERATE_ATTEMPTS if generated else 1):
         if attempt:
             metadata["name"] = context.generated_name(metadata["generateName"])
+            operation.notes.clear()
         try:
             return await _store_new(context, target.named(metadata["name"]), operation, options)
         except Stale:
             continue
     await context.backend.consistent()
     raise exists(target.named(metadata["name"]), generated)
-
-
-def _names_a_revision(metadata: Object) -> bool:
-    """What is no number at all upstream passes over."""
-    try:
-        return parse_revision(metadata.get("resourceVersion") or "0") != 0
-    except ValueError:
-        return False
 
 
 def _check_staying(target: Target, name: str) -> None:
@@ -155,6 +124,7 @@ async def replace(
     if strategy.creates_on_update and not subresource and not await _exists_now(context, target):
         _check_uid(target, obj, {"metadata": {}}, UpdateRules())
         obj["metadata"].pop("resourceVersion", None)
+        await may_create(context, options)
         return await create(context, target, obj, options)
 
     async def propose(old: Object, entry: Entry) -> Proposal:
@@ -162,6 +132,11 @@ async def replace(
 
     rules = UpdateRules(subresource, unconditional=strategy.unconditional_update)
     return await update(context, target, propose, options, rules)
+
+
+async def may_create(context: Context, options: WriteOptions) -> None:
+    """Who was let in to update makes something new: that is another question."""
+    await authorize(context.authorizer, options.asked._replace(verb="create"))
 
 
 async def _exists_now(context: Context, target: Target) -> bool:
@@ -208,23 +183,20 @@ async def _store_changed(
 ) -> Written:
     new, strategy = proposal.obj, target.serving.strategy
     size = max(options.size, entry.size)
-    _check_revision(target, new, entry, rules)
     _check_uid(target, new, old, rules)
     dedupe_owners(new["metadata"], options.warn, patched=not rules.uid_is_precondition)
     keep_server_fields(new["metadata"], old["metadata"])
-    strategy.prepare_subresource(rules.subresource, new, old, target.version)
-    released = new["metadata"].get("deletionTimestamp") and not new["metadata"].get("finalizers")
-    goes = released and strategy.gone_when_released(new)
     conversions = proposal.conversions or Conversions(target.codec)
     conversions.starts_from(old, entry)
-    if not (goes and target.serving.converts_remotely):
+    if not (_goes(target, new) and target.serving.converts_remotely):
         ownership = Ownership(context, target, options, rules.subresource, conversions, size)
         await ownership.on_update(new, old, proposal.managed)
-    operation = _operation(Verb.UPDATE, target, new, old, options, rules.subresource)
-    await context.admission.admit(operation)
-    if operation.changed:
-        dedupe_owners(new["metadata"], options.warn, patched=True)
-        strategy.prepare_subresource(rules.subresource, new, old, target.version)
+    operation = await _admitted_change(context, target, new, old, options, rules)
+    _check_revision(target, new, entry, rules)
+    strategy.prepare_subresource(rules.subresource, new, old, target.version)
+    if target.serving.builtin:
+        context.admission.allocate(operation)
+    goes = _goes(target, new)
     await _judge(
         target,
         new,
@@ -234,11 +206,12 @@ async def _store_changed(
     await context.admission.validate(operation)
     if goes:
         return await _finish_deletion(context, target, entry, new, options)
-    if _is_as_stored(target, entry, new, old):
+    resealed = context.backend.sealed_anew(target.resource.objects, entry)
+    if not resealed and _is_as_stored(target, entry, new, old):
         await _confirm(context, target, entry)
         return Written(revised(old, entry.revision))
     prepared = await target.codec.prepare(new, target.version, conversions.convert, size)
-    if prepared.raw == entry.stored():
+    if prepared.raw == entry.stored() and not resealed:
         await _confirm(context, target, entry)
         unchanged = target.codec.view_now(entry, target.version)
         return Written(unchanged if unchanged is not None else revised(old, entry.revision))
@@ -267,6 +240,40 @@ async def _commit(context: Context, target: Target, prepared: Prepared, expected
     return await _view(target, entry) if back is None else revised(back, entry.revision)
 
 
+async def _admitted_change(
+    context: Context,
+    target: Target,
+    new: Object,
+    old: Object,
+    options: WriteOptions,
+    rules: UpdateRules,
+) -> Operation:
+    """``new`` as admission leaves it; what writes through a part of the object is seen as that."""
+    part = rules.part
+    if part is None:
+        owned = new["metadata"].get("managedFields")
+        operation = _operation(Verb.UPDATE, target, new, old, options, rules.subresource)
+        await context.admission.admit(operation)
+        if operation.changed:
+            readmit_changed(operation, owned)
+        return operation
+    shown, before = part.show(new), part.show(old)
+    operation = _operation(Verb.UPDATE, target, shown, before, options, rules.subresource)
+    operation.kind = part.kind
+    await context.admission.admit(operation)
+    if operation.changed:
+        part.take(new, shown)
+    return operation
+
+
+def _goes(target: Target, new: Object) -> bool:
+    """Whether the update releases an object that is to be deleted."""
+    metadata = new["metadata"]
+    if not metadata.get("deletionTimestamp") or metadata.get("finalizers"):
+        return False
+    return target.serving.strategy.gone_when_released(new)
+
+
 def _operation(
     verb: Verb,
     target: Target,
@@ -275,8 +282,19 @@ def _operation(
     options: WriteOptions,
     subresource: str = "",
 ) -> Operation:
-    asked, dry_run, warn = options.asked, options.dry_run, options.warn
-    return Operation(verb, asked, target, obj, old, subresource, dry_run, warn)
+    return Operation(
+        verb,
+        options.asked,
+        target,
+        obj,
+        old,
+        subresource,
+        options.dry_run,
+        options.warn,
+        name=target.name or obj["metadata"].get("name", ""),
+        options=options,
+        annotate=options.annotate,
+    )
 
 
 def _check_timely(target: Target) -> None:
@@ -374,4 +392,8 @@ async def _judge(
             group = target.serving.group if told is None else told
             raise errors.invalid(group, obj.get("kind", ""), name, found)
 
-    await offload.run(size if target.version.rules is None else size * _RULES_WEIGH, judged)
+    weight = size if target.version.rules is None else size * _RULES_WEIGH
+    if offload.is_small(weight):
+        judged()
+    else:
+        await offload.apart(judged)

@@ -13,8 +13,10 @@ from instar.plain import Object
 from instar.registry.resources.context import Context, WriteOptions
 from instar.registry.resources.resource import Resource, Target
 from instar.registry.stored.entry import Entry
-from instar.registry.verbs.delete import DeleteOptions, delete
-from instar.registry.verbs.write import Proposal, UpdateRules, update
+from instar.registry.verbs.delete import delete
+from instar.registry.verbs.delete_options import DeleteOptions
+from instar.registry.verbs.proposal import Proposal, UpdateRules
+from instar.registry.verbs.write import update
 
 _USER = User(
     "system:serviceaccount:kube-system:generic-garbage-collector",
