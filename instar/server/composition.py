@@ -15,11 +15,6 @@ from instar.conversion.metrics import PrometheusConversionMetrics
 from instar.crds.documents import as_v1
 from instar.metrics import Measured
 from instar.registry.admission.addresses import ServiceAddresses
-from instar.registry.admission.classes import ClassAdmission
-from instar.registry.admission.limits import LimitRanger
-from instar.registry.admission.namespaces import NamespaceLifecycle
-from instar.registry.admission.pods import PodAdmission
-from instar.registry.admission.quota import QuotaAdmission
 from instar.registry.controllers.crds import CrdController
 from instar.registry.controllers.expiry import Expiry
 from instar.registry.controllers.furniture.keeper import Furniture
@@ -35,7 +30,7 @@ from instar.registry.kinds.migrations import GROUP as MIGRATION_GROUP
 from instar.registry.kinds.migrations import PLURAL as MIGRATIONS
 from instar.registry.kinds.migrations import MigrationPrinter
 from instar.registry.kinds.table import builtin_servings
-from instar.registry.resources.admission import Admission, Chain
+from instar.registry.resources.admission import Chain
 from instar.registry.resources.catalog import Catalog
 from instar.registry.resources.context import Context
 from instar.registry.resources.serving import Serving, build_serving
@@ -45,6 +40,7 @@ from instar.registry.stored.consistency import Consistency
 from instar.registry.stored.entry import Entry
 from instar.schema.rules import RuleCompiler
 from instar.schema.validations.ondemand import check_if_any, compile_if_any
+from instar.server.admitting import Admissions
 from instar.server.app import App
 from instar.server.auth import Authenticator
 from instar.server.health import Health
@@ -128,18 +124,13 @@ def build(
     backend = Backend(store)
     conversion_metrics = PrometheusConversionMetrics()
     conversion = make_conversion(backend, conversion_metrics)
-    plugins: list[Admission] = [
-        LimitRanger(backend),
-        PodAdmission(backend),
-        ClassAdmission(backend),
-        QuotaAdmission(backend),
-    ]
-    if strict_namespaces:
-        plugins.insert(0, NamespaceLifecycle(backend))
+    admissions = Admissions(
+        backend, authorizer, conversion.transports, strict_namespaces=strict_namespaces
+    )
     context = Context(
         backend=backend,
         authorizer=authorizer,
-        admission=Chain(plugins, [ServiceAddresses(backend, service_network)]),
+        admission=Chain(admissions.plugins(), [ServiceAddresses(backend, service_network)]),
         rescue_deletes=rescue_deletes,
     )
     crd_strategy = CrdStrategy(check_if_any, review=review, deny=deny_breaking)
@@ -171,7 +162,7 @@ def build(
     authenticator = Authenticator(tokens)
     metrics, watchdog, consistency = Metrics(), Watchdog(), Consistency(backend)
     metrics.add(*watchdog.metrics(), consistency.checks, census.metric())
-    metrics.add(_stored_objects(backend), *conversion_metrics.all())
+    metrics.add(_stored_objects(backend), *conversion_metrics.all(), *admissions.metrics.all())
     app = App(
         context=context,
         catalog=catalog,

@@ -31,6 +31,11 @@ LATE = {
     ("instar/server/certificates.py", "instar.certificates"): "only when some must be made",
     ("instar/server/documents.py", "instar.openapi"): "only for clients that ask for OpenAPI v2",
     ("instar/server/responses.py", "instar.api.yamltext"): "only for answers in YAML",
+    ("instar/api/admission_review.py", "instar.api.yamltext"): "only for answers in YAML",
+    **{
+        ("instar/server/admitting.py", f"instar.registry.admission.{name}"): "CEL, webhooks"
+        for name in ("calling", "hooks", "local", "mutating", "subject", "validating")
+    },
     ("instar/storage/open.py", "instar.storage.etcd"): "gRPC only for etcd",
     ("instar/storage/open.py", "instar.storage.etcd_client"): "gRPC only for etcd",
     ("instar/webhooks/transport.py", "urllib.request"): "only behind a proxy",

@@ -73,6 +73,11 @@ class Strategy:
         except MetaError as error:
             raise self.undecodable(obj, version, str(error)) from error
 
+    def readmit(self, obj: Object, version: VersionServing) -> None:
+        """Make what admission changed an object of ``version``, in place; what the version does
+        not know stays until the object is stored, for others in admission to see."""
+        version.pipeline.default(obj)
+
     def clean_metadata(self, obj: Object) -> list[str]:
         return decode_metadata(obj)
 

@@ -34,7 +34,7 @@ from instar.registry.verbs.metadata import (
 )
 from instar.registry.verbs.ownership import Ownership
 from instar.registry.verbs.proposal import Proposal, Propose, UpdateRules, Written
-from instar.registry.verbs.readmission import readmit_changed, readmit_new
+from instar.registry.verbs.readmission import pruned, readmit_changed, readmit_new
 from instar.storage.store import Stale
 
 _GENERATE_ATTEMPTS = 8
@@ -101,7 +101,10 @@ async def _store_new(
     context: Context, target: Target, operation: Operation, options: WriteOptions
 ) -> Written:
     assert operation.obj is not None
-    prepared = await target.codec.prepare(operation.obj, target.version, size=options.size)
+    obj = operation.obj
+    if operation.changed:
+        obj = pruned(target, copy_json(obj))
+    prepared = await target.codec.prepare(obj, target.version, size=options.size)
     await context.admission.validate(operation)
     if options.dry_run:
         await context.backend.consistent()
@@ -197,6 +200,8 @@ async def _store_changed(
         size,
     )
     await context.admission.validate(operation)
+    if operation.changed:
+        pruned(target, new)
     if goes:
         return await _finish_deletion(context, target, entry, new, options)
     if _is_as_stored(target, entry, new, old):
@@ -286,6 +291,7 @@ def _operation(
         name=target.name or obj["metadata"].get("name", ""),
         options=options,
         annotate=options.annotate,
+        seconds_left=options.seconds_left,
     )
 
 
