@@ -48,6 +48,9 @@ class Writer:
     ignored: Mapping[str, frozenset[str]] = field(default_factory=dict)
     """Per version the top-level fields this endpoint does not write; see ``ignored_fields``."""
 
+    unset: Object = field(default_factory=dict)
+    """What an object of this kind shows before anything is set; see ``Strategy.unset``."""
+
     def skipped(self, version: str) -> frozenset[str]:
         return self.ignored.get(version, frozenset())
 
@@ -112,6 +115,21 @@ def track_update(
     return encode(managers) if managers else None
 
 
+def track_create(
+    before: Managers, writer: Writer, blank: Object | None, obj: Object, schema: TypedSchema
+) -> list[dict[str, Any]] | None:
+    """``managedFields`` of a new object; ``blank`` is what its kind shows before anybody set
+    anything, ``before`` what the request itself says about owners."""
+    version = writer.api_version
+    schemas = {version: schema}
+    if blank is None or before:
+        live = None if blank is None else {version: blank}
+        return track_update(before, writer, live, {version: obj}, schemas)
+    managers: Managers = {}
+    _take(managers, writer, compare(schema, blank, obj, writer.skipped(version)).touched())
+    return encode(managers) if managers else None
+
+
 def updated(
     before: Managers,
     writer: Writer,
@@ -135,7 +153,12 @@ def updated(
 
 
 def _created(writer: Writer, schema: TypedSchema, obj: Object) -> Managers:
-    fields = present_in_object(schema, obj, writer.skipped(writer.api_version))
+    skipped = writer.skipped(writer.api_version)
+    if writer.unset:
+        touched = compare(schema, writer.unset, obj, skipped).touched()
+        fields = difference(touched, NEVER_OWNED)
+    else:
+        fields = present_in_object(schema, obj, skipped)
     return {_identity(writer): Entry(fields, writer.api_version, writer.now)} if fields else {}
 
 

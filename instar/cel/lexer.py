@@ -49,6 +49,7 @@ _ESCAPED = re.compile(r"\\(?:[xX](..)|u(.{4})|U(.{8})|([0-3][0-7]{2})|(.))", re.
 
 _SIMPLE_ESCAPES = {"a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
 _MOST_DIGITS = 24
+_OPENING = ("[", "{", "(", ".", "-", "!")
 """More than any 64-bit number has: what is longer need not be computed to be refused."""
 
 
@@ -62,6 +63,12 @@ class Token(NamedTuple):
     text: str
     pos: int
     value: Any = None
+
+
+def begins_value(token: Token) -> bool:
+    if token.kind == "op":
+        return token.text in _OPENING
+    return token.kind in ("const", "wrong") or (token.kind == "ident" and token.text != "in")
 
 
 def tokenize(source: str) -> tuple[list[Token], list[Issue]]:

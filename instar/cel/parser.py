@@ -10,7 +10,7 @@ from typing import NoReturn
 
 from instar.cel.ast import Call, Const, Ident, Node, Select, qualified_name
 from instar.cel.issues import NOWHERE, BadExpression, Issue
-from instar.cel.lexer import Cursor, Token, tokenize
+from instar.cel.lexer import Cursor, Token, begins_value, tokenize
 from instar.cel.macros import MacroError, expand
 from instar.cel.names import KEYWORDS, RESERVED
 from instar.cel.pending import (
@@ -126,7 +126,15 @@ class _Parser:
                 return self._name(self._tokens.next(), ".")
         return self._unexpected(token)
 
-    def _unexpected(self, token: Token) -> NoReturn:
+    def _unexpected(self, token: Token) -> bool:
+        """One token too many is skipped, where a value begins after it."""
+        if token.kind == "eof" or not begins_value(self._tokens.peek()):
+            self._mismatched(token)
+        text = f"Syntax error: extraneous input '{token.text}' expecting {_PRIMARY}"
+        self._report(token.pos, text)
+        return True
+
+    def _mismatched(self, token: Token) -> NoReturn:
         self._fail(token, f"mismatched input '{token.text}' expecting {_PRIMARY}")
 
     def _name(self, token: Token, dot: str) -> bool:
@@ -149,7 +157,7 @@ class _Parser:
             return self._push(Const(token.pos, -follow.value))
         signed = follow.text == "-" and type(self._tokens.ahead().value) in (int, float)
         if follow.kind == "op" and follow.text in ("!", "-") and not signed:
-            self._unexpected(follow)
+            self._mismatched(follow)
         self._pending.append(Prefix(token.pos, f"{token.text}_", count % 2 == 1))
         return True
 
@@ -210,7 +218,12 @@ class _Parser:
             text = "" if name.kind == "eof" else name.text
             if text in _LITERALS:
                 self._fail(name, f"mismatched input '{text}' expecting IDENTIFIER")
-            self._fail(name, f"no viable alternative at input '.{text}'")
+            problem = f"no viable alternative at input '.{text}'"
+            if text != "in":
+                self._fail(name, problem)
+            # Upstream reads on as if the dot were not there.
+            self._report(name.pos, f"Syntax error: {problem}")
+            return self._infix(name, PRECEDENCE["in"])
         operand = self._operands.pop()
         if optional:
             field = Const(name.pos, name.text)

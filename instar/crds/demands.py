@@ -116,13 +116,11 @@ class Demands:
         )
 
     def unchanged_schema(self, version: str) -> bool:
-        """Whether the version has the schema it had."""
+        """Whether the version has the schema it had; a new one has what all others shared."""
         if self._old_spec is None:
             return False
-        new, old = effective(self._spec, version, "schema"), None
-        if any(item.get("name") == version for item in self._old_spec.get("versions") or ()):
-            old = effective(self._old_spec, version, "schema")
-        return new is not None and same(new, old)
+        new = effective(self._spec, version, "schema")
+        return new is not None and same(new, effective(self._old_spec, version, "schema"))
 
     def limits_selectable(self, version: str | None) -> bool:
         """Whether eight is the limit; None asks about the top-level list."""

@@ -16,7 +16,7 @@ from instar.registry.admission.ondemand import OnDemand
 from instar.registry.admission.pods import PodAdmission
 from instar.registry.admission.quota import QuotaAdmission
 from instar.registry.admission.webhook_metrics import WebhookMetrics
-from instar.registry.resources.admission import Admission
+from instar.registry.resources.admission import Admission, Interest
 from instar.registry.resources.context import Uids
 from instar.registry.stored.backend import Backend
 from instar.webhooks.transport import TransportPool
@@ -64,10 +64,12 @@ class Admissions:
             from instar.registry.admission.mutating import MutatingWebhooks
             from instar.registry.admission.validating import ValidatingWebhooks
 
-            made = MutatingWebhooks if plural.startswith("mutating") else ValidatingWebhooks
+            made = MutatingWebhooks if mutating else ValidatingWebhooks
             return made(Hooks(self.backend, plural, local), self.subjects, self._caller)
 
-        return OnDemand(self.backend, _GROUP, plural, make, always=bool(local))
+        mutating = plural.startswith("mutating")
+        part = Interest.ADMIT if mutating else Interest.VALIDATE
+        return OnDemand(self.backend, _GROUP, plural, part, make, always=bool(local))
 
     @cached_property
     def subjects(self) -> Subjects:

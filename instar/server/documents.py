@@ -30,6 +30,7 @@ from instar.server.responses import (
     Response,
     json_response,
     to_protobuf,
+    to_yaml,
     typed_response,
 )
 
@@ -91,7 +92,7 @@ class Documents:
         ]
         if request.headers.get(b"if-none-match") == tag:
             return Response(304, (), headers)
-        return Response(200, (to_protobuf(body) if aggregated == PROTOBUF else body,), headers)
+        return Response(200, (_in_media(body, aggregated),), headers)
 
     async def _swagger(self, request: Request) -> Response:
         state = self._state
@@ -181,6 +182,12 @@ def _protobuf(document: dict[str, Any]) -> bytes:
     return v2_protobuf.encode(document)
 
 
+def _in_media(document: bytes, media: str) -> bytes:
+    if media == JSON:
+        return document
+    return to_protobuf(document) if media == PROTOBUF else to_yaml(document)
+
+
 def _found(request: Request, document: dict[str, Any] | None) -> Response | None:
     return None if document is None else _document(request, document)
 
@@ -193,7 +200,7 @@ def _document(request: Request, document: dict[str, Any]) -> Response:
 
 
 def _aggregated_media(accept: str) -> str:
-    """JSON or protobuf where the first clause that can be met asks for the aggregated form; empty
+    """The media type where the first clause that can be met asks for the aggregated form; empty
     where it asks for the plain one. Raises ``NotAcceptable`` when no clause can be met."""
     for clause in clauses(accept):
         if clause.media not in (JSON, YAML, PROTOBUF, "*/*", "application/*"):
@@ -201,7 +208,7 @@ def _aggregated_media(accept: str) -> str:
         if not clause.get("as"):
             return ""
         if clause.get("as") == "APIGroupDiscoveryList" and clause.get("v") == "v2":
-            return PROTOBUF if clause.media == PROTOBUF else JSON
+            return clause.media if clause.media in (YAML, PROTOBUF) else JSON
     if not accept:
         return ""
     known = any(clause.get("as") for clause in clauses(accept))

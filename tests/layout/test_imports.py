@@ -36,6 +36,9 @@ LATE = {
         ("instar/server/admitting.py", f"instar.registry.admission.{name}"): "CEL, webhooks"
         for name in ("calling", "hooks", "local", "mutating", "subject", "validating")
     },
+    ("instar/server/lifetime.py", "instar.server.atrest"): "only with encryption at rest",
+    ("instar/storage/encryption/ciphers.py", "nacl.secret"): "libsodium only for secretbox",
+    ("instar/storage/encryption/ciphers.py", "nacl.exceptions"): "libsodium only for secretbox",
     ("instar/storage/open.py", "instar.storage.etcd"): "gRPC only for etcd",
     ("instar/storage/open.py", "instar.storage.etcd_client"): "gRPC only for etcd",
     ("instar/webhooks/transport.py", "urllib.request"): "only behind a proxy",

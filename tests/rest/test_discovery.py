@@ -162,3 +162,18 @@ def test_version_and_legacy_roots(server: LiveServer) -> None:
     root = server.request("GET", "/api").json
     assert (root["kind"], root["versions"]) == ("APIVersions", ["v1"])
     assert server.request("GET", "/api/v1").json["groupVersion"] == "v1"
+
+
+def test_the_aggregated_document_in_yaml(server: LiveServer) -> None:
+    accept = "application/yaml;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
+
+    answer = server.request("GET", "/apis", headers={"Accept": accept})
+
+    assert (answer.status, answer.header("content-type")) == (200, accept)
+    assert answer.text.startswith("apiVersion: apidiscovery.k8s.io/v2\nitems:\n- metadata:\n")
+
+
+@pytest.mark.parametrize("media", ["application/yaml", "application/vnd.kubernetes.protobuf"])
+def test_the_servers_version_is_json_only(server: LiveServer, media: str) -> None:
+    assert server.request("GET", "/version", headers={"Accept": media}).status == 406
+    assert server.request("GET", "/version", headers={"Accept": f"{media}, */*"}).status == 200

@@ -25,7 +25,8 @@ from instar.registry.admission.calling import (
 )
 from instar.registry.admission.hooks import Hook, Hooks, is_exempt
 from instar.registry.admission.subject import Pair, Subject, Subjects
-from instar.registry.resources.admission import Operation
+from instar.registry.resources.admission import Interest, Operation
+from instar.registry.resources.serving import Serving
 
 _NAME = "MutatingAdmissionWebhook"
 
@@ -35,6 +36,9 @@ class MutatingWebhooks:
         self._hooks = hooks
         self._subjects = subjects
         self._caller = caller
+
+    def interest(self, serving: Serving) -> Interest:
+        return Interest.ADMIT
 
     async def admit(self, operation: Operation) -> None:
         if not self._hooks or is_exempt(operation):
@@ -48,7 +52,7 @@ class MutatingWebhooks:
             seconds = self._caller.metrics.controller_seconds
             seconds.observe(labels, perf_counter() - began)
 
-    async def validate(self, operation: Operation) -> None:
+    def validate(self, operation: Operation) -> None:
         return
 
     async def _round(self, operation: Operation) -> None:

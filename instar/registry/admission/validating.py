@@ -19,7 +19,8 @@ from instar.registry.admission.calling import (
 )
 from instar.registry.admission.hooks import Hook, Hooks, is_exempt
 from instar.registry.admission.subject import Pair, Subject, Subjects
-from instar.registry.resources.admission import Operation
+from instar.registry.resources.admission import Interest, Operation
+from instar.registry.resources.serving import Serving
 
 _NAME = "ValidatingAdmissionWebhook"
 
@@ -35,7 +36,10 @@ class ValidatingWebhooks:
         self._subjects = subjects
         self._caller = caller
 
-    async def admit(self, operation: Operation) -> None:
+    def interest(self, serving: Serving) -> Interest:
+        return Interest.VALIDATE
+
+    def admit(self, operation: Operation) -> None:
         return
 
     async def validate(self, operation: Operation) -> None:

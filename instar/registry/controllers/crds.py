@@ -28,13 +28,15 @@ from instar.errors import ApiError
 from instar.plain import Object
 from instar.registry.controllers.queue import Delays, Queue
 from instar.registry.resources.catalog import Catalog
-from instar.registry.resources.context import Context
+from instar.registry.resources.context import Context, WriteOptions
 from instar.registry.resources.resource import Resource, Target
 from instar.registry.stored.entry import Entry, Unreadable
 from instar.registry.stored.writing import put_own
 from instar.registry.verbs.delete import purge
+from instar.registry.verbs.ownership import Ownership
 from instar.storage.cache import Change
 from instar.storage.store import Stale
+from instar.typed.reading import zero_object
 
 log = logging.getLogger(__name__)
 _RETRY_SECONDS = 1.0
@@ -42,6 +44,7 @@ _DELAYS = Delays(_RETRY_SECONDS, _RETRY_SECONDS)
 _ATTEMPTS = 10
 _ARRIVING, _LEAVING = 10.0, 1.0
 """Seconds a writer waits for its CRD to be of use, and for a deleted one to be gone."""
+_OURSELVES = WriteOptions(manager="kube-apiserver")
 _CONFIRM_WITHIN = timedelta(seconds=60)
 """How long objects with finalizers may take before the CRD's condition says so."""
 
@@ -137,8 +140,7 @@ class CrdController:
         others = [] if names_settled(crd) else await self._others(name, entry.revision)
         states = settling_states(crd, others, self._context.timestamp())
         for status in states:
-            crd = {**crd, "status": status}
-            entry = await self._write(entry, crd)
+            entry, crd = await self._write(entry, crd, status)
         if states:
             self._add_group(crd["spec"]["group"])
             self._arrivals.drop(name)
@@ -173,11 +175,10 @@ class CrdController:
         now = self._context.timestamp
         begun = deletion_in_progress(crd["status"], now())
         if not _tried(crd["status"]) and begun != crd["status"]:
-            crd = {**crd, "status": begun}
-            entry = await self._write(entry, crd)
+            entry, crd = await self._write(entry, crd, begun)
         skipped = deletion_skipped(crd, now())
         if skipped is not None:
-            await self._release(entry, {**crd, "status": skipped})
+            await self._release(entry, crd, skipped)
             return True
         resource = self._catalog.custom(name)
         failure: Callable[[], Object] | None = None
@@ -190,9 +191,9 @@ class CrdController:
         if failure is not None:
             status = failure()
             if status != crd["status"]:
-                await self._write(entry, {**crd, "status": status})
+                await self._write(entry, crd, status)
             return False
-        await self._release(entry, {**crd, "status": deletion_completed(crd["status"], now())})
+        await self._release(entry, crd, deletion_completed(crd["status"], now()))
         return True
 
     async def _purge(self, resource: Resource, crd: Object) -> Callable[[], Object] | None:
@@ -212,21 +213,30 @@ class CrdController:
             return lambda: crd["status"]
         return lambda: deletion_unconfirmed(crd["status"], "context deadline exceeded", now())
 
-    async def _release(self, entry: Entry, crd: Object) -> None:
+    async def _release(self, entry: Entry, crd: Object, status: Object) -> None:
         finalizers = [f for f in crd["metadata"]["finalizers"] if f != CLEANUP_FINALIZER]
         if not finalizers:
             await self._context.backend.remove(self._crds.objects, entry.suffix, entry.revision)
             return
         metadata = {**crd["metadata"], "finalizers": finalizers}
-        await self._write(entry, {**crd, "metadata": metadata})
+        await self._write(entry, {**crd, "metadata": metadata}, status)
 
     async def _read(self, entry: Entry) -> Object:
         codec, serving = self._crds.codec, self._crds.serving
         return (await codec.objects([entry], serving.versions["v1"]))[0]
 
-    async def _write(self, entry: Entry, crd: Object) -> Entry:
+    async def _write(self, entry: Entry, crd: Object, status: Object) -> tuple[Entry, Object]:
+        """The fields of a status belong to whoever wrote it, and this server is as good a manager
+        as any. They are told from those that a CRD shows before anybody has written one."""
+        version = self._crds.serving.versions["v1"]
+        unset = zero_object(version.api_version, version.kind)["status"]
+        live = {**crd, "status": {**unset, **crd["status"]}}
+        new = {**crd, "metadata": dict(crd["metadata"]), "status": status}
+        target = Target(self._crds, self._crds.serving, self._crds.codec, version)
+        ownership = Ownership(self._context, target, _OURSELVES, "status")
+        await ownership.on_update(new, live, None)
         backend = self._context.backend
-        return await put_own(backend, self._crds, entry.suffix, crd, entry.revision)
+        return await put_own(backend, self._crds, entry.suffix, new, entry.revision), new
 
 
 def _is_leaving(crd: Object) -> bool:

@@ -22,6 +22,7 @@ from instar.schema.pipeline import (
     metadata_update_errors,
     take_in_applied,
 )
+from instar.typed.reading import zero_object
 
 if TYPE_CHECKING:
     from instar.registry.resources.serving import VersionServing
@@ -77,6 +78,11 @@ class Strategy:
         """Make what admission changed an object of ``version``, in place; what the version does
         not know stays until the object is stored, for others in admission to see."""
         version.pipeline.default(obj)
+
+    def blank(self, version: VersionServing) -> Object | None:
+        """What a new object's fields are compared with to know who set them. A built-in kind has
+        some before anybody sets anything; a custom one has none (None)."""
+        return None if self.keeps_nulls else zero_object(version.api_version, version.kind)
 
     def clean_metadata(self, obj: Object) -> list[str]:
         return decode_metadata(obj)
@@ -159,6 +165,10 @@ class Strategy:
         self, new: Object, old: Object, version: VersionServing
     ) -> list[FieldError]:
         return metadata_update_errors(new["metadata"], old["metadata"], self.name_rule)
+
+    def unset(self, version: VersionServing) -> Object:
+        """What an object shows before anything is set: nobody becomes the owner of that."""
+        return {}
 
     def grace_period(self, stored: Object, wanted: int | None) -> int | None:
         """Seconds a deletion leaves the object; None where the kind knows of no grace."""

@@ -26,6 +26,7 @@ EXPRESSION_LIMIT = 10_000_000
 SCHEMA_LIMIT = 100_000_000
 _WORTH_NAMING = SCHEMA_LIMIT // 100
 _NAMED = 4
+_CORRELATABLE_MAPS = (None, "atomic", "granular")
 _ADVICE = (
     "(try simplifying the rule, or adding maxItems, maxProperties, and maxLength where arrays, "
     "maps, and strings are declared)"
@@ -45,7 +46,7 @@ class _Place:
     cardinality: int | None = 1
     """None below something without a limit."""
     uncorrelatable: str | None = None
-    """The outermost list whose items have no old partner."""
+    """The outermost list or map whose content has no old partner."""
 
     def times(self, most: Any) -> int | None:
         known = isinstance(most, int) and self.cardinality is not None
@@ -131,14 +132,15 @@ def _walk(node: Structural, place: _Place, ledger: _Ledger) -> None:
             uncorrelatable=place.uncorrelatable or (None if correlatable else path),
         )
         _walk(node.items, items, ledger)
+    inside = replace(place, root=False)
+    if place.uncorrelatable is None and node.map_type not in _CORRELATABLE_MAPS:
+        inside = replace(inside, uncorrelatable=path)
     for name, item in node.properties.items():
-        at = key(child(path, "properties"), name)
-        _walk(item, replace(place, path=at, root=False), ledger)
+        _walk(item, replace(inside, path=key(child(path, "properties"), name)), ledger)
     if isinstance(node.additional, Structural):
         values = replace(
-            place,
+            inside,
             path=child(path, "additionalProperties"),
-            root=False,
             cardinality=place.times(node.raw.get("maxProperties")),
         )
         _walk(node.additional, values, ledger)
