@@ -63,6 +63,8 @@ class Selectable(NamedTuple):
 
     path: tuple[str, ...]
     unset: str = ""
+    instead: tuple[str, ...] = ()
+    """Where to look when nothing is there."""
 
 
 class Subresource(NamedTuple):

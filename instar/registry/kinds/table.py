@@ -75,6 +75,9 @@ _SELECTABLE: Mapping[tuple[str, str], tuple[str, ...]] = {
 """Paths that field selectors may name, as ``selectableFields`` of a CRD has them."""
 _FURTHER: Mapping[tuple[str, str], Mapping[str, Selectable]] = {
     ("", "pods"): {"spec.hostNetwork": Selectable(("spec", "hostNetwork"), "false")},
+    ("", "events"): {
+        "source": Selectable(("source", "component"), instead=("reportingComponent",))
+    },
     ("", "nodes"): {"spec.unschedulable": Selectable(("spec", "unschedulable"), "false")},
     ("", "replicationcontrollers"): {"status.replicas": Selectable(("status", "replicas"), "0")},
     ("batch", "jobs"): {"status.successful": Selectable(("status", "succeeded"), "0")},
