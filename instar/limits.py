@@ -54,6 +54,9 @@ MAX_BODIES_IN_FLIGHT = 256 * MIB
 LOOP_BYTES = 16 * KIB
 """Of input that one step may work on in the event loop; more goes to a thread."""
 
+MAX_GRANT_COMPARISONS = 1_000_000
+"""Steps it may take to compare what a role grants with what its writer holds."""
+
 LARGE_AT_ONCE = 2
 """Threads for such work."""
 

@@ -49,6 +49,12 @@ class _Threads:
 _THREADS = _Threads()
 
 
+def is_small(size: int) -> bool:
+    """Whether work on so many bytes may be done at once. Asked by those on the hot path, whom a
+    coroutine for nothing would cost more than their work; the others ``run`` it."""
+    return size <= limits.LOOP_BYTES
+
+
 async def run(size: int, work: Callable[[], T]) -> T:
     """The result of ``work`` on about so many bytes. Raises what it raises, and
     ``TooManyRequests`` where so much waits already that it would only be late."""

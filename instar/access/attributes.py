@@ -36,5 +36,8 @@ class Attributes(NamedTuple):
     path: str = ""
 
 
+ANONYMOUS = User("system:anonymous", ("system:unauthenticated",))
+"""Whoever shows no credential, where that is allowed."""
+
 OURSELVES = Attributes(User("system:apiserver", (ADMIN_GROUP, AUTHENTICATED)), "")
 """What the server does by itself is asked for by nobody else."""

@@ -2,54 +2,183 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from collections.abc import Sequence
+from enum import Enum, auto
+from typing import NamedTuple, Protocol
 
-from instar.access.attributes import Attributes, User
-from instar.errors import Forbidden, qualified
+from instar.access.attributes import ADMIN_GROUP, Attributes, User
+from instar.errors import ApiError, Forbidden, Unclassified, qualified
+from instar.fields import go_quote
 
 Rules = list[dict[str, list[str]]]
 
 
+class Verdict(Enum):
+    ALLOW = auto()
+    DENY = auto()
+    """Nobody else is asked."""
+    NO_OPINION = auto()
+
+
+class Decision(NamedTuple):
+    verdict: Verdict
+    reason: str = ""
+    error: str = ""
+    """What kept an authorizer from deciding."""
+
+    @property
+    def allowed(self) -> bool:
+        return self.verdict is Verdict.ALLOW
+
+
+ALLOWED = Decision(Verdict.ALLOW)
+
+
+class Held(NamedTuple):
+    """What a user may do in a namespace, as far as it can be listed."""
+
+    resources: Rules
+    paths: Rules
+    incomplete: bool = False
+    error: str = ""
+
+
 class Authorizer(Protocol):
-    """Says whether a user may do something; the text is the reason of a refusal."""
-
-    def refusal(self, asked: Attributes) -> str | None: ...
-
-    def rules(self, user: User, namespace: str) -> tuple[Rules, Rules]:
-        """What the user may do to resources and to other paths, as a rules review lists it."""
+    def decide(self, asked: Attributes) -> Decision | None:
+        """At once; None where somebody far away has to be asked."""
         ...
 
+    async def ask(self, asked: Attributes) -> Decision:
+        """The same, with all the time it takes."""
+        ...
 
-class AlwaysAllow:
+    def rules(self, user: User, namespace: str) -> Held: ...
+
+
+class Local:
+    """An authorizer that knows all it needs."""
+
+    def decide(self, asked: Attributes) -> Decision:
+        raise NotImplementedError
+
+    async def ask(self, asked: Attributes) -> Decision:
+        return self.decide(asked)
+
+
+class AlwaysAllow(Local):
     """Everyone who is known may do everything."""
 
-    def rules(self, user: User, namespace: str) -> tuple[Rules, Rules]:
+    def decide(self, asked: Attributes) -> Decision:
+        return ALLOWED
+
+    def rules(self, user: User, namespace: str) -> Held:
         resources = [{"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]}]
-        return resources, [{"verbs": ["*"], "nonResourceURLs": ["*"]}]
-
-    def refusal(self, asked: Attributes) -> str | None:
-        return None
+        return Held(resources, [{"verbs": ["*"], "nonResourceURLs": ["*"]}])
 
 
-def authorize(authorizer: Authorizer, asked: Attributes) -> None:
+class AlwaysDeny(Local):
+    def decide(self, asked: Attributes) -> Decision:
+        return Decision(Verdict.NO_OPINION, "Everything is forbidden.")
+
+    def rules(self, user: User, namespace: str) -> Held:
+        return Held([], [])
+
+
+class Abstaining(Local):
+    """A mode that is about parts this server does not have (``Node``)."""
+
+    def decide(self, asked: Attributes) -> Decision:
+        return Decision(Verdict.NO_OPINION)
+
+    def rules(self, user: User, namespace: str) -> Held:
+        return Held(
+            [], [], incomplete=True, error="node authorizer does not support user rule resolution"
+        )
+
+
+class Authorizers:
+    """One after the other: the first who allows or denies decides. Before all of them stands the
+    rule no object can take away: ``system:masters`` may do everything."""
+
+    def __init__(self, several: Sequence[Authorizer]) -> None:
+        self._several = tuple(several)
+
+    def decide(self, asked: Attributes) -> Decision | None:
+        if ADMIN_GROUP in asked.user.groups:
+            return ALLOWED
+        undecided = []
+        for one in self._several:
+            decision = one.decide(asked)
+            if decision is None or decision.verdict is not Verdict.NO_OPINION:
+                return decision
+            undecided.append(decision)
+        return _nobody(undecided)
+
+    async def ask(self, asked: Attributes) -> Decision:
+        if ADMIN_GROUP in asked.user.groups:
+            return ALLOWED
+        undecided = []
+        for one in self._several:
+            decision = one.decide(asked) or await one.ask(asked)
+            if decision.verdict is not Verdict.NO_OPINION:
+                return decision
+            undecided.append(decision)
+        return _nobody(undecided)
+
+    def rules(self, user: User, namespace: str) -> Held:
+        held = [one.rules(user, namespace) for one in self._several]
+        return Held(
+            [rule for each in held for rule in each.resources],
+            [rule for each in held for rule in each.paths],
+            any(each.incomplete for each in held),
+            ", ".join(each.error for each in held if each.error),
+        )
+
+
+def _nobody(undecided: list[Decision]) -> Decision:
+    if len(undecided) == 1:
+        return undecided[0]
+    reasons = "\n".join(one.reason for one in undecided if one.reason)
+    errors = ", ".join(one.error for one in undecided if one.error)
+    return Decision(Verdict.NO_OPINION, reasons, errors)
+
+
+async def authorize(authorizer: Authorizer, asked: Attributes) -> None:
     """Raises ``Forbidden`` with upstream's sentence."""
-    refusal = authorizer.refusal(asked)
-    if refusal is not None:
-        raise _forbidden(asked, refusal)
+    decision = authorizer.decide(asked)
+    if decision is None:
+        decision = await authorizer.ask(asked)
+    if decision.verdict is not Verdict.ALLOW:
+        raise refused(asked, decision)
 
 
-def _forbidden(asked: Attributes, reason: str) -> Forbidden:
-    told = f": {reason}" if reason else ""
+def refused(asked: Attributes, decision: Decision) -> ApiError:
+    if decision.error and decision.verdict is Verdict.NO_OPINION:
+        return Unclassified(f'Internal Server Error: "{asked.path}": {decision.error}')
+    told = f": {decision.reason}" if decision.reason else ""
     if not asked.resource:
-        text = f'forbidden: User "{asked.user.name}" cannot {asked.verb} path "{asked.path}"{told}'
-        return Forbidden(text, details={})
+        text = (
+            f"forbidden: User {go_quote(asked.user.name)} cannot {asked.verb} path "
+            f"{go_quote(asked.path)}"
+        )
+        return Forbidden(_escaped(text) + told, details={})
     resource = f"{asked.resource}/{asked.subresource}" if asked.subresource else asked.resource
-    where = f' in the namespace "{asked.namespace}"' if asked.namespace else " at the cluster scope"
-    named = f' "{asked.name}"' if asked.name else ""
+    where = (
+        f" in the namespace {go_quote(asked.namespace)}"
+        if asked.namespace
+        else " at the cluster scope"
+    )
+    named = f" {go_quote(asked.name)}" if asked.name else ""
     details = {"name": asked.name, "group": asked.group, "kind": asked.resource}
+    text = (
+        f"User {go_quote(asked.user.name)} cannot {asked.verb} resource {go_quote(resource)} in "
+        f"API group {go_quote(asked.group)}{where}"
+    )
     return Forbidden(
-        f"{qualified(asked.resource, asked.group)}{named} is forbidden: "
-        f'User "{asked.user.name}" cannot {asked.verb} resource "{resource}" in API group '
-        f'"{asked.group}"{where}{told}',
+        f"{qualified(asked.resource, asked.group)}{named} is forbidden: {_escaped(text)}{told}",
         details={name: value for name, value in details.items() if value},
     )
+
+
+def _escaped(text: str) -> str:
+    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")

@@ -6,29 +6,18 @@ one that failed.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from time import thread_time
 from typing import Any, NamedTuple
 
 from instar import offload
-from instar.admission.expressions import VARIABLES
-from instar.cel.engine import BadExpression, BadProgram, Runner, analyse, prepare
-from instar.cel.types import DYN, Type
-from instar.cel.values import CelError, CostExceeded
+from instar.admission.compiling import BOOLEAN, Expression, compile_expression
+from instar.admission.expressions import declared
+from instar.admission.running import Error, Failed, Inputs, Meter, OutOfBudget, Phase, TooLongHere
 
-CALL_LIMIT = 1_000_000
-"""Cost of one expression."""
 BUDGET = 2_500_000
 """Cost of all conditions of a webhook or policy together."""
-QUICK_LIMIT = 20_000
-"""Cost up to which an expression may run in the event loop."""
-SECONDS = 5.0
-_TOO_COSTLY = "operation cancelled: actual cost limit exceeded"
-_NO_BUDGET = (
-    "validation failed due to running out of cost budget, no further validation rules will be run"
-)
 
 
 class Matched(NamedTuple):
@@ -36,21 +25,19 @@ class Matched(NamedTuple):
 
     holds: bool
     errors: tuple[str, ...] = ()
+    error: Error = Error.INVALID
+    """What the first of them counts as."""
 
-
-class _Compiled(NamedTuple):
-    text: str
-    runner: Runner | None
-    problem: str = ""
+    @property
+    def text(self) -> str:
+        """Of the errors, as Go prints several that are collected: each once, in brackets."""
+        texts = list(dict.fromkeys(self.errors))
+        return texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
 
 
 @lru_cache(maxsize=1024)
-def _compiled(text: str, params: bool) -> _Compiled:
-    variables: Mapping[str, Type] = {**VARIABLES, "params": DYN} if params else VARIABLES
-    try:
-        return _Compiled(text, prepare(analyse(text, variables), tuple(variables)))
-    except (BadExpression, BadProgram) as error:
-        return _Compiled(text, None, f"compilation error: compilation failed: {error}")
+def _compiled(text: str, params: bool) -> Expression:
+    return compile_expression(text, declared(params=params), BOOLEAN)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,52 +52,30 @@ class Conditions:
 
     async def matched(self, values: Mapping[str, Any]) -> Matched:
         """``values`` by variable; absent ones are null."""
-        names = (*VARIABLES, "params") if self.params else tuple(VARIABLES)
-        given = [values.get(name) for name in names]
-        compiled = [_compiled(text, self.params) for text in self.expressions]
+        inputs = Inputs.of(values)
         try:
-            return _evaluate(compiled, given, QUICK_LIMIT, QUICK_LIMIT)
-        except _Slow:
-            return await offload.apart(lambda: _finished(compiled, given))
+            return self.match(Meter(), inputs)
+        except TooLongHere:
+            return await offload.apart(lambda: self.match(Meter(hurried=False), inputs))
+
+    def match(self, meter: Meter, inputs: Inputs) -> Matched:
+        """Raises ``TooLongHere`` where the meter is the loop's. Upstream shows conditions no
+        namespace."""
+        if not self.expressions:
+            return _HOLDS
+        phase = Phase(meter, inputs._replace(namespace=None), budget=BUDGET)
+        try:
+            results = [phase.run(_compiled(text, self.params)) for text in self.expressions]
+        except OutOfBudget as error:
+            return Matched(False, (str(error),), Error.BUDGET)
+        failures = [result for result in results if isinstance(result, Failed)]
+        if not failures or any(result is False for result in results):
+            return Matched(all(result is True for result in results))
+        return Matched(False, tuple(each.text for each in failures), failures[0].error)
+
+
+_HOLDS = Matched(True)
 
 
 def read_conditions(listed: Iterable[Mapping[str, Any]] | None, *, params: bool) -> Conditions:
     return Conditions(tuple(str(each.get("expression", "")) for each in listed or ()), params)
-
-
-class _Slow(Exception):
-    """More work than the event loop has time for."""
-
-
-def _finished(compiled: Sequence[_Compiled], values: Sequence[Any]) -> Matched:
-    try:
-        return _evaluate(compiled, values, CALL_LIMIT, BUDGET)
-    except _Slow:
-        return Matched(False, (_NO_BUDGET,))
-
-
-def _evaluate(
-    compiled: Sequence[_Compiled], values: Sequence[Any], limit: int, budget: int
-) -> Matched:
-    refused, problems = False, list[str]()
-    deadline = thread_time() + SECONDS
-    for text, runner, problem in compiled:
-        if runner is None:
-            problems.append(problem)
-            continue
-        try:
-            value, cost = runner.run(values, min(limit, budget), deadline)
-        except CostExceeded:
-            if limit == QUICK_LIMIT or budget < limit:
-                raise _Slow from None
-            problems.append(f"expression '{text}' resulted in error: {_TOO_COSTLY}")
-            budget -= limit
-            continue
-        budget -= cost
-        if isinstance(value, CelError):
-            problems.append(f"expression '{text}' resulted in error: {value}")
-        elif value is not True:
-            refused = True
-    if refused:
-        return Matched(False)
-    return Matched(not problems, tuple(problems))

@@ -64,7 +64,7 @@ class Selectable(NamedTuple):
     path: tuple[str, ...]
     unset: str = ""
     instead: tuple[str, ...] = ()
-    """Where to look when nothing is there."""
+    """Where to look when there is nothing at the path."""
 
 
 class Subresource(NamedTuple):

@@ -43,7 +43,7 @@ class Malformed(Exception):
 
 def read_json_object(text: bytes) -> Body:
     """Raises ``Malformed``."""
-    value = _read_json(text)
+    value = read_json(text)
     return object_of(value, _duplicates(text, value))
 
 
@@ -62,7 +62,8 @@ def object_of(value: Any, duplicates: list[Repeated]) -> Body:
     return Body(value, duplicates)
 
 
-def _read_json(text: bytes) -> Any:
+def read_json(text: bytes) -> Any:
+    """Raises ``Malformed``."""
     try:
         return decode(text)
     except TooDeep as error:

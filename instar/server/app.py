@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import logging
-import random
+import secrets
+import uuid
 from time import perf_counter
 
 from instar import errors
@@ -14,7 +16,7 @@ from instar.conversion.measured import ConversionMetrics
 from instar.errors import ApiError
 from instar.registry.resources.catalog import Catalog
 from instar.registry.resources.context import Context
-from instar.registry.resources.resource import Resource, Target
+from instar.registry.resources.resource import Target
 from instar.registry.resources.serving import Serving
 from instar.server import verbs
 from instar.server.auth import Authenticator
@@ -28,23 +30,24 @@ from instar.server.insight import Insight
 from instar.server.metrics import Metrics
 from instar.server.negotiate import ACCEPTED
 from instar.server.problems import page_not_found, problem, told, unexpected
-from instar.server.request import Request, ResourcePath, attributes_of, parse_resource_path
+from instar.server.request import Request, ResourcePath, attributes_of
 from instar.server.responses import Response, typed_response
 from instar.server.reviews import Reviews
+from instar.server.routing import Route, Routes
 from instar.server.scaling import do_scale
 from instar.server.subresources import HANDLERS, Call
 from instar.server.warnings import warning_headers
 
 log = logging.getLogger("instar.access")
-_PATH_CACHE = 4096
-_LONGEST_KEPT_PATH = 512
-"""Anybody may ask for any path, before it is known who asks."""
 _BODILESS = ("GET", "HEAD")
-_FLOW_CONTROL = (
+EVERY_ANSWER = (
+    (b"cache-control", b"no-cache, private"),
     (b"x-kubernetes-pf-flowschema-uid", b"8b0d6f6c-6f0c-5c8e-9d0f-5a1f0b8f3c11"),
     (b"x-kubernetes-pf-prioritylevel-uid", b"3f1a7c52-0d2b-5d4e-8c77-2f6b9e0a4d22"),
 )
-"""Clients may look for these; there is one level, and everyone is in it."""
+"""Clients may look for the last two; there is one level of priority, and everyone is in it."""
+_AUDIT_PREFIX = str(uuid.uuid4()).encode()[:24]
+_audit_numbers = itertools.count(secrets.randbits(40))
 
 
 class App:
@@ -72,7 +75,7 @@ class App:
         self._request_timeout = request_timeout
         self._documents = Documents(catalog)
         self._reviews = Reviews(authenticator, context.authorizer)
-        self._paths: dict[str, ResourcePath | None] = {}
+        self._routes = Routes(catalog)
         self.ready = False
         """Whether the storage has been read; until then only health is answered."""
 
@@ -92,11 +95,7 @@ class App:
             await compress(request, response)
         if request.warnings:
             response.headers += warning_headers(request.warnings)
-        response.headers += (
-            (b"audit-id", request.headers.get(b"audit-id") or _audit_id()),
-            (b"cache-control", b"no-cache, private"),
-            *_FLOW_CONTROL,
-        )
+        response.headers.append((b"audit-id", request.headers.get(b"audit-id") or _audit_id()))
         self._metrics.served(request.method, response.status, perf_counter() - began)
         if log.isEnabledFor(logging.INFO):
             who = request.asked.user.name
@@ -106,8 +105,9 @@ class App:
     async def _answer(self, request: Request, peer: User | None) -> Response:
         if request.query:
             check_timeout(request)
-        path = self._resource_path(request.path)
-        if path is None:
+        route = self._routes.of(request.path)
+        if route.path is None and not self.ready:
+            # Who may ask is in the storage; that it is waited for, everybody may know.
             public = self._health.respond(request)
             if public is not None:
                 return public
@@ -115,14 +115,17 @@ class App:
         if user is None:
             raise errors.Unauthorized
         check_impersonation(request)
-        request.asked = attributes_of(request, path, user)
+        request.asked = attributes_of(request, route.path, user)
         if not self.ready:
             raise errors.ServiceUnavailable(
                 "the server is starting and waits for its storage", retry_after=1
             )
-        authorize(self._context.authorizer, request.asked)
-        if path is not None:
-            return await self._resource(request, path)
+        await authorize(self._context.authorizer, request.asked)
+        if route.path is not None:
+            return await self._resource(request, route, route.path)
+        health = self._health.respond(request)
+        if health is not None:
+            return health
         if request.path == "/metrics":
             return self._metrics.respond()
         told = self._insight.respond(request)
@@ -130,38 +133,30 @@ class App:
             return told
         return await self._document(request)
 
-    def _resource_path(self, text: str) -> ResourcePath | None:
-        if text in self._paths:
-            return self._paths[text]
-        path = parse_resource_path(text)
-        if len(text) > _LONGEST_KEPT_PATH:
-            return path
-        if len(self._paths) >= _PATH_CACHE:
-            self._paths.clear()
-        self._paths[text] = path
-        return path
-
     async def _document(self, request: Request) -> Response:
         limit(request, "get", self._request_timeout)
         parts = [part for part in request.path.split("/") if part]
         if request.method not in _BODILESS:
             return page_not_found()
-        await self._context.backend.caught_up()
+        if self._context.backend.behind():
+            await self._context.backend.consistent()
         found = await self._documents.respond(request, parts)
         return page_not_found() if found is None else found
 
-    async def _resource(self, request: Request, path: ResourcePath) -> Response:
+    async def _resource(self, request: Request, route: Route, path: ResourcePath) -> Response:
         verb = request.asked.verb
         limit(request, verb, self._request_timeout)
-        await self._context.backend.caught_up()
-        resource = self._catalog.find(path.group, path.plural)
-        if resource is not None:
-            self._insight.note(request.asked, resource, request.header(b"user-agent"))
-        target = None if resource is None else _target(resource, path, verb)
+        if self._context.backend.behind():
+            await self._context.backend.consistent()
+        target = self._routes.target(route, verb)
         if target is None:
-            target = await self._late_target(path, verb)
+            target = await self._late_target(route, verb)
         if target is None:
+            unserved = self._catalog.find(path.group, path.plural)
+            if unserved is not None:
+                self._insight.note(request.asked, unserved.serving, request.header(b"user-agent"))
             return page_not_found()
+        self._insight.note(request.asked, target.serving, request.header(b"user-agent"))
         if target.version.deprecation is not None:
             request.warn(target.version.deprecation)
         target = as_asked(request, target)
@@ -170,20 +165,22 @@ class App:
         with waiting_counted(self._conversion_metrics, target):
             return await self._verb(request, path, target)
 
-    async def _late_target(self, path: ResourcePath, verb: str) -> Target | None:
+    async def _late_target(self, route: Route, verb: str) -> Target | None:
         """A CRD may have been written through another replica a moment ago."""
         await self._context.backend.consistent()
-        resource = self._catalog.find(path.group, path.plural)
-        return None if resource is None else _target(resource, path, verb)
+        return self._routes.target(route, verb)
 
     async def _verb(self, request: Request, path: ResourcePath, target: Target) -> Response:
         serving, verb = target.serving, request.asked.verb
         if path.subresource:
             return await self._subresource(request, path, target)
         handler = verbs.VERBS.get(verb)
+        if handler is None:
+            raise _not_allowed(serving, verb)
+        if not serving.builtin:
+            return await handler(self._context, request, target)
         offered = serving.verbs is None or verb in serving.verbs
-        named_create = serving.builtin and verb == "create" and bool(path.name)
-        if handler is None or not offered or named_create:
+        if not offered or (verb == "create" and path.name):
             raise _not_allowed(serving, verb)
         own = HANDLERS.get((serving.group, serving.plural, ""))
         if own is not None:
@@ -217,7 +214,7 @@ class App:
         obj, form = verbs.read_body(request, target)
         if form.transform:
             raise errors.NotAcceptable(f"only the following media types are accepted: {ACCEPTED}")
-        answer = self._reviews.answer(target.serving.plural, obj, request.asked.user)
+        answer = await self._reviews.answer(target.serving.plural, obj, request.asked.user)
         assert answer is not None
         return typed_response(201, answer, form)
 
@@ -231,22 +228,5 @@ def _not_allowed(serving: Serving, verb: str) -> errors.MethodNotAllowed:
 
 
 def _audit_id() -> bytes:
-    """Unique, not secret: the system's randomness would cost more than the answer."""
-    digits = b"%032x" % random.getrandbits(128)
-    return b"-".join((digits[:8], digits[8:12], digits[12:16], digits[16:20], digits[20:]))
-
-
-def _target(resource: Resource, path: ResourcePath, verb: str) -> Target | None:
-    """None when upstream's handler would decline: wrong scope, version not served, not accepted."""
-    serving = resource.serving
-    version = serving.served(path.version)
-    if version is None:
-        return None
-    if path.namespace and not serving.namespaced:
-        return None
-    if serving.namespaced and not path.namespace and verb not in ("list", "watch"):
-        return None
-    crd = resource.crd
-    if not (crd.is_true("NamesAccepted") or crd.is_true("Established")):
-        return None
-    return Target(resource, serving, resource.codec, version, path.namespace, path.name)
+    """Unique, not secret: this process's own beginning and a number."""
+    return b"%b%012x" % (_AUDIT_PREFIX, next(_audit_numbers))

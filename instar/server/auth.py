@@ -8,28 +8,35 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from instar.access.attributes import AUTHENTICATED, User
+from instar.access.attributes import ANONYMOUS, AUTHENTICATED, User
 from instar.server.request import Request
+
+_EXTRA_SPACE = (
+    "the provided Authorization header contains extra space before the bearer token, and is ignored"
+)
 
 
 class Authenticator:
     """Tokens by exact match; certificates by subject (CN is the user, O the groups)."""
 
-    def __init__(self, tokens: Mapping[str, User]) -> None:
+    def __init__(self, tokens: Mapping[str, User], *, anonymous: bool = False) -> None:
+        self._nobody = ANONYMOUS if anonymous else None
         self._by_header = {f"Bearer {token}".encode(): user for token, user in tokens.items()}
         self._tokens = dict(tokens)
 
     def user_of(self, request: Request, peer: User | None) -> User | None:
         header = request.headers.get(b"authorization")
         if header is None:
-            return peer
+            return peer or self._nobody
         user = self._by_header.get(header)
         if user is not None:
             return user
-        scheme, _, token = header.decode("latin-1").partition(" ")
-        if scheme.lower() != "bearer":
-            return None
-        return self.user_of_token(token.strip())
+        scheme, *rest = header.decode("latin-1").split(" ", 2)
+        if scheme.lower() != "bearer" or not rest or not rest[0]:
+            if scheme.lower() == "bearer" and any(rest):
+                request.warn(_EXTRA_SPACE)
+            return peer or self._nobody  # no credential that we know of
+        return self.user_of_token(rest[0]) or peer
 
     def user_of_token(self, token: str) -> User | None:
         """Compared in constant time; for TokenReview too."""

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from ipaddress import IPv4Network
 from typing import Any
 
@@ -13,9 +13,10 @@ from instar.api.crd import Crd
 from instar.conversion.factory import ConversionServices, shared_converter_for
 from instar.conversion.metrics import PrometheusConversionMetrics
 from instar.crds.documents import as_v1
-from instar.metrics import Measured
+from instar.metrics import Measured, Metric
 from instar.registry.admission.addresses import ServiceAddresses
 from instar.registry.admission.classes import ClassAdmission
+from instar.registry.admission.escalation import EscalationCheck
 from instar.registry.admission.limits import LimitRanger
 from instar.registry.admission.namespaces import NamespaceLifecycle
 from instar.registry.admission.pods import PodAdmission
@@ -28,6 +29,7 @@ from instar.registry.controllers.leadership import Company, Leadership
 from instar.registry.controllers.migrations import MigrationController
 from instar.registry.controllers.namespaces import NamespaceController
 from instar.registry.controllers.quotas import QuotaController
+from instar.registry.controllers.roles.keeper import RoleKeeper
 from instar.registry.insight.census import Census, StoredPrinter
 from instar.registry.insight.usage import Usage, UsageKeeper
 from instar.registry.kinds.crds import CrdStrategy, ReviewChange
@@ -43,15 +45,28 @@ from instar.registry.resources.strategy import Strategy
 from instar.registry.stored.backend import Backend
 from instar.registry.stored.consistency import Consistency
 from instar.registry.stored.entry import Entry
+from instar.registry.stored.roles import StoredPolicy
 from instar.schema.rules import RuleCompiler
 from instar.schema.validations.ondemand import check_if_any, compile_if_any
 from instar.server.app import App
 from instar.server.auth import Authenticator
-from instar.server.health import Health
+from instar.server.authorization import RBAC, authorizer_of
+from instar.server.health import Check, Health
 from instar.server.insight import Insight
 from instar.server.metrics import Metrics
 from instar.server.watchdog import Watchdog
 from instar.storage.store import Local, Near, Store
+
+
+@dataclass(frozen=True)
+class Extras:
+    """What parts that few servers have add to the pages of all."""
+
+    checks: Mapping[str, Check] = field(default_factory=dict)
+    metrics: Sequence[Metric] = ()
+
+
+NOTHING_MORE = Extras()
 
 
 @dataclass(frozen=True)
@@ -67,6 +82,7 @@ class Machinery:
     leadership: Leadership
     garbage: GarbageCollector | None
     furniture: Furniture | None
+    roles: RoleKeeper | None
     quotas: QuotaController
     expiry: Expiry
     usage: UsageKeeper
@@ -88,12 +104,16 @@ class Machinery:
             self.garbage.start()
         self.quotas.start()
         self.expiry.start()
+        if self.roles is not None:
+            await self.roles.start()
         await self.leadership.start()
         self.app.ready = True
 
     async def stop(self) -> None:
         if self.furniture is not None:
             await self.furniture.stop()
+        if self.roles is not None:
+            await self.roles.stop()
         await self.quotas.stop()
         await self.expiry.stop()
         await self.leadership.stop()
@@ -114,7 +134,9 @@ def build(
     store: Store,
     *,
     tokens: Mapping[str, User],
-    authorizer: Authorizer,
+    authorization: tuple[str, ...],
+    anonymous: bool,
+    webhook_authorizer: Authorizer | None = None,
     strict_namespaces: bool,
     request_timeout: float,
     collect_garbage: bool,
@@ -123,16 +145,20 @@ def build(
     rescue_deletes: bool,
     review: ReviewChange | None = None,
     deny_breaking: bool = False,
+    extras: Extras = NOTHING_MORE,
     make_conversion: Callable[[Backend, PrometheusConversionMetrics], ConversionServices],
 ) -> Machinery:
     backend = Backend(store)
     conversion_metrics = PrometheusConversionMetrics()
     conversion = make_conversion(backend, conversion_metrics)
+    policy = StoredPolicy(backend)
+    authorizer = authorizer_of(authorization, policy, webhook_authorizer)
     plugins: list[Admission] = [
         LimitRanger(backend),
         PodAdmission(backend),
         ClassAdmission(backend),
         QuotaAdmission(backend),
+        EscalationCheck(authorizer, policy),
     ]
     if strict_namespaces:
         plugins.insert(0, NamespaceLifecycle(backend))
@@ -168,10 +194,11 @@ def build(
     quotas = QuotaController(context, catalog, leadership)
     furniture = Furniture(context, catalog, leadership) if furnish else None
     garbage = GarbageCollector(context, catalog, leadership) if collect_garbage else None
-    authenticator = Authenticator(tokens)
+    roles = RoleKeeper(context, catalog, leadership) if RBAC in authorization else None
+    authenticator = Authenticator(tokens, anonymous=anonymous)
     metrics, watchdog, consistency = Metrics(), Watchdog(), Consistency(backend)
     metrics.add(*watchdog.metrics(), consistency.checks, census.metric())
-    metrics.add(_stored_objects(backend), *conversion_metrics.all())
+    metrics.add(_stored_objects(backend), *conversion_metrics.all(), *extras.metrics)
     app = App(
         context=context,
         catalog=catalog,
@@ -180,12 +207,13 @@ def build(
             {
                 "etcd": lambda: backend.trouble,
                 "cache-consistency": lambda: consistency.trouble,
+                **extras.checks,
             },
             started=lambda: None if backend.cache.revision else "not finished",
         ),
         metrics=metrics,
         conversion_metrics=conversion_metrics,
-        insight=Insight(census, usage),
+        insight=Insight(census, usage, backend),
         request_timeout=request_timeout,
     )
     return Machinery(
@@ -198,6 +226,7 @@ def build(
         leadership=leadership,
         garbage=garbage,
         furniture=furniture,
+        roles=roles,
         quotas=quotas,
         expiry=Expiry(context, catalog.builtin("", "events"), leadership),
         usage=UsageKeeper(usage, store),

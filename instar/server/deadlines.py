@@ -33,7 +33,7 @@ def limit(request: Request, verb: str, longest: float) -> None:
     if verb == "watch":
         request.patience = 0.0
         return
-    asked = request.one("timeout")
+    asked = request.one("timeout") if request.query else ""
     seconds = duration(asked) if asked else 0.0
     allowed = min(seconds, longest) if seconds > 0 else longest
     request.writes = verb in _SINGLE_WRITES

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Callable, Coroutine, Iterable, Iterator
 from time import monotonic
 from typing import Any, cast
 
@@ -20,9 +20,9 @@ from instar.server.auth import user_of_certificate
 from instar.server.connections import ConnectionSet
 from instar.server.eager import start
 from instar.server.http1_request import RequestReader
-from instar.server.httphead import head
+from instar.server.httphead import head, header_lines
 from instar.server.request import Request
-from instar.server.responses import TEXT_TYPE, Feed, Response
+from instar.server.responses import TEXT_TYPE, Feed, Header, Response
 
 log = logging.getLogger(__name__)
 Handler = Callable[[Request, User | None], Coroutine[Any, Any, Response]]
@@ -37,9 +37,15 @@ _LINGER_SECONDS = 1.0
 class Connections(ConnectionSet):
     """Makes a connection for whoever calls, and hands its requests on."""
 
-    def __init__(self, handler: Handler, refused: Callable[[Request], Response] | None = None):
+    def __init__(
+        self,
+        handler: Handler,
+        refused: Callable[[Request], Response] | None = None,
+        every_answer: Iterable[Header] = (),
+    ) -> None:
         super().__init__()
         self.handler = handler
+        self.always = header_lines(every_answer)
         self.refused = refused or (lambda request: Response(503))
         """The answer to a request whose own answer would be one too many."""
 
@@ -215,7 +221,8 @@ class Connection(asyncio.Protocol):
             feed.close()
             return
         self._feed, self._feed_keeps_alive = feed, keep_alive
-        self._write(head(response, keep_alive, b"transfer-encoding: chunked\r\n"))
+        framing = b"transfer-encoding: chunked\r\n"
+        self._write(head(response, keep_alive, framing, self._connections.always))
         feed.open(self)
 
     def send(self, data: bytes) -> None:
@@ -244,7 +251,8 @@ class Connection(asyncio.Protocol):
         self._next()
 
     async def _write_body(self, request: Request, response: Response, keep_alive: bool) -> None:
-        self._write(head(response, keep_alive, b"content-length: %d\r\n" % response.length))
+        length = b"content-length: %d\r\n" % response.length
+        self._write(head(response, keep_alive, length, self._connections.always))
         if request.method != "HEAD":
             sent = 0
             for piece in _pieces(response):
@@ -259,10 +267,11 @@ class Connection(asyncio.Protocol):
 
     def _write_small(self, request: Request, response: Response, keep_alive: bool) -> None:
         length = b"content-length: %d\r\n" % response.length
+        opening = head(response, keep_alive, length, self._connections.always)
         if request.method == "HEAD":
-            self._write(head(response, keep_alive, length))
+            self._write(opening)
         else:
-            self._write(b"".join((head(response, keep_alive, length), *response.chunks)))
+            self._write(b"".join((opening, *response.chunks)))
         self._finish(keep_alive)
 
     def _write(self, data: bytes) -> None:

@@ -48,11 +48,17 @@ class RequestReader:
         """Whether a request has begun and not ended."""
         self.deadline = inf
         """By when what is being read must have come."""
+        self._body_allowed_for = False
         self.over = False
         """Whatever comes is not read any more."""
         self._owner = owner
         self._parser = httptools.HttpRequestParser(self)
-        self._in_head = False
+        self._expect_next()
+
+    def _expect_next(self) -> None:
+        self.reading = False
+        self.deadline = inf
+        self._in_head = True
         self._overhead = 0
         self._url = b""
         self._headers: dict[bytes, bytes] = {}
@@ -64,6 +70,17 @@ class RequestReader:
             self._feed_metered(data)
         else:
             self._parse(data)
+        if self.reading:
+            self._keep_time()
+
+    def _keep_time(self) -> None:
+        """Most requests come whole, and need no deadline."""
+        if self.deadline == inf:
+            self.deadline = monotonic() + limits.HEAD_SECONDS
+            self._body_allowed_for = False
+        if not self._in_head and not self._body_allowed_for:
+            self.deadline += limits.BODY_SECONDS
+            self._body_allowed_for = True
 
     def _feed_metered(self, data: bytes) -> None:
         """Counts what comes without being content: heads, trailers and chunk sizes have no end
@@ -99,13 +116,7 @@ class RequestReader:
     # --- httptools -----------------------------------------------------------------------
 
     def on_message_begin(self) -> None:
-        self._url = b""
-        self._headers = {}
-        self._body = []
-        self._size = 0
-        self._overhead = 0
-        self.reading = self._in_head = True
-        self.deadline = monotonic() + limits.HEAD_SECONDS
+        self.reading = True
 
     def on_url(self, url: bytes) -> None:
         self._url += url
@@ -116,7 +127,6 @@ class RequestReader:
 
     def on_headers_complete(self) -> None:
         self._in_head = False
-        self.deadline += limits.BODY_SECONDS
         headers = self._headers
         if self._parser.should_upgrade() and (
             b"transfer-encoding" in headers or headers.get(b"content-length", b"0") != b"0"
@@ -138,17 +148,17 @@ class RequestReader:
             self._refuse(503, b"503 Service Unavailable: too many large bodies at once\n")
 
     def on_message_complete(self) -> None:
-        self.reading = self._in_head = False
-        self.deadline = inf
         if self.over:
+            self._expect_next()
             return
         path, _, query = target(self._url).partition(b"?")
         request = Request(
-            method=self._parser.get_method().decode(),
-            path=path.decode("latin-1"),
-            query=parse_query(query),
-            headers=self._headers,
-            body=b"".join(self._body),
-            too_large=self._size > limits.MAX_BODY,
+            self._parser.get_method().decode(),
+            path.decode("latin-1"),
+            parse_query(query) if query else {},
+            self._headers,
+            b"".join(self._body) if self._body else b"",
+            self._size > limits.MAX_BODY,
         )
+        self._expect_next()
         self._owner.requested(request, self._parser.should_keep_alive())

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from email.utils import formatdate
 from time import time
 
-from instar.server.responses import Response
+from instar.server.responses import Header, Response
 
 _REASONS = {
     200: b"OK",
@@ -29,15 +30,32 @@ _REASONS = {
     503: b"Service Unavailable",
     504: b"Gateway Timeout",
 }
+_STATUS_LINES = {
+    status: b"HTTP/1.1 %d %b\r\n" % (status, reason) for status, reason in _REASONS.items()
+}
 
 
-def head(response: Response, keep_alive: bool, framing: bytes) -> bytes:
-    lines = [b"HTTP/1.1 %d %b\r\n" % (response.status, _REASONS.get(response.status, b""))]
-    lines += [b"%b: %b\r\n" % header for header in response.headers]
-    lines.append(_date())
-    lines.append(framing)
-    lines.append(b"\r\n" if keep_alive else b"connection: close\r\n\r\n")
-    return b"".join(lines)
+def head(response: Response, keep_alive: bool, framing: bytes, always: bytes = b"") -> bytes:
+    """``always`` are header lines as they are sent."""
+    status = response.status
+    return b"".join(
+        (
+            _STATUS_LINES.get(status) or _status_line(status),
+            *[b"%b: %b\r\n" % header for header in response.headers],
+            always,
+            _date(),
+            framing,
+            b"\r\n" if keep_alive else b"connection: close\r\n\r\n",
+        )
+    )
+
+
+def header_lines(headers: Iterable[Header]) -> bytes:
+    return b"".join(b"%b: %b\r\n" % header for header in headers)
+
+
+def _status_line(status: int) -> bytes:
+    return b"HTTP/1.1 %d %b\r\n" % (status, _REASONS.get(status, b""))
 
 
 def target(url: bytes) -> bytes:

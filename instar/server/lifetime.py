@@ -15,19 +15,20 @@ from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass, replace
 from ipaddress import IPv4Network
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from instar.access.attributes import ADMIN_GROUP, AUTHENTICATED, User
-from instar.access.authorizers import AlwaysAllow, Authorizer
 from instar.conversion.factory import ConversionServices
 from instar.conversion.memo import Memo
 from instar.conversion.metrics import PrometheusConversionMetrics
 from instar.errors import TooManyRequests
 from instar.registry.controllers.furniture.keeper import House
 from instar.registry.stored.backend import Backend
+from instar.server.app import EVERY_ANSWER
 from instar.server.auth import read_token_file
+from instar.server.authorization import ALWAYS_ALLOW, modes_of
 from instar.server.certificates import ensure_certificates, server_context, write_private
-from instar.server.composition import Machinery, build
+from instar.server.composition import NOTHING_MORE, Machinery, build
 from instar.server.http1 import Connections
 from instar.server.kubeconfig import write_kubeconfig
 from instar.server.problems import problem
@@ -42,6 +43,9 @@ from instar.storage.store import Checkable, Local, Lost, Store, Unavailable
 from instar.webhooks.https import ClientCertificate
 from instar.webhooks.resolver import ServiceResolver, parse_mapping
 from instar.webhooks.transport import TransportPool, TransportSettings
+
+if TYPE_CHECKING:
+    from instar.server.atrest import AtRest
 
 log = logging.getLogger(__name__)
 _GRACE_SECONDS = 5.0
@@ -80,7 +84,7 @@ async def running(
 
 @contextlib.asynccontextmanager
 async def _served(settings: Settings, folder: Path) -> AsyncIterator[RunningServer]:
-    authorizer = _authorizer(settings)
+    modes = modes_of(settings.authorization)
     with _alone_in(settings.cert_dir or folder) as pki:
         certificates = ensure_certificates(pki, _names(settings))
         context = server_context(certificates, settings.client_ca)
@@ -88,12 +92,16 @@ async def _served(settings: Settings, folder: Path) -> AsyncIterator[RunningServ
     tokens = {token: User("kubernetes-admin", (ADMIN_GROUP, AUTHENTICATED))}
     if settings.token_file is not None:
         tokens |= read_token_file(settings.token_file)
+    at_rest = _at_rest(settings)
     store = await open_store(settings.storage, settings.storage_options)
+    if at_rest is not None:
+        store = at_rest.before(store)
     network = IPv4Network(settings.service_cluster_ip_range)
     machinery = build(
         store,
         tokens=tokens,
-        authorizer=authorizer,
+        authorization=modes,
+        anonymous=settings.anonymous and ALWAYS_ALLOW not in modes,
         strict_namespaces=settings.strict_namespaces,
         request_timeout=settings.request_timeout,
         collect_garbage=settings.collect_garbage,
@@ -102,9 +110,10 @@ async def _served(settings: Settings, folder: Path) -> AsyncIterator[RunningServ
         rescue_deletes=settings.rescue_deletes,
         review=settings.review,
         deny_breaking=settings.deny_breaking,
+        extras=NOTHING_MORE if at_rest is None else at_rest.extras(),
         make_conversion=lambda backend, metrics: _conversion(settings, backend, metrics),
     )
-    connections = Connections(machinery.app, _one_too_many)
+    connections = Connections(machinery.app, _one_too_many, EVERY_ANSWER)
     loop = asyncio.get_running_loop()
     try:
         listening = await loop.create_server(
@@ -121,7 +130,9 @@ async def _served(settings: Settings, folder: Path) -> AsyncIterator[RunningServ
         raise
     tasks = [_compactor(settings, store, machinery.backend)]
     try:
-        await _start_backend(machinery.backend)
+        await _start_backend(machinery.backend, at_rest)
+        if at_rest is not None:
+            tasks.append(loop.create_task(at_rest.run()))
         tasks.append(loop.create_task(_probing(machinery.backend)))
         tasks.append(loop.create_task(machinery.consistency.run()))
         await machinery.start()
@@ -160,11 +171,22 @@ def _one_too_many(request: Request) -> Response:
     return problem(TooManyRequests(text), request)
 
 
-async def _start_backend(backend: Backend) -> None:
+def _at_rest(settings: Settings) -> AtRest | None:
+    if settings.encryption is None:
+        return None
+    # Only here: a server without one loads no cipher.
+    from instar.server.atrest import AtRest
+
+    return AtRest.load(settings.encryption)
+
+
+async def _start_backend(backend: Backend, at_rest: AtRest | None) -> None:
     """Wait for a store that is not up yet; anything else is the operator's to mend."""
     delay = 0.1
     while True:
         try:
+            if at_rest is not None:
+                await at_rest.warm()
             await backend.start()
             backend.cache.failure = None
             return
@@ -189,12 +211,6 @@ async def _probing(backend: Backend) -> None:
         await asyncio.sleep(_PROBE_SECONDS)
         if remote or backend.trouble is not None or turn % _WRITE_TURNS == 0:
             await backend.probe()
-
-
-def _authorizer(settings: Settings) -> Authorizer:
-    if settings.authorization != "AlwaysAllow":
-        raise ValueError(f'authorization "{settings.authorization}" is not known')
-    return AlwaysAllow()
 
 
 def _compactor(settings: Settings, store: Store, backend: Backend) -> asyncio.Task[None]:

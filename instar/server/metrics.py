@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from instar.metrics import CONTENT_TYPE, Counter, Histogram, Metric, page
+from instar.metrics import CONTENT_TYPE, Counter, Histogram, Labels, Metric, page
 from instar.server.responses import Response
 
 _BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
@@ -19,6 +19,7 @@ class Metrics:
             ("method",),
             _BUCKETS,
         )
+        self._labels: dict[tuple[str, int], tuple[Labels, Labels]] = {}
         self._all: list[Metric] = [self._requests, self._seconds]
 
     def add(self, *metrics: Metric) -> None:
@@ -26,8 +27,11 @@ class Metrics:
         self._all += metrics
 
     def served(self, method: str, status: int, seconds: float) -> None:
-        self._requests.add((method, str(status)))
-        self._seconds.observe((method,), seconds)
+        labels = self._labels.get((method, status))
+        if labels is None:
+            labels = self._labels[method, status] = (method, str(status)), (method,)
+        self._requests.add(labels[0])
+        self._seconds.observe(labels[1], seconds)
 
     def respond(self) -> Response:
         return Response(200, (page(self._all),), [(b"content-type", CONTENT_TYPE.encode())])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any
 
 from instar.access.attributes import Attributes
@@ -23,6 +24,7 @@ from instar.server.negotiate import body_media
 from instar.server.request import Request
 
 _MAX_MANAGER = 128
+_LONGEST_KEPT = 256
 _VALIDATIONS = ("", "Ignore", "Strict", "Warn")
 _DELETE_VERSIONS = ("", "v1", "meta.k8s.io/v1")
 
@@ -216,4 +218,9 @@ def _manager_errors(manager: str) -> list[FieldError]:
 
 
 def _default_manager(request: Request) -> str:
-    return manager_from_user_agent(request.header(b"user-agent"))
+    agent = request.header(b"user-agent")
+    return _known_manager(agent) if len(agent) <= _LONGEST_KEPT else manager_from_user_agent(agent)
+
+
+_known_manager = lru_cache(maxsize=256)(manager_from_user_agent)
+"""A client says the same thing with each request."""

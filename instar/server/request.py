@@ -8,6 +8,7 @@ from urllib.parse import parse_qs, unquote
 
 from instar import limits
 from instar.access.attributes import OURSELVES, Attributes, User
+from instar.api.selectors import parse_field_selector
 from instar.errors import BadRequest, RequestTooLarge
 from instar.fields import go_quote
 
@@ -132,17 +133,35 @@ def attributes_of(request: Request, path: ResourcePath | None, user: User) -> At
     """The request as everybody who judges or counts it sees it."""
     if path is None:
         return Attributes(user, request.method.lower(), path=request.path)
+    verb, name, namespace = verb_of(request, path), path.name, path.namespace
+    if not name and request.query and verb in ("list", "watch"):
+        name = _selected_name(request)
+    if path.plural == "namespaces" and path.name and not namespace:
+        namespace = path.name
     return Attributes(
         user,
-        verb_of(request, path),
+        verb,
         path.group,
         path.version,
         path.plural,
         path.subresource,
-        path.namespace,
-        path.name,
+        namespace,
+        name,
         request.path,
     )
+
+
+def _selected_name(request: Request) -> str:
+    """A list of the one object of a name is about that name: rules may allow it by name."""
+    text = request.one("fieldSelector")
+    if not text:
+        return ""
+    try:
+        selector = parse_field_selector(text)
+    except BadRequest:
+        return ""  # told when the list is made
+    name = (selector.exact("metadata.name") if selector is not None else None) or ""
+    return "" if name in (".", "..") or "/" in name or "%" in name else name
 
 
 def verb_of(request: Request, path: ResourcePath) -> str:

@@ -78,6 +78,11 @@ def json_response(status: int, value: Any) -> Response:
     return Response(status, (encode(value) + b"\n",), [JSON_TYPE])
 
 
+def plain_response(status: int, view: bytes) -> Response:
+    """One object as most clients want it."""
+    return Response(status, (view, b"\n"), [JSON_TYPE], None, len(view) + 1)
+
+
 async def object_response(
     status: int, view: bytes, form: Form, version: VersionServing, include: str = ""
 ) -> Response:

@@ -17,14 +17,14 @@ class Reviews:
         self._authenticator = authenticator
         self._authorizer = authorizer
 
-    def answer(self, plural: str, review: Object, user: User) -> Object | None:
+    async def answer(self, plural: str, review: Object, user: User) -> Object | None:
         """The review with its ``status``; None when ``plural`` is no review."""
         spec = _member(review, "spec")
         match plural:
             case "selfsubjectaccessreviews":
-                status = self._access(spec, user)
+                status = await self._access(spec, user)
             case "subjectaccessreviews" | "localsubjectaccessreviews":
-                status = self._access(spec, _asked_about(spec))
+                status = await self._access(spec, _asked_about(spec))
             case "selfsubjectrulesreviews":
                 status = self._rules(user, str(spec.get("namespace", "")))
             case "selfsubjectreviews":
@@ -35,10 +35,10 @@ class Reviews:
                 return None
         return {**review, "status": status}
 
-    def _access(self, spec: Object, user: User) -> Object:
+    async def _access(self, spec: Object, user: User) -> Object:
         asked = _member(spec, "resourceAttributes")
         paths = _member(spec, "nonResourceAttributes")
-        refusal = self._authorizer.refusal(
+        decision = await self._authorizer.ask(
             Attributes(
                 user,
                 verb=str(asked.get("verb") or paths.get("verb") or ""),
@@ -51,11 +51,21 @@ class Reviews:
                 path=str(paths.get("path", "")),
             )
         )
-        return {"allowed": True} if refusal is None else {"allowed": False, "reason": refusal}
+        status: Object = {"allowed": decision.allowed}
+        if decision.reason:
+            status["reason"] = decision.reason
+        return status
 
     def _rules(self, user: User, namespace: str) -> Object:
-        resources, paths = self._authorizer.rules(user, namespace)
-        return {"resourceRules": resources, "nonResourceRules": paths, "incomplete": False}
+        held = self._authorizer.rules(user, namespace)
+        status: Object = {
+            "resourceRules": held.resources,
+            "nonResourceRules": held.paths,
+            "incomplete": held.incomplete,
+        }
+        if held.error:
+            status["evaluationError"] = held.error
+        return status
 
     def _token(self, spec: Object) -> Object:
         user = self._authenticator.user_of_token(str(spec.get("token", "")))

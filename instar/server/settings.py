@@ -12,6 +12,16 @@ from instar.storage.open import StorageOptions
 
 
 @dataclass(frozen=True, kw_only=True)
+class EncryptionSettings:
+    """How values lie in the store."""
+
+    config: Path
+    """An ``EncryptionConfiguration``."""
+    reload: bool = False
+    """Whether the file is looked at again and again."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class Settings:
     host: str = "127.0.0.1"
     port: int = 6443
@@ -23,6 +33,7 @@ class Settings:
     storage: str = "memory:"
     storage_options: StorageOptions = field(default_factory=StorageOptions)
     """Credentials and certificates for an etcd cluster."""
+    encryption: EncryptionSettings | None = None
     kubeconfig: Path | None = None
     """Written, mode 0600, when the server is ready."""
     cert_dir: Path | None = None
@@ -31,7 +42,10 @@ class Settings:
     """Kubernetes CSV: token,user,uid[,"group1,group2"]."""
     client_ca: Path | None = None
     """Who else may sign client certificates, besides our own CA."""
-    authorization: str = "AlwaysAllow"
+    authorization: str = "RBAC"
+    """Modes in the order in which they are asked, with commas."""
+    anonymous: bool = True
+    """Whether who shows no credential is ``system:anonymous``; never where all is allowed."""
     strict_namespaces: bool = True
     collect_garbage: bool = True
     service_cluster_ip_range: str = "10.0.0.0/24"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from functools import partial
 
 from instar import errors, offload
 from instar.api.objecttext import Repeated
@@ -21,6 +22,7 @@ from instar.registry.verbs.watch import WatchOptions, open_watch
 from instar.registry.verbs.write import create, replace
 from instar.server.bodies import Body, read_applied, read_object
 from instar.server.negotiate import (
+    PLAIN,
     PROTOBUF,
     Form,
     Offer,
@@ -43,6 +45,7 @@ from instar.server.responses import (
     check_include,
     list_response,
     object_response,
+    plain_response,
 )
 from instar.server.stream import WatchFeed, watch_renderer
 
@@ -58,6 +61,8 @@ async def do_get(context: Context, request: Request, target: Target) -> Response
     else:
         revision = None
     view = await get(context.backend, target, revision)
+    if form is PLAIN:
+        return plain_response(200, view)
     return await object_response(200, view, form, target.version, _include(request, form))
 
 
@@ -100,9 +105,7 @@ async def do_create(context: Context, request: Request, target: Target) -> Respo
     form = response_form(request, _offer(target))
     media = body_media(request.header(b"content-type"))
     options = write_options(request, "CreateOptions")
-    obj = await offload.run(
-        options.size, lambda: _decoded(target, _read(request, target, media), options)
-    )
+    obj = await _body(request, target, media, options)
     check_namespace(obj["metadata"], target)
     written = await create(context, target, obj, options)
     return await _written(201, written, request, form, target)
@@ -115,9 +118,7 @@ async def do_update(
     form = response_form(request, _offer(target))
     options = write_options(request, "UpdateOptions")
     media = body_media(request.header(b"content-type"))
-    obj = await offload.run(
-        options.size, lambda: _decoded(target, _read(request, target, media), options)
-    )
+    obj = await _body(request, target, media, options)
     written = await replace(context, target, obj, options, subresource)
     return await _written(201 if written.created else 200, written, request, form, target)
 
@@ -136,9 +137,8 @@ async def do_patch(
             context, target, body.obj, body.duplicates, options, subresource
         )
     else:
-        change = await offload.run(
-            options.size, lambda: read_patch(request.content(), kind, options.field_validation)
-        )
+        read = partial(read_patch, request.content(), kind, options.field_validation)
+        change = read() if offload.is_small(options.size) else await offload.apart(read)
         written = await patch(context, target, change, options, subresource)
     return await _written(201 if written.created else 200, written, request, form, target)
 
@@ -167,6 +167,12 @@ def read_body(request: Request, target: Target) -> tuple[Object, Form]:
     form = response_form(request, _offer(target))
     media = body_media(request.header(b"content-type"))
     return _read(request, target, media).obj, form
+
+
+async def _body(request: Request, target: Target, media: str, options: WriteOptions) -> Object:
+    if offload.is_small(options.size):
+        return _decoded(target, _read(request, target, media), options)
+    return await offload.apart(lambda: _decoded(target, _read(request, target, media), options))
 
 
 def _read(request: Request, target: Target, media: str) -> Body:
@@ -229,6 +235,8 @@ def _check_api_version(target: Target, obj: Object) -> None:
 async def _written(
     status: int, written: Written, request: Request, form: Form, target: Target
 ) -> Response:
+    if form is PLAIN:
+        return plain_response(status, written.view)
     include = _include(request, form)
     return await object_response(status, written.view, form, target.version, include)
 

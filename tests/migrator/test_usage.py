@@ -154,7 +154,7 @@ def test_counts_survive_a_restart(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("path", ["/instar/usage", "/instar/census"])
 def test_strangers_learn_nothing(server: LiveServer, path: str) -> None:
-    assert server.request("GET", path, token=None).status == 401
+    assert server.request("GET", path, token=None).status == 403
     assert server.request("POST", path, {}).status == 404
 
 

@@ -12,7 +12,7 @@ def test_health_and_version_need_no_credential(server: LiveServer) -> None:
 
 def test_everything_else_refuses_strangers(server: LiveServer) -> None:
     answer = server.request("GET", "/api/v1/namespaces", token=None)
-    assert (answer.status, answer.json["reason"]) == (401, "Unauthorized")
+    assert (answer.status, answer.json["reason"]) == (403, "Forbidden")
 
 
 def test_a_wrong_token_is_refused(server: LiveServer) -> None:

@@ -53,7 +53,7 @@ def test_a_request_is_told_to_come_back_when_the_lender_has_hung_up(tmp_path: Pa
         await asyncio.wait([waiting], timeout=30)
 
         with pytest.raises(ServiceUnavailable, match="the storage is unavailable"):
-            await backend.caught_up()
+            backend.behind()
         waiting.exception()
         await backend.stop()
 

@@ -9,85 +9,78 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-from instar.access.attributes import ADMIN_GROUP, Attributes, User
-from instar.access.authorizers import Rules
-from instar.access.rbac.policy import Policy, missing_roles
+from instar.access.attributes import Attributes, User
+from instar.access.authorizers import Decision, Held, Local, Rules, Verdict
+from instar.access.rbac.policy import Policy, listed
 from instar.access.rbac.rules import matches_kind
 
 _REMEMBERED = 16_384
+_LONGEST = 512
+"""Characters of a question worth remembering: everybody may ask for any path."""
 
 
-class _Decision(NamedTuple):
-    allowed: str | None
-    """The reason, whatever the object is called; None: not so."""
-    by_name: dict[str, str]
-    """Where only rules with names match: name → reason."""
-    refused: str
-    """What a refusal says besides."""
+class _Known(NamedTuple):
+    allowed: Decision | None
+    """Whatever the object is called; None: not so."""
+    by_name: dict[str, Decision]
+    """Where only rules with names match."""
+    refused: Decision
 
 
-class RbacAuthorizer:
-    def __init__(self, current: Callable[[], Policy]) -> None:
-        """``current`` answers the same policy until a role or binding has changed."""
-        self._current = current
-        self._policy = current()
-        self._known: dict[tuple[object, ...], _Decision] = {}
+class RbacAuthorizer(Local):
+    def __init__(self, policy: Callable[[], Policy]) -> None:
+        """``policy`` is asked each time, and may have something to catch up with first."""
+        self._policy = policy
+        self._seen: tuple[Policy | None, int] = (None, 0)
+        self._known: dict[tuple[object, ...], _Known] = {}
 
-    def refusal(self, asked: Attributes) -> str | None:
-        if ADMIN_GROUP in asked.user.groups:
-            return None
-        decision = self._decision(asked)
-        if decision.allowed is not None or asked.name in decision.by_name:
-            return None
-        return decision.refused
+    def decide(self, asked: Attributes) -> Decision:
+        policy = self._policy()
+        seen, generation = self._seen
+        if policy is not seen or policy.generation != generation:
+            self._seen = policy, policy.generation
+            self._known.clear()
+        user, verb, group, _, resource, subresource, namespace, name, path = asked
+        where = namespace if resource else path
+        key = (user.name, user.groups, verb, group, resource, subresource, where)
+        known = self._known.get(key)
+        if known is None:
+            known = _decide(policy, asked)
+            if len(where) + len(resource) + len(subresource) + len(group) < _LONGEST:
+                if len(self._known) >= _REMEMBERED:
+                    self._known.clear()
+                self._known[key] = known
+        if known.allowed is not None:
+            return known.allowed
+        return known.by_name.get(name, known.refused)
 
-    def reason(self, asked: Attributes) -> str | None:
-        """Why it is allowed, as a review tells it; None when it is not."""
-        if ADMIN_GROUP in asked.user.groups:
-            return ""
-        decision = self._decision(asked)
-        return (
-            decision.allowed if decision.allowed is not None else decision.by_name.get(asked.name)
-        )
-
-    def rules(self, user: User, namespace: str) -> tuple[Rules, Rules]:
+    def rules(self, user: User, namespace: str) -> Held:
         resources: Rules = []
         paths: Rules = []
-        for rule in self._current().rules(user, namespace):
+        policy = self._policy()
+        grants = policy.grants(user, namespace)
+        for rule in (rule for grant in grants for rule in policy.granted(grant) or ()):
             shown = rule.to_object()
             if rule.resources:
                 resources.append({k: v for k, v in shown.items() if k != "nonResourceURLs"})
             if rule.urls:
                 paths.append({"verbs": shown["verbs"], "nonResourceURLs": shown["nonResourceURLs"]})
-        return resources, paths
-
-    def _decision(self, asked: Attributes) -> _Decision:
-        policy = self._current()
-        if policy is not self._policy:
-            self._policy = policy
-            self._known.clear()
-        user, verb, group, _, resource, subresource, namespace, _, path = asked
-        where = namespace if resource else path
-        key = (user.name, user.groups, verb, group, resource, subresource, where)
-        known = self._known.get(key)
-        if known is None:
-            if len(self._known) >= _REMEMBERED:
-                self._known.clear()
-            known = self._known[key] = _decide(policy, asked)
-        return known
+        missing = policy.missing(grants)
+        return Held(resources, paths, error=listed(missing) if missing else "")
 
 
-def _decide(policy: Policy, asked: Attributes) -> _Decision:
-    namespace = asked.namespace if asked.resource else ""
-    grants = list(policy.grants(asked.user, namespace))
-    by_name: dict[str, str] = {}
+def _decide(policy: Policy, asked: Attributes) -> _Known:
+    grants = policy.grants(asked.user, asked.namespace if asked.resource else "")
+    by_name: dict[str, Decision] = {}
+    missing = policy.missing(grants)
+    refused = Decision(Verdict.NO_OPINION, f"RBAC: {listed(missing)}" if missing else "")
     for grant in grants:
-        for rule in grant.rules:
+        for rule in policy.granted(grant) or ():
             if not matches_kind(rule, asked):
                 continue
+            allowed = Decision(Verdict.ALLOW, grant.reason)
             if not rule.names:
-                return _Decision(grant.reason, {}, "")
+                return _Known(allowed, by_name, refused)
             for name in rule.names:
-                by_name.setdefault(name, grant.reason)
-    missing = missing_roles(grants)
-    return _Decision(None, by_name, f"RBAC: {missing}" if missing else "")
+                by_name.setdefault(name, allowed)
+    return _Known(None, by_name, refused)

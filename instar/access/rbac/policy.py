@@ -1,12 +1,13 @@
-"""All roles and bindings of a moment, compiled: which rules apply to a user, and why.
+"""All roles and bindings of a moment, indexed: which rules apply to a user, and why.
 
-Built when a role or binding changed and somebody asks; asked many times in between.
+A role or binding that changes is taken out and put in again; nothing else is looked at. A role's
+rules are compiled when the first question comes to them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from typing import NamedTuple
+from collections.abc import Iterable, Iterator
+from typing import Any, NamedTuple
 
 from instar.access.attributes import User
 from instar.access.rbac.rules import PolicyRule, rules_of
@@ -15,108 +16,151 @@ from instar.plain import Object
 
 GROUP = "rbac.authorization.k8s.io"
 SUBJECT_KINDS = ("User", "Group", "ServiceAccount")
+Place = tuple[str, str]
+"""Namespace (empty for the whole cluster) and name."""
 
 
 class Grant(NamedTuple):
     """A binding as it applies to one subject."""
 
-    reason: str
-    """Upstream's sentence for what this allows."""
-    rules: tuple[PolicyRule, ...]
-    missing: str = ""
-    """The role is not there; then there are no rules."""
+    binding: Place
+    role_kind: str
+    role_name: str
+    subject_kind: str
+    subject_name: str
+    position: int
+    """Which of the binding's subjects: the first that fits is the one told."""
 
+    @property
+    def bound(self) -> str:
+        namespace, name = self.binding
+        return f'RoleBinding "{name}/{namespace}"' if namespace else f'ClusterRoleBinding "{name}"'
 
-class Roles(NamedTuple):
-    """Stored objects by key: ``name``, or ``namespace/name``."""
+    @property
+    def reason(self) -> str:
+        """Upstream's sentence for what this allows."""
+        return (
+            f'RBAC: allowed by {self.bound} of {self.role_kind} "{self.role_name}" '
+            f'to {self.subject_kind} "{self.subject_name}"'
+        )
 
-    cluster_roles: Mapping[str, Object]
-    roles: Mapping[str, Object]
-    cluster_bindings: Mapping[str, Object]
-    bindings: Mapping[str, Object]
+    @property
+    def missing(self) -> str:
+        """Upstream's sentence for a role nobody has."""
+        if self.role_kind not in ("Role", "ClusterRole"):
+            return f"unsupported role reference kind: {go_quote(self.role_kind)}"
+        return f"{self.role_kind.lower()}.{GROUP} {go_quote(self.role_name)} not found"
 
 
 class Policy:
-    def __init__(self, stored: Roles) -> None:
-        self._stored = stored
-        self._compiled: dict[str, tuple[PolicyRule, ...]] = {}
-        self._everywhere: dict[str, list[Grant]] = {}
-        """Grants of ClusterRoleBindings, by subject."""
-        self._inside: dict[tuple[str, str], list[Grant]] = {}
-        """Grants of RoleBindings, by namespace and subject."""
-        for binding in stored.cluster_bindings.values():
-            self._take(binding, "")
-        for key, binding in stored.bindings.items():
-            self._take(binding, key.rpartition("/")[0])
+    """``put`` and ``drop`` keep it up to date; ``generation`` tells that something changed."""
 
-    def grants(self, user: User, namespace: str) -> Iterator[Grant]:
-        """What applies to the user there: bindings of the whole cluster first."""
+    def __init__(self) -> None:
+        self.generation = 0
+        self._roles: dict[Place, Object] = {}
+        self._rules: dict[Place, tuple[PolicyRule, ...]] = {}
+        self._subjects: dict[Place, tuple[str, ...]] = {}
+        """By binding: under which subjects it is found."""
+        self._grants: dict[tuple[str, str], dict[str, Grant]] = {}
+        """By namespace and subject, then by the binding's name."""
+
+    def put_role(self, place: Place, role: Object) -> None:
+        self.generation += 1
+        self._rules.pop(place, None)
+        self._roles[place] = role
+
+    def drop_role(self, place: Place) -> None:
+        self.generation += 1
+        self._rules.pop(place, None)
+        self._roles.pop(place, None)
+
+    def put_binding(self, place: Place, binding: Object) -> None:
+        self.drop_binding(place)
+        namespace, name = place
+        kind, role = referred(binding)
+        found: list[str] = []
+        for position, subject in enumerate(_objects(binding.get("subjects"))):
+            key = _subject_key(subject, namespace)
+            if not key or key in found:
+                continue
+            found.append(key)
+            whom = _shown(subject, namespace)
+            grant = Grant(place, kind, role, str(subject.get("kind", "")), whom, position)
+            self._grants.setdefault((namespace, key), {})[name] = grant
+        self._subjects[place] = tuple(found)
+
+    def drop_binding(self, place: Place) -> None:
+        self.generation += 1
+        namespace, name = place
+        for key in self._subjects.pop(place, ()):
+            grants = self._grants[namespace, key]
+            del grants[name]
+            if not grants:
+                del self._grants[namespace, key]
+
+    def grants(self, user: User, namespace: str) -> list[Grant]:
+        """What applies to the user there, by name: bindings of the whole cluster first."""
         subjects = _subjects_of(user)
+        places = ("", namespace) if namespace else ("",)
+        return [grant for place in places for grant in self._within(place, subjects)]
+
+    def _within(self, namespace: str, subjects: tuple[str, ...]) -> list[Grant]:
+        found: dict[str, Grant] = {}
         for subject in subjects:
-            yield from self._everywhere.get(subject, ())
-        if namespace:
-            for subject in subjects:
-                yield from self._inside.get((namespace, subject), ())
+            for name, grant in self._grants.get((namespace, subject), {}).items():
+                known = found.get(name)
+                if known is None or grant.position < known.position:
+                    found[name] = grant
+        return [found[name] for name in sorted(found)]
+
+    def granted(self, grant: Grant) -> tuple[PolicyRule, ...] | None:
+        """None when the role is not there."""
+        return self.role(grant.role_kind, grant.role_name, grant.binding[0])
 
     def rules(self, user: User, namespace: str) -> list[PolicyRule]:
-        return [rule for grant in self.grants(user, namespace) for rule in grant.rules]
+        grants = self.grants(user, namespace)
+        return [rule for grant in grants for rule in self.granted(grant) or ()]
 
-    def role(self, reference: Object, namespace: str) -> tuple[PolicyRule, ...] | None:
-        """The rules a ``roleRef`` names; None when there is no such role."""
-        kind, name = reference.get("kind"), str(reference.get("name", ""))
-        place = name if kind == "ClusterRole" else f"{namespace}/{name}"
-        found = (self._stored.cluster_roles if kind == "ClusterRole" else self._stored.roles).get(
-            place
-        )
-        if found is None:
+    def role(self, kind: str, name: str, namespace: str) -> tuple[PolicyRule, ...] | None:
+        """The rules of what a ``roleRef`` names; None when there is no such role."""
+        if kind not in ("Role", "ClusterRole") or (kind == "Role" and not namespace):
             return None
-        key = f"{kind}:{place}"
-        if key not in self._compiled:
-            self._compiled[key] = rules_of(found)
-        return self._compiled[key]
+        place = (namespace if kind == "Role" else "", name)
+        known = self._rules.get(place)
+        if known is None and place in self._roles:
+            known = self._rules[place] = rules_of(self._roles[place])
+        return known
 
-    def _take(self, binding: Object, namespace: str) -> None:
-        reference = binding.get("roleRef") or {}
-        rules = self.role(reference, namespace)
-        missing = "" if rules is not None else _missing(reference)
-        seen: set[str] = set()
-        for subject in binding.get("subjects") or ():
-            key = _subject_key(subject, namespace)
-            if not key or key in seen:
-                continue
-            seen.add(key)
-            grant = Grant(_reason(binding, reference, subject, namespace), rules or (), missing)
-            if namespace:
-                self._inside.setdefault((namespace, key), []).append(grant)
-            else:
-                self._everywhere.setdefault(key, []).append(grant)
+    def missing(self, grants: Iterable[Grant]) -> list[str]:
+        """Roles that bindings of the user name and nobody has."""
+        told = (grant.missing for grant in grants if self.granted(grant) is None)
+        return list(dict.fromkeys(told))
 
 
-def missing_roles(grants: Iterable[Grant]) -> str:
-    """Upstream's list of roles that bindings of the user name and nobody has."""
-    found = list(dict.fromkeys(grant.missing for grant in grants if grant.missing))
-    if not found:
-        return ""
-    return found[0] if len(found) == 1 else f"[{', '.join(found)}]"
+def referred(binding: Object) -> tuple[str, str]:
+    """Kind and name of the role a binding is of."""
+    reference = binding.get("roleRef")
+    if not isinstance(reference, dict):
+        return "", ""
+    return str(reference.get("kind", "")), str(reference.get("name", ""))
 
 
-def _missing(reference: Object) -> str:
-    kind, name = str(reference.get("kind", "")), str(reference.get("name", ""))
-    if kind not in ("Role", "ClusterRole"):
-        return f"unsupported role reference kind: {go_quote(kind)}"
-    return f"{kind.lower()}.{GROUP} {go_quote(name)} not found"
+def _objects(value: Any) -> Iterator[Object]:
+    """By another's hand anything may lie in the store; it grants nothing."""
+    if isinstance(value, list):
+        yield from (item for item in value if isinstance(item, dict))
 
 
-def _reason(binding: Object, reference: Object, subject: Object, namespace: str) -> str:
-    name = binding["metadata"]["name"]
-    bound = f'RoleBinding "{name}/{namespace}"' if namespace else f'ClusterRoleBinding "{name}"'
-    whom = str(subject.get("name", ""))
-    if subject.get("kind") == "ServiceAccount":
-        whom = f"{whom}/{subject.get('namespace') or namespace}"
-    return (
-        f'RBAC: allowed by {bound} of {reference.get("kind")} "{reference.get("name")}" '
-        f'to {subject.get("kind")} "{whom}"'
-    )
+def listed(texts: list[str]) -> str:
+    """As Go shows several errors as one."""
+    return texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
+
+
+def _shown(subject: Object, namespace: str) -> str:
+    name = str(subject.get("name", ""))
+    if subject.get("kind") != "ServiceAccount":
+        return name
+    return f"{name}/{subject.get('namespace') or namespace}"
 
 
 def _subject_key(subject: Object, namespace: str) -> str:

@@ -25,7 +25,8 @@ def type_named(name: str) -> Type | None:
 
 
 def misplaced(value: StructValue) -> list[str]:
-    """Objects in it whose type is not named after the fields that lead to them."""
+    """Objects in it whose type is not named after the fields that lead to them; what lies in such
+    an object is not looked at."""
     found: list[str] = []
     todo: list[tuple[Any, str]] = [(value, value.cel_type)]
     while todo:
@@ -37,6 +38,7 @@ def misplaced(value: StructValue) -> list[str]:
                         f'unexpected type name "{each.cel_type}", expected "{path}", which matches '
                         "field name path from root Object type"
                     )
+                    continue
                 todo += [(inner, f"{path}.{name}") for name, inner in each.fields.items()]
             case dict():
                 todo += [(inner, path) for inner in each.values()]

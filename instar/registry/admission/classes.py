@@ -7,7 +7,8 @@ from collections.abc import Callable
 
 from instar.plain import Object
 from instar.registry.admission.lookups import Lookup
-from instar.registry.resources.admission import Operation, Verb
+from instar.registry.resources.admission import Interest, Operation, Verb
+from instar.registry.resources.serving import Serving
 from instar.registry.stored.backend import Backend
 
 _DEFAULT_STORAGE = "storageclass.kubernetes.io/is-default-class"
@@ -29,13 +30,17 @@ class ClassAdmission:
             ("certificates.k8s.io", "certificatesigningrequests"): _name_requester,
         }
 
-    async def admit(self, operation: Operation) -> None:
+    def interest(self, serving: Serving) -> Interest:
+        concerned = (serving.group, serving.plural) in self._acts
+        return Interest.ADMIT if concerned else Interest.NONE
+
+    def admit(self, operation: Operation) -> None:
         serving = operation.target.serving
         act = self._acts.get((serving.group, serving.plural))
         if act is not None and operation.verb is Verb.CREATE and operation.obj is not None:
             act(operation, operation.obj)
 
-    async def validate(self, operation: Operation) -> None:
+    def validate(self, operation: Operation) -> None:
         return
 
     def _storage_class(self, operation: Operation, obj: Object) -> None:

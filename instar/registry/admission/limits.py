@@ -10,25 +10,33 @@ from instar.plain import Object
 from instar.quantities import canonical_quantity
 from instar.registry.admission.lookups import Lookup
 from instar.registry.kinds.checks.resources import quantity_value
-from instar.registry.resources.admission import Operation, Verb
+from instar.registry.resources.admission import Interest, Operation, Verb
+from instar.registry.resources.serving import Serving
 from instar.registry.stored.backend import Backend
 
 _ANNOTATION = "kubernetes.io/limit-ranger"
 _CLAIM = "PersistentVolumeClaim"
 
 
+_LIMITED = ("pods", "persistentvolumeclaims")
+
+
 class LimitRanger:
     def __init__(self, backend: Backend) -> None:
         self._ranges = Lookup(backend, "", "limitranges")
 
-    async def admit(self, operation: Operation) -> None:
+    def interest(self, serving: Serving) -> Interest:
+        limited = not serving.group and serving.plural in _LIMITED
+        return Interest.BOTH if limited else Interest.NONE
+
+    def admit(self, operation: Operation) -> None:
         if operation.obj is None or _kind(operation) != "pods" or operation.verb is not Verb.CREATE:
             return
         for limits in self._ranges.within(operation.target.namespace):
             if _fill(operation.obj, limits["spec"].get("limits") or []):
                 operation.changed = True
 
-    async def validate(self, operation: Operation) -> None:
+    def validate(self, operation: Operation) -> None:
         kind = _kind(operation)
         if operation.obj is None or kind is None:
             return
@@ -46,7 +54,7 @@ def _kind(operation: Operation) -> str | None:
     serving = operation.target.serving
     if serving.group or operation.subresource or operation.verb is Verb.DELETE:
         return None
-    return serving.plural if serving.plural in ("pods", "persistentvolumeclaims") else None
+    return serving.plural if serving.plural in _LIMITED else None
 
 
 def _containers(obj: Object) -> Iterator[tuple[Object, str]]:

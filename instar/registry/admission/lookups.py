@@ -14,6 +14,9 @@ class Lookup:
     def __init__(self, backend: Backend, group: str, plural: str) -> None:
         self._objects = backend.collection(collection_prefix(group, plural))
 
+    def __bool__(self) -> bool:
+        return bool(self._objects.entries)
+
     def get(self, name: str) -> Object | None:
         entry = self._objects.entries.get(name)
         try:

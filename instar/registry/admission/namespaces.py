@@ -3,11 +3,14 @@ every cluster has are not deleted."""
 
 from __future__ import annotations
 
+from collections.abc import Awaitable
+
 from instar import errors
 from instar.plain import Object
 from instar.protobuf.envelope import MAGIC, decode_object
 from instar.protobuf.errors import ProtobufError
-from instar.registry.resources.admission import Operation, Verb
+from instar.registry.resources.admission import Interest, Operation, Verb
+from instar.registry.resources.serving import Serving
 from instar.registry.stored.backend import Backend, guarded
 from instar.registry.stored.entry import Entry, Unreadable
 from instar.storage.keys import collection_prefix
@@ -20,20 +23,26 @@ class NamespaceLifecycle:
         self._backend = backend
         self._namespaces = backend.collection(collection_prefix("", "namespaces"))
 
-    async def admit(self, operation: Operation) -> None:
-        if operation.verb is Verb.CREATE:
-            await self._check_place(operation)
-        elif operation.verb is Verb.DELETE:
-            _check_protected(operation)
+    def interest(self, serving: Serving) -> Interest:
+        if serving.namespaced:
+            return Interest.BOTH
+        is_namespace = not serving.group and serving.plural == "namespaces"
+        return Interest.ADMIT if is_namespace else Interest.NONE
 
-    async def validate(self, operation: Operation) -> None:
+    def admit(self, operation: Operation) -> Awaitable[None] | None:
+        if operation.verb is Verb.DELETE:
+            _check_protected(operation)
+        return self.validate(operation)
+
+    def validate(self, operation: Operation) -> Awaitable[None] | None:
         """Once more: much may have happened while a webhook was at work."""
-        if operation.verb is Verb.CREATE:
-            await self._check_place(operation)
+        if operation.verb is Verb.CREATE and not self._takes(operation.target.namespace):
+            return self._check_place(operation)
+        return None
 
     async def _check_place(self, operation: Operation) -> None:
         target = operation.target
-        if not target.serving.namespaced or self._takes(target.namespace):
+        if not target.serving.namespaced:
             return
         # It may have been made, or made anew, through another replica a moment ago.
         await self._backend.consistent()
@@ -66,7 +75,7 @@ def is_terminating(entry: Entry) -> bool:
     """Whether somebody deleted it. The bytes only tell whether it is worth a look: a label or an
     annotation may say the same."""
     try:
-        if b'"deletionTimestamp":"' not in entry.view:
+        if b'"deletionTimestamp":"' not in (entry.ready or entry.view):
             return False
         return "deletionTimestamp" in entry.decode()["metadata"]
     except Unreadable:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from instar.errors import Forbidden, forbidden
 from instar.plain import Object
 from instar.registry.admission.lookups import Lookup
-from instar.registry.resources.admission import Operation, Verb
+from instar.registry.resources.admission import Interest, Operation, Verb
+from instar.registry.resources.serving import Serving
 from instar.registry.stored.backend import Backend
 
 _TROUBLES = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
@@ -13,6 +14,7 @@ _PLACES = ("topology.kubernetes.io/zone", "topology.kubernetes.io/region")
 _PATIENCE = 300
 _SYSTEM = {"system-cluster-critical": 2_000_000_000, "system-node-critical": 2_000_001_000}
 _LOWER = "PreemptLowerPriority"
+_KINDS = (("", "pods"), ("", "bindings"), ("scheduling.k8s.io", "priorityclasses"))
 
 
 class PodAdmission:
@@ -23,7 +25,11 @@ class PodAdmission:
         self._runtimes = Lookup(backend, "node.k8s.io", "runtimeclasses")
         self._nodes = Lookup(backend, "", "nodes")
 
-    async def admit(self, operation: Operation) -> None:
+    def interest(self, serving: Serving) -> Interest:
+        concerned = (serving.group, serving.plural) in _KINDS
+        return Interest.ADMIT if concerned else Interest.NONE
+
+    def admit(self, operation: Operation) -> None:
         serving, obj = operation.target.serving, operation.obj
         if obj is None or operation.subresource not in ("", "binding"):
             return
@@ -42,7 +48,7 @@ class PodAdmission:
             self._label_place(obj)
         operation.changed = True
 
-    async def validate(self, operation: Operation) -> None:
+    def validate(self, operation: Operation) -> None:
         return
 
     def _check_only_default(self, operation: Operation, obj: Object) -> None:

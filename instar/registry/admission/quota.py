@@ -16,7 +16,8 @@ from instar.registry.admission.limits import amount_text
 from instar.registry.admission.lookups import Lookup
 from instar.registry.admission.usage import in_scope, needs_content, taken
 from instar.registry.kinds.checks.resources import quantity_value
-from instar.registry.resources.admission import Operation, Verb
+from instar.registry.resources.admission import Interest, Operation, Verb
+from instar.registry.resources.serving import Serving
 from instar.registry.stored.backend import Backend, Objects
 from instar.registry.stored.entry import Unreadable
 
@@ -31,16 +32,20 @@ class QuotaAdmission:
         self._allowed: dict[tuple[str, str], dict[str, tuple[float, Object]]] = {}
         """(collection, namespace) → what was let pass and may not be stored yet."""
 
-    async def admit(self, operation: Operation) -> None:
+    def interest(self, serving: Serving) -> Interest:
+        counted = serving.namespaced and (serving.group, serving.plural) not in _FREE
+        return Interest.VALIDATE if counted else Interest.NONE
+
+    def admit(self, operation: Operation) -> None:
         return
 
-    async def validate(self, operation: Operation) -> None:
+    def validate(self, operation: Operation) -> None:
         target, obj = operation.target, operation.obj
         serving = target.serving
         place = (serving.group, serving.plural)
         if operation.verb is not Verb.CREATE or operation.subresource or obj is None:
             return
-        if not serving.namespaced or place in _FREE:
+        if not self._quotas:
             return
         quotas = [
             quota

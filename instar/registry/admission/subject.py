@@ -171,8 +171,10 @@ class Subject:
             name=question.name,
             path=question.path,
         )
-        refusal = self._subjects.authorizer.refusal(asked)
-        return authz.Decision(refusal is None, refusal or "")
+        decision = self._subjects.authorizer.decide(asked)
+        if decision is None:
+            return authz.Decision(False, error="an expression does not wait for a webhook")
+        return authz.Decision(decision.allowed, decision.reason, decision.error)
 
     def _user(self, question: authz.Question) -> User:
         if question.service_account is None:

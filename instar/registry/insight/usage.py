@@ -67,8 +67,8 @@ class Usage:
 
     def note(self, asked: Attributes, agent: str) -> None:
         """One request."""
-        _, verb, group, version, resource, *_ = asked
-        key = (group, resource, version, verb, asked.user.name, agent[:_AGENT_LENGTH])
+        user = asked.user.name
+        key = (asked.group, asked.resource, asked.version, asked.verb, user, agent[:_AGENT_LENGTH])
         now = self._clock()
         seen = self._fresh.get(key)
         if seen is not None:

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 from instar.plain import Object
 from instar.registry.kinds.builtin import BuiltinStrategy
-from instar.registry.kinds.checks.admission import binding_errors, policy_errors, webhook_errors
+from instar.registry.kinds.checks.admission import webhook_errors
+from instar.registry.kinds.checks.policies import binding_errors, policy_errors
 
 if TYPE_CHECKING:
     from instar.fields import FieldError

@@ -6,15 +6,19 @@ wants and not yet prepared and checked, ``validate`` when it is checked and not 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
-from enum import StrEnum
+from enum import Flag, StrEnum, auto
 from typing import Any, Protocol
 
 from instar.access.attributes import Attributes
 from instar.api.names import GroupVersionKind
 from instar.plain import Object
 from instar.registry.resources.resource import Target
+from instar.registry.resources.serving import Serving
+
+_MOST_KEPT = 10_000
+"""Resources whose plugins are remembered; CRDs come and go."""
 
 
 class Verb(StrEnum):
@@ -63,14 +67,31 @@ class Operation:
     """What plugins remember of this operation, each under a key of its own."""
 
 
+class Interest(Flag):
+    """Which of its two parts a plugin has for a resource."""
+
+    NONE = 0
+    ADMIT = auto()
+    VALIDATE = auto()
+    BOTH = ADMIT | VALIDATE
+
+
 class Admission(Protocol):
-    async def admit(self, operation: Operation) -> None:
-        """May change ``operation.obj`` in place; raises an ``ApiError`` to refuse."""
+    def interest(self, serving: Serving) -> Interest:
+        """Asked once for each resource: what has no part in its writes costs them nothing."""
         ...
 
-    async def validate(self, operation: Operation) -> None:
+    def admit(self, operation: Operation) -> Awaitable[None] | None:
+        """May change ``operation.obj`` in place; raises an ``ApiError`` to refuse. Whoever need
+        not wait answers None: a coroutine for nothing costs more than the question."""
+        ...
+
+    def validate(self, operation: Operation) -> Awaitable[None] | None:
         """May only refuse."""
         ...
+
+
+_Concerned = tuple[Admission, ...]
 
 
 class Allocator(Protocol):
@@ -91,19 +112,40 @@ class Chain:
     ) -> None:
         self._plugins = tuple(plugins)
         self._allocators = tuple(allocators)
+        self._concerned: dict[tuple[str, str, bool], tuple[_Concerned, _Concerned]] = {}
 
     async def admit(self, operation: Operation) -> None:
-        for plugin in self._plugins:
-            await plugin.admit(operation)
+        await self._admit_once(operation)
         if operation.again:
             operation.round = 1
-            for plugin in self._plugins:
-                await plugin.admit(operation)
+            await self._admit_once(operation)
+
+    async def _admit_once(self, operation: Operation) -> None:
+        for plugin in self._of(operation)[0]:
+            waiting = plugin.admit(operation)
+            if waiting is not None:
+                await waiting
 
     def allocate(self, operation: Operation) -> None:
         for allocator in self._allocators:
             allocator.allocate(operation)
 
     async def validate(self, operation: Operation) -> None:
-        for plugin in self._plugins:
-            await plugin.validate(operation)
+        for plugin in self._of(operation)[1]:
+            waiting = plugin.validate(operation)
+            if waiting is not None:
+                await waiting
+
+    def _of(self, operation: Operation) -> tuple[_Concerned, _Concerned]:
+        serving = operation.target.serving
+        key = (serving.group, serving.plural, serving.namespaced)
+        known = self._concerned.get(key)
+        if known is None:
+            if len(self._concerned) > _MOST_KEPT:
+                self._concerned.clear()
+            interests = [(plugin, plugin.interest(serving)) for plugin in self._plugins]
+            known = self._concerned[key] = (
+                tuple(plugin for plugin, part in interests if part & Interest.ADMIT),
+                tuple(plugin for plugin, part in interests if part & Interest.VALIDATE),
+            )
+        return known

@@ -6,7 +6,7 @@ import os
 import random
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 from instar.access.attributes import OURSELVES, Attributes
 from instar.access.authorizers import AlwaysAllow, Authorizer
@@ -48,6 +48,21 @@ class Uids:
         )
 
 
+class _Clock:
+    """The text of a second, made once in it."""
+
+    def __init__(self) -> None:
+        self._from = self._until = datetime.min.replace(tzinfo=UTC)
+        self._text = ""
+
+    def text(self, moment: datetime) -> str:
+        if not self._from <= moment < self._until:
+            self._from = moment.replace(microsecond=0)
+            self._until = self._from + timedelta(seconds=1)
+            self._text = timestamp(moment)
+        return self._text
+
+
 @dataclass(frozen=True)
 class Context:
     backend: Backend
@@ -60,17 +75,19 @@ class Context:
     choose: Callable[[str, int], list[str]] = field(
         default=lambda alphabet, count: random.choices(alphabet, k=count)
     )
+    _clock: _Clock = field(default_factory=_Clock, init=False, repr=False)
 
     def timestamp(self) -> str:
-        return timestamp(self.now())
+        return self._clock.text(self.now())
 
     def generated_name(self, base: str) -> str:
         return base[:MAX_GENERATED_BASE] + "".join(self.choose(_SUFFIX_ALPHABET, 5))
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True)
 class WriteOptions:
-    """The query of a write, checked; ``warn`` takes texts for ``Warning`` headers."""
+    """The query of a write, checked; ``warn`` takes texts for ``Warning`` headers. Nobody changes
+    one: it is not frozen only because that would cost each write a microsecond."""
 
     manager: str = "unknown"
     dry_run: bool = False

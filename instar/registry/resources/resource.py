@@ -75,9 +75,13 @@ def open_resource(serving: Serving, backend: Backend) -> Resource:
     )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False)
 class Target:
-    """What a request points at: a resource at a version, and perhaps one object of it."""
+    """What a request points at: a resource at a version, and perhaps one object of it.
+
+    Nobody changes one: many requests share it. It is not frozen only because making one is part
+    of every create.
+    """
 
     resource: Resource
     serving: Serving

@@ -118,19 +118,19 @@ class Serving:
     def strategy(self) -> Strategy:
         return self.make_strategy()
 
-    @property
+    @cached_property
     def group(self) -> str:
         return self.crd.group
 
-    @property
+    @cached_property
     def plural(self) -> str:
         return self.crd.names.plural
 
-    @property
+    @cached_property
     def kind(self) -> str:
         return self.crd.names.kind
 
-    @property
+    @cached_property
     def namespaced(self) -> bool:
         return self.crd.namespaced
 

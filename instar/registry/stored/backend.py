@@ -17,6 +17,8 @@ from instar.storage.store import (
     Compacted,
     Near,
     Record,
+    Seal,
+    Sealing,
     Stale,
     Store,
     StoreError,
@@ -48,6 +50,7 @@ class Backend:
         self._drafts: dict[str, Draft] = {}
         self._silence: StoreError | None = None
         self._near = store if isinstance(store, Near) else None
+        self._sealing = store if isinstance(store, Sealing) else None
         self._checkable = store if isinstance(store, Checkable) else None
 
     @property
@@ -115,22 +118,37 @@ class Backend:
         await self._shown(revision)
         return revision
 
+    @property
+    def seals(self) -> bool:
+        """Whether values lie in the store under keys."""
+        return self._sealing is not None
+
+    def seal_of(self, objects: Objects) -> Seal | None:
+        """What an object written now would lie under."""
+        return None if self._sealing is None else self._sealing.seal_of(objects.prefix)
+
+    def sealed_anew(self, objects: Objects, entry: Entry) -> bool:
+        """Whether writing the same bytes would put them under another key: then it is done."""
+        return self._sealing is not None and entry.seal != self.seal_of(objects)
+
     async def consistent(self) -> None:
         """After this, the cache shows every write acknowledged before the call, by anyone."""
-        revision = await guarded(self.store.barrier)
+        try:
+            revision = await self.store.barrier()
+        except StoreError as error:
+            raise as_api_error(error) from error
         if revision > self.cache.revision:
             await self._shown(revision)
 
-    async def caught_up(self) -> None:
-        """The same where it costs nothing: so that a write is judged by the CRD of now, too."""
+    def behind(self) -> bool:
+        """Whether the cache is known, for nothing, not to be ``consistent``: asked before every
+        request, so that a write is judged by the CRD of now, too."""
         if self._near is None:
-            return
+            return False
         try:
-            behind = self._near.current() > self.cache.revision
+            return self._near.current() > self.cache.revision
         except StoreError as error:
             raise as_api_error(error) from error
-        if behind:
-            await self.consistent()
 
     async def is_current(self, objects: Objects, entry: Entry) -> bool:
         """Whether the entry is still the newest; what is answered from it may depend on that."""
@@ -173,6 +191,7 @@ class Backend:
             return ingest(record, suffix)
         del self._drafts[record.key]  # one draft is one write: the same bytes may come again
         draft.entry.revision, draft.entry.suffix = record.revision, suffix
+        draft.entry.seal = record.seal
         if draft.learnt is not None:
             draft.learnt(draft.entry)
         return draft.entry

@@ -159,7 +159,9 @@ class Codec:
         """
         obj = _without_server_fields(obj)
         if version is self.serving.storage:
-            return await offload.run(size, lambda: _prepared(obj, None))
+            if offload.is_small(size):
+                return _prepared(obj, None)
+            return await offload.apart(lambda: _prepared(obj, None))
         stored = (await (convert or self._to_version)([obj], version, self.serving.storage))[0]
         if not self.serving.converts_remotely:
             return await offload.run(size, lambda: _prepared(stored, None))

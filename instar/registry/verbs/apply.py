@@ -18,7 +18,7 @@ from instar.registry.verbs.conversions import Conversions
 from instar.registry.verbs.metadata import check_names
 from instar.registry.verbs.ownership import Ownership
 from instar.registry.verbs.proposal import Proposal, UpdateRules, Written
-from instar.registry.verbs.write import create, update
+from instar.registry.verbs.write import create, may_create, update
 
 
 async def apply_configuration(
@@ -92,6 +92,7 @@ async def _create(
     await offload.run(options.size, lambda: target.serving.strategy.adopt(obj, target.version))
     obj["metadata"].setdefault("name", target.name)
     check_names(obj, target)
+    await may_create(context, options)
     return await create(context, target, obj, options, applied.managed_fields or [])
 
 

@@ -56,7 +56,7 @@ async def delete(
     """``listed``: as one of many, so that the request does not name it."""
     check_delete_options(options)
     if options.unreadable:
-        authorize(context.authorizer, options.asked._replace(verb=UNSAFE_DELETE))
+        await authorize(context.authorizer, options.asked._replace(verb=UNSAFE_DELETE))
     for _ in range(_ATTEMPTS):
         entry = target.entry()
         if entry is None:

@@ -29,8 +29,11 @@ def parse_revision(text: str) -> int:
 
 def check_unrevised(metadata: Object) -> None:
     """What is no number at all upstream passes over."""
+    given = metadata.get("resourceVersion")
+    if not given:
+        return
     try:
-        revision = parse_revision(metadata.get("resourceVersion") or "0")
+        revision = parse_revision(given)
     except ValueError:
         return
     if revision:

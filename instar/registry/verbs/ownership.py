@@ -7,6 +7,8 @@ there a failed conversion is a failure.
 
 from __future__ import annotations
 
+from functools import partial
+
 from instar import offload
 from instar.api.names import parse_group_version
 from instar.apply.compare import compare
@@ -57,10 +59,9 @@ class Ownership:
             else:
                 version = self._target.version
                 blank = self._target.serving.strategy.blank(version)
-                writer, typed = self.writer(), version.typed
-                decided = await offload.run(
-                    self._size, lambda: track_create(before, writer, blank, obj, typed)
-                )
+                track = partial(track_create, before, self.writer(), blank, obj, version.typed)
+                small = offload.is_small(self._size)
+                decided = track() if small else await offload.apart(track)
         _store(obj, decided)
 
     async def on_update(self, new: Object, live: Object, decided: list[Object] | None) -> None:
@@ -89,9 +90,8 @@ class Ownership:
                 if converted is not None:
                     old_versions[api_version], new_versions[api_version] = converted
         schemas = self._schemas(wanted)
-        return await offload.run(
-            self._size, lambda: track_update(before, writer, old_versions, new_versions, schemas)
-        )
+        track = partial(track_update, before, writer, old_versions, new_versions, schemas)
+        return track() if offload.is_small(self._size) else await offload.apart(track)
 
     def _changes(self, live: Object, new: Object, writer: Writer) -> bool:
         """Whether anything is different; when nothing is, nobody's version is needed."""
@@ -132,6 +132,7 @@ class Ownership:
             api_version=self._target.version.api_version,
             now=self._context.timestamp(),
             subresource=self._subresource,
+            unset=self._target.serving.strategy.unset(self._target.version),
             ignored=self._target.serving.ignored_fields(self._target.version, self._subresource),
         )
 

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import orjson
 
 from instar import offload
-from instar.api.objecttext import Malformed, read_json_object
+from instar.api.objecttext import Malformed, object_of, read_json
 from instar.errors import BadRequest, Invalid, Undecodable
 from instar.fields import invalid
 from instar.patches.documents import Patch
@@ -35,13 +35,17 @@ async def patch(
     def patched(old: Object, entry: Entry) -> Object:
         patched = change.apply(old)
         kept = _kept_members(target, entry, old, patched)
-        obj = _decode_patched(target, patched, kept, change, options)
+        obj = _decode_patched(
+            target, patched, kept, partial(change.quote, patched, old), change, options
+        )
         check_names(obj, target)
         return obj
 
     async def propose(old: Object, entry: Entry) -> Proposal:
         size = max(options.size, entry.size)
-        return Proposal(await offload.run(size, lambda: patched(old, entry)))
+        if offload.is_small(size):
+            return Proposal(patched(old, entry))
+        return Proposal(await offload.apart(lambda: patched(old, entry)))
 
     rules = UpdateRules(
         subresource,
@@ -78,9 +82,9 @@ def _kept_members(target: Target, entry: Entry, old: Object, patched: Any) -> _K
 
 
 def _decode_patched(
-    target: Target, patched: Any, kept: _Kept, change: Patch, options: WriteOptions
+    target: Target, patched: Any, kept: _Kept, quote: Quote, change: Patch, options: WriteOptions
 ) -> Object:
-    changed, quote = patched, partial(change.quote, patched)
+    changed = patched
     if kept.members:
         changed = {name: value for name, value in patched.items() if name not in kept.members}
     if kept.managed:
@@ -108,7 +112,7 @@ def read_patched(changed: Any, quote: Quote) -> Object:
     except TypeError as error:
         raise BadRequest("the patched object exceeded max depth") from error
     try:
-        return read_json_object(text).obj
+        return object_of(read_json(text), []).obj
     except Malformed as error:
         raise undecodable(quote, f"couldn't get version/kind; {error}") from error
 

@@ -99,7 +99,7 @@ def field_value(obj: dict[str, Any], field: Selectable) -> str:
     """A selectable field as the string it is compared by; missing and null are empty, unless the
     field says what it is then."""
     value = _at(obj, field.path)
-    if field.instead and value in (None, ""):
+    if not value and field.instead:
         value = _at(obj, field.instead)
     if value is None or isinstance(value, dict | list):
         return field.unset

@@ -40,6 +40,7 @@ from instar.storage.cache import Change
 
 log = logging.getLogger(__name__)
 _MENTION = b'"ownerReferences":[{'
+_DELETED = b'"deletionTimestamp":"'
 _DELAYS = Delays(0.1, 30.0)
 _AT_ONCE = 50
 """Objects deleted together: they share transactions, and requests get their turn in between."""
@@ -83,7 +84,10 @@ class GarbageCollector:
         self._followed[prefix] = resource
 
     def _changed(self, prefix: str, change: Change[Entry]) -> None:
-        node, new = Node(prefix, change.suffix), change.new
+        new = change.new
+        if new is not None and not self._owners and not _is_concerned(new):
+            return  # most writes, and all of them where nobody owns anything
+        node = Node(prefix, change.suffix)
         before = self._owners.references(node)
         if new is None:
             self._owners.remove(node)
@@ -96,7 +100,7 @@ class GarbageCollector:
             self._owners.put(node, references(metadata))
             self._wake_owners(node.suffix, set(before) - set(self._owners.references(node)))
             self._work.add(node)
-        elif b'"deletionTimestamp":"' in _bytes_of(new):
+        elif _DELETED in _bytes_of(new):
             self._work.add(node)
 
     def _gone(self, change: Change[Entry], before: tuple[Reference, ...]) -> None:
@@ -129,7 +133,7 @@ class GarbageCollector:
                     node = Node(prefix, suffix)
                     self._owners.put(node, references(_metadata(entry)))
                     self._work.add(node)
-                elif b'"deletionTimestamp":"' in raw:
+                elif _DELETED in raw:
                     self._work.add(Node(prefix, suffix))
                 if position % _SLICE == _SLICE - 1:
                     await asyncio.sleep(0)
@@ -250,6 +254,11 @@ class GarbageCollector:
         entry = None if resource is None else resource.objects.entries.get(node.suffix)
         metadata = {} if entry is None else _metadata(entry)
         return "deletionTimestamp" in metadata and FOREGROUND in (metadata.get("finalizers") or ())
+
+
+def _is_concerned(entry: Entry) -> bool:
+    raw = _bytes_of(entry)
+    return _MENTION in raw or _DELETED in raw
 
 
 def _place(resource: Resource, reference: Reference, namespace: str) -> str:

@@ -1,0 +1,206 @@
+"""A ``ValidatingAdmissionPolicy`` as a program: one object and one parameter in, decisions out.
+
+What a decision does to the request is the binding's to say: ``verdicts.py``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from time import perf_counter
+from typing import Any, Final, NamedTuple
+
+from instar.admission.compiling import (
+    BOOLEAN,
+    TEXT,
+    TEXT_OR_NULL,
+    Expression,
+    compile_expression,
+)
+from instar.admission.conditions import read_conditions
+from instar.admission.expressions import declared, with_variables
+from instar.admission.policies.composition import compile_variables
+from instar.admission.running import (
+    Error,
+    Failed,
+    Inputs,
+    Meter,
+    OutOfBudget,
+    Phase,
+)
+
+MAX_MESSAGE: Final = 5 * 1024
+MAX_ANNOTATION: Final = 10 * 1024
+
+
+class Decision(NamedTuple):
+    """A validation that did not pass. Those that passed are not told."""
+
+    position: int
+    message: str
+    reason: str = ""
+    error: Error = Error.INVALID
+    forgiven: bool = False
+    """An error of a policy that ignores errors: counted, nothing else."""
+    seconds: float = 0.0
+
+
+class Annotation(NamedTuple):
+    key: str
+    value: str = ""
+    failure: str = ""
+    """Set where there is no value: the request is refused for it."""
+
+
+class Outcome(NamedTuple):
+    decisions: list[Decision]
+    annotations: list[Annotation]
+
+
+_NOTHING = Outcome([], [])
+
+
+class _Validation(NamedTuple):
+    condition: Expression
+    message: str
+    """Where no expression finds another."""
+    message_expression: Expression | None
+    reason: str
+
+
+class ValidatingProgram:
+    """Compiled once, used by all requests; keeps nothing between them."""
+
+    __slots__ = ("_annotations", "_conditions", "_ignores", "_validations", "_variables")
+
+    def __init__(self, spec: Mapping[str, Any]) -> None:
+        params = spec.get("paramKind") is not None
+        names = declared(params=params)
+        composed = compile_variables(spec.get("variables") or (), names)
+        seen = with_variables(names, composed.types)
+        silent = with_variables(declared(params=params, authorizer=False), composed.types)
+        self._ignores = spec.get("failurePolicy") == "Ignore"
+        self._conditions = read_conditions(spec.get("matchConditions"), params=params)
+        self._variables = composed.expressions
+        self._validations = [
+            _validation(each, seen, silent) for each in spec.get("validations") or ()
+        ]
+        self._annotations = [
+            (
+                each.get("key", ""),
+                compile_expression(each.get("valueExpression", ""), seen, TEXT_OR_NULL),
+            )
+            for each in spec.get("auditAnnotations") or ()
+        ]
+
+    def validate(self, meter: Meter, inputs: Inputs) -> Outcome:
+        """Raises ``TooLongHere`` where the meter is the loop's."""
+        matched = self._conditions.match(meter, inputs)
+        if not matched.holds:
+            if not matched.errors or self._ignores:
+                return _NOTHING
+            return Outcome([self._failed(0, Failed(matched.text, matched.error), 0.0)], [])
+        decisions = self._judge(meter, inputs)
+        if not self._annotations:
+            return Outcome(decisions, [])
+        try:
+            return Outcome(decisions, self._annotate(meter, inputs))
+        except OutOfBudget as error:
+            return Outcome([self._failed(0, _exhausted(error), 0.0)], [])
+
+    def _failed(self, position: int, failure: Failed, seconds: float) -> Decision:
+        return Decision(
+            position,
+            failure.text,
+            error=failure.error,
+            forgiven=self._ignores,
+            seconds=seconds,
+        )
+
+    def _judge(self, meter: Meter, inputs: Inputs) -> list[Decision]:
+        phase = Phase(meter, inputs, self._variables)
+        results: list[tuple[Any, float]] = []
+        try:
+            for validation in self._validations:
+                began = perf_counter()
+                results.append((phase.run(validation.condition), perf_counter() - began))
+        except OutOfBudget as error:
+            return [self._failed(0, _exhausted(error), 0.0)]
+        if all(result is True for result, _ in results):
+            return []
+        messages = self._messages(meter, inputs, phase.remaining, results)
+        found: list[Decision] = []
+        for position, (result, seconds) in enumerate(results):
+            if isinstance(result, Failed):
+                found.append(self._failed(position, result, seconds))
+            elif isinstance(messages, OutOfBudget):
+                failure = Failed(f"failed messageExpression: {messages}")
+                found.append(self._failed(position, failure, seconds))
+            elif result is not True:
+                validation = self._validations[position]
+                message = messages.get(position) or validation.message
+                found.append(Decision(position, message, validation.reason, seconds=seconds))
+        return found
+
+    def _messages(
+        self, meter: Meter, inputs: Inputs, budget: int, results: list[tuple[Any, float]]
+    ) -> dict[int, str] | OutOfBudget:
+        """What the expressions say, by position. Upstream computes the messages of validations
+        that passed as well; they can only be seen by what they cost."""
+        phase: Phase | None = None
+        found: dict[int, str] = {}
+        for position, validation in enumerate(self._validations):
+            if validation.message_expression is None:
+                continue
+            if phase is None:
+                silent = inputs.without_authorizer()
+                phase = Phase(meter, silent, self._variables, budget)
+            try:
+                text = phase.run(validation.message_expression)
+            except OutOfBudget as error:
+                return error
+            if results[position][0] is not True:
+                found[position] = _usable(text)
+        return found
+
+    def _annotate(self, meter: Meter, inputs: Inputs) -> list[Annotation]:
+        phase = Phase(meter, inputs.without_authorizer(), self._variables)
+        found: list[Annotation] = []
+        for key, expression in self._annotations:
+            value = phase.run(expression)
+            if isinstance(value, Failed):
+                if not self._ignores:
+                    found.append(Annotation(key, failure=value.text))
+            elif isinstance(value, str) and value.strip():
+                found.append(Annotation(key, cut(value.strip())))
+        return found
+
+
+def _validation(
+    given: Mapping[str, Any], seen: Mapping[str, Any], silent: Mapping[str, Any]
+) -> _Validation:
+    source, told = given.get("expression", ""), given.get("messageExpression") or ""
+    message = (given.get("message") or "").strip() or f"failed expression: {source.strip()}"
+    return _Validation(
+        compile_expression(source, seen, BOOLEAN),
+        message,
+        compile_expression(told, silent, TEXT) if told else None,
+        given.get("reason") or "",
+    )
+
+
+def _exhausted(error: OutOfBudget) -> Failed:
+    return Failed(str(error), Error.BUDGET)
+
+
+def _usable(text: Any) -> str:
+    """A message that may be shown; empty where another must be found."""
+    if not isinstance(text, str):
+        return ""
+    text = text.strip()
+    return "" if "\n" in text or len(text.encode()) > MAX_MESSAGE else text
+
+
+def cut(text: str) -> str:
+    """As many bytes as an annotation may have, whole characters only."""
+    raw = text.encode()
+    return text if len(raw) <= MAX_ANNOTATION else raw[:MAX_ANNOTATION].decode(errors="ignore")

@@ -1,0 +1,45 @@
+"""Which authorizers a server asks, and in which order: from the operator's words to the chain."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from instar.access.authorizers import (
+    Abstaining,
+    AlwaysAllow,
+    AlwaysDeny,
+    Authorizer,
+    Authorizers,
+)
+from instar.access.rbac.authorizer import RbacAuthorizer
+from instar.access.rbac.policy import Policy
+
+RBAC, ALWAYS_ALLOW = "RBAC", "AlwaysAllow"
+MODES = (RBAC, ALWAYS_ALLOW, "AlwaysDeny", "Webhook", "Node")
+
+
+def modes_of(text: str) -> tuple[str, ...]:
+    """``RBAC,Webhook`` → its modes. Raises ``ValueError``: what is not known grants nothing."""
+    modes = tuple(part.strip() for part in text.split(","))
+    for mode in modes:
+        if mode not in MODES:
+            raise ValueError(f'authorization "{mode}" is not known; known are {", ".join(MODES)}')
+    if len(set(modes)) < len(modes):
+        raise ValueError(f'authorization "{text}" names a mode twice')
+    return modes
+
+
+def authorizer_of(
+    modes: tuple[str, ...], policy: Callable[[], Policy], webhook: Authorizer | None = None
+) -> Authorizer:
+    if "Webhook" in modes and webhook is None:
+        raise ValueError("authorization Webhook needs --authorization-webhook-config-file")
+    made: Mapping[str, Callable[[], Authorizer | None]] = {
+        RBAC: lambda: RbacAuthorizer(policy),
+        ALWAYS_ALLOW: AlwaysAllow,
+        "AlwaysDeny": AlwaysDeny,
+        "Node": Abstaining,
+        "Webhook": lambda: webhook,
+    }
+    found = [made[mode]() for mode in modes]
+    return Authorizers([one for one in found if one is not None])
