@@ -53,7 +53,8 @@ def widget_crd() -> Object:
 @pytest.fixture(scope="module")
 def place(storages: Storages) -> Iterator[LiveServer]:
     """A server of the module's own: configurations are everybody's."""
-    with live_server(storage=storages.empty(chosen_engine())) as server:
+    storage = storages.empty(chosen_engine())
+    with live_server(storage=storage, collect_garbage=False) as server:
         server.create_crd(widget_crd())
         yield server
 
