@@ -95,8 +95,8 @@ def test_a_patch_whose_test_fails_changes_nothing_and_is_no_error(cluster: Clust
         ),
         (
             apply("Object{spec: Object.spec{n: object.spec.nope}}"),
-            "expression 'Object{spec: Object.spec{n: object.spec.nope}}' resulted in error: no such "
-            "key: nope",
+            "expression 'Object{spec: Object.spec{n: object.spec.nope}}' resulted in error: no "
+            "such key: nope",
         ),
     ],
 )
