@@ -206,11 +206,12 @@ async def _store_changed(
     await context.admission.validate(operation)
     if goes:
         return await _finish_deletion(context, target, entry, new, options)
-    if _is_as_stored(target, entry, new, old):
+    resealed = context.backend.sealed_anew(target.resource.objects, entry)
+    if not resealed and _is_as_stored(target, entry, new, old):
         await _confirm(context, target, entry)
         return Written(revised(old, entry.revision))
     prepared = await target.codec.prepare(new, target.version, conversions.convert, size)
-    if prepared.raw == entry.stored():
+    if prepared.raw == entry.stored() and not resealed:
         await _confirm(context, target, entry)
         unchanged = target.codec.view_now(entry, target.version)
         return Written(unchanged if unchanged is not None else revised(old, entry.revision))
