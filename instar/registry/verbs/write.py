@@ -30,6 +30,7 @@ from instar.registry.verbs.metadata import (
     dedupe_owners,
     fill_for_create,
     keep_server_fields,
+    keep_uid,
     parse_revision,
     wipe_for_create,
 )
@@ -375,7 +376,7 @@ def _check_revision(target: Target, new: Object, entry: Entry, rules: UpdateRule
 def _check_uid(target: Target, new: Object, old: Object, rules: UpdateRules) -> None:
     wanted, actual = new["metadata"].get("uid") or "", old["metadata"].get("uid", "")
     if not wanted:
-        new["metadata"]["uid"] = actual
+        keep_uid(new["metadata"], old["metadata"])
     elif wanted != actual and rules.uid_is_precondition:
         raise another_uid(target, wanted, actual)
 
