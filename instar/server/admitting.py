@@ -8,12 +8,15 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from instar.access.authorizers import Authorizer
+from instar.metrics import Metric
 from instar.plain import Object
 from instar.registry.admission.classes import ClassAdmission
 from instar.registry.admission.limits import LimitRanger
 from instar.registry.admission.namespaces import NamespaceLifecycle
 from instar.registry.admission.ondemand import OnDemand
 from instar.registry.admission.pods import PodAdmission
+from instar.registry.admission.policies.metrics import PolicyMetrics
+from instar.registry.admission.policies.plugin import KindOf, Policies
 from instar.registry.admission.quota import QuotaAdmission
 from instar.registry.admission.webhook_metrics import WebhookMetrics
 from instar.registry.resources.admission import Admission, Interest
@@ -37,16 +40,28 @@ class Admissions:
     backend: Backend
     authorizer: Authorizer
     transports: TransportPool
+    of_kind: KindOf
     strict_namespaces: bool = True
     local: Sequence[LocalConfiguration] = ()
     """Webhooks that are functions of this process."""
     metrics: WebhookMetrics = field(default_factory=WebhookMetrics)
+    policy_metrics: PolicyMetrics = field(default_factory=PolicyMetrics)
+
+    def all_metrics(self) -> Iterable[Metric]:
+        return (*self.metrics.all(), *self.policy_metrics.all())
 
     def plugins(self) -> list[Admission]:
         found: list[Admission] = [
             LimitRanger(self.backend),
             PodAdmission(self.backend),
             ClassAdmission(self.backend),
+            Policies(
+                self.backend,
+                self.authorizer,
+                self.of_kind,
+                self.policy_metrics,
+                strict_namespaces=self.strict_namespaces,
+            ),
             self._webhooks("mutatingwebhookconfigurations"),
             self._webhooks("validatingwebhookconfigurations"),
             QuotaAdmission(self.backend),

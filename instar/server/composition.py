@@ -150,7 +150,11 @@ def build(
     policy = StoredPolicy(backend)
     authorizer = authorizer_of(authorization, policy, webhook_authorizer)
     admissions = Admissions(
-        backend, authorizer, conversion.transports, strict_namespaces=strict_namespaces
+        backend,
+        authorizer,
+        conversion.transports,
+        lambda group, kind: catalog.of_kind(group, kind),
+        strict_namespaces=strict_namespaces,
     )
     plugins = [*admissions.plugins(), EscalationCheck(authorizer, policy)]
     context = Context(
@@ -190,7 +194,7 @@ def build(
     metrics, watchdog, consistency = Metrics(), Watchdog(), Consistency(backend)
     metrics.add(*watchdog.metrics(), consistency.checks, census.metric())
     metrics.add(_stored_objects(backend), *conversion_metrics.all())
-    metrics.add(*admissions.metrics.all(), *extras.metrics)
+    metrics.add(*admissions.all_metrics(), *extras.metrics)
     app = App(
         context=context,
         catalog=catalog,

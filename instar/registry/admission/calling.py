@@ -91,7 +91,7 @@ class Caller:
         if matched.errors:
             self.metrics.condition_errors.add(labels)
         if matched.errors and not webhook.ignores_failures:
-            raise _unjudged(operation, matched.errors)
+            raise _unjudged(operation, matched.text)
         if not matched.holds:
             self.metrics.condition_exclusions.add(labels)
         return matched.holds
@@ -205,10 +205,9 @@ def _unusable(webhook: Webhook, text: str) -> WebhookFailed:
     return WebhookFailed(webhook, why, _INTERNAL, advice)
 
 
-def _unjudged(operation: Operation, problems: tuple[str, ...]) -> errors.Forbidden:
+def _unjudged(operation: Operation, why: str) -> errors.Forbidden:
     serving = operation.target.serving
-    told = problems[0] if len(problems) == 1 else f"[{', '.join(problems)}]"
-    return errors.forbidden(serving.group, serving.plural, refused_name(operation), told)
+    return errors.forbidden(serving.group, serving.plural, refused_name(operation), why)
 
 
 def conversion_failure(error: ApiError, times: int) -> ApiError:

@@ -62,7 +62,7 @@ class ValidatingWebhooks:
         questions: dict[str, Question] = {}
         for hook in self._hooks.all():
             webhook = hook.webhook
-            endpoint = await subject.means(webhook.criteria, subject.operation.obj)
+            endpoint = await subject.means(webhook.criteria)
             if endpoint is None:
                 continue
             pair = await _shown(subject, endpoint)
