@@ -63,6 +63,8 @@ class Selectable(NamedTuple):
 
     path: tuple[str, ...]
     unset: str = ""
+    instead: tuple[str, ...] = ()
+    """Where to look when there is nothing at the path."""
 
 
 class Subresource(NamedTuple):

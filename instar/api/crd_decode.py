@@ -26,6 +26,7 @@ from instar.api.go_types import (
     Union,
     UnionKind,
 )
+from instar.api.gobase64 import corrupt_at
 from instar.api.gojson import go_type
 from instar.plain import Object
 
@@ -217,14 +218,5 @@ def _bytes(value: Any, type: Scalar, place: _Place) -> str:
     try:
         return base64.b64encode(base64.b64decode(text, validate=True)).decode()
     except (binascii.Error, ValueError):
-        raise CrdDecodeError(
-            f"illegal base64 data at input byte {_first_bad_base64(text)}"
-        ) from None
-
-
-def _first_bad_base64(text: str) -> int:
-    """Go names the offset of the first byte that cannot stand there."""
-    for position, char in enumerate(text):
-        if not (char.isascii() and (char.isalnum() or char in "+/")):
-            return position
-    return len(text) - len(text) % 4
+        at = corrupt_at(value.encode())
+        raise CrdDecodeError(f"illegal base64 data at input byte {at}") from None

@@ -48,6 +48,9 @@ class Writer:
     ignored: Mapping[str, frozenset[str]] = field(default_factory=dict)
     """Per version the top-level fields this endpoint does not write; see ``ignored_fields``."""
 
+    unset: Object = field(default_factory=dict)
+    """What an object of this kind shows before anything is set; see ``Strategy.unset``."""
+
     def skipped(self, version: str) -> frozenset[str]:
         return self.ignored.get(version, frozenset())
 
@@ -150,7 +153,12 @@ def updated(
 
 
 def _created(writer: Writer, schema: TypedSchema, obj: Object) -> Managers:
-    fields = present_in_object(schema, obj, writer.skipped(writer.api_version))
+    skipped = writer.skipped(writer.api_version)
+    if writer.unset:
+        touched = compare(schema, writer.unset, obj, skipped).touched()
+        fields = difference(touched, NEVER_OWNED)
+    else:
+        fields = present_in_object(schema, obj, skipped)
     return {_identity(writer): Entry(fields, writer.api_version, writer.now)} if fields else {}
 
 

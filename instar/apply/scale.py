@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from instar.apply.entries import Entry, Identity, Managers, decode, encode, identify
+from instar.apply.entries import APPLY, Entry, Identity, Managers, decode, encode, identify
 from instar.apply.fieldset import contains, difference, single
 
 SCALE_VERSION = "autoscaling/v1"
@@ -51,7 +51,9 @@ def to_parent(
         still = owners.get(_in_scale(who))
         known.add(_in_scale(who))
         if still is not None:
-            out[who] = entry._replace(time=still.time)
+            # Upstream does not recognise who updated, rather than applied, and loses the time.
+            known_then = who.operation == APPLY or entry.fields != single(paths[entry.api_version])
+            out[who] = entry._replace(time=still.time if known_then else None)
         elif fields := difference(entry.fields, single(paths[entry.api_version])):
             out[who] = entry._replace(fields=fields)
     for who, entry in owners.items():

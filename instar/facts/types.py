@@ -14,7 +14,7 @@ from instar.facts.shelf import Shelf, located
 from instar.plain import copy_json
 
 _SHELF = Shelf("types.shelf")
-_ZEROS: tuple[Any, ...] = ("", 0, False, {})
+_ZEROS: tuple[Any, ...] = (0, False, {})
 _PUBLISHED_ONLY = frozenset(
     {"$ref", "enum", "required", "x-kubernetes-group-version-kind", "x-kubernetes-unions"}
 )
@@ -49,8 +49,8 @@ def schema_of(api_version: str, kind: str) -> Schema | None:
     """A kind's structural schema; None for a type that is not known.
 
     Parts that several kinds share are the same values: nothing of it may be changed. Defaults are
-    those that are more than Go's zero value. A type within itself is left open. Titles are the
-    names of Go's types.
+    those that are more than Go's zero value, and texts: a key of a list may be one that is empty.
+    A type within itself is left open. Titles are the names of Go's types.
     """
     if kind not in _SHELF.block(api_version):
         return None

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 import orjson
 
 from instar.api.gojson import go_type, syntax_error
-from instar.api.jsontext import TooDeep, decode, duplicate_keys, encode_sorted
+from instar.api.jsontext import TooDeep, decode, duplicate_keys, encode, encode_sorted
 from instar.api.patch_types import PatchType
 from instar.errors import BadRequest, Invalid, RequestTooLarge
-from instar.facts.messages import META
+from instar.facts.messages import META, message_of
 from instar.facts.types import Schema, schema_of
 from instar.fields import go_plain
+from instar.patches.goorder import in_go_order
 from instar.patches.jsonpatch import MAX_OPERATIONS, PatchFailed, json_patch, merge_patch
 from instar.patches.strategicpatch import strategic_merge
 from instar.plain import Object, copy_json
@@ -21,17 +23,13 @@ from instar.plain import Object, copy_json
 _OPERATION_FIELDS = {"op", "path", "from", "value"}
 
 
-def _as_json(patched: Any) -> str:
-    return encode_sorted(patched).decode()
-
-
 class Patch(NamedTuple):
     apply: Callable[[Object], Any]
     """The current object → the patched document; the argument stays as it is."""
     problems: list[str]
     """Repeated or unknown fields of the patch itself, as texts."""
-    quote: Callable[[Any], str] = _as_json
-    """The patched document → what a refusal of it quotes."""
+    quote: Callable[[Any, Object], str] = lambda patched, old: encode_sorted(patched).decode()
+    """The patched document and what was there before → what a refusal of it quotes."""
     from_values: bool = False
     """Whether upstream makes the object of values here, where elsewhere it reads a text."""
 
@@ -42,7 +40,8 @@ def read_patch(body: bytes, kind: PatchType, validation: str) -> Patch:
     if kind is PatchType.JSON:
         operations = _operations(document, validation)
         problems = _operation_problems(body, operations)
-        return Patch(lambda obj: _apply_json(obj, operations), problems)
+        quote = partial(_quoted, _touched(operations))
+        return Patch(lambda obj: _apply_json(obj, operations), problems, quote)
     if not isinstance(document, dict):
         return Patch(lambda obj: document, [])
     duplicates = [f'duplicate field "{path}"' for path in duplicate_keys(body, document)]
@@ -50,10 +49,32 @@ def read_patch(body: bytes, kind: PatchType, validation: str) -> Patch:
         return Patch(
             lambda obj: strategic_merge(obj, document, _type_of(obj)),
             duplicates,
-            lambda patched: go_plain(document),
+            lambda patched, old: go_plain(document),
             from_values=True,
         )
-    return Patch(lambda obj: merge_patch(obj, document), duplicates)
+    quote = partial(_quoted, frozenset(document))
+    return Patch(lambda obj: merge_patch(obj, document), duplicates, quote)
+
+
+def _touched(operations: list[Object]) -> frozenset[str]:
+    """The members of the object that some operation goes into."""
+    paths = (str(operation.get("path", "")) for operation in operations)
+    return frozenset(path.split("/")[1] for path in paths if path.startswith("/"))
+
+
+def _quoted(touched: frozenset[str], patched: Any, old: Object) -> str:
+    """As upstream holds it: sorted where the patch went, elsewhere in the order of Go's types."""
+    message = message_of(old.get("apiVersion", ""), old.get("kind", ""))
+    if message is None or not isinstance(patched, dict):
+        return encode_sorted(patched).decode()
+    ordered = in_go_order(patched, message)
+    shown = {
+        name: orjson.Fragment(
+            encode_sorted(patched[name]) if name in touched else encode(ordered[name])
+        )
+        for name in sorted(patched)
+    }
+    return orjson.dumps(shown).decode()
 
 
 def _type_of(obj: Object) -> Schema:

@@ -111,6 +111,16 @@ def _is_qualified(finalizer: str) -> bool:
     return "/" in finalizer or finalizer in _WELL_KNOWN_FINALIZERS
 
 
+def unqualified_errors(metadata: Mapping[str, Any], path: str = "metadata") -> list[FieldError]:
+    """Finalizers of built-in kinds are well known, or named after a domain."""
+    text = "name is neither a standard finalizer name nor is it fully qualified"
+    return [
+        invalid(f"{path}.finalizers[{position}]", name, text)
+        for position, name in enumerate(metadata.get("finalizers") or ())
+        if not _is_qualified(name)
+    ]
+
+
 def _advice(finalizer: str) -> str:
     how = "including a path (/) " if "." in finalizer else ""
     return (

@@ -34,19 +34,23 @@ __all__ = [
 Check = Callable[[Any], bool]
 
 
-def coerce_metadata(metadata: Any, path: str = "metadata") -> tuple[dict[str, Any], list[str]]:
+def coerce_metadata(
+    metadata: Any, path: str = "metadata", within: str = ""
+) -> tuple[dict[str, Any], list[str]]:
     """The clean metadata and the sorted paths of its unknown fields; MetaError when undecodable.
 
-    Clean metadata comes back as the same dict; otherwise it is a new one.
+    Clean metadata comes back as the same dict; otherwise it is a new one. ``within`` is the kind
+    it is decoded as a part of, where Go does not decode it alone.
     """
     if type(metadata) is dict and _is_clean(metadata):
         return metadata, []
     if metadata is None:
         return {}, []
     if type(metadata) is not dict:
-        raise wrong(metadata, "", "v1.ObjectMeta")
+        raise wrong(metadata, f"{within}.metadata" if within else "", "v1.ObjectMeta")
     unknown: list[str] = []
-    return struct(metadata, "ObjectMeta", "", path, FIELDS, unknown), sorted(unknown)
+    stack = "metadata" if within else ""
+    return struct(metadata, "ObjectMeta", stack, path, FIELDS, unknown), sorted(unknown)
 
 
 def coerce_metadata_lenient(metadata: Any) -> dict[str, Any]:

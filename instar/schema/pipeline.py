@@ -49,12 +49,13 @@ def unheard(text: str) -> None:
     """For callers nobody reads warnings of."""
 
 
-def decode_metadata(obj: Object) -> list[str]:
-    """Make the root's metadata ObjectMeta, in place; its unknown paths. Raises ``MetaError``."""
+def decode_metadata(obj: Object, within: str = "") -> list[str]:
+    """Make the root's metadata ObjectMeta, in place; its unknown paths. Raises ``MetaError``, in
+    the words of a whole object of the kind ``within`` if that is given."""
     metadata = obj.get("metadata")
     if isinstance(metadata, dict) and metadata.get("managedFields") == []:
         metadata["managedFields"] = [{}]
-    obj["metadata"], unknown = coerce_metadata(metadata)
+    obj["metadata"], unknown = coerce_metadata(metadata, within=within)
     return unknown
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from ipaddress import IPv4Network
 from typing import Any
 
@@ -12,7 +12,7 @@ from instar.api.crd import Crd
 from instar.conversion.factory import ConversionServices, shared_converter_for
 from instar.conversion.metrics import PrometheusConversionMetrics
 from instar.crds.documents import as_v1
-from instar.metrics import Measured
+from instar.metrics import Measured, Metric
 from instar.registry.admission.addresses import ServiceAddresses
 from instar.registry.admission.classes import ClassAdmission
 from instar.registry.admission.escalation import EscalationCheck
@@ -49,12 +49,23 @@ from instar.schema.rules import RuleCompiler
 from instar.schema.validations.ondemand import check_if_any, compile_if_any
 from instar.server.app import App
 from instar.server.authorization import RBAC, authorizer_of
-from instar.server.health import Health
+from instar.server.health import Check, Health
 from instar.server.identities import Identities
 from instar.server.insight import Insight
 from instar.server.metrics import Metrics
 from instar.server.watchdog import Watchdog
 from instar.storage.store import Local, Near, Store
+
+
+@dataclass(frozen=True)
+class Extras:
+    """What parts that few servers have add to the pages of all."""
+
+    checks: Mapping[str, Check] = field(default_factory=dict)
+    metrics: Sequence[Metric] = ()
+
+
+NOTHING_MORE = Extras()
 
 
 @dataclass(frozen=True)
@@ -132,6 +143,7 @@ def build(
     rescue_deletes: bool,
     review: ReviewChange | None = None,
     deny_breaking: bool = False,
+    extras: Extras = NOTHING_MORE,
     make_conversion: Callable[[Backend, PrometheusConversionMetrics], ConversionServices],
 ) -> Machinery:
     backend = Backend(store)
@@ -184,7 +196,7 @@ def build(
     issuer = identities.issuer(backend)
     metrics, watchdog, consistency = Metrics(), Watchdog(), Consistency(backend)
     metrics.add(*watchdog.metrics(), consistency.checks, census.metric())
-    metrics.add(_stored_objects(backend), *conversion_metrics.all())
+    metrics.add(_stored_objects(backend), *conversion_metrics.all(), *extras.metrics)
     app = App(
         context=context,
         catalog=catalog,
@@ -194,12 +206,13 @@ def build(
             {
                 "etcd": lambda: backend.trouble,
                 "cache-consistency": lambda: consistency.trouble,
+                **extras.checks,
             },
             started=lambda: None if backend.cache.revision else "not finished",
         ),
         metrics=metrics,
         conversion_metrics=conversion_metrics,
-        insight=Insight(census, usage),
+        insight=Insight(census, usage, backend),
         request_timeout=request_timeout,
     )
     return Machinery(

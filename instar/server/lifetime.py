@@ -15,7 +15,7 @@ from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass, replace
 from ipaddress import IPv4Network
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from instar.conversion.factory import ConversionServices
 from instar.conversion.memo import Memo
@@ -27,7 +27,7 @@ from instar.server.app import EVERY_ANSWER
 from instar.server.auth import Anonymous
 from instar.server.authorization import ALWAYS_ALLOW, modes_of
 from instar.server.certificates import ensure_certificates, server_context, write_private
-from instar.server.composition import Machinery, build
+from instar.server.composition import NOTHING_MORE, Machinery, build
 from instar.server.http1 import Connections
 from instar.server.identities import Identities, account_keys, static_tokens
 from instar.server.kubeconfig import write_kubeconfig
@@ -43,6 +43,9 @@ from instar.storage.store import Checkable, Local, Lost, Store, Unavailable
 from instar.webhooks.https import ClientCertificate
 from instar.webhooks.resolver import ServiceResolver, parse_mapping
 from instar.webhooks.transport import TransportPool, TransportSettings
+
+if TYPE_CHECKING:
+    from instar.server.atrest import AtRest
 
 log = logging.getLogger(__name__)
 _GRACE_SECONDS = 5.0
@@ -92,7 +95,10 @@ async def _served(settings: Settings, folder: Path) -> AsyncIterator[RunningServ
             keys=account_keys(settings.accounts, pki),
             anonymous=Anonymous(settings.anonymous and ALWAYS_ALLOW not in modes),
         )
+    at_rest = _at_rest(settings)
     store = await open_store(settings.storage, settings.storage_options)
+    if at_rest is not None:
+        store = at_rest.before(store)
     network = IPv4Network(settings.service_cluster_ip_range)
     machinery = build(
         store,
@@ -106,6 +112,7 @@ async def _served(settings: Settings, folder: Path) -> AsyncIterator[RunningServ
         rescue_deletes=settings.rescue_deletes,
         review=settings.review,
         deny_breaking=settings.deny_breaking,
+        extras=NOTHING_MORE if at_rest is None else at_rest.extras(),
         make_conversion=lambda backend, metrics: _conversion(settings, backend, metrics),
     )
     connections = Connections(machinery.app, _one_too_many, EVERY_ANSWER)
@@ -125,7 +132,9 @@ async def _served(settings: Settings, folder: Path) -> AsyncIterator[RunningServ
         raise
     tasks = [_compactor(settings, store, machinery.backend)]
     try:
-        await _start_backend(machinery.backend)
+        await _start_backend(machinery.backend, at_rest)
+        if at_rest is not None:
+            tasks.append(loop.create_task(at_rest.run()))
         tasks.append(loop.create_task(_probing(machinery.backend)))
         tasks.append(loop.create_task(machinery.consistency.run()))
         await machinery.start()
@@ -165,11 +174,22 @@ def _one_too_many(request: Request) -> Response:
     return problem(TooManyRequests(text), request)
 
 
-async def _start_backend(backend: Backend) -> None:
+def _at_rest(settings: Settings) -> AtRest | None:
+    if settings.encryption is None:
+        return None
+    # Only here: a server without one loads no cipher.
+    from instar.server.atrest import AtRest
+
+    return AtRest.load(settings.encryption)
+
+
+async def _start_backend(backend: Backend, at_rest: AtRest | None) -> None:
     """Wait for a store that is not up yet; anything else is the operator's to mend."""
     delay = 0.1
     while True:
         try:
+            if at_rest is not None:
+                await at_rest.warm()
             await backend.start()
             backend.cache.failure = None
             return

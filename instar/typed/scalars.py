@@ -8,6 +8,7 @@ from base64 import b64decode, b64encode
 from collections.abc import Callable
 from typing import Any
 
+from instar.api.gobase64 import corrupt_at
 from instar.fields import go_quote
 from instar.protobuf.shapes import Shape
 from instar.quantities import QuantityError, canonical_quantity
@@ -20,7 +21,6 @@ Read = Callable[[Any, Place, list[str]], Any]
 _INT32, _INT64 = 1 << 31, 1 << 63
 _MICRO_LAYOUT = "2006-01-02T15:04:05.000000Z07:00"
 _MICRO_TIME = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(\.\d{6})(Z|[+-]\d\d:\d\d)", re.ASCII)
-_NOT_BASE64 = re.compile(rb"[^A-Za-z0-9+/]")
 
 
 def _text(value: Any, place: Place, unknown: list[str]) -> str:
@@ -65,22 +65,9 @@ def _bytes(value: Any, place: Place, unknown: list[str]) -> str:
     try:
         return b64encode(b64decode(text, validate=True)).decode()
     except (binascii.Error, ValueError):
-        raise TypedError(f"illegal base64 data at input byte {_corrupt_at(value)}") from None
-
-
-def _corrupt_at(value: str) -> int:
-    """Where Go's decoder stops."""
-    raw = value.encode()
-    text = raw.rstrip(b"=\r\n")
-    wrong = _NOT_BASE64.search(text.replace(b"\n", b"A").replace(b"\r", b"A"))
-    if wrong is not None:
-        return wrong.start()
-    clean = text.replace(b"\n", b"").replace(b"\r", b"")
-    padding = raw.count(b"=", len(text))
-    short = len(clean) % 4
-    if not padding or short == 1:
-        return len(raw) if not padding and short else len(text)
-    return len(raw) if padding < 4 - short else len(text)
+        raise TypedError(
+            f"illegal base64 data at input byte {corrupt_at(value.encode())}"
+        ) from None
 
 
 def _time(value: Any, place: Place, unknown: list[str]) -> Any:

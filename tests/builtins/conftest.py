@@ -11,4 +11,4 @@ from tests.builtins.replay import RECORDINGS, Replayed, replay
 def replayed() -> Replayed:
     if not RECORDINGS.exists():
         pytest.skip(f"no recordings at {RECORDINGS}")
-    return replay(("defaults", "invalid", "patch"))
+    return replay()

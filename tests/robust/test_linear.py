@@ -55,6 +55,7 @@ WORST: dict[str, tuple[str, ...]] = {
     "instar.cel.library.quantity:_EXPONENT": ("e|1|x",),
     "instar.cel.library.semver:_ALPHANUMERIC": ("|a|!",),
     "instar.cel.library.standard:_DOUBLE": ("|1|x", "1.|1|x", "0x|a|!"),
+    "instar.storage.encryption.config:_PART": ("|1|x", "1.|1|x"),
     "instar.schema.field_path:_ESCAPE": ("|\\a|",),
     "instar.cel.gourl:_SCHEME": ("|a|!",),
     "instar.cel.gourl:_CONTROL": ("|a|",),
@@ -131,7 +132,6 @@ WORST: dict[str, tuple[str, ...]] = {
     "instar.server.request:_INTEGER": ("|1|x",),
     "instar.server.warnings:_CONTROL": ("|a|",),
     "instar.typed.scalars:_MICRO_TIME": ("2001-01-01T00:00:00.|1|x",),
-    "instar.typed.scalars:_NOT_BASE64": ("|a|",),
     "instar.typed.scalars:_micro_sentence()": (),
     "instar.api.yamltext:_FLOAT": ("|1.|", "|1e|"),
 }  # fmt: skip

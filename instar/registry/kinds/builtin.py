@@ -12,9 +12,10 @@ from instar.facts.messages import message_of
 from instar.fields import FieldError
 from instar.plain import Object
 from instar.registry.resources.strategy import Strategy
+from instar.schema.metarules import unqualified_errors
 from instar.schema.metatypes import MetaError
 from instar.schema.objectmeta import coerce_metadata_lenient
-from instar.schema.pipeline import Warn, keep_member
+from instar.schema.pipeline import Warn, decode_metadata, keep_member
 from instar.typed.reading import TypedError, read_object, zero_object
 
 if TYPE_CHECKING:
@@ -36,6 +37,8 @@ class BuiltinStrategy(Strategy):
     status_keeps_metadata = False
     """Whether a write to ``/status`` leaves labels, annotations and finalizers alone."""
     status_keeps_labels = False
+    any_finalizer = False
+    """Whether a finalizer may have a name without a domain."""
 
     # Hooks ------------------------------------------------------------------------------------
 
@@ -64,6 +67,22 @@ class BuiltinStrategy(Strategy):
         """What the kind sets by itself before anything is checked; ``old`` None: it is new."""
 
     # The way in and out -------------------------------------------------------------------------
+
+    def clean_metadata(self, obj: Object) -> list[str]:
+        return decode_metadata(obj, within=obj.get("kind", ""))
+
+    def unset(self, version: VersionServing) -> Object:
+        return zero_object(version.api_version, version.kind)
+
+    def metadata_errors(self, obj: Object, version: VersionServing) -> list[FieldError]:
+        found = super().metadata_errors(obj, version)
+        return found if self.any_finalizer else [*found, *unqualified_errors(obj["metadata"])]
+
+    def metadata_update_errors(
+        self, new: Object, old: Object, version: VersionServing
+    ) -> list[FieldError]:
+        found = super().metadata_update_errors(new, old, version)
+        return found if self.any_finalizer else [*found, *unqualified_errors(new["metadata"])]
 
     def decode(self, obj: Object, version: VersionServing) -> list[str]:
         self.refuse_other_kinds(obj, version)

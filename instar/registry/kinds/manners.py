@@ -12,6 +12,16 @@ _RBAC = "rbac.authorization.k8s.io"
 _STORAGE = "storage.k8s.io"
 _RESOURCE = "resource.k8s.io"
 
+_ADMISSION = "admissionregistration.k8s.io"
+_ADMISSION_PLURALS = (
+    "mutatingwebhookconfigurations",
+    "validatingwebhookconfigurations",
+    "mutatingadmissionpolicies",
+    "mutatingadmissionpolicybindings",
+    "validatingadmissionpolicies",
+    "validatingadmissionpolicybindings",
+)
+
 MANNERS: Mapping[str, frozenset[Place]] = {
     "answers_deleted": frozenset(
         {
@@ -49,6 +59,16 @@ MANNERS: Mapping[str, frozenset[Place]] = {
             (_RBAC, "clusterrolebindings"),
         }
     ),
+    "any_finalizer": frozenset(
+        {
+            ("", "events"),
+            ("events.k8s.io", "events"),
+            ("policy", "poddisruptionbudgets"),
+            ("coordination.k8s.io", "leases"),
+            ("apiregistration.k8s.io", "apiservices"),
+            *((_ADMISSION, plural) for plural in _ADMISSION_PLURALS),
+        }
+    ),
     "orphans_by_default": frozenset({("", "replicationcontrollers"), ("batch", "jobs")}),
     "status_keeps_labels": frozenset({("apps", "deployments")}),
     "status_keeps_metadata": frozenset(
@@ -57,7 +77,7 @@ MANNERS: Mapping[str, frozenset[Place]] = {
             ("flowcontrol.apiserver.k8s.io", "flowschemas"),
             ("apiregistration.k8s.io", "apiservices"),
             (_RESOURCE, "resourceclaims"),
-            ("admissionregistration.k8s.io", "validatingadmissionpolicies"),
+            (_ADMISSION, "validatingadmissionpolicies"),
         }
     ),
 }

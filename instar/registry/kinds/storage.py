@@ -21,6 +21,7 @@ from instar.registry.kinds.checks.storage import (
     volume_change_errors,
     volume_errors,
 )
+from instar.registry.kinds.workloads.advice import source_advice
 from instar.registry.kinds.workloads.podspec_defaults import default_volume_source
 from instar.schema.pipeline import Warn
 
@@ -48,6 +49,9 @@ class PersistentVolumeStrategy(BuiltinStrategy):
             _protect(obj, "kubernetes.io/pv-protection")
             now = obj["metadata"].get("creationTimestamp")
             obj["status"] = {"phase": "Pending", "lastPhaseTransitionTime": now}
+
+    def advise(self, obj: Object, old: Object | None, version: VersionServing) -> list[str]:
+        return source_advice(obj["spec"], "spec")
 
     def check(self, obj: Object, version: VersionServing) -> list[FieldError]:
         return volume_errors(obj)

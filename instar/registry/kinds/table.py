@@ -74,9 +74,15 @@ _SELECTABLE: Mapping[tuple[str, str], tuple[str, ...]] = {
 }
 """Paths that field selectors may name, as ``selectableFields`` of a CRD has them."""
 _FURTHER: Mapping[tuple[str, str], Mapping[str, Selectable]] = {
-    ("", "pods"): {"spec.hostNetwork": Selectable(("spec", "hostNetwork"), "false")},
+    ("", "pods"): {
+        "spec.hostNetwork": Selectable(("spec", "hostNetwork"), "false"),
+        "status.podIPs": Selectable(("status", "podIPs")),
+    },
     ("", "nodes"): {"spec.unschedulable": Selectable(("spec", "unschedulable"), "false")},
     ("", "replicationcontrollers"): {"status.replicas": Selectable(("status", "replicas"), "0")},
+    ("", "events"): {
+        "source": Selectable(("source", "component"), instead=("reportingComponent",)),
+    },
     ("batch", "jobs"): {"status.successful": Selectable(("status", "succeeded"), "0")},
 }
 

@@ -161,6 +161,10 @@ class Strategy:
     ) -> list[FieldError]:
         return metadata_update_errors(new["metadata"], old["metadata"], self.name_rule)
 
+    def unset(self, version: VersionServing) -> Object:
+        """What an object shows before anything is set: nobody becomes the owner of that."""
+        return {}
+
     def grace_period(self, stored: Object, wanted: int | None) -> int | None:
         """Seconds a deletion leaves the object; None where the kind knows of no grace."""
         return None

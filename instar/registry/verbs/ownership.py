@@ -132,6 +132,7 @@ class Ownership:
             api_version=self._target.version.api_version,
             now=self._context.timestamp(),
             subresource=self._subresource,
+            unset=self._target.serving.strategy.unset(self._target.version),
             ignored=self._target.serving.ignored_fields(self._target.version, self._subresource),
         )
 

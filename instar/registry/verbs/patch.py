@@ -35,7 +35,9 @@ async def patch(
     def patched(old: Object, entry: Entry) -> Object:
         patched = change.apply(old)
         kept = _kept_members(target, entry, old, patched)
-        obj = _decode_patched(target, patched, kept, change, options)
+        obj = _decode_patched(
+            target, patched, kept, partial(change.quote, patched, old), change, options
+        )
         check_names(obj, target)
         return obj
 
@@ -80,9 +82,9 @@ def _kept_members(target: Target, entry: Entry, old: Object, patched: Any) -> _K
 
 
 def _decode_patched(
-    target: Target, patched: Any, kept: _Kept, change: Patch, options: WriteOptions
+    target: Target, patched: Any, kept: _Kept, quote: Quote, change: Patch, options: WriteOptions
 ) -> Object:
-    changed, quote = patched, partial(change.quote, patched)
+    changed = patched
     if kept.members:
         changed = {name: value for name, value in patched.items() if name not in kept.members}
     if kept.managed:

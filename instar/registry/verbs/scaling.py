@@ -51,7 +51,7 @@ async def patch_scale(
 ) -> Written:
     def patched(current: Object) -> Object:
         document = change.apply(current)
-        quote = partial(change.quote, document)
+        quote = partial(change.quote, document, current)
         try:
             scale, unknown = decode_scale(read_patched(document, quote))
         except MetaError as error:

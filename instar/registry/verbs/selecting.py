@@ -98,11 +98,18 @@ def _looks_inside(
 def field_value(obj: dict[str, Any], field: Selectable) -> str:
     """A selectable field as the string it is compared by; missing and null are empty, unless the
     field says what it is then."""
-    value: Any = obj
-    for part in field.path:
-        value = value.get(part) if isinstance(value, dict) else None
+    value = _at(obj, field.path)
+    if not value and field.instead:
+        value = _at(obj, field.instead)
     if value is None or isinstance(value, dict | list):
         return field.unset
     if isinstance(value, bool):
         return "true" if value else "false"
     return str(value)
+
+
+def _at(obj: dict[str, Any], path: tuple[str, ...]) -> Any:
+    value: Any = obj
+    for part in path:
+        value = value.get(part) if isinstance(value, dict) else None
+    return value

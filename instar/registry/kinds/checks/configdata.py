@@ -39,7 +39,7 @@ def config_map_errors(obj: Object) -> list[FieldError]:
         found += _key_errors(name, "binaryData")
     size = sum(len(value.encode()) for value in data.values()) + _decoded(binary.values())
     if size > LARGEST:
-        found.append(too_long("", LARGEST))
+        found.append(too_long("[]", LARGEST))
     return found
 
 

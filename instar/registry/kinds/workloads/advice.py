@@ -27,11 +27,15 @@ def pod_name_advice(texts: list[str]) -> list[str]:
     ]
 
 
+def source_advice(source: Object, path: str) -> list[str]:
+    """Of a volume, or of what a PersistentVolume is made of."""
+    return [f"{path}.{name}: {_DEPRECATED[name]}" for name in _DEPRECATED if name in source]
+
+
 def volume_advice(spec: Object, path: str) -> list[str]:
     found: list[str] = []
     for position, volume in enumerate(spec.get("volumes") or ()):
-        where = f"{path}.volumes[{position}]"
-        found += [f"{where}.{name}: {_DEPRECATED[name]}" for name in _DEPRECATED if name in volume]
+        found += source_advice(volume, f"{path}.volumes[{position}]")
     for volume in spec.get("volumes") or ():
         projected = volume.get("projected")
         if projected is not None and any(not source for source in projected.get("sources") or ()):
