@@ -19,6 +19,8 @@ from instar.registry.admission.escalation import EscalationCheck
 from instar.registry.admission.limits import LimitRanger
 from instar.registry.admission.namespaces import NamespaceLifecycle
 from instar.registry.admission.pods import PodAdmission
+from instar.registry.admission.policies.metrics import PolicyMetrics
+from instar.registry.admission.policies.plugin import Policies
 from instar.registry.admission.quota import QuotaAdmission
 from instar.registry.controllers.crds import CrdController
 from instar.registry.controllers.expiry import Expiry
@@ -151,10 +153,18 @@ def build(
     conversion = make_conversion(backend, conversion_metrics)
     policy = StoredPolicy(backend)
     authorizer = authorizer_of(authorization, policy, webhook_authorizer)
+    policy_metrics = PolicyMetrics()
     plugins: list[Admission] = [
         LimitRanger(backend),
         PodAdmission(backend),
         ClassAdmission(backend),
+        Policies(
+            backend,
+            authorizer,
+            lambda group, kind: catalog.of_kind(group, kind),
+            policy_metrics,
+            strict_namespaces=strict_namespaces,
+        ),
         QuotaAdmission(backend),
         EscalationCheck(authorizer, policy),
     ]
@@ -197,6 +207,7 @@ def build(
     metrics, watchdog, consistency = Metrics(), Watchdog(), Consistency(backend)
     metrics.add(*watchdog.metrics(), consistency.checks, census.metric())
     metrics.add(_stored_objects(backend), *conversion_metrics.all(), *extras.metrics)
+    metrics.add(*policy_metrics.all())
     app = App(
         context=context,
         catalog=catalog,

@@ -24,6 +24,10 @@ LATE = {
         "instar/registry/kinds/printing/printer.py",
         "instar.registry.kinds.printing.pods",
     ): "printers are loaded with the first table",
+    (
+        "instar/registry/admission/policies/plugin.py",
+        "instar.registry.admission.policies.working",
+    ): "CEL, with the first policy",
     ("instar/schema/validations/ondemand.py", "instar.schema.validations.check"): "CEL",
     ("instar/schema/validations/ondemand.py", "instar.schema.validations.evaluate"): "CEL",
     ("instar/server/bodies.py", "instar.api.yamltext"): "only for bodies in YAML",
