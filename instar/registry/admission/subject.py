@@ -81,8 +81,8 @@ class Subject:
 
     async def means(self, criteria: Criteria, obj: Object | None = None) -> Endpoint | None:
         """At which version a configuration wants to see the operation; None when it does not.
-        ``obj`` is the object as it is by now, where that is not the operation's. Raises 404 for a namespace that a selector asks
-        about and nobody knows."""
+        ``obj`` is the object as it is by now, where that is not the operation's. Raises 404 for a
+        namespace that a selector asks about and nobody knows."""
         endpoint = criteria.endpoint(self.asked)
         if endpoint is None:
             return None
