@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 from collections.abc import AsyncIterator, Mapping
 from ipaddress import IPv4Network
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import orjson
@@ -17,10 +19,13 @@ import orjson
 from instar.access.attributes import ADMIN_GROUP, AUTHENTICATED, User
 from instar.conversion.inprocess import ConvertFunction
 from instar.errors import ApiError
+from instar.identity.issuer import KeyFiles
 from instar.plain import Object, copy_json
 from instar.registry.resources.resource import Resource
+from instar.server.auth import Anonymous
 from instar.server.authorization import ALWAYS_ALLOW
 from instar.server.composition import Machinery, build
+from instar.server.identities import AccountSettings, Identities
 from instar.server.lifetime import conversion_services
 from instar.server.request import Request
 from instar.server.settings import Settings
@@ -138,9 +143,8 @@ async def embedded(
     settings = Settings(converters=converters or {}, conversion_cache=False)
     machinery = build(
         MemoryStore(),
-        tokens={},
+        identities=Identities({}, AccountSettings(), KeyFiles(Path(os.devnull), ()), Anonymous()),
         authorization=(ALWAYS_ALLOW,),
-        anonymous=False,
         strict_namespaces=False,
         request_timeout=settings.request_timeout,
         collect_garbage=False,
