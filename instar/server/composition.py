@@ -15,12 +15,14 @@ from instar.conversion.metrics import PrometheusConversionMetrics
 from instar.crds.documents import as_v1
 from instar.metrics import Measured
 from instar.registry.admission.addresses import ServiceAddresses
+from instar.registry.admission.certificates import CertificateAdmission
 from instar.registry.admission.classes import ClassAdmission
 from instar.registry.admission.escalation import EscalationCheck
 from instar.registry.admission.limits import LimitRanger
 from instar.registry.admission.namespaces import NamespaceLifecycle
 from instar.registry.admission.pods import PodAdmission
 from instar.registry.admission.quota import QuotaAdmission
+from instar.registry.admission.resizing import ClaimResize
 from instar.registry.controllers.crds import CrdController
 from instar.registry.controllers.expiry import Expiry
 from instar.registry.controllers.furniture.keeper import Furniture
@@ -39,7 +41,7 @@ from instar.registry.kinds.migrations import MigrationPrinter
 from instar.registry.kinds.table import builtin_servings
 from instar.registry.resources.admission import Admission, Chain
 from instar.registry.resources.catalog import Catalog
-from instar.registry.resources.context import Context
+from instar.registry.resources.context import Context, timestamp, utc_now
 from instar.registry.resources.serving import Serving, build_serving
 from instar.registry.resources.strategy import Strategy
 from instar.registry.stored.backend import Backend
@@ -145,6 +147,8 @@ def build(
         LimitRanger(backend),
         PodAdmission(backend),
         ClassAdmission(backend),
+        ClaimResize(backend),
+        CertificateAdmission(authorizer, lambda: timestamp(utc_now())),
         QuotaAdmission(backend),
         EscalationCheck(authorizer, policy),
     ]
