@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from ipaddress import IPv4Network
 from typing import Any
 
@@ -13,7 +13,7 @@ from instar.api.crd import Crd
 from instar.conversion.factory import ConversionServices, shared_converter_for
 from instar.conversion.metrics import PrometheusConversionMetrics
 from instar.crds.documents import as_v1
-from instar.metrics import Measured
+from instar.metrics import Measured, Metric
 from instar.registry.admission.addresses import ServiceAddresses
 from instar.registry.admission.certificates import CertificateAdmission
 from instar.registry.admission.classes import ClassAdmission
@@ -21,6 +21,8 @@ from instar.registry.admission.escalation import EscalationCheck
 from instar.registry.admission.limits import LimitRanger
 from instar.registry.admission.namespaces import NamespaceLifecycle
 from instar.registry.admission.pods import PodAdmission
+from instar.registry.admission.policies.metrics import PolicyMetrics
+from instar.registry.admission.policies.plugin import Policies
 from instar.registry.admission.quota import QuotaAdmission
 from instar.registry.admission.resizing import ClaimResize
 from instar.registry.controllers.crds import CrdController
@@ -53,11 +55,22 @@ from instar.schema.validations.ondemand import check_if_any, compile_if_any
 from instar.server.app import App
 from instar.server.auth import Authenticator
 from instar.server.authorization import RBAC, authorizer_of
-from instar.server.health import Health
+from instar.server.health import Check, Health
 from instar.server.insight import Insight
 from instar.server.metrics import Metrics
 from instar.server.watchdog import Watchdog
 from instar.storage.store import Local, Near, Store
+
+
+@dataclass(frozen=True)
+class Extras:
+    """What parts that few servers have add to the pages of all."""
+
+    checks: Mapping[str, Check] = field(default_factory=dict)
+    metrics: Sequence[Metric] = ()
+
+
+NOTHING_MORE = Extras()
 
 
 @dataclass(frozen=True)
@@ -136,6 +149,7 @@ def build(
     rescue_deletes: bool,
     review: ReviewChange | None = None,
     deny_breaking: bool = False,
+    extras: Extras = NOTHING_MORE,
     make_conversion: Callable[[Backend, PrometheusConversionMetrics], ConversionServices],
 ) -> Machinery:
     backend = Backend(store)
@@ -143,12 +157,20 @@ def build(
     conversion = make_conversion(backend, conversion_metrics)
     policy = StoredPolicy(backend)
     authorizer = authorizer_of(authorization, policy, webhook_authorizer)
+    policy_metrics = PolicyMetrics()
     plugins: list[Admission] = [
         LimitRanger(backend),
         PodAdmission(backend),
         ClassAdmission(backend),
         ClaimResize(backend),
         CertificateAdmission(authorizer, lambda: timestamp(utc_now())),
+        Policies(
+            backend,
+            authorizer,
+            lambda group, kind: catalog.of_kind(group, kind),
+            policy_metrics,
+            strict_namespaces=strict_namespaces,
+        ),
         QuotaAdmission(backend),
         EscalationCheck(authorizer, policy),
     ]
@@ -190,7 +212,8 @@ def build(
     authenticator = Authenticator(tokens, anonymous=anonymous)
     metrics, watchdog, consistency = Metrics(), Watchdog(), Consistency(backend)
     metrics.add(*watchdog.metrics(), consistency.checks, census.metric())
-    metrics.add(_stored_objects(backend), *conversion_metrics.all())
+    metrics.add(_stored_objects(backend), *conversion_metrics.all(), *extras.metrics)
+    metrics.add(*policy_metrics.all())
     app = App(
         context=context,
         catalog=catalog,
@@ -199,12 +222,13 @@ def build(
             {
                 "etcd": lambda: backend.trouble,
                 "cache-consistency": lambda: consistency.trouble,
+                **extras.checks,
             },
             started=lambda: None if backend.cache.revision else "not finished",
         ),
         metrics=metrics,
         conversion_metrics=conversion_metrics,
-        insight=Insight(census, usage),
+        insight=Insight(census, usage, backend),
         request_timeout=request_timeout,
     )
     return Machinery(

@@ -12,6 +12,16 @@ from instar.storage.open import StorageOptions
 
 
 @dataclass(frozen=True, kw_only=True)
+class EncryptionSettings:
+    """How values lie in the store."""
+
+    config: Path
+    """An ``EncryptionConfiguration``."""
+    reload: bool = False
+    """Whether the file is looked at again and again."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class Settings:
     host: str = "127.0.0.1"
     port: int = 6443
@@ -23,6 +33,7 @@ class Settings:
     storage: str = "memory:"
     storage_options: StorageOptions = field(default_factory=StorageOptions)
     """Credentials and certificates for an etcd cluster."""
+    encryption: EncryptionSettings | None = None
     kubeconfig: Path | None = None
     """Written, mode 0600, when the server is ready."""
     cert_dir: Path | None = None

@@ -272,7 +272,9 @@ def _success(target: Target, metadata: Object) -> bytes:
     details: Object = {"name": target.name}
     if target.serving.group:
         details["group"] = target.serving.group
-    details |= {"kind": target.serving.plural, "uid": metadata.get("uid", "")}
+    details["kind"] = target.serving.plural
+    if metadata.get("uid"):
+        details["uid"] = metadata["uid"]
     return encode(
         {
             "kind": "Status",

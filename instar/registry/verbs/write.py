@@ -30,6 +30,7 @@ from instar.registry.verbs.metadata import (
     dedupe_owners,
     fill_for_create,
     keep_server_fields,
+    keep_uid,
     parse_revision,
     wipe_for_create,
 )
@@ -206,11 +207,12 @@ async def _store_changed(
     await context.admission.validate(operation)
     if goes:
         return await _finish_deletion(context, target, entry, new, options)
-    if _is_as_stored(target, entry, new, old):
+    resealed = context.backend.sealed_anew(target.resource.objects, entry)
+    if not resealed and _is_as_stored(target, entry, new, old):
         await _confirm(context, target, entry)
         return Written(revised(old, entry.revision))
     prepared = await target.codec.prepare(new, target.version, conversions.convert, size)
-    if prepared.raw == entry.stored():
+    if prepared.raw == entry.stored() and not resealed:
         await _confirm(context, target, entry)
         unchanged = target.codec.view_now(entry, target.version)
         return Written(unchanged if unchanged is not None else revised(old, entry.revision))
@@ -374,7 +376,7 @@ def _check_revision(target: Target, new: Object, entry: Entry, rules: UpdateRule
 def _check_uid(target: Target, new: Object, old: Object, rules: UpdateRules) -> None:
     wanted, actual = new["metadata"].get("uid") or "", old["metadata"].get("uid", "")
     if not wanted:
-        new["metadata"]["uid"] = actual
+        keep_uid(new["metadata"], old["metadata"])
     elif wanted != actual and rules.uid_is_precondition:
         raise another_uid(target, wanted, actual)
 

@@ -1,0 +1,399 @@
+"""ValidatingAdmissionPolicy over HTTP: the tables of the reference, texts to the letter."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.admission.policies.support import Cluster
+
+DENIED = "ValidatingAdmissionPolicy 'pol.ref.io' with binding 'bind.ref.io' denied request: "
+
+
+def denial(cluster: Cluster, name: str, text: str) -> str:
+    return f'widgets.{cluster.group} "{name}" is forbidden: {DENIED}{text}'
+
+
+def test_a_validation_that_fails_denies_the_request_in_upstreams_words(cluster: Cluster) -> None:
+    validation = {"expression": "object.spec.a == 'zz'", "message": "  must be zz "}
+    cluster.policy(validations=[validation])
+    cluster.bind()
+
+    answer = cluster.create("vp", a="b")
+
+    text = f"{DENIED}must be zz"
+    assert answer.json == {
+        "kind": "Status",
+        "apiVersion": "v1",
+        "metadata": {},
+        "status": "Failure",
+        "message": f'widgets.{cluster.group} "vp" is forbidden: {text}',
+        "reason": "Invalid",
+        "details": {
+            "name": "vp",
+            "group": cluster.group,
+            "kind": "widgets",
+            "causes": [{"message": text}],
+        },
+        "code": 422,
+    }
+    assert cluster.create("vp", a="zz").status == 201
+
+
+@pytest.mark.parametrize(
+    ("reason", "code"),
+    [("Invalid", 422), ("Forbidden", 403), ("RequestEntityTooLarge", 413)],
+)
+def test_the_reason_decides_the_code(cluster: Cluster, reason: str, code: int) -> None:
+    cluster.policy(validations=[{"expression": "false", "reason": reason}])
+    cluster.bind()
+
+    answer = cluster.create("vp")
+
+    assert answer.status == answer.json["code"] == code
+    assert answer.json["reason"] == reason
+    assert answer.json["message"] == denial(cluster, "vp", "failed expression: false")
+
+
+@pytest.mark.parametrize(
+    ("expression", "text"),
+    [
+        ("object.spec.nope == 1", "resulted in error: no such key: nope"),
+        ("request.subResource == ''", "resulted in error: no such key: subResource"),
+        ("request.userInfo.extra == {}", "resulted in error: no such key: extra"),
+        ("oldObject.spec.a == ''", "resulted in error: no such key: spec"),
+        ("object.metadata.labels.x == ''", "resulted in error: no such key: labels"),
+        (
+            "[1,2,3,4,5,6,7,8,9].all(a, [1,2,3,4,5,6,7,8,9].all(b, [1,2,3,4,5,6,7,8,9].all(c, "
+            "[1,2,3,4,5,6,7,8,9].all(d, [1,2,3,4,5,6,7,8,9].all(e, [1,2,3,4,5,6,7,8,9].all(f, "
+            "a + b + c + d + e + f > 0))))))",
+            "resulted in error: operation cancelled: actual cost limit exceeded",
+        ),
+    ],
+)
+def test_an_expression_that_fails_is_a_denial(cluster: Cluster, expression: str, text: str) -> None:
+    cluster.policy(expression)
+    cluster.bind()
+
+    answer = cluster.create("vp")
+
+    assert answer.status == 422
+    assert answer.json["message"] == denial(cluster, "vp", f"expression '{expression}' {text}")
+
+
+def test_a_policy_that_ignores_errors_lets_that_validation_pass_and_no_other(
+    cluster: Cluster,
+) -> None:
+    cluster.policy("object.spec.nope == 1", "object.spec.n > 3", failurePolicy="Ignore")
+    cluster.bind()
+
+    assert cluster.create("a", n=4).status == 201
+    answer = cluster.create("b", n=3)
+    assert answer.json["message"] == denial(cluster, "b", "failed expression: object.spec.n > 3")
+
+
+def test_variables_see_those_before_them_and_their_failure_is_told(cluster: Cluster) -> None:
+    cluster.policy(
+        "variables.sum > 9",
+        "variables.broken > 3",
+        variables=[
+            {"name": "n", "expression": "object.spec.n"},
+            {"name": "sum", "expression": "variables.n + 1"},
+            {"name": "broken", "expression": "object.spec.nope"},
+        ],
+    )
+    cluster.bind()
+
+    small, large = cluster.create("a", n=1), cluster.create("b", n=9)
+
+    assert small.json["message"] == denial(cluster, "a", "failed expression: variables.sum > 9")
+    assert large.json["message"] == denial(
+        cluster,
+        "b",
+        "expression 'variables.broken > 3' resulted in error: composited variable \"broken\" fails "
+        "to evaluate: no such key: nope",
+    )
+
+
+@pytest.mark.parametrize(
+    ("message_expression", "told"),
+    [
+        ("'got ' + string(object.spec.n)", "got 3"),
+        ("'  '", "static"),
+        ("'two\\nlines'", "static"),
+        ("string(object.spec.nope)", "static"),
+        ("'x'.format([]) + 'y'", "xy"),
+    ],
+)
+def test_the_message_is_the_expressions_where_it_finds_a_usable_one(
+    cluster: Cluster, message_expression: str, told: str
+) -> None:
+    validation = {
+        "expression": "object.spec.n > 3",
+        "message": "static",
+        "messageExpression": message_expression,
+    }
+    cluster.policy(validations=[validation])
+    cluster.bind()
+
+    assert cluster.create("vp", n=3).json["message"] == denial(cluster, "vp", told)
+
+
+def test_conditions_decide_whether_a_policy_is_asked(cluster: Cluster) -> None:
+    cluster.policy(
+        "false",
+        matchConditions=[
+            {"name": "error", "expression": "object.spec.nope == 1"},
+            {"name": "named", "expression": "object.metadata.name.startsWith('x')"},
+        ],
+    )
+    cluster.bind()
+
+    assert cluster.create("other").status == 201
+    assert cluster.create("x1").json["message"] == denial(
+        cluster, "x1", "expression 'object.spec.nope == 1' resulted in error: no such key: nope"
+    )
+
+
+def test_a_warning_is_told_and_nothing_is_denied(cluster: Cluster) -> None:
+    cluster.policy("object.spec.n > 3", "object.spec.nope == 1")
+    cluster.bind("Warn", "Audit")
+
+    answer = cluster.create("vp", n=3)
+
+    assert answer.status == 201
+    told = "Validation failed for ValidatingAdmissionPolicy 'pol.ref.io' with binding 'bind.ref.io'"
+    assert answer.warnings == [
+        f'299 - "{told}: failed expression: object.spec.n > 3"',
+        f"299 - \"{told}: expression 'object.spec.nope == 1' resulted in error: no such key: "
+        'nope"',
+    ]
+
+
+def test_of_several_denials_the_first_is_told(cluster: Cluster) -> None:
+    cluster.policy("true", "1 > 2", "2 > 3")
+    cluster.bind()
+
+    assert cluster.create("vp").json["message"] == denial(cluster, "vp", "failed expression: 1 > 2")
+
+
+def test_a_policy_without_a_binding_and_a_binding_without_a_policy_do_nothing(
+    cluster: Cluster,
+) -> None:
+    cluster.policy("false")
+    assert cluster.create("a").status == 201
+
+    cluster.bind(policy="nobody.ref.io")
+    assert cluster.create("b").status == 201
+
+
+def test_a_change_of_a_policy_is_seen_by_the_next_request(cluster: Cluster) -> None:
+    made = cluster.policy("false")
+    cluster.bind()
+    assert cluster.create("a").status == 422
+    made["spec"]["validations"] = [{"expression": "true"}]
+    path = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies/pol.ref.io"
+    latest = cluster.server.request("GET", path).json["metadata"]["resourceVersion"]
+    made["metadata"]["resourceVersion"] = latest
+
+    answer = cluster.server.request("PUT", path, made)
+
+    assert answer.status == 200, answer.text
+    assert cluster.create("a").status == 201
+
+
+def test_a_binding_narrows_what_its_policy_means(cluster: Cluster) -> None:
+    cluster.policy("false")
+    cluster.bind(matchResources={"objectSelector": {"matchLabels": {"strict": "yes"}}})
+
+    assert cluster.create("a").status == 201
+    labelled = cluster.widget("b")
+    labelled["metadata"]["labels"] = {"strict": "yes"}
+    assert cluster.server.request("POST", cluster.path(), labelled).status == 422
+
+
+def test_rules_may_name_objects_and_leave_some_out(cluster: Cluster) -> None:
+    rules = cluster.rules("*", resourceNames=["a", "b"])
+    rules["excludeResourceRules"] = cluster.rules("*", resourceNames=["b"])["resourceRules"]
+    cluster.policy("false", matchConstraints=rules)
+    cluster.bind()
+
+    assert [cluster.create(name).status for name in "abc"] == [422, 201, 201]
+
+
+def test_an_equivalent_version_is_shown_as_the_policy_wants_it(cluster: Cluster) -> None:
+    cluster.policy(
+        f"object.apiVersion == '{cluster.group}/v1' && request.kind.version == 'v1' && "
+        "request.requestKind.version == 'v2'",
+        "request.requestKind.version == 'v1'",
+    )
+    cluster.bind()
+
+    answer = cluster.create("vp", version="v2")
+
+    assert answer.json["message"] == denial(
+        cluster, "vp", "failed expression: request.requestKind.version == 'v1'"
+    )
+
+
+def test_an_exact_policy_does_not_see_other_versions(cluster: Cluster) -> None:
+    cluster.policy("false", matchConstraints={**cluster.rules(), "matchPolicy": "Exact"})
+    cluster.bind()
+
+    assert cluster.create("a", version="v2").status == 201
+    assert cluster.create("b").status == 422
+
+
+def test_updates_patches_and_deletes_are_seen_with_the_old_object(cluster: Cluster) -> None:
+    cluster.create("w", n=3)
+    cluster.policy(
+        "request.operation == 'DELETE' ? oldObject.spec.n != 3 && object == null : "
+        "object.spec.n >= oldObject.spec.n",
+        matchConstraints=cluster.rules("UPDATE", "DELETE"),
+    )
+    cluster.bind()
+    path, merge = cluster.path("w"), "application/merge-patch+json"
+
+    def patched(n: int) -> int:
+        body = {"spec": {"n": n}}
+        return cluster.server.request("PATCH", path, body, content_type=merge).status
+
+    assert cluster.server.request("DELETE", path).status == 422
+    assert cluster.server.request("DELETE", cluster.path()).status == 422
+    assert patched(2) == 422
+    assert patched(4) == 200
+    assert cluster.server.request("DELETE", path).status == 200
+
+
+def test_subresources_are_seen_where_rules_name_them(cluster: Cluster) -> None:
+    cluster.create("w", n=3, replicas=1)
+    rules = cluster.rules("UPDATE", resources=["widgets/status", "widgets/scale"])
+    cluster.policy(
+        "request.subResource == 'scale' ? object.spec.replicas < 5 && object.kind == 'Scale' : "
+        "object.status.s != 'bad'",
+        matchConstraints=rules,
+    )
+    cluster.bind()
+    merge = "application/merge-patch+json"
+
+    def patch(part: str, body: object) -> int:
+        path = cluster.path("w") + part
+        return cluster.server.request("PATCH", path, body, content_type=merge).status
+
+    assert patch("/status", {"status": {"s": "bad"}}) == 422
+    assert patch("/status", {"status": {"s": "good"}}) == 200
+    assert patch("/scale", {"spec": {"replicas": 9}}) == 422
+    assert patch("/scale", {"spec": {"replicas": 4}}) == 200
+    assert patch("", {"spec": {"n": 9}}) == 200
+
+
+def test_the_namespace_of_an_object_can_be_looked_at(cluster: Cluster) -> None:
+    cluster.policy(
+        "namespaceObject.metadata.labels['kubernetes.io/metadata.name'] == 'default'",
+        "namespaceObject.status.phase == 'Active'",
+    )
+    cluster.bind()
+
+    assert cluster.create("vp").status == 201
+
+
+def test_dry_runs_are_judged_as_well(cluster: Cluster) -> None:
+    cluster.policy("request.dryRun && request.options.dryRun == ['All']")
+    cluster.bind()
+
+    assert cluster.create("a", query="?dryRun=All").status == 201
+    assert cluster.create("a").status == 422
+
+
+def test_the_authorizer_can_be_asked(cluster: Cluster) -> None:
+    cluster.policy(
+        "authorizer.group('').resource('pods').namespace('default').check('get').allowed()",
+        "authorizer.requestResource.check('create').allowed()",
+        "authorizer.path('/healthz').check('get').allowed()",
+        "authorizer.serviceAccount('default', 'x').group('').resource('pods').check('get')"
+        ".errored() == false",
+    )
+    cluster.bind()
+
+    answer = cluster.create("vp")
+
+    assert answer.status == 201, answer.text
+
+
+def test_what_a_rule_means_does_not_matter_for_other_kinds(cluster: Cluster) -> None:
+    cluster.policy(
+        "false",
+        matchConstraints=cluster.rules("*", apiGroups=["*"], apiVersions=["*"], resources=["*/*"]),
+        matchConditions=[
+            {"name": "ours", "expression": f"request.resource.group == '{cluster.group}'"}
+        ],
+    )
+    cluster.bind()
+
+    assert cluster.create("a").status == 422
+    cluster.config_map("fine", {})
+
+
+def test_built_in_kinds_and_definitions_are_judged_too(cluster: Cluster) -> None:
+    rules = [
+        {
+            "apiGroups": ["", "apiextensions.k8s.io"],
+            "apiVersions": ["*"],
+            "operations": ["CREATE"],
+            "resources": ["configmaps", "customresourcedefinitions"],
+        }
+    ]
+    cluster.policy(
+        "!object.metadata.name.startsWith('bad')", matchConstraints={"resourceRules": rules}
+    )
+    cluster.bind()
+    body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "bad"}}
+    definition = {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": "bads.other.io"},
+        "spec": {
+            "group": "other.io",
+            "scope": "Namespaced",
+            "names": {"plural": "bads", "kind": "Bad"},
+            "versions": [
+                {
+                    "name": "v1",
+                    "served": True,
+                    "storage": True,
+                    "schema": {"openAPIV3Schema": {"type": "object"}},
+                }
+            ],
+        },
+    }
+
+    core = cluster.server.request("POST", "/api/v1/namespaces/default/configmaps", body)
+    crd = cluster.server.request(
+        "POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", definition
+    )
+
+    assert core.json["message"].startswith('configmaps "bad" is forbidden: ')
+    assert crd.json["message"].startswith(
+        'customresourcedefinitions.apiextensions.k8s.io "bads.other.io" is forbidden: '
+    )
+
+
+def test_policies_themselves_are_never_judged(cluster: Cluster) -> None:
+    everything = cluster.rules("*", apiGroups=["*"], apiVersions=["*"], resources=["*"])
+    cluster.policy(
+        "false",
+        matchConstraints=everything,
+        matchConditions=[
+            {"name": "own", "expression": "request.resource.group.endsWith('registration.k8s.io')"}
+        ],
+    )
+    cluster.bind()
+
+    cluster.policy("true", name="another.ref.io")
+    configuration = {
+        "apiVersion": "admissionregistration.k8s.io/v1",
+        "kind": "ValidatingWebhookConfiguration",
+        "metadata": {"name": "hooks"},
+    }
+    path = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations"
+
+    assert cluster.server.request("POST", path, configuration).status == 422
