@@ -7,19 +7,18 @@ import orjson
 
 from instar import errors
 from instar.plain import Object
-from instar.registry.resources.context import Context
-from instar.registry.resources.resource import Target
 from instar.registry.stored.views import Views
 from instar.registry.verbs.read import Listing
+from instar.server.calls import Call
 from instar.server.negotiate import Offer, response_form
-from instar.server.request import Request
 from instar.server.responses import Response, check_include, list_response, object_response
 
 _ABSENT = {"controller-manager": 10257, "scheduler": 10259}
 """Where upstream looks for them."""
 
 
-async def do_components(context: Context, request: Request, target: Target) -> Response:
+async def do_components(call: Call) -> Response:
+    context, request, target = call.context, call.request, call.target
     form = response_form(request, Offer.BUILTIN)
     include = request.one("includeObject") if form.transform == "Table" else ""
     check_include(include)

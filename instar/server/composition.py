@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from ipaddress import IPv4Network
 from typing import Any
 
-from instar.access.attributes import User
 from instar.access.authorizers import Authorizer
 from instar.api.crd import Crd
 from instar.conversion.factory import ConversionServices, shared_converter_for
@@ -53,9 +52,9 @@ from instar.registry.stored.roles import StoredPolicy
 from instar.schema.rules import RuleCompiler
 from instar.schema.validations.ondemand import check_if_any, compile_if_any
 from instar.server.app import App
-from instar.server.auth import Authenticator
 from instar.server.authorization import RBAC, authorizer_of
 from instar.server.health import Check, Health
+from instar.server.identities import Identities
 from instar.server.insight import Insight
 from instar.server.metrics import Metrics
 from instar.server.watchdog import Watchdog
@@ -137,9 +136,8 @@ class Machinery:
 def build(
     store: Store,
     *,
-    tokens: Mapping[str, User],
+    identities: Identities,
     authorization: tuple[str, ...],
-    anonymous: bool,
     webhook_authorizer: Authorizer | None = None,
     strict_namespaces: bool,
     request_timeout: float,
@@ -209,7 +207,7 @@ def build(
     furniture = Furniture(context, catalog, leadership) if furnish else None
     garbage = GarbageCollector(context, catalog, leadership) if collect_garbage else None
     roles = RoleKeeper(context, catalog, leadership) if RBAC in authorization else None
-    authenticator = Authenticator(tokens, anonymous=anonymous)
+    issuer = identities.issuer(backend)
     metrics, watchdog, consistency = Metrics(), Watchdog(), Consistency(backend)
     metrics.add(*watchdog.metrics(), consistency.checks, census.metric())
     metrics.add(_stored_objects(backend), *conversion_metrics.all(), *extras.metrics)
@@ -217,7 +215,8 @@ def build(
     app = App(
         context=context,
         catalog=catalog,
-        authenticator=authenticator,
+        authenticator=identities.authenticator(issuer),
+        issuer=issuer,
         health=Health(
             {
                 "etcd": lambda: backend.trouble,

@@ -10,24 +10,24 @@ from instar.plain import Object
 from instar.registry.resources.context import Context
 from instar.registry.resources.resource import Target
 from instar.registry.verbs.read import get
-from instar.server.request import Request
+from instar.server.calls import Call
 from instar.server.responses import Response
 
 _SCHEMES = ("", "http", "https")
 
 
-async def do_service_proxy(context: Context, request: Request, target: Target) -> Response:
-    name, port = _split(target.name, "service")
-    service = await _read(context, target.named(name))
+async def do_service_proxy(call: Call) -> Response:
+    name, port = _split(call.target.name, "service")
+    service = await _read(call.context, call.target.named(name))
     ports = service["spec"].get("ports") or ()
     if port.isdigit() and not any(str(item.get("port")) == port for item in ports):
         raise errors.ServiceUnavailable(f'no service port {port} found for service "{name}"')
-    raise errors.ServiceUnavailable(f'no endpoints available for service "{target.name}"')
+    raise errors.ServiceUnavailable(f'no endpoints available for service "{call.target.name}"')
 
 
-async def do_node_proxy(context: Context, request: Request, target: Target) -> Response:
-    name, _ = _split(target.name, "node")
-    node = await _read(context, target.named(name))
+async def do_node_proxy(call: Call) -> Response:
+    name, _ = _split(call.target.name, "node")
+    node = await _read(call.context, call.target.named(name))
     addresses = (node.get("status") or {}).get("addresses") or []
     if not addresses:
         raise errors.Unclassified("no preferred addresses found; known addresses: []")

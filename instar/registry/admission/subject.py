@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from instar import errors
-from instar.access.attributes import AUTHENTICATED, Attributes, User
+from instar.access.attributes import AUTHENTICATED, Attributes, User, account_groups, account_name
 from instar.access.authorizers import Authorizer
 from instar.admission.criteria import Criteria
 from instar.admission.document import request_document, user_info
@@ -203,8 +203,8 @@ class Subject:
         if question.service_account is None:
             return self.operation.asked.user
         namespace, name = question.service_account
-        groups = ("system:serviceaccounts", f"system:serviceaccounts:{namespace}", AUTHENTICATED)
-        return User(f"system:serviceaccount:{namespace}:{name}", groups)
+        groups = (*account_groups(namespace), AUTHENTICATED)
+        return User(account_name(namespace, name), groups)
 
 
 def _on_loop() -> bool:
