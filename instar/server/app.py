@@ -87,7 +87,7 @@ class App:
         """Whether the storage has been read; until then only health is answered."""
 
     async def __call__(self, request: Request, peer: User | None) -> Response:
-        began = perf_counter()
+        began = request.began = perf_counter()
         try:
             response = await self._answer(request, peer)
         except ApiError as error:

@@ -14,16 +14,7 @@ from instar.conversion.metrics import PrometheusConversionMetrics
 from instar.crds.documents import as_v1
 from instar.metrics import Measured, Metric
 from instar.registry.admission.addresses import ServiceAddresses
-from instar.registry.admission.certificates import CertificateAdmission
-from instar.registry.admission.classes import ClassAdmission
 from instar.registry.admission.escalation import EscalationCheck
-from instar.registry.admission.limits import LimitRanger
-from instar.registry.admission.namespaces import NamespaceLifecycle
-from instar.registry.admission.pods import PodAdmission
-from instar.registry.admission.policies.metrics import PolicyMetrics
-from instar.registry.admission.policies.plugin import Policies
-from instar.registry.admission.quota import QuotaAdmission
-from instar.registry.admission.resizing import ClaimResize
 from instar.registry.controllers.crds import CrdController
 from instar.registry.controllers.expiry import Expiry
 from instar.registry.controllers.furniture.keeper import Furniture
@@ -40,9 +31,9 @@ from instar.registry.kinds.migrations import GROUP as MIGRATION_GROUP
 from instar.registry.kinds.migrations import PLURAL as MIGRATIONS
 from instar.registry.kinds.migrations import MigrationPrinter
 from instar.registry.kinds.table import builtin_servings
-from instar.registry.resources.admission import Admission, Chain
+from instar.registry.resources.admission import Chain
 from instar.registry.resources.catalog import Catalog
-from instar.registry.resources.context import Context, timestamp, utc_now
+from instar.registry.resources.context import Context
 from instar.registry.resources.serving import Serving, build_serving
 from instar.registry.resources.strategy import Strategy
 from instar.registry.stored.backend import Backend
@@ -51,6 +42,7 @@ from instar.registry.stored.entry import Entry
 from instar.registry.stored.roles import StoredPolicy
 from instar.schema.rules import RuleCompiler
 from instar.schema.validations.ondemand import check_if_any, compile_if_any
+from instar.server.admitting import Admissions
 from instar.server.app import App
 from instar.server.authorization import RBAC, authorizer_of
 from instar.server.health import Check, Health
@@ -155,25 +147,14 @@ def build(
     conversion = make_conversion(backend, conversion_metrics)
     policy = StoredPolicy(backend)
     authorizer = authorizer_of(authorization, policy, webhook_authorizer)
-    policy_metrics = PolicyMetrics()
-    plugins: list[Admission] = [
-        LimitRanger(backend),
-        PodAdmission(backend),
-        ClassAdmission(backend),
-        ClaimResize(backend),
-        CertificateAdmission(authorizer, lambda: timestamp(utc_now())),
-        Policies(
-            backend,
-            authorizer,
-            lambda group, kind: catalog.of_kind(group, kind),
-            policy_metrics,
-            strict_namespaces=strict_namespaces,
-        ),
-        QuotaAdmission(backend),
-        EscalationCheck(authorizer, policy),
-    ]
-    if strict_namespaces:
-        plugins.insert(0, NamespaceLifecycle(backend))
+    admissions = Admissions(
+        backend,
+        authorizer,
+        conversion.transports,
+        lambda group, kind: catalog.of_kind(group, kind),
+        strict_namespaces=strict_namespaces,
+    )
+    plugins = [*admissions.plugins(), EscalationCheck(authorizer, policy)]
     context = Context(
         backend=backend,
         authorizer=authorizer,
@@ -210,8 +191,8 @@ def build(
     issuer = identities.issuer(backend)
     metrics, watchdog, consistency = Metrics(), Watchdog(), Consistency(backend)
     metrics.add(*watchdog.metrics(), consistency.checks, census.metric())
-    metrics.add(_stored_objects(backend), *conversion_metrics.all(), *extras.metrics)
-    metrics.add(*policy_metrics.all())
+    metrics.add(_stored_objects(backend), *conversion_metrics.all())
+    metrics.add(*admissions.all_metrics(), *extras.metrics)
     app = App(
         context=context,
         catalog=catalog,

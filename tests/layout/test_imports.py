@@ -41,6 +41,11 @@ LATE = {
     ("instar/server/identities.py", "instar.identity.keys"): "only when a key must be made",
     ("instar/server/documents.py", "instar.openapi"): "only for clients that ask for OpenAPI v2",
     ("instar/server/responses.py", "instar.api.yamltext"): "only for answers in YAML",
+    ("instar/api/admission_review.py", "instar.api.yamltext"): "only for answers in YAML",
+    **{
+        ("instar/server/admitting.py", f"instar.registry.admission.{name}"): "CEL, webhooks"
+        for name in ("calling", "hooks", "local", "mutating", "subject", "validating")
+    },
     ("instar/server/lifetime.py", "instar.server.atrest"): "only with encryption at rest",
     ("instar/storage/encryption/ciphers.py", "nacl.secret"): "libsodium only for secretbox",
     ("instar/storage/encryption/ciphers.py", "nacl.exceptions"): "libsodium only for secretbox",
