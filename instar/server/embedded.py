@@ -33,6 +33,10 @@ from instar.storage.memory import MemoryStore
 from instar.storage.store import Write
 
 _ADMIN = User("kubernetes-admin", (ADMIN_GROUP, AUTHENTICATED))
+_NOBODY = Identities(
+    static={}, accounts=AccountSettings(), keys=KeyFiles(Path(os.devnull)), anonymous=Anonymous()
+)
+"""Every request is the admin's, who shows no credential."""
 _JSON = "application/json"
 
 
@@ -143,7 +147,7 @@ async def embedded(
     settings = Settings(converters=converters or {}, conversion_cache=False)
     machinery = build(
         MemoryStore(),
-        identities=Identities({}, AccountSettings(), KeyFiles(Path(os.devnull), ()), Anonymous()),
+        identities=_NOBODY,
         authorization=(ALWAYS_ALLOW,),
         strict_namespaces=False,
         request_timeout=settings.request_timeout,
