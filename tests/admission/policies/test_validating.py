@@ -397,3 +397,21 @@ def test_policies_themselves_are_never_judged(cluster: Cluster) -> None:
     path = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations"
 
     assert cluster.server.request("POST", path, configuration).status == 422
+
+
+def test_what_is_denied_warned_and_forgiven_is_counted(cluster: Cluster) -> None:
+    cluster.policy("false", name="counted.ref.io")
+    cluster.policy("object.nope == 1", name="forgiven.ref.io", failurePolicy="Ignore")
+    cluster.bind("Warn", "Audit", name="counted", policy="counted.ref.io")
+    cluster.bind(name="forgiven", policy="forgiven.ref.io")
+
+    assert cluster.create("vp").status == 201
+
+    page = cluster.server.request("GET", "/metrics").text
+    name = "apiserver_validating_admission_policy_check_total"
+    for binding, action in (("counted", "warn"), ("counted", "audit"), ("forgiven", "allow")):
+        labels = (
+            f'policy="{binding}.ref.io",policy_binding="{binding}",error_type="invalid_error",'
+            f'enforcement_action="{action}"'
+        )
+        assert f"{name}{{{labels}}} 1\n" in page
