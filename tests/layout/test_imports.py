@@ -21,6 +21,10 @@ LATE = {
     ("instar/cli/serve.py", "instar.sdk"): "only with --converter",
     ("instar/crds/ca_bundle.py", "cryptography"): "only for a CRD with a caBundle",
     (
+        "instar/registry/admission/certificates.py",
+        "instar.registry.kinds.checks.signing",
+    ): "cryptography only for requests of one signer",
+    (
         "instar/registry/kinds/printing/printer.py",
         "instar.registry.kinds.printing.pods",
     ): "printers are loaded with the first table",
