@@ -32,6 +32,10 @@ LATE = {
         "instar/registry/admission/policies/plugin.py",
         "instar.registry.admission.policies.working",
     ): "CEL, with the first policy",
+    (
+        "instar/registry/controllers/policies.py",
+        "instar.registry.controllers.policy_types",
+    ): "CEL, with the first policy",
     ("instar/schema/validations/ondemand.py", "instar.schema.validations.check"): "CEL",
     ("instar/schema/validations/ondemand.py", "instar.schema.validations.evaluate"): "CEL",
     ("instar/server/bodies.py", "instar.api.yamltext"): "only for bodies in YAML",
