@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 from urllib.parse import parse_qs, unquote
 
 from instar import limits
@@ -11,6 +12,9 @@ from instar.access.attributes import OURSELVES, Attributes, User
 from instar.api.selectors import parse_field_selector
 from instar.errors import BadRequest, RequestTooLarge
 from instar.fields import go_quote
+
+if TYPE_CHECKING:
+    from instar.audit.trail import Trail
 
 MAX_BODY = limits.MAX_BODY
 _INTEGER = re.compile(r"[+-]?[0-9]{1,4000}")
@@ -54,6 +58,12 @@ class Request:
     """What admission has to say to the audit log."""
     asked: Attributes = OURSELVES
     """Who asks for what, as soon as that is known."""
+    uri: bytes = b""
+    """What was asked for, as it was written."""
+    remote: str = ""
+    """The address of whoever asks."""
+    trail: Trail | None = None
+    """What the audit log is told, where there is one."""
     patience: float = 60.0
     """Seconds the answer may take; 0 is for ever."""
     writes: bool = False

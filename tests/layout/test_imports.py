@@ -32,6 +32,7 @@ LATE = {
     ("instar/server/documents.py", "instar.openapi"): "only for clients that ask for OpenAPI v2",
     ("instar/server/responses.py", "instar.api.yamltext"): "only for answers in YAML",
     ("instar/server/lifetime.py", "instar.server.atrest"): "only with encryption at rest",
+    ("instar/server/lifetime.py", "instar.server.audit.setup"): "only with an audit policy",
     ("instar/storage/encryption/ciphers.py", "nacl.secret"): "libsodium only for secretbox",
     ("instar/storage/encryption/ciphers.py", "nacl.exceptions"): "libsodium only for secretbox",
     ("instar/storage/open.py", "instar.storage.etcd"): "gRPC only for etcd",
