@@ -17,7 +17,6 @@ from ipaddress import IPv4Network
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from instar.access.attributes import ADMIN_GROUP, AUTHENTICATED, User
 from instar.conversion.factory import ConversionServices
 from instar.conversion.memo import Memo
 from instar.conversion.metrics import PrometheusConversionMetrics
@@ -26,11 +25,12 @@ from instar.metrics import Metric
 from instar.registry.controllers.furniture.keeper import House
 from instar.registry.stored.backend import Backend
 from instar.server.app import EVERY_ANSWER
-from instar.server.auth import read_token_file
+from instar.server.auth import Anonymous
 from instar.server.authorization import ALWAYS_ALLOW, modes_of
 from instar.server.certificates import ensure_certificates, server_context, write_private
 from instar.server.composition import NOTHING_MORE, Extras, Machinery, build
 from instar.server.http1 import Connections
+from instar.server.identities import Identities, account_keys, static_tokens
 from instar.server.kubeconfig import write_kubeconfig
 from instar.server.problems import problem
 from instar.server.request import Request
@@ -91,9 +91,12 @@ async def _served(settings: Settings, folder: Path) -> AsyncIterator[RunningServ
         certificates = ensure_certificates(pki, _names(settings))
         context = server_context(certificates, settings.client_ca)
         token = _admin_token(pki)
-    tokens = {token: User("kubernetes-admin", (ADMIN_GROUP, AUTHENTICATED))}
-    if settings.token_file is not None:
-        tokens |= read_token_file(settings.token_file)
+        identities = Identities(
+            static=static_tokens(token, settings.token_file),
+            accounts=settings.accounts,
+            keys=account_keys(settings.accounts, pki),
+            anonymous=Anonymous(settings.anonymous and ALWAYS_ALLOW not in modes),
+        )
     at_rest, (auditor, counted) = _at_rest(settings), _audit(settings)
     store = await open_store(settings.storage, settings.storage_options)
     if at_rest is not None:
@@ -101,9 +104,8 @@ async def _served(settings: Settings, folder: Path) -> AsyncIterator[RunningServ
     network = IPv4Network(settings.service_cluster_ip_range)
     machinery = build(
         store,
-        tokens=tokens,
+        identities=identities,
         authorization=modes,
-        anonymous=settings.anonymous and ALWAYS_ALLOW not in modes,
         strict_namespaces=settings.strict_namespaces,
         request_timeout=settings.request_timeout,
         collect_garbage=settings.collect_garbage,
@@ -114,7 +116,7 @@ async def _served(settings: Settings, folder: Path) -> AsyncIterator[RunningServ
         deny_breaking=settings.deny_breaking,
         extras=_extras(at_rest, counted),
         auditor=auditor,
-        make_conversion=lambda backend, metrics: _conversion(settings, backend, metrics),
+        make_conversion=lambda backend, metrics: conversion_services(settings, backend, metrics),
     )
     connections = Connections(machinery.app, _one_too_many, EVERY_ANSWER)
     loop = asyncio.get_running_loop()
@@ -145,6 +147,7 @@ async def _served(settings: Settings, folder: Path) -> AsyncIterator[RunningServ
         port = listening.sockets[0].getsockname()[1]
         host = f"[{settings.host}]" if ":" in settings.host else settings.host
         url = f"https://{_reachable(host)}:{port}"
+        machinery.app.issuer_documents.address = url.removeprefix("https://")
         ca = certificates.ca.read_bytes()
         path = settings.kubeconfig or folder / "kubeconfig"
         write_kubeconfig(path, url, ca, token)
@@ -240,7 +243,7 @@ def _compactor(settings: Settings, store: Store, backend: Backend) -> asyncio.Ta
     return asyncio.get_running_loop().create_task(compactor.run())
 
 
-def _conversion(
+def conversion_services(
     settings: Settings, backend: Backend, metrics: PrometheusConversionMetrics
 ) -> ConversionServices:
     services = collection_prefix("", "services")

@@ -122,6 +122,19 @@ def test_refusals_say_who_was_refused_and_why(tmp_path: Path) -> None:
     assert [each["stage"] for each in bad] == ["ResponseStarted"]
 
 
+def test_who_acts_as_somebody_else_is_told_with_both_names(tmp_path: Path) -> None:
+    with audited(tmp_path, {"level": "Metadata"}) as (server, log):
+        headers = {"Audit-ID": "as", "Impersonate-User": "bob"}
+        server.request("GET", FOOS, headers=headers)
+        eventually(lambda: len(by_id(log, "as")) == 2)
+        first, last = by_id(log, "as")
+
+    assert first["user"]["username"] == last["user"]["username"] == "kubernetes-admin"
+    assert "impersonatedUser" not in first
+    assert last["impersonatedUser"]["username"] == "bob"
+    assert last["annotations"]["authorization.k8s.io/decision"] == "forbid"
+
+
 def test_a_watch_leaves_three_events(tmp_path: Path) -> None:
     with audited(tmp_path, {"level": "RequestResponse"}) as (server, log):
         server.create_crd(foo_crd())

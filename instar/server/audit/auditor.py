@@ -121,8 +121,8 @@ class Auditor:
             return
         if trail is UNRECORDED:
             return
-        if request.asked.user is not trail.asked.user and request.asked.resource:
-            trail.impersonated = request.asked.user
+        if request.requester is not None and request.asked.user is not request.requester:
+            trail.impersonated, trail.constraint = request.asked.user, request.constraint
         if request.body and response.status not in _NOT_UNDERSTOOD:
             trail.came(_media_of(request.header(b"content-type")), request.body)
         status = _status(response, failure)
