@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from instar.access.authorizers import Authorizer
 from instar.metrics import Metric
 from instar.plain import Object
+from instar.registry.admission.certificates import CertificateAdmission
 from instar.registry.admission.classes import ClassAdmission
 from instar.registry.admission.limits import LimitRanger
 from instar.registry.admission.namespaces import NamespaceLifecycle
@@ -18,9 +19,10 @@ from instar.registry.admission.pods import PodAdmission
 from instar.registry.admission.policies.metrics import PolicyMetrics
 from instar.registry.admission.policies.plugin import KindOf, Policies
 from instar.registry.admission.quota import QuotaAdmission
+from instar.registry.admission.resizing import ClaimResize
 from instar.registry.admission.webhook_metrics import WebhookMetrics
 from instar.registry.resources.admission import Admission, Interest
-from instar.registry.resources.context import Uids
+from instar.registry.resources.context import Uids, timestamp, utc_now
 from instar.registry.stored.backend import Backend
 from instar.webhooks.transport import TransportPool
 
@@ -55,6 +57,8 @@ class Admissions:
             LimitRanger(self.backend),
             PodAdmission(self.backend),
             ClassAdmission(self.backend),
+            ClaimResize(self.backend),
+            CertificateAdmission(self.authorizer, lambda: timestamp(utc_now())),
             Policies(
                 self.backend,
                 self.authorizer,

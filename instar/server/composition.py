@@ -22,6 +22,7 @@ from instar.registry.controllers.garbage.collector import GarbageCollector
 from instar.registry.controllers.leadership import Company, Leadership
 from instar.registry.controllers.migrations import MigrationController
 from instar.registry.controllers.namespaces import NamespaceController
+from instar.registry.controllers.policies import PolicyController
 from instar.registry.controllers.quotas import QuotaController
 from instar.registry.controllers.roles.keeper import RoleKeeper
 from instar.registry.insight.census import Census, StoredPrinter
@@ -79,6 +80,7 @@ class Machinery:
     furniture: Furniture | None
     roles: RoleKeeper | None
     quotas: QuotaController
+    policies: PolicyController
     expiry: Expiry
     usage: UsageKeeper
     conversion: ConversionServices
@@ -98,6 +100,7 @@ class Machinery:
         if self.garbage is not None:
             self.garbage.start()
         self.quotas.start()
+        self.policies.start()
         self.expiry.start()
         if self.roles is not None:
             await self.roles.start()
@@ -110,6 +113,7 @@ class Machinery:
         if self.roles is not None:
             await self.roles.stop()
         await self.quotas.stop()
+        await self.policies.stop()
         await self.expiry.stop()
         await self.leadership.stop()
         if self.garbage is not None:
@@ -223,6 +227,7 @@ def build(
         furniture=furniture,
         roles=roles,
         quotas=quotas,
+        policies=PolicyController(context, catalog, leadership),
         expiry=Expiry(context, catalog.builtin("", "events"), leadership),
         usage=UsageKeeper(usage, store),
         conversion=conversion,

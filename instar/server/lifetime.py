@@ -113,7 +113,7 @@ async def _served(settings: Settings, folder: Path) -> AsyncIterator[RunningServ
         review=settings.review,
         deny_breaking=settings.deny_breaking,
         extras=NOTHING_MORE if at_rest is None else at_rest.extras(),
-        make_conversion=lambda backend, metrics: _conversion(settings, backend, metrics),
+        make_conversion=lambda backend, metrics: conversion_services(settings, backend, metrics),
     )
     connections = Connections(machinery.app, _one_too_many, EVERY_ANSWER)
     loop = asyncio.get_running_loop()
@@ -221,7 +221,7 @@ def _compactor(settings: Settings, store: Store, backend: Backend) -> asyncio.Ta
     return asyncio.get_running_loop().create_task(compactor.run())
 
 
-def _conversion(
+def conversion_services(
     settings: Settings, backend: Backend, metrics: PrometheusConversionMetrics
 ) -> ConversionServices:
     services = collection_prefix("", "services")

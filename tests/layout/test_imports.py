@@ -21,12 +21,20 @@ LATE = {
     ("instar/cli/serve.py", "instar.sdk"): "only with --converter",
     ("instar/crds/ca_bundle.py", "cryptography"): "only for a CRD with a caBundle",
     (
+        "instar/registry/admission/certificates.py",
+        "instar.registry.kinds.checks.signing",
+    ): "cryptography only for requests of one signer",
+    (
         "instar/registry/kinds/printing/printer.py",
         "instar.registry.kinds.printing.pods",
     ): "printers are loaded with the first table",
     (
         "instar/registry/admission/policies/plugin.py",
         "instar.registry.admission.policies.working",
+    ): "CEL, with the first policy",
+    (
+        "instar/registry/controllers/policies.py",
+        "instar.registry.controllers.policy_types",
     ): "CEL, with the first policy",
     ("instar/schema/validations/ondemand.py", "instar.schema.validations.check"): "CEL",
     ("instar/schema/validations/ondemand.py", "instar.schema.validations.evaluate"): "CEL",
