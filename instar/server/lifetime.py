@@ -112,6 +112,7 @@ async def _served(settings: Settings, folder: Path) -> AsyncIterator[RunningServ
         rescue_deletes=settings.rescue_deletes,
         review=settings.review,
         deny_breaking=settings.deny_breaking,
+        local_admissions=settings.admissions,
         extras=NOTHING_MORE if at_rest is None else at_rest.extras(),
         make_conversion=lambda backend, metrics: conversion_services(settings, backend, metrics),
     )
