@@ -16,6 +16,7 @@ from instar.cli.failure import CliFailure
 COMMANDS = {
     "serve": "run the API server for CRDs and custom resources",
     "webhook": "serve a converter as a conversion webhook",
+    "validate": "judge manifests offline, exactly as the server would",
     "check": "hunt a converter for data loss, with objects made from the CRD's schemas",
     "convert": "convert manifests to another version",
     "review": "what a CRD change breaks, for whom, and how to get there safely",
@@ -39,7 +40,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     )
     module.add_arguments(parser)
     rest = arguments[arguments.index(command) + 1 :]
-    options = parser.parse_args(rest)
+    parse = (
+        parser.parse_intermixed_args if getattr(module, "INTERMIXED", False) else parser.parse_args
+    )
+    options = parse(rest)
     options.arguments = rest
     try:
         code: int = module.run(options)

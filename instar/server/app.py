@@ -36,7 +36,7 @@ from instar.server.problems import page_not_found, problem, told, unexpected
 from instar.server.request import Request, ResourcePath, attributes_of
 from instar.server.responses import Response, typed_response
 from instar.server.reviews import Reviews
-from instar.server.routing import Route, Routes
+from instar.server.routing import KnownPath, Routes
 from instar.server.scaling import do_scale
 from instar.server.subresources import HANDLERS
 from instar.server.warnings import warning_headers
@@ -87,7 +87,7 @@ class App:
         """Whether the storage has been read; until then only health is answered."""
 
     async def __call__(self, request: Request, peer: User | None) -> Response:
-        began = perf_counter()
+        began = request.began = perf_counter()
         try:
             response = await self._answer(request, peer)
         except ApiError as error:
@@ -153,7 +153,7 @@ class App:
         found = await self._documents.respond(request, parts)
         return page_not_found() if found is None else found
 
-    async def _resource(self, request: Request, route: Route, path: ResourcePath) -> Response:
+    async def _resource(self, request: Request, route: KnownPath, path: ResourcePath) -> Response:
         verb = request.asked.verb
         limit(request, verb, self._request_timeout)
         if self._context.backend.behind():
@@ -175,7 +175,7 @@ class App:
         with waiting_counted(self._conversion_metrics, target):
             return await self._verb(request, path, target)
 
-    async def _late_target(self, route: Route, verb: str) -> Target | None:
+    async def _late_target(self, route: KnownPath, verb: str) -> Target | None:
         """A CRD may have been written through another replica a moment ago."""
         await self._context.backend.consistent()
         return self._routes.target(route, verb)

@@ -14,14 +14,7 @@ from instar.conversion.metrics import PrometheusConversionMetrics
 from instar.crds.documents import as_v1
 from instar.metrics import Measured, Metric
 from instar.registry.admission.addresses import ServiceAddresses
-from instar.registry.admission.classes import ClassAdmission
 from instar.registry.admission.escalation import EscalationCheck
-from instar.registry.admission.limits import LimitRanger
-from instar.registry.admission.namespaces import NamespaceLifecycle
-from instar.registry.admission.pods import PodAdmission
-from instar.registry.admission.policies.metrics import PolicyMetrics
-from instar.registry.admission.policies.plugin import Policies
-from instar.registry.admission.quota import QuotaAdmission
 from instar.registry.controllers.crds import CrdController
 from instar.registry.controllers.expiry import Expiry
 from instar.registry.controllers.furniture.keeper import Furniture
@@ -29,6 +22,7 @@ from instar.registry.controllers.garbage.collector import GarbageCollector
 from instar.registry.controllers.leadership import Company, Leadership
 from instar.registry.controllers.migrations import MigrationController
 from instar.registry.controllers.namespaces import NamespaceController
+from instar.registry.controllers.policies import PolicyController
 from instar.registry.controllers.quotas import QuotaController
 from instar.registry.controllers.roles.keeper import RoleKeeper
 from instar.registry.insight.census import Census, StoredPrinter
@@ -38,7 +32,7 @@ from instar.registry.kinds.migrations import GROUP as MIGRATION_GROUP
 from instar.registry.kinds.migrations import PLURAL as MIGRATIONS
 from instar.registry.kinds.migrations import MigrationPrinter
 from instar.registry.kinds.table import builtin_servings
-from instar.registry.resources.admission import Admission, Chain
+from instar.registry.resources.admission import Chain
 from instar.registry.resources.catalog import Catalog
 from instar.registry.resources.context import Context
 from instar.registry.resources.serving import Serving, build_serving
@@ -49,6 +43,7 @@ from instar.registry.stored.entry import Entry
 from instar.registry.stored.roles import StoredPolicy
 from instar.schema.rules import RuleCompiler
 from instar.schema.validations.ondemand import check_if_any, compile_if_any
+from instar.server.admitting import Admissions
 from instar.server.app import App
 from instar.server.authorization import RBAC, authorizer_of
 from instar.server.health import Check, Health
@@ -85,6 +80,7 @@ class Machinery:
     furniture: Furniture | None
     roles: RoleKeeper | None
     quotas: QuotaController
+    policies: PolicyController
     expiry: Expiry
     usage: UsageKeeper
     conversion: ConversionServices
@@ -104,6 +100,7 @@ class Machinery:
         if self.garbage is not None:
             self.garbage.start()
         self.quotas.start()
+        self.policies.start()
         self.expiry.start()
         if self.roles is not None:
             await self.roles.start()
@@ -116,6 +113,7 @@ class Machinery:
         if self.roles is not None:
             await self.roles.stop()
         await self.quotas.stop()
+        await self.policies.stop()
         await self.expiry.stop()
         await self.leadership.stop()
         if self.garbage is not None:
@@ -153,23 +151,14 @@ def build(
     conversion = make_conversion(backend, conversion_metrics)
     policy = StoredPolicy(backend)
     authorizer = authorizer_of(authorization, policy, webhook_authorizer)
-    policy_metrics = PolicyMetrics()
-    plugins: list[Admission] = [
-        LimitRanger(backend),
-        PodAdmission(backend),
-        ClassAdmission(backend),
-        Policies(
-            backend,
-            authorizer,
-            lambda group, kind: catalog.of_kind(group, kind),
-            policy_metrics,
-            strict_namespaces=strict_namespaces,
-        ),
-        QuotaAdmission(backend),
-        EscalationCheck(authorizer, policy),
-    ]
-    if strict_namespaces:
-        plugins.insert(0, NamespaceLifecycle(backend))
+    admissions = Admissions(
+        backend,
+        authorizer,
+        conversion.transports,
+        lambda group, kind: catalog.of_kind(group, kind),
+        strict_namespaces=strict_namespaces,
+    )
+    plugins = [*admissions.plugins(), EscalationCheck(authorizer, policy)]
     context = Context(
         backend=backend,
         authorizer=authorizer,
@@ -206,8 +195,8 @@ def build(
     issuer = identities.issuer(backend)
     metrics, watchdog, consistency = Metrics(), Watchdog(), Consistency(backend)
     metrics.add(*watchdog.metrics(), consistency.checks, census.metric())
-    metrics.add(_stored_objects(backend), *conversion_metrics.all(), *extras.metrics)
-    metrics.add(*policy_metrics.all())
+    metrics.add(_stored_objects(backend), *conversion_metrics.all())
+    metrics.add(*admissions.all_metrics(), *extras.metrics)
     app = App(
         context=context,
         catalog=catalog,
@@ -238,6 +227,7 @@ def build(
         furniture=furniture,
         roles=roles,
         quotas=quotas,
+        policies=PolicyController(context, catalog, leadership),
         expiry=Expiry(context, catalog.builtin("", "events"), leadership),
         usage=UsageKeeper(usage, store),
         conversion=conversion,

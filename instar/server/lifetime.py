@@ -121,7 +121,7 @@ async def _served(settings: Settings, folder: Path) -> AsyncIterator[RunningServ
         review=settings.review,
         deny_breaking=settings.deny_breaking,
         extras=NOTHING_MORE if at_rest is None else at_rest.extras(),
-        make_conversion=lambda backend, metrics: _conversion(settings, backend, metrics),
+        make_conversion=lambda backend, metrics: conversion_services(settings, backend, metrics),
     )
     peers = _peers(settings, certificates.ca)
     connections = Connections(machinery.app, _one_too_many, EVERY_ANSWER, peers)
@@ -269,7 +269,7 @@ def _compactor(settings: Settings, store: Store, backend: Backend) -> asyncio.Ta
     return asyncio.get_running_loop().create_task(compactor.run())
 
 
-def _conversion(
+def conversion_services(
     settings: Settings, backend: Backend, metrics: PrometheusConversionMetrics
 ) -> ConversionServices:
     services = collection_prefix("", "services")

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from math import inf
+from time import perf_counter
 from urllib.parse import parse_qs, unquote
 
 from instar import limits
@@ -59,6 +61,8 @@ class Request:
     """Who asks for what, as soon as that is known."""
     patience: float = 60.0
     """Seconds the answer may take; 0 is for ever."""
+    began: float = 0.0
+    """When it came, by ``perf_counter``."""
     writes: bool = False
     """Whether one object is to be written: then lateness is told in other words."""
     requester: User | None = None
@@ -115,6 +119,12 @@ class Request:
         if not -(2**63) <= value < 2**63:
             raise BadRequest(f'strconv.ParseInt: parsing "{text}": value out of range')
         return value
+
+    def seconds_left(self) -> float:
+        """Until it must be answered; never quite none, for whoever is cancelled then anyway."""
+        if not self.patience:
+            return inf
+        return max(self.began + self.patience - perf_counter(), 0.001)
 
     def warn(self, text: str) -> None:
         self.warnings.append(text)

@@ -11,6 +11,8 @@ from functools import partial
 from instar.server import podverbs
 from instar.server.accounttokens import do_token
 from instar.server.calls import Call
+from instar.server.components import do_components
+from instar.server.proxies import do_node_proxy, do_service_proxy
 from instar.server.responses import Response
 
 Handler = Callable[[Call], Awaitable[Response]]
@@ -37,6 +39,9 @@ async def _reach(answer: podverbs.Reach, call: Call) -> Response:
 
 HANDLERS: Mapping[tuple[str, str, str], Handler] = {
     ("", "bindings", ""): _bind_named,
+    ("", "componentstatuses", ""): do_components,
+    ("", "nodes", "proxy"): do_node_proxy,
+    ("", "services", "proxy"): do_service_proxy,
     ("", "serviceaccounts", "token"): do_token,
     ("", "pods", "binding"): _bind,
     ("", "pods", "eviction"): _evict,

@@ -4,7 +4,7 @@ of them the message."""
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 from instar.errors import ApiError, Forbidden
 
@@ -32,8 +32,8 @@ def misconfigured(policy: str, binding: str | None, why: str) -> Refused:
 class _InvalidButForbidden(ApiError):
     """An evaluation that failed: upstream keeps the code of a refusal."""
 
-    code: ClassVar[int] = 403
-    reason: ClassVar[str] = "Invalid"
+    code = 403
+    reason = "Invalid"
 
 
 def refusal(refused: Sequence[Refused], details: dict[str, Any]) -> ApiError:

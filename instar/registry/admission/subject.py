@@ -79,14 +79,15 @@ class Subject:
         self.user = user_info(operation.asked.user)
         self._pairs: dict[str, Pair] = {}
 
-    async def means(self, criteria: Criteria) -> Endpoint | None:
+    async def means(self, criteria: Criteria, obj: Object | None = None) -> Endpoint | None:
         """At which version a configuration wants to see the operation; None when it does not.
-        Raises 404 for a namespace that a selector asks about and nobody knows."""
+        ``obj`` is the object as it is by now, where that is not the operation's. Raises 404 for a
+        namespace that a selector asks about and nobody knows."""
         endpoint = criteria.endpoint(self.asked)
         if endpoint is None:
             return None
         operation = self.operation
-        if not criteria.takes_object(labels_of(operation.obj), labels_of(operation.old)):
+        if not criteria.takes_object(labels_of(obj or operation.obj), labels_of(operation.old)):
             return None
         if criteria.namespaces is not None and self.asked.namespace:
             labels = await self.namespace_labels()

@@ -51,6 +51,10 @@ class Policies:
         self.mutating = Bound(backend, MUTATING)
         self._working: Working | None = None
 
+    @property
+    def active(self) -> bool:
+        return bool(self.validating) or bool(self.mutating)
+
     def interest(self, serving: Serving) -> Interest:
         return Interest.VALIDATE if _is_own(serving) else Interest.BOTH
 
