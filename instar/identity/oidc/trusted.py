@@ -82,18 +82,18 @@ class TrustedIssuers:
 
     async def _watch(self) -> None:
         assert self._load is not None
-        wrong = ""
+        told = False
         while True:
             await asyncio.sleep(self._look_seconds)
             try:
                 config = await asyncio.to_thread(self._load)
                 if config != self._config:
                     await self._take(config)
-                wrong = ""
+                told = False
             except ValueError as error:
-                if str(error) != wrong:
+                if not told:
                     log.error("the authentication configuration stays as it was: %s", error)
-                wrong = str(error)
+                told = True
 
     async def _take(self, config: Authentication) -> None:
         if config.anonymous != self._config.anonymous:
