@@ -45,7 +45,6 @@ from instar.webhooks.resolver import ServiceResolver, parse_mapping
 from instar.webhooks.transport import TransportPool, TransportSettings
 
 log = logging.getLogger(__name__)
-_GRACE_SECONDS = 5.0
 _PROBE_SECONDS = 2.0
 _WRITE_TURNS = 15
 
@@ -141,7 +140,7 @@ async def _served(settings: Settings, folder: Path) -> AsyncIterator[RunningServ
         listening.close()
         for resource in machinery.catalog.resources():
             resource.hub.end_all()
-        await connections.close(_GRACE_SECONDS)
+        await connections.close(settings.grace_seconds)
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
