@@ -23,7 +23,7 @@ async def refuse_without_schedule(kubeconfig, namespace):
     kind = new_class("CronTab", "testing.example.com/v1", asyncio=True, plural="crontabs")
     crontab = await kind({"metadata": {"name": "empty"}, "spec": {}}, api=api, namespace=namespace)
 
-    with pytest.raises(kr8s.ServerError, match="spec.cronSpec: Required value"):
+    with pytest.raises(kr8s.ServerError, match=r"spec\.cronSpec: Required value"):
         await crontab.create()
 
     await api._session.aclose()

@@ -17,6 +17,7 @@ from instar.cli.help import Help
 COMMANDS = {
     "serve": "run the API server for CRDs and custom resources",
     "webhook": "serve a converter as a conversion webhook",
+    "validate": "judge manifests offline, exactly as the server would",
     "check": "hunt a converter for data loss, with objects made from the CRD's schemas",
     "convert": "convert manifests to another version",
     "review": "what a CRD change breaks, for whom, and how to get there safely",
@@ -29,6 +30,7 @@ COMMANDS = {
 }
 EXTRAS = {
     "serve": "server",
+    "validate": "server",
     "storage": "etcd",
     "webhook": "sdk",
     "check": "sdk",
@@ -48,6 +50,7 @@ OPTIONAL = frozenset(
         "grpc",
         "httptools",
         "hypothesis",
+        "nacl",
         "rich",
         "ruamel",
         "sortedcontainers",
@@ -89,7 +92,8 @@ def _run(command: str, rest: list[str], program: str) -> int:
     try:
         module = importlib.import_module(f"instar.cli.{command}")
         module.add_arguments(parser)
-        options = parser.parse_args(rest)
+        mixed = getattr(module, "INTERMIXED", False)
+        options = parser.parse_intermixed_args(rest) if mixed else parser.parse_args(rest)
         options.arguments = rest
         code: int = module.run(options)
     except ModuleNotFoundError as error:

@@ -21,13 +21,14 @@ from typing import Any
 import uvloop
 
 from instar.cli.failure import CliFailure
+from instar.cli.guards import add_guard_arguments, guard_settings
 from instar.cli.workers import with_workers
 from instar.conversion.inprocess import ConvertFunction
 from instar.server.lifetime import running
 from instar.server.settings import Settings
 from instar.storage.open import StorageOptions
 from instar.storage.peer import PeerStore
-from instar.storage.store import Store, StoreError
+from instar.storage.store import Store, StoreError, bare
 
 _LARGEST_BLOCK = 4 << 20
 _NOT_BOUND = (errno.EADDRINUSE, errno.EADDRNOTAVAIL, errno.EACCES)
@@ -118,6 +119,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default="on",
         help="make what every cluster has: accounts, services, classes (off: a bare store)",
     )
+    add_guard_arguments(parser)
     add("--log", choices=["text", "json"], default="text", help="form of log lines")
     add("--verbose", "-v", action="store_true", help="log every request")
 
@@ -173,6 +175,7 @@ def _settings(args: argparse.Namespace) -> Settings:
         webhook_timeouts=tuple(args.webhook_timeout_for),
         conversion_cache=not args.no_conversion_cache,
         extra_names=tuple(args.tls_name),
+        **guard_settings(args),
     )
 
 
@@ -292,8 +295,9 @@ def once_readable(loop: asyncio.AbstractEventLoop, file: int, then: Callable[[],
 
 async def _until_its_store_is_lost(store: Store) -> None:
     """A worker is of no use without the process it belongs to, which starts another."""
-    if isinstance(store, PeerStore):
-        await store.lost()
+    owner = bare(store)
+    if isinstance(owner, PeerStore):
+        await owner.lost()
 
 
 def _keep_pages() -> None:

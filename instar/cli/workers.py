@@ -22,7 +22,7 @@ from instar.server.lifetime import RunningServer, running
 from instar.server.settings import Settings
 from instar.server.tempfolder import temporary_folder
 from instar.storage.peer_server import StoreServer
-from instar.storage.store import Local
+from instar.storage.store import Local, bare
 
 log = logging.getLogger(__name__)
 _RESTART_SECONDS = 1.0
@@ -71,7 +71,7 @@ def _told(server: RunningServer, kubeconfig: Path | None) -> RunningServer:
 
 @contextlib.asynccontextmanager
 async def _lent(server: RunningServer, folder: Path) -> AsyncIterator[None]:
-    store = server.machinery.backend.store
+    store = bare(server.machinery.backend.store)  # each worker has the keys itself
     if not isinstance(store, Local):
         yield  # workers reach a cluster by themselves
         return

@@ -6,16 +6,21 @@ it, and take its absence for "this is another server".
 
 from __future__ import annotations
 
+from typing import Any
+
 from instar.access.attributes import Attributes
 from instar.registry.insight.census import Census
+from instar.registry.insight.seals import seals_document
 from instar.registry.insight.usage import Usage
 from instar.registry.resources.serving import Serving
+from instar.registry.stored.backend import Backend
 from instar.server.request import Request
 from instar.server.responses import Response, json_response
 
 
 class Insight:
-    def __init__(self, census: Census, usage: Usage) -> None:
+    def __init__(self, census: Census, usage: Usage, backend: Backend) -> None:
+        self._backend = backend
         self._census = census
         self._usage = usage
 
@@ -24,12 +29,16 @@ class Insight:
         if not serving.builtin and asked.version in serving.versions:
             self._usage.note(asked, agent)
 
+    def _counted(self) -> dict[str, Any]:
+        document, seals = self._census.document(), seals_document(self._backend)
+        return document if seals is None else {**document, "encryption": seals}
+
     def respond(self, request: Request) -> Response | None:
         if request.method not in ("GET", "HEAD"):
             return None
         match request.path:
             case "/instar/census":
-                return json_response(200, self._census.document())
+                return json_response(200, self._counted())
             case "/instar/usage":
                 return json_response(200, self._usage.document())
         return None

@@ -15,9 +15,8 @@ from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass, replace
 from ipaddress import IPv4Network
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from instar.access.attributes import ADMIN_GROUP, AUTHENTICATED, User
 from instar.conversion.factory import ConversionServices
 from instar.conversion.memo import Memo
 from instar.conversion.metrics import PrometheusConversionMetrics
@@ -25,11 +24,12 @@ from instar.errors import TooManyRequests
 from instar.registry.controllers.furniture.keeper import House
 from instar.registry.stored.backend import Backend
 from instar.server.app import EVERY_ANSWER
-from instar.server.auth import read_token_file
+from instar.server.auth import Anonymous
 from instar.server.authorization import ALWAYS_ALLOW, modes_of
 from instar.server.certificates import ensure_certificates, server_context, write_private
-from instar.server.composition import Machinery, build
+from instar.server.composition import NOTHING_MORE, Machinery, build
 from instar.server.http1 import Connections
+from instar.server.identities import Identities, account_keys, static_tokens
 from instar.server.kubeconfig import write_kubeconfig
 from instar.server.problems import problem
 from instar.server.request import Request
@@ -43,6 +43,9 @@ from instar.storage.store import Checkable, Local, Lost, Store, Unavailable
 from instar.webhooks.https import ClientCertificate
 from instar.webhooks.resolver import ServiceResolver, parse_mapping
 from instar.webhooks.transport import TransportPool, TransportSettings
+
+if TYPE_CHECKING:
+    from instar.server.atrest import AtRest
 
 log = logging.getLogger(__name__)
 _PROBE_SECONDS = 2.0
@@ -85,16 +88,21 @@ async def _served(settings: Settings, folder: Path) -> AsyncIterator[RunningServ
         certificates = ensure_certificates(pki, _names(settings))
         context = server_context(certificates, settings.client_ca)
         token = _admin_token(pki)
-    tokens = {token: User("kubernetes-admin", (ADMIN_GROUP, AUTHENTICATED))}
-    if settings.token_file is not None:
-        tokens |= read_token_file(settings.token_file)
+        identities = Identities(
+            static=static_tokens(token, settings.token_file),
+            accounts=settings.accounts,
+            keys=account_keys(settings.accounts, pki),
+            anonymous=Anonymous(settings.anonymous and ALWAYS_ALLOW not in modes),
+        )
+    at_rest = _at_rest(settings)
     store = await open_store(settings.storage, settings.storage_options)
+    if at_rest is not None:
+        store = at_rest.before(store)
     network = IPv4Network(settings.service_cluster_ip_range)
     machinery = build(
         store,
-        tokens=tokens,
+        identities=identities,
         authorization=modes,
-        anonymous=settings.anonymous and ALWAYS_ALLOW not in modes,
         strict_namespaces=settings.strict_namespaces,
         request_timeout=settings.request_timeout,
         collect_garbage=settings.collect_garbage,
@@ -103,7 +111,8 @@ async def _served(settings: Settings, folder: Path) -> AsyncIterator[RunningServ
         rescue_deletes=settings.rescue_deletes,
         review=settings.review,
         deny_breaking=settings.deny_breaking,
-        make_conversion=lambda backend, metrics: _conversion(settings, backend, metrics),
+        extras=NOTHING_MORE if at_rest is None else at_rest.extras(),
+        make_conversion=lambda backend, metrics: conversion_services(settings, backend, metrics),
     )
     connections = Connections(machinery.app, _one_too_many, EVERY_ANSWER)
     loop = asyncio.get_running_loop()
@@ -122,7 +131,9 @@ async def _served(settings: Settings, folder: Path) -> AsyncIterator[RunningServ
         raise
     tasks = [_compactor(settings, store, machinery.backend)]
     try:
-        await _start_backend(machinery.backend)
+        await _start_backend(machinery.backend, at_rest)
+        if at_rest is not None:
+            tasks.append(loop.create_task(at_rest.run()))
         tasks.append(loop.create_task(_probing(machinery.backend)))
         tasks.append(loop.create_task(machinery.consistency.run()))
         await machinery.start()
@@ -130,6 +141,7 @@ async def _served(settings: Settings, folder: Path) -> AsyncIterator[RunningServ
         port = listening.sockets[0].getsockname()[1]
         host = f"[{settings.host}]" if ":" in settings.host else settings.host
         url = f"https://{_reachable(host)}:{port}"
+        machinery.app.issuer_documents.address = url.removeprefix("https://")
         ca = certificates.ca.read_bytes()
         path = settings.kubeconfig or folder / "kubeconfig"
         write_kubeconfig(path, url, ca, token)
@@ -161,11 +173,22 @@ def _one_too_many(request: Request) -> Response:
     return problem(TooManyRequests(text), request)
 
 
-async def _start_backend(backend: Backend) -> None:
+def _at_rest(settings: Settings) -> AtRest | None:
+    if settings.encryption is None:
+        return None
+    # Only here: a server without one loads no cipher.
+    from instar.server.atrest import AtRest
+
+    return AtRest.load(settings.encryption)
+
+
+async def _start_backend(backend: Backend, at_rest: AtRest | None) -> None:
     """Wait for a store that is not up yet; anything else is the operator's to mend."""
     delay = 0.1
     while True:
         try:
+            if at_rest is not None:
+                await at_rest.warm()
             await backend.start()
             backend.cache.failure = None
             return
@@ -197,7 +220,7 @@ def _compactor(settings: Settings, store: Store, backend: Backend) -> asyncio.Ta
     return asyncio.get_running_loop().create_task(compactor.run())
 
 
-def _conversion(
+def conversion_services(
     settings: Settings, backend: Backend, metrics: PrometheusConversionMetrics
 ) -> ConversionServices:
     services = collection_prefix("", "services")

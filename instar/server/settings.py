@@ -8,7 +8,18 @@ from pathlib import Path
 from typing import Any
 
 from instar.conversion.inprocess import ConvertFunction
+from instar.server.identities import AccountSettings
 from instar.storage.open import StorageOptions
+
+
+@dataclass(frozen=True, kw_only=True)
+class EncryptionSettings:
+    """How values lie in the store."""
+
+    config: Path
+    """An ``EncryptionConfiguration``."""
+    reload: bool = False
+    """Whether the file is looked at again and again."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -23,6 +34,7 @@ class Settings:
     storage: str = "memory:"
     storage_options: StorageOptions = field(default_factory=StorageOptions)
     """Credentials and certificates for an etcd cluster."""
+    encryption: EncryptionSettings | None = None
     kubeconfig: Path | None = None
     """Written, mode 0600, when the server is ready."""
     cert_dir: Path | None = None
@@ -35,6 +47,8 @@ class Settings:
     """Modes in the order in which they are asked, with commas."""
     anonymous: bool = True
     """Whether who shows no credential is ``system:anonymous``; never where all is allowed."""
+    accounts: AccountSettings = field(default_factory=AccountSettings)
+    """Tokens of ServiceAccounts."""
     strict_namespaces: bool = True
     collect_garbage: bool = True
     service_cluster_ip_range: str = "10.0.0.0/24"

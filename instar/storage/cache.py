@@ -302,7 +302,7 @@ class Cache(Generic[E]):
             suffix = event.key[len(prefix) :]
             new = None
             if event.value is not None:
-                record = Record(event.key, event.value, event.revision)
+                record = Record(event.key, event.value, event.revision, event.seal)
                 new = self._ingest(record, suffix)
             self.revision = event.revision
             collection.apply(Change(event.revision, suffix, new, collection.entries.get(suffix)))

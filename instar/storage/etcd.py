@@ -59,14 +59,14 @@ class EtcdStore:
 
     async def get(self, key: str) -> Record | None:
         self._check_open()
-        answer = wire.read_range(await self._client.ask(RANGE, wire.range_request(self._raw(key))))
+        answer = wire.read_range(await self._client.ask(RANGE, wire.range_request(self.place(key))))
         return next(iter(self._records(answer.kvs)), None)
 
     async def range(
         self, prefix: str, *, start: str = "", limit: int = 0, revision: int = 0
     ) -> Page:
         self._check_open()
-        first, end = self._raw(max(prefix, start)), _after_prefix(self._raw(prefix))
+        first, end = self.place(max(prefix, start)), _after_prefix(self.place(prefix))
         records: list[Record] = []
         while True:
             ask = min(limit - len(records), _CHUNK) if limit else _CHUNK
@@ -80,7 +80,7 @@ class EtcdStore:
     async def commit(self, write: Write) -> int:
         self._check_open()
         check_write(write)
-        key = self._raw(write.key)
+        key = self.place(write.key)
         request = wire.swap_request(key, write.value, write.expected)
         try:
             answer = wire.read_txn(await self._client.send(TXN, request))
@@ -135,7 +135,7 @@ class EtcdStore:
             raise Ahead(revision, await self.barrier()) from error
 
     async def _after_doubt(self, write: Write, doubt: Doubt) -> int:
-        outcome, revision = await resolve(self._client, self._raw(write.key), write)
+        outcome, revision = await resolve(self._client, self.place(write.key), write)
         if outcome is Outcome.DONE:
             self._expect(revision)
             return revision
@@ -155,7 +155,7 @@ class EtcdStore:
         for watch in self._watches:
             watch.expect(revision)
 
-    def _raw(self, key: str) -> bytes:
+    def place(self, key: str) -> bytes:
         return self._base + key.encode(errors="surrogateescape")
 
     def _key(self, raw: bytes) -> str:

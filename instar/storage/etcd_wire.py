@@ -7,14 +7,19 @@ It knows the wire format and field numbers, nothing of connections or of the ``S
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import NamedTuple
 
-from instar.protobuf.wire import read_varint, varint
+from instar.storage.wire import (
+    always_bytes,
+    always_int,
+    as_bytes,
+    as_int,
+    bytes_field,
+    fields,
+    int_field,
+)
 
-_VARINT, _I64, _BYTES, _I32 = 0, 1, 2, 5
 _MOD, _EQUAL = 2, 0
-Field = tuple[int, "int | bytes"]
 
 
 class KeyValue(NamedTuple):
@@ -67,51 +72,53 @@ def range_request(
 ) -> bytes:
     return b"".join(
         (
-            _bytes(1, key),
-            _bytes(2, range_end),
-            _int(3, limit),
-            _int(4, revision),
-            _int(9, int(count_only)),
+            bytes_field(1, key),
+            bytes_field(2, range_end),
+            int_field(3, limit),
+            int_field(4, revision),
+            int_field(9, int(count_only)),
         )
     )
 
 
 def swap_request(key: bytes, value: bytes | None, expected: int) -> bytes:
     """Put (``None``: delete) if the key's mod revision is ``expected``, else read the key."""
-    compare = _int(1, _EQUAL) + _int(2, _MOD) + _bytes(3, key) + _always_int(6, expected)
+    compare = (
+        int_field(1, _EQUAL) + int_field(2, _MOD) + bytes_field(3, key) + always_int(6, expected)
+    )
     if value is None:
-        success = _bytes(3, _bytes(1, key))
+        success = bytes_field(3, bytes_field(1, key))
     else:
-        success = _bytes(2, _bytes(1, key) + _bytes(2, value))
-    failure = _bytes(1, range_request(key))
-    return _bytes(1, compare) + _bytes(2, success) + _bytes(3, failure)
+        success = bytes_field(2, bytes_field(1, key) + bytes_field(2, value))
+    failure = bytes_field(1, range_request(key))
+    return bytes_field(1, compare) + bytes_field(2, success) + bytes_field(3, failure)
 
 
 def put_request(key: bytes, value: bytes) -> bytes:
-    return _bytes(1, key) + _bytes(2, value)
+    return bytes_field(1, key) + bytes_field(2, value)
 
 
 def compaction_request(revision: int) -> bytes:
-    return _int(1, revision)
+    return int_field(1, revision)
 
 
 def watch_request(key: bytes, range_end: bytes, start_revision: int) -> bytes:
     create = (
-        _bytes(1, key)
-        + _bytes(2, range_end)
-        + _int(3, start_revision)
-        + _int(4, 1)  # progress_notify
-        + _int(8, 1)  # fragment: an answer above the message limit comes in parts
+        bytes_field(1, key)
+        + bytes_field(2, range_end)
+        + int_field(3, start_revision)
+        + int_field(4, 1)  # progress_notify
+        + int_field(8, 1)  # fragment: an answer above the message limit comes in parts
     )
-    return _bytes(1, create)
+    return bytes_field(1, create)
 
 
 def progress_request() -> bytes:
-    return _always_bytes(3, b"")
+    return always_bytes(3, b"")
 
 
 def authenticate_request(name: str, password: str) -> bytes:
-    return _bytes(1, name.encode()) + _bytes(2, password.encode())
+    return bytes_field(1, name.encode()) + bytes_field(2, password.encode())
 
 
 # -- answers
@@ -119,7 +126,7 @@ def authenticate_request(name: str, password: str) -> bytes:
 
 def read_range(data: bytes) -> RangeAnswer:
     revision, more, kvs = 0, False, list[KeyValue]()
-    for number, value in _fields(data):
+    for number, value in fields(data):
         if number == 2:
             kvs.append(_key_value(value))
         elif number == 1:
@@ -131,15 +138,15 @@ def read_range(data: bytes) -> RangeAnswer:
 
 def read_txn(data: bytes) -> TxnAnswer:
     revision, succeeded, found = 0, False, list[KeyValue]()
-    for number, value in _fields(data):
+    for number, value in fields(data):
         if number == 1:
             revision = _header_revision(value)
         elif number == 2:
             succeeded = bool(value)
         elif number == 3:
-            for kind, answer in _fields(_as_bytes(value)):
+            for kind, answer in fields(as_bytes(value)):
                 if kind == 1:
-                    found = read_range(_as_bytes(answer)).kvs
+                    found = read_range(as_bytes(answer)).kvs
     return TxnAnswer(revision, succeeded, found)
 
 
@@ -147,21 +154,21 @@ def read_watch(data: bytes) -> WatchAnswer:
     revision = watch_id = compact_revision = 0
     created = cancelled = fragment = False
     reason, events = "", list[WatchEvent]()
-    for number, value in _fields(data):
+    for number, value in fields(data):
         if number == 11:
-            events.append(_event(_as_bytes(value)))
+            events.append(_event(as_bytes(value)))
         elif number == 1:
             revision = _header_revision(value)
         elif number == 2:
-            watch_id = _as_int(value)
+            watch_id = as_int(value)
         elif number == 3:
             created = bool(value)
         elif number == 4:
             cancelled = bool(value)
         elif number == 5:
-            compact_revision = _as_int(value)
+            compact_revision = as_int(value)
         elif number == 6:
-            reason = _as_bytes(value).decode(errors="replace")
+            reason = as_bytes(value).decode(errors="replace")
         elif number == 7:
             fragment = bool(value)
     return WatchAnswer(
@@ -179,22 +186,22 @@ def read_version(data: bytes) -> str:
 
 
 def _second_text(data: bytes) -> str:
-    for number, value in _fields(data):
+    for number, value in fields(data):
         if number == 2:
-            return _as_bytes(value).decode()
+            return as_bytes(value).decode()
     return ""
 
 
 def _header_revision(data: int | bytes) -> int:
-    for number, value in _fields(_as_bytes(data)):
+    for number, value in fields(as_bytes(data)):
         if number == 3:
-            return _as_int(value)
+            return as_int(value)
     return 0
 
 
 def _event(data: bytes) -> WatchEvent:
     deleted, kv = False, KeyValue(b"", b"", 0, 0)
-    for number, value in _fields(data):
+    for number, value in fields(data):
         if number == 1:
             deleted = value == 1
         elif number == 2:
@@ -205,63 +212,13 @@ def _event(data: bytes) -> WatchEvent:
 def _key_value(data: int | bytes) -> KeyValue:
     key = content = b""
     created = revision = 0
-    for number, value in _fields(_as_bytes(data)):
+    for number, value in fields(as_bytes(data)):
         if number == 1:
-            key = _as_bytes(value)
+            key = as_bytes(value)
         elif number == 5:
-            content = _as_bytes(value)
+            content = as_bytes(value)
         elif number == 3:
-            revision = _as_int(value)
+            revision = as_int(value)
         elif number == 2:
-            created = _as_int(value)
+            created = as_int(value)
     return KeyValue(key, content, created, revision)
-
-
-# -- the wire format
-
-
-def _always_int(number: int, value: int) -> bytes:
-    return varint(number << 3 | _VARINT) + varint(value)
-
-
-def _int(number: int, value: int) -> bytes:
-    return _always_int(number, value) if value else b""
-
-
-def _always_bytes(number: int, value: bytes) -> bytes:
-    return varint(number << 3 | _BYTES) + varint(len(value)) + value
-
-
-def _bytes(number: int, value: bytes) -> bytes:
-    return _always_bytes(number, value) if value else b""
-
-
-def _fields(data: bytes) -> Iterator[Field]:
-    """Each field's number and its value: an integer, or the bytes of anything longer."""
-    at, end = 0, len(data)
-    while at < end:
-        tag, at = read_varint(data, at)
-        kind = tag & 7
-        if kind == _BYTES:
-            size, at = read_varint(data, at)
-            yield tag >> 3, data[at : at + size]
-            at += size
-        elif kind == _VARINT:
-            value, at = read_varint(data, at)
-            yield tag >> 3, value
-        elif kind in (_I64, _I32):
-            at += 8 if kind == _I64 else 4
-        else:
-            raise ValueError(f"wire type {kind} in an answer of etcd")
-
-
-def _as_bytes(value: int | bytes) -> bytes:
-    if isinstance(value, int):
-        raise ValueError("a number where etcd's API has a message")
-    return value
-
-
-def _as_int(value: int | bytes) -> int:
-    if not isinstance(value, int):
-        raise ValueError("a message where etcd's API has a number")
-    return value

@@ -87,7 +87,7 @@ class MemoryStore:
         )
 
     def _record(self, revision: int) -> Record:
-        key, value, _ = self._log[revision]
+        key, value, *_ = self._log[revision]
         assert value is not None
         return Record(key, value, revision)
 

@@ -82,9 +82,9 @@ def frame(head: Head, values: Iterable[bytes] = ()) -> bytes:
 
 
 def events_frame(number: int, events: Sequence[Event], revision: int) -> bytes:
-    told = [(key, at, _DELETED if value is None else len(value)) for key, value, at in events]
+    told = [(key, at, _DELETED if value is None else len(value)) for key, value, at, _ in events]
     head = [0, "events", number, revision, told]
-    return frame(head, (value for _, value, _ in events if value is not None))
+    return frame(head, (event.value for event in events if event.value is not None))
 
 
 def read_events(told: Sequence[Sequence[Any]], body: bytes) -> list[Event]:
@@ -103,7 +103,7 @@ def records_head(records: Sequence[Record]) -> list[tuple[str, int, int]]:
 
 
 def read_records(told: Sequence[Sequence[Any]], body: bytes) -> list[Record]:
-    return [Record(key, value or b"", revision) for key, value, revision in read_events(told, body)]
+    return [Record(key, value or b"", at) for key, value, at, _ in read_events(told, body)]
 
 
 def error_head(error: Exception) -> Head:

@@ -26,6 +26,9 @@ _CHECKPOINT_PAGES = 1000
 """A log this small is soon written over and over, which the disk takes three times as fast as one
 that grows; and folding it back holds up the next write for some milliseconds only."""
 _LOG_BYTES = 64 << 20
+_ALONE = "&vfs=unix-excl" if os.name == "posix" else ""
+"""Locks the file for this process and keeps the index of the log in its own memory. SQLite would
+else map a file for it (``-shm``), and whoever cuts that short kills everybody who has it mapped."""
 _LOCK_PATIENCE = 0.1  # the event loop waits while another program locks the file
 _SCHEMA = (
     "CREATE TABLE log(revision INTEGER PRIMARY KEY, key TEXT NOT NULL, value BLOB)",
@@ -50,12 +53,15 @@ class SqliteFile:
                 _create(self.path)
             found = os.stat(self.path)
             self._identity = (found.st_dev, found.st_ino)
-            self.reader = _connect(self.path, "ro")
+            with closing(_connect(self.path, "ro")) as first:  # one that may write leaves traces
+                self.index = _load_index(first)
+            self.writer = _connect(self.path, "rw", _ALONE)
             try:
-                self.index = self._load_index()
-                self.writer = _writer(self.path)
+                _prepare(self.writer, self.path)
+                self.reader = _connect(self.path, "rw", _ALONE)
+                self.reader.execute("PRAGMA query_only = ON")
             except BaseException:
-                self.reader.close()
+                self.writer.close()
                 raise
         except sqlite3.Error as error:
             os.close(self._lock)
@@ -90,15 +96,16 @@ class SqliteFile:
         self.writer.close()
         os.close(self._lock)
 
-    def _load_index(self) -> Index:
-        (compacted,) = self.reader.execute("SELECT revision FROM compaction").fetchone()
-        index = Index(compacted)
-        for revision, key, deleted in self.reader.execute(
-            "SELECT revision, key, value IS NULL FROM log ORDER BY revision"
-        ):
-            index.apply(key, revision, bool(deleted))
-        index.revision = max(index.revision, compacted)
-        return index
+
+def _load_index(connection: sqlite3.Connection) -> Index:
+    (compacted,) = connection.execute("SELECT revision FROM compaction").fetchone()
+    index = Index(compacted)
+    for revision, key, deleted in connection.execute(
+        "SELECT revision, key, value IS NULL FROM log ORDER BY revision"
+    ):
+        index.apply(key, revision, bool(deleted))
+    index.revision = max(index.revision, compacted)
+    return index
 
 
 def _lock(path: Path) -> int:
@@ -111,12 +118,20 @@ def _lock(path: Path) -> int:
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError as error:
-        owner = os.read(lock, 32).decode(errors="replace").strip() or "unknown"
         os.close(lock)
-        raise StoreError(f"{path}: in use by another process (pid {owner})") from error
+        raise in_use(path) from error
     os.ftruncate(lock, 0)
     os.pwrite(lock, b"%d\n" % os.getpid(), 0)
     return lock
+
+
+def in_use(path: Path) -> StoreError:
+    """Said by whoever finds the file locked: who has it is written beside it."""
+    try:
+        owner = path.with_name(path.name + ".lock").read_text(errors="replace").strip()
+    except OSError:
+        owner = ""
+    return StoreError(f"{path}: in use by another process (pid {owner or 'unknown'})")
 
 
 def is_ours(path: Path) -> bool:
@@ -160,22 +175,22 @@ def _create(path: Path) -> None:
         connection.execute("PRAGMA journal_mode = WAL")
 
 
-def _writer(path: Path) -> sqlite3.Connection:
-    connection = _connect(path, "rw")
+def _prepare(connection: sqlite3.Connection, path: Path) -> None:
     # Again, because a crash right after the creation may have left the file in rollback mode.
     (mode,) = connection.execute("PRAGMA journal_mode = WAL").fetchone()
     if mode != "wal":
-        connection.close()
         raise StoreError(f"{path}: SQLite cannot keep a write-ahead log on this file system")
+    connection.execute("SELECT revision FROM compaction").fetchone()  # takes the lock
+    if _ALONE:
+        path.with_name(path.name + "-shm").unlink(missing_ok=True)  # nobody else has it open
     connection.execute("PRAGMA synchronous = FULL")
     connection.execute(f"PRAGMA wal_autocheckpoint = {_CHECKPOINT_PAGES}")
     connection.execute(f"PRAGMA journal_size_limit = {_LOG_BYTES}")
-    return connection
 
 
-def _connect(path: Path, mode: str) -> sqlite3.Connection:
+def _connect(path: Path, mode: str, more: str = "") -> sqlite3.Connection:
     return sqlite3.connect(
-        f"file:{quote(str(path))}?mode={mode}",
+        f"file:{quote(str(path))}?mode={mode}{more}",
         uri=True,
         isolation_level=None,
         check_same_thread=False,

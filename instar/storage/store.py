@@ -10,12 +10,23 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple, Protocol, runtime_checkable
 
 
+class Seal(NamedTuple):
+    """Under which key a value lies in the store, where it does not lie there as it is."""
+
+    name: str
+    mark: str = ""
+    """Which of several keys of that name; never shown."""
+    problem: str = ""
+    """Why the value could not be opened: then it is what lies in the store."""
+
+
 class Record(NamedTuple):
     """The value of a key as of ``revision``, the revision of its last write."""
 
     key: str
     value: bytes
     revision: int
+    seal: Seal | None = None
 
 
 class Event(NamedTuple):
@@ -24,6 +35,7 @@ class Event(NamedTuple):
     key: str
     value: bytes | None
     revision: int
+    seal: Seal | None = None
 
 
 class Page(NamedTuple):
@@ -146,6 +158,36 @@ class Near(Protocol):
 
     def current(self) -> int:
         """What ``barrier`` answers, without waiting."""
+        ...
+
+
+@runtime_checkable
+class Sealing(Protocol):
+    """A store that keeps values under keys."""
+
+    def seal_of(self, collection: str) -> Seal | None:
+        """What a value written to the collection now would lie under."""
+        ...
+
+
+@runtime_checkable
+class Wrapper(Protocol):
+    """A store before another one."""
+
+    inner: Store
+
+
+def bare(store: Store) -> Store:
+    """The store that holds what lies on the disk, whatever stands before it."""
+    return store.inner if isinstance(store, Wrapper) else store
+
+
+@runtime_checkable
+class Placed(Protocol):
+    """A store that others may read, too: they know its keys by another name."""
+
+    def place(self, key: str) -> bytes:
+        """The whole key, as it lies in the store."""
         ...
 
 

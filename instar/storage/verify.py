@@ -1,7 +1,8 @@
 """Reads a store file from end to end: every page by SQLite's own check, every value as JSON.
 
 SQLite keeps no checksums: a page that was damaged in place may look well to it and hold nonsense.
-The file is opened to be read only, beside a server that may be using it.
+The file is opened to be read only, and not while a server has it: that one compares what it holds
+in memory with the file by itself.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import quote
 
-from instar.storage.sqlite_file import is_ours
+from instar.storage.sqlite_file import in_use, is_ours
 from instar.storage.store import StoreError
 
 IsSound = Callable[[bytes], bool]
@@ -34,6 +35,8 @@ def verify_file(path: str, is_sound: IsSound) -> Verified:
         with closing(sqlite3.connect(f"file:{quote(str(file))}?mode=ro", uri=True)) as connection:
             return _verified(connection, is_sound)
     except sqlite3.Error as error:
+        if error.sqlite_errorcode == sqlite3.SQLITE_BUSY:
+            raise in_use(file) from error
         raise StoreError(f"{file}: cannot be read: {error}") from error
 
 

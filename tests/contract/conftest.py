@@ -8,6 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from instar.storage.encryption.config import GroupPlural, Key, Keyed, Rule
+from instar.storage.encryption.store import sealed
+from instar.storage.encryption.vault import Vault
 from instar.storage.etcd import EtcdStore
 from instar.storage.etcd_client import EtcdOptions
 from instar.storage.memory import MemoryStore
@@ -17,7 +20,8 @@ from instar.storage.sqlite import SqliteStore
 from instar.storage.store import Store
 from tests.storage.etcd_server import EtcdCluster
 
-BACKENDS = ["memory", "sqlite", "etcd", "peer"]
+EVERYTHING = Rule((GroupPlural("*", "*"),), (Keyed("aesgcm", (Key("k", bytes(32)),)),))
+BACKENDS = ["memory", "sqlite", "etcd", "peer", "sealed"]
 
 
 @pytest.fixture(scope="module")
@@ -58,6 +62,8 @@ async def store(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator
         return
     if request.param == "memory":
         opened = MemoryStore()
+    elif request.param == "sealed":
+        opened = sealed(SqliteStore(str(tmp_path / "s.db")), Vault([EVERYTHING]))
     elif request.param == "sqlite":
         opened = SqliteStore(str(tmp_path / "s.db"))
     else:

@@ -55,6 +55,7 @@ WORST: dict[str, tuple[str, ...]] = {
     "instar.cel.library.quantity:_EXPONENT": ("e|1|x",),
     "instar.cel.library.semver:_ALPHANUMERIC": ("|a|!",),
     "instar.cel.library.standard:_DOUBLE": ("|1|x", "1.|1|x", "0x|a|!"),
+    "instar.storage.encryption.config:_PART": ("|1|x", "1.|1|x"),
     "instar.schema.field_path:_ESCAPE": ("|\\a|",),
     "instar.cel.gourl:_SCHEME": ("|a|!",),
     "instar.cel.gourl:_CONTROL": ("|a|",),

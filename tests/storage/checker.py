@@ -48,8 +48,8 @@ class Checker:
     async def verify(self, recorder: Recorder) -> None:
         """Compare what was told with the final state and with what the follower saw."""
         await recorder.reached(await self._store.barrier())
-        seen = {(event.key, event.value, event.revision) for event in recorder.events}
-        lost = [event for event in self.acknowledged if tuple(event) not in seen]
+        seen = set(recorder.events)
+        lost = [event for event in self.acknowledged if event not in seen]
         assert not lost, f"acknowledged, and never seen by the follower: {lost[:3]}"
 
         puts = [(event.key, event.value) for event in recorder.events if event.value is not None]

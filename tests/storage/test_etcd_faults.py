@@ -14,6 +14,7 @@ from instar.storage import etcd_wire as wire
 from instar.storage.etcd import EtcdStore
 from instar.storage.etcd_client import EtcdOptions
 from instar.storage.store import Unavailable, Write
+from instar.storage.wire import fields, int_field
 from tests.storage.checker import Checker
 from tests.storage.etcd_server import EtcdCluster, EtcdMember
 from tests.storage.recorder import Recorder
@@ -49,11 +50,11 @@ async def call(address: str, method: str, request: bytes) -> bytes:
 
 async def member_and_leader(address: str) -> tuple[int, int]:
     """The ids of the member asked and of the one it takes for the leader."""
-    status = dict(wire._fields(await call(address, "Maintenance/Status", b"")))
+    status = dict(fields(await call(address, "Maintenance/Status", b"")))
     header, leads = status[1], status.get(4, 0)
     assert isinstance(header, bytes)
     assert isinstance(leads, int)
-    member = dict(wire._fields(header))[2]
+    member = dict(fields(header))[2]
     assert isinstance(member, int)
     return member, leads
 
@@ -68,11 +69,11 @@ async def leader(cluster: EtcdCluster) -> EtcdMember:
 
 async def make_room(address: str, revision: int) -> None:
     """What an operator does: compact, defragment, take the alarm back."""
-    physical = wire._int(2, 1)
+    physical = int_field(2, 1)
     await call(address, "KV/Compact", wire.compaction_request(revision) + physical)
     await call(address, "Maintenance/Defragment", b"")
     member, _ = await member_and_leader(address)
-    take_back = wire._int(1, 2) + wire._int(2, member) + wire._int(3, 1)
+    take_back = int_field(1, 2) + int_field(2, member) + int_field(3, 1)
     await call(address, "Maintenance/Alarm", take_back)
 
 

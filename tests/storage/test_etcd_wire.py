@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from instar.protobuf.errors import ProtobufError
 from instar.protobuf.wire import read_varint, varint
 from instar.storage import etcd_wire as wire
+from instar.storage.wire import always_bytes, bytes_field, int_field
 
 NUMBERS = st.integers(0, 2**63 - 1)
 BLOBS = st.binary(max_size=300)
@@ -16,12 +17,12 @@ BLOBS = st.binary(max_size=300)
 
 def key_value(key: bytes, value: bytes, created: int, modified: int) -> bytes:
     return (
-        wire._bytes(1, key) + wire._int(2, created) + wire._int(3, modified) + wire._bytes(5, value)
+        bytes_field(1, key) + int_field(2, created) + int_field(3, modified) + bytes_field(5, value)
     )
 
 
 def header(revision: int) -> bytes:
-    return wire._bytes(1, wire._int(1, 77) + wire._int(3, revision))
+    return bytes_field(1, int_field(1, 77) + int_field(3, revision))
 
 
 @given(NUMBERS)
@@ -42,35 +43,35 @@ def test_a_range_reads_back(
     rows: list[tuple[bytes, bytes, int, int]], revision: int, more: bool
 ) -> None:
     data = header(revision)
-    data += b"".join(wire._always_bytes(2, key_value(*row)) for row in rows)
-    data += wire._int(3, int(more))
+    data += b"".join(always_bytes(2, key_value(*row)) for row in rows)
+    data += int_field(3, int(more))
     answer = wire.read_range(data)
     assert answer == (revision, [wire.KeyValue(*row) for row in rows], more)
 
 
 def test_an_event_reads_back() -> None:
     kv = key_value(b"k", b"", 0, 9)
-    event = wire._int(1, 1) + wire._bytes(2, kv)
-    data = header(12) + wire._int(2, 3) + wire._bytes(11, event)
+    event = int_field(1, 1) + bytes_field(2, kv)
+    data = header(12) + int_field(2, 3) + bytes_field(11, event)
     answer = wire.read_watch(data)
     assert (answer.revision, answer.watch_id) == (12, 3)
     assert answer.events == [wire.WatchEvent(wire.KeyValue(b"k", b"", 0, 9), deleted=True)]
 
 
 def test_a_cancelled_watch_tells_why() -> None:
-    data = wire._int(4, 1) + wire._int(5, 40) + wire._bytes(6, b"compacted")
+    data = int_field(4, 1) + int_field(5, 40) + bytes_field(6, b"compacted")
     answer = wire.read_watch(data)
     assert (answer.cancelled, answer.compact_revision) == (True, 40)
     assert answer.cancel_reason == "compacted"
 
 
 def test_unknown_fields_of_a_newer_etcd_are_skipped() -> None:
-    unknown = wire._bytes(900, b"new") + wire._int(901, 5)
+    unknown = bytes_field(900, b"new") + int_field(901, 5)
     fixed = varint(902 << 3 | 1) + b"12345678" + varint(903 << 3 | 5) + b"1234"
     assert wire.read_range(unknown + fixed + header(8)).revision == 8
 
 
-@pytest.mark.parametrize("data", [b"\x0b", wire._int(1, 5), wire._bytes(2, wire._int(1, 3))])
+@pytest.mark.parametrize("data", [b"\x0b", int_field(1, 5), bytes_field(2, int_field(1, 3))])
 def test_what_is_not_etcds_api_is_refused(data: bytes) -> None:
     with pytest.raises(ValueError):
         wire.read_range(data)

@@ -17,6 +17,7 @@ import pytest
 
 from instar.storage.sqlite import SqliteStore
 from instar.storage.store import Event, StoreError, Unavailable, Write
+from instar.storage.verify import verify_file
 from tests.storage.recorder import Recorder
 
 pytestmark = pytest.mark.anyio
@@ -294,3 +295,35 @@ async def test_a_connection_that_cannot_even_roll_back_leaves_nobody_waiting(
         with pytest.raises(Unavailable):
             await asyncio.wait_for(store.commit(Write("a", b"1", 0)), 10)
     await store.close()
+
+
+def test_nothing_of_an_open_store_is_mapped_into_memory(tmp_path: Path) -> None:
+    """Whoever cut SQLite's ``-shm`` short killed the process with SIGBUS."""
+    path, leftover = tmp_path / "s.db", tmp_path / "s.db-shm"
+    leftover.write_bytes(b"x" * 100)
+
+    async def write() -> SqliteStore:
+        store = SqliteStore(str(path))
+        await store.commit(Write("a", b"1", 0))
+        return store
+
+    store = asyncio.run(write())
+
+    assert not leftover.exists()
+    maps = Path("/proc/self/maps")
+    if maps.exists():
+        assert str(path) not in maps.read_text()
+    asyncio.run(store.close())
+
+
+def test_a_store_in_use_is_not_verified_and_its_owner_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "s.db"
+    writer = start_writer(path)
+    assert writer.stdout is not None
+    writer.stdout.readline()
+    with pytest.raises(StoreError, match=rf"in use by another process \(pid {writer.pid}\)"):
+        verify_file(str(path), lambda value: True)
+    writer.kill()
+    writer.wait()
+    writer.stdout.close()
+    assert verify_file(str(path), lambda value: True).problems == []

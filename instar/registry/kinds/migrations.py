@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from instar.api.patch_types import OF_BUILTIN
 from instar.api.strings import dns1035_label, dns1123_subdomain
-from instar.fields import FieldError, invalid, required
+from instar.fields import FieldError, Kind, invalid, required
 from instar.plain import Object
 from instar.registry.resources.columns import TablePrinter
 from instar.registry.resources.strategy import Strategy
@@ -52,14 +52,19 @@ class MigrationStrategy(Strategy):
 
     def check_create(self, obj: Object, version: VersionServing, warn: Warn) -> list[FieldError]:
         found = super().check_create(obj, version, warn)
+        misshapen = [error for error in found if error.kind is not Kind.REQUIRED]
+        if misshapen:
+            return found  # the rules below are about values of the right type
         return [error for error in found if error.field != _RESOURCE] + _spec_errors(obj)
 
     def check_update(
         self, new: Object, old: Object, version: VersionServing, subresource: str, warn: Warn
     ) -> list[FieldError]:
         found = super().check_update(new, old, version, subresource, warn)
+        if found:
+            return found
         if subresource == "status":
-            return found + _status_errors(new, old)
+            return _status_errors(new, old)
         if new.get("spec") != old.get("spec"):
             shown = {"Resource": (new.get("spec") or {}).get("resource") or {}}
             found.append(invalid("spec", shown, "field is immutable"))
@@ -89,9 +94,7 @@ class MigrationPrinter(TablePrinter):
 
 def _spec_errors(obj: Object) -> list[FieldError]:
     spec = obj.get("spec") or {}
-    asked = (spec.get("resource") or {}) if isinstance(spec, dict) else spec
-    if not isinstance(asked, dict):
-        return []  # told by the schema already
+    asked = spec.get("resource") or {}
     group, resource = asked.get("group") or "", asked.get("resource") or ""
     if not resource:
         return [required(_RESOURCE, "resource is required to be set")]

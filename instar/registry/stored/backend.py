@@ -17,6 +17,8 @@ from instar.storage.store import (
     Compacted,
     Near,
     Record,
+    Seal,
+    Sealing,
     Stale,
     Store,
     StoreError,
@@ -48,6 +50,7 @@ class Backend:
         self._drafts: dict[str, Draft] = {}
         self._silence: StoreError | None = None
         self._near = store if isinstance(store, Near) else None
+        self._sealing = store if isinstance(store, Sealing) else None
         self._checkable = store if isinstance(store, Checkable) else None
 
     @property
@@ -115,6 +118,19 @@ class Backend:
         await self._shown(revision)
         return revision
 
+    @property
+    def seals(self) -> bool:
+        """Whether values lie in the store under keys."""
+        return self._sealing is not None
+
+    def seal_of(self, objects: Objects) -> Seal | None:
+        """What an object written now would lie under."""
+        return None if self._sealing is None else self._sealing.seal_of(objects.prefix)
+
+    def sealed_anew(self, objects: Objects, entry: Entry) -> bool:
+        """Whether writing the same bytes would put them under another key: then it is done."""
+        return self._sealing is not None and entry.seal != self.seal_of(objects)
+
     async def consistent(self) -> None:
         """After this, the cache shows every write acknowledged before the call, by anyone."""
         try:
@@ -175,6 +191,7 @@ class Backend:
             return ingest(record, suffix)
         del self._drafts[record.key]  # one draft is one write: the same bytes may come again
         draft.entry.revision, draft.entry.suffix = record.revision, suffix
+        draft.entry.seal = record.seal
         if draft.learnt is not None:
             draft.learnt(draft.entry)
         return draft.entry

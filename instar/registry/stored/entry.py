@@ -13,8 +13,8 @@ from typing import Any
 
 import orjson
 
-from instar.errors import Unclassified
-from instar.storage.store import Record
+from instar.errors import Internal, Unclassified
+from instar.storage.store import Record, Seal
 
 _API_VERSION = b'{"apiVersion":"'
 _UID = b'"uid":"'
@@ -39,6 +39,12 @@ class Unreadable(Unclassified):
     """What lies in the store is no object: foreign or damaged bytes."""
 
 
+class Unopened(Internal, Unreadable):
+    """What lies in the store is sealed, and no key of ours opens it."""
+
+    retryable = False
+
+
 class Entry:
     """Immutable to its readers; fields starting with an underscore are filled in on demand."""
 
@@ -50,6 +56,7 @@ class Entry:
         "raw",
         "ready",
         "revision",
+        "seal",
         "suffix",
         "token",
     )
@@ -58,6 +65,8 @@ class Entry:
         self.raw: bytes | None = raw
         self.revision = revision
         self.suffix = suffix
+        self.seal: Seal | None = None
+        """The key it lies under in the store; None where it lies there as it is."""
         self.at = at
         """Where the resourceVersion goes; -1 until it is needed."""
         self.token: object = None
@@ -177,6 +186,8 @@ class Entry:
         return obj
 
     def _unreadable(self, why: str) -> Unreadable:
+        if self.seal is not None and self.seal.problem:
+            return Unopened(self.seal.problem)
         return Unreadable(f"the stored value of {self.suffix} cannot be read: {why}")
 
 
@@ -189,6 +200,7 @@ def ingest(record: Record, suffix: str) -> Entry:
     raw = record.value
     alone = raw.count(_UID) == 1 and _RESOURCE_VERSION not in raw
     entry = Entry(raw, record.revision, suffix, raw.find(_UID) if alone else -1)
+    entry.seal = record.seal
     if alone:
         entry.make_ready()
     return entry

@@ -1,0 +1,111 @@
+"""Calls to a KMS plugin (KMS v2) over its unix socket. What its answers are for is ``kms.py``'s."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple, Protocol
+
+import grpc
+import grpc.aio
+
+from instar.protobuf.errors import ProtobufError
+from instar.storage.encryption.ciphers import Refused
+from instar.storage.encryption.envelope import annotation_fields, read_annotation
+from instar.storage.store import Unavailable
+from instar.storage.wire import as_bytes, bytes_field, fields
+
+_SERVICE = "/v2.KeyManagementService/"
+_AWAY = (
+    grpc.StatusCode.UNAVAILABLE,
+    grpc.StatusCode.DEADLINE_EXCEEDED,
+    grpc.StatusCode.CANCELLED,
+    grpc.StatusCode.RESOURCE_EXHAUSTED,
+)
+_OPTIONS = [
+    ("grpc.enable_retries", 0),
+    ("grpc.use_local_subchannel_pool", 1),
+    ("grpc.initial_reconnect_backoff_ms", 100),
+    ("grpc.min_reconnect_backoff_ms", 500),
+    ("grpc.max_reconnect_backoff_ms", 1000),
+]
+
+
+class Status(NamedTuple):
+    version: str
+    healthz: str
+    key_id: str
+
+
+class Wrapped(NamedTuple):
+    ciphertext: bytes
+    key_id: str
+    annotations: Mapping[str, bytes]
+
+
+class Plugin(Protocol):
+    """Each call raises ``Unavailable`` where trying later may help, ``Refused`` where not."""
+
+    async def status(self) -> Status: ...
+
+    async def encrypt(self, plain: bytes, uid: str) -> Wrapped: ...
+
+    async def decrypt(self, wrapped: Wrapped, uid: str) -> bytes: ...
+
+    async def close(self) -> None: ...
+
+
+class GrpcPlugin:
+    def __init__(self, socket: str, timeout: float) -> None:
+        self._socket = socket
+        self._timeout = timeout
+        target = f"unix-abstract:{socket[2:]}" if socket.startswith("/@") else f"unix:{socket}"
+        self._channel = grpc.aio.insecure_channel(target, options=_OPTIONS)
+
+    async def status(self) -> Status:
+        found = {1: "", 2: "", 3: ""}
+        for number, value in await self._call("Status", b""):
+            if number in found:
+                found[number] = as_bytes(value).decode(errors="replace")
+        return Status(*found.values())
+
+    async def encrypt(self, plain: bytes, uid: str) -> Wrapped:
+        ciphertext, key_id, annotations = b"", "", dict[str, bytes]()
+        request = bytes_field(1, plain) + bytes_field(2, uid.encode())
+        for number, value in await self._call("Encrypt", request):
+            if number == 1:
+                ciphertext = as_bytes(value)
+            elif number == 2:
+                key_id = as_bytes(value).decode(errors="replace")
+            elif number == 3:
+                name, note = read_annotation(value)
+                annotations[name] = note
+        return Wrapped(ciphertext, key_id, annotations)
+
+    async def decrypt(self, wrapped: Wrapped, uid: str) -> bytes:
+        request = [
+            bytes_field(1, wrapped.ciphertext),
+            bytes_field(2, uid.encode()),
+            bytes_field(3, wrapped.key_id.encode()),
+            *annotation_fields(4, wrapped.annotations),
+        ]
+        answer = await self._call("Decrypt", b"".join(request))
+        return next((as_bytes(value) for number, value in answer if number == 1), b"")
+
+    async def close(self) -> None:
+        await self._channel.close()
+
+    async def _call(self, method: str, request: bytes) -> list[tuple[int, int | bytes]]:
+        call: grpc.aio.UnaryUnaryMultiCallable[bytes, bytes] = self._channel.unary_unary(
+            _SERVICE + method
+        )
+        try:
+            return list(fields(await call(request, timeout=self._timeout)))
+        except grpc.aio.AioRpcError as error:
+            text = (
+                f"rpc error: code = {error.code().name} desc = {error.details()} ({self._socket})"
+            )
+            if error.code() in _AWAY:
+                raise Unavailable(text) from error
+            raise Refused(text) from error
+        except (ValueError, IndexError, ProtobufError) as error:
+            raise Refused(f"the KMS plugin's answer cannot be read ({self._socket})") from error
