@@ -51,6 +51,7 @@ LATE = {
         for name in ("calling", "hooks", "local", "mutating", "subject", "validating")
     },
     ("instar/server/lifetime.py", "instar.server.atrest"): "only with encryption at rest",
+    ("instar/server/lifetime.py", "instar.server.audit.setup"): "only with an audit policy",
     ("instar/storage/encryption/ciphers.py", "nacl.secret"): "libsodium only for secretbox",
     ("instar/storage/encryption/ciphers.py", "nacl.exceptions"): "libsodium only for secretbox",
     ("instar/storage/open.py", "instar.storage.etcd"): "gRPC only for etcd",
