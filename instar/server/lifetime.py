@@ -62,7 +62,6 @@ if TYPE_CHECKING:
     from instar.server.audit.auditor import Auditor
 
 log = logging.getLogger(__name__)
-_GRACE_SECONDS = 5.0
 _PROBE_SECONDS = 2.0
 _WRITE_TURNS = 15
 
@@ -171,7 +170,7 @@ async def _served(settings: Settings, folder: Path) -> AsyncIterator[RunningServ
         listening.close()
         for resource in machinery.catalog.resources():
             resource.hub.end_all()
-        await connections.close(_GRACE_SECONDS)
+        await connections.close(settings.grace_seconds)
         if identities.trusted is not None:
             await identities.trusted.stop()
         if auditor is not None:

@@ -107,6 +107,8 @@ class Settings:
     history_seconds: float = 300.0
     """How long past revisions stay readable."""
     request_timeout: float = 60.0
+    grace_seconds: float = 5.0
+    """For requests that are being answered when the server stops."""
     services: tuple[str, ...] = ()
     """``NAMESPACE/NAME[:PORT]=HOST:PORT`` for webhooks behind a service reference."""
     converters: Mapping[str, ConvertFunction] = field(default_factory=dict)

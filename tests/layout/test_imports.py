@@ -60,6 +60,9 @@ LATE = {
     ("instar/storage/open.py", "instar.storage.etcd"): "gRPC only for etcd",
     ("instar/storage/open.py", "instar.storage.etcd_client"): "gRPC only for etcd",
     ("instar/webhooks/transport.py", "urllib.request"): "only behind a proxy",
+    # Suites that merely have instar installed wait for nothing.
+    ("instar/testing/plugin.py", "instar.testing.serving"): "only for the fixture instar",
+    ("instar/testing/plugin.py", "instar.testing.webhooks"): "only for instar_webhook",
     # Libraries that take longer to import than the tool runs without them.
     ("instar/cli/webhook.py", "instar.sdk.certificates"): "cryptography only with --self-signed",
     ("instar/cli/webhook.py", "instar.sdk.crdpatch"): "cryptography only with --patch-crd",
