@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from ipaddress import IPv4Network
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from instar.access.authorizers import Authorizer
 from instar.api.crd import Crd
@@ -22,6 +22,7 @@ from instar.registry.controllers.garbage.collector import GarbageCollector
 from instar.registry.controllers.leadership import Company, Leadership
 from instar.registry.controllers.migrations import MigrationController
 from instar.registry.controllers.namespaces import NamespaceController
+from instar.registry.controllers.policies import PolicyController
 from instar.registry.controllers.quotas import QuotaController
 from instar.registry.controllers.roles.keeper import RoleKeeper
 from instar.registry.insight.census import Census, StoredPrinter
@@ -52,6 +53,9 @@ from instar.server.metrics import Metrics
 from instar.server.watchdog import Watchdog
 from instar.storage.store import Local, Near, Store
 
+if TYPE_CHECKING:
+    from instar.server.audit.auditor import Auditor
+
 
 @dataclass(frozen=True)
 class Extras:
@@ -79,6 +83,7 @@ class Machinery:
     furniture: Furniture | None
     roles: RoleKeeper | None
     quotas: QuotaController
+    policies: PolicyController
     expiry: Expiry
     usage: UsageKeeper
     conversion: ConversionServices
@@ -98,6 +103,7 @@ class Machinery:
         if self.garbage is not None:
             self.garbage.start()
         self.quotas.start()
+        self.policies.start()
         self.expiry.start()
         if self.roles is not None:
             await self.roles.start()
@@ -110,6 +116,7 @@ class Machinery:
         if self.roles is not None:
             await self.roles.stop()
         await self.quotas.stop()
+        await self.policies.stop()
         await self.expiry.stop()
         await self.leadership.stop()
         if self.garbage is not None:
@@ -140,6 +147,7 @@ def build(
     review: ReviewChange | None = None,
     deny_breaking: bool = False,
     extras: Extras = NOTHING_MORE,
+    auditor: Auditor | None = None,
     make_conversion: Callable[[Backend, PrometheusConversionMetrics], ConversionServices],
 ) -> Machinery:
     backend = Backend(store)
@@ -210,6 +218,7 @@ def build(
         conversion_metrics=conversion_metrics,
         insight=Insight(census, usage, backend),
         request_timeout=request_timeout,
+        auditor=auditor,
     )
     return Machinery(
         app=app,
@@ -223,6 +232,7 @@ def build(
         furniture=furniture,
         roles=roles,
         quotas=quotas,
+        policies=PolicyController(context, catalog, leadership),
         expiry=Expiry(context, catalog.builtin("", "events"), leadership),
         usage=UsageKeeper(usage, store),
         conversion=conversion,
