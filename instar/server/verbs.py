@@ -177,8 +177,13 @@ async def read_review(context: Context, request: Request, target: Target) -> tup
 
 async def _body(request: Request, target: Target, media: str, options: WriteOptions) -> Object:
     if offload.is_small(options.size):
-        return _decoded(target, _read(request, target, media), options)
-    return await offload.apart(lambda: _decoded(target, _read(request, target, media), options))
+        obj = _decoded(target, _read(request, target, media), options)
+    else:
+        obj = await offload.apart(lambda: _decoded(target, _read(request, target, media), options))
+    trail = request.trail
+    if trail is not None:
+        await offload.run(options.size, lambda: trail.decoded(obj))
+    return obj
 
 
 def _read(request: Request, target: Target, media: str) -> Body:
