@@ -7,25 +7,30 @@ import itertools
 import logging
 import secrets
 import uuid
+from functools import partial
 from time import perf_counter
+from typing import TYPE_CHECKING
 
 from instar import errors
 from instar.access.attributes import User
 from instar.access.authorizers import authorize
 from instar.conversion.measured import ConversionMetrics
 from instar.errors import ApiError
+from instar.identity.issuer import Issuer
 from instar.registry.resources.catalog import Catalog
 from instar.registry.resources.context import Context
 from instar.registry.resources.resource import Target
 from instar.registry.resources.serving import Serving
 from instar.server import verbs
+from instar.server.accounttokens import IssuerDocuments
 from instar.server.auth import Authenticator
+from instar.server.calls import Call
 from instar.server.compress import compress
 from instar.server.converting import as_asked, waiting_counted
 from instar.server.deadlines import check_timeout, limit, too_late
 from instar.server.documents import Documents
 from instar.server.health import Health
-from instar.server.impersonation import check_impersonation
+from instar.server.impersonation import Impersonation, is_asked_for
 from instar.server.insight import Insight
 from instar.server.metrics import Metrics
 from instar.server.negotiate import ACCEPTED
@@ -33,10 +38,13 @@ from instar.server.problems import page_not_found, problem, told, unexpected
 from instar.server.request import Request, ResourcePath, attributes_of
 from instar.server.responses import Response, typed_response
 from instar.server.reviews import Reviews
-from instar.server.routing import Route, Routes
+from instar.server.routing import KnownPath, Routes
 from instar.server.scaling import do_scale
-from instar.server.subresources import HANDLERS, Call
+from instar.server.subresources import HANDLERS
 from instar.server.warnings import warning_headers
+
+if TYPE_CHECKING:
+    from instar.server.audit.auditor import Auditor
 
 log = logging.getLogger("instar.access")
 _BODILESS = ("GET", "HEAD")
@@ -59,12 +67,15 @@ class App:
         context: Context,
         catalog: Catalog,
         authenticator: Authenticator,
+        issuer: Issuer,
         health: Health,
         metrics: Metrics,
         conversion_metrics: ConversionMetrics,
         insight: Insight,
         request_timeout: float = 60.0,
+        auditor: Auditor | None = None,
     ) -> None:
+        self._auditor = auditor
         self._context = context
         self._catalog = catalog
         self._authenticator = authenticator
@@ -74,23 +85,34 @@ class App:
         self._insight = insight
         self._request_timeout = request_timeout
         self._documents = Documents(catalog)
-        self._reviews = Reviews(authenticator, context.authorizer)
+        self._reviews = Reviews(authenticator.tokens, context.authorizer)
+        self._impersonation = Impersonation(context.authorizer)
+        self._issuer = issuer
+        self.issuer_documents = IssuerDocuments(issuer)
         self._routes = Routes(catalog)
         self.ready = False
         """Whether the storage has been read; until then only health is answered."""
 
     async def __call__(self, request: Request, peer: User | None) -> Response:
-        began = perf_counter()
+        began = request.began = perf_counter()
+        failure: BaseException | None = None
         try:
             response = await self._answer(request, peer)
         except ApiError as error:
+            failure = error
             response = await told(error, request)
         except asyncio.CancelledError:
             if not request.expired:
+                if self._auditor is not None:
+                    self._auditor.left(request)
                 raise
-            response = problem(too_late(request), request)
+            failure = too_late(request)
+            response = problem(failure, request)
         except Exception as error:
+            failure = error
             response = unexpected(error, request)
+        if self._auditor is not None:
+            self._auditor.answered(request, response, failure, _known_audit_id(request))
         if b"accept-encoding" in request.headers:
             await compress(request, response)
         if request.warnings:
@@ -111,16 +133,22 @@ class App:
             public = self._health.respond(request)
             if public is not None:
                 return public
-        user = self._authenticator.user_of(request, peer)
+        user = self._authenticator.recognise(request, peer)
         if user is None:
-            raise errors.Unauthorized
-        check_impersonation(request)
+            user = await self._authenticator.identify(request, peer)
+        if self._auditor is not None:
+            await self._auditor.begin(request, route.path, user, _known_audit_id(request))
         request.asked = attributes_of(request, route.path, user)
         if not self.ready:
             raise errors.ServiceUnavailable(
                 "the server is starting and waits for its storage", retry_after=1
             )
-        await authorize(self._context.authorizer, request.asked)
+        if is_asked_for(request):
+            request.requester = user
+            user, request.constraint = await self._impersonation.user_of(request, request.asked)
+            request.asked = request.asked._replace(user=user)
+        note = None if self._auditor is None else partial(self._auditor.decided, request)
+        await authorize(self._context.authorizer, request.asked, note)
         if route.path is not None:
             return await self._resource(request, route, route.path)
         health = self._health.respond(request)
@@ -128,7 +156,7 @@ class App:
             return health
         if request.path == "/metrics":
             return self._metrics.respond()
-        told = self._insight.respond(request)
+        told = self._insight.respond(request) or self.issuer_documents.respond(request)
         if told is not None:
             return told
         return await self._document(request)
@@ -143,7 +171,7 @@ class App:
         found = await self._documents.respond(request, parts)
         return page_not_found() if found is None else found
 
-    async def _resource(self, request: Request, route: Route, path: ResourcePath) -> Response:
+    async def _resource(self, request: Request, route: KnownPath, path: ResourcePath) -> Response:
         verb = request.asked.verb
         limit(request, verb, self._request_timeout)
         if self._context.backend.behind():
@@ -159,13 +187,14 @@ class App:
         self._insight.note(request.asked, target.serving, request.header(b"user-agent"))
         if target.version.deprecation is not None:
             request.warn(target.version.deprecation)
+            request.annotate("k8s.io/deprecated", "true")
         target = as_asked(request, target)
         if not target.serving.converts_remotely:
             return await self._verb(request, path, target)
         with waiting_counted(self._conversion_metrics, target):
             return await self._verb(request, path, target)
 
-    async def _late_target(self, route: Route, verb: str) -> Target | None:
+    async def _late_target(self, route: KnownPath, verb: str) -> Target | None:
         """A CRD may have been written through another replica a moment ago."""
         await self._context.backend.consistent()
         return self._routes.target(route, verb)
@@ -184,7 +213,7 @@ class App:
             raise _not_allowed(serving, verb)
         own = HANDLERS.get((serving.group, serving.plural, ""))
         if own is not None:
-            return await own(Call(self._context, self._catalog, request, target))
+            return await own(Call(self._context, self._catalog, self._issuer, request, target))
         if serving.verbs == ("create",):
             return await self._review(request, target)
         return await handler(self._context, request, target)
@@ -199,7 +228,7 @@ class App:
             raise _not_allowed(serving, verb)
         own = HANDLERS.get((serving.group, serving.plural, found.name)) if serving.builtin else None
         if own is not None:
-            return await own(Call(self._context, self._catalog, request, target))
+            return await own(Call(self._context, self._catalog, self._issuer, request, target))
         if definition.scale is not None and found.name == "scale":
             return await do_scale(self._context, request, target, verb, definition.scale)
         if verb == "get":
@@ -211,11 +240,10 @@ class App:
         return await handler(self._context, request, target, path.subresource)
 
     async def _review(self, request: Request, target: Target) -> Response:
-        obj, form = verbs.read_body(request, target)
+        obj, form = await verbs.read_review(self._context, request, target)
         if form.transform:
             raise errors.NotAcceptable(f"only the following media types are accepted: {ACCEPTED}")
-        answer = await self._reviews.answer(target.serving.plural, obj, request.asked.user)
-        assert answer is not None
+        answer = await self._reviews.answer(obj, request.asked, self._context.timestamp())
         return typed_response(201, answer, form)
 
 
@@ -225,6 +253,11 @@ def _not_allowed(serving: Serving, verb: str) -> errors.MethodNotAllowed:
         text = "the server does not allow this method on the requested resource"
         return errors.MethodNotAllowed(text, details={})
     return errors.method_not_allowed(serving.group, serving.plural, verb)
+
+
+def _known_audit_id(request: Request) -> str:
+    """The request's own, or one that it has from now on."""
+    return request.headers.setdefault(b"audit-id", _audit_id()).decode("latin-1")
 
 
 def _audit_id() -> bytes:

@@ -16,7 +16,7 @@ from typing import Any, cast
 
 from instar import limits
 from instar.access.attributes import User
-from instar.server.auth import user_of_certificate
+from instar.identity.certificates import user_of_certificate
 from instar.server.connections import ConnectionSet
 from instar.server.eager import start
 from instar.server.http1_request import RequestReader
@@ -59,6 +59,7 @@ class Connection(asyncio.Protocol):
         self._reader = RequestReader(self)
         self._transport: asyncio.Transport | None = None
         self._peer: User | None = None
+        self._remote = ""
         self._queue: deque[tuple[Request, bool]] = deque()
         self._task: asyncio.Task[Any] | None = None
         self._timer: asyncio.TimerHandle | None = None
@@ -79,9 +80,10 @@ class Connection(asyncio.Protocol):
         # uvloop's transports have the methods but not the base class.
         self._transport = cast(asyncio.Transport, transport)
         self._transport.set_write_buffer_limits(high=limits.WRITE_BUFFER)
+        self._remote = (transport.get_extra_info("peername") or ("",))[0]
         tls = transport.get_extra_info("ssl_object")
         if tls is not None:
-            self._peer = user_of_certificate(tls.getpeercert())
+            self._peer = user_of_certificate(tls.getpeercert(), tls.getpeercert(True))
         self._connections.add(self)
 
     def connection_lost(self, error: Exception | None) -> None:
@@ -114,6 +116,7 @@ class Connection(asyncio.Protocol):
 
     def requested(self, request: Request, keep_alive: bool) -> None:
         keep_alive = keep_alive and not self._connections.closing
+        request.remote = self._remote
         if self._busy:
             self._enqueue(request, keep_alive)
         else:

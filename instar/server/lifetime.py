@@ -11,25 +11,26 @@ import fcntl
 import itertools
 import logging
 import secrets
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Sequence
 from dataclasses import dataclass, replace
 from ipaddress import IPv4Network
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from instar.access.attributes import ADMIN_GROUP, AUTHENTICATED, User
 from instar.conversion.factory import ConversionServices
 from instar.conversion.memo import Memo
 from instar.conversion.metrics import PrometheusConversionMetrics
 from instar.errors import TooManyRequests
+from instar.metrics import Metric
 from instar.registry.controllers.furniture.keeper import House
 from instar.registry.stored.backend import Backend
 from instar.server.app import EVERY_ANSWER
-from instar.server.auth import read_token_file
+from instar.server.auth import Anonymous
 from instar.server.authorization import ALWAYS_ALLOW, modes_of
 from instar.server.certificates import ensure_certificates, server_context, write_private
-from instar.server.composition import NOTHING_MORE, Machinery, build
+from instar.server.composition import NOTHING_MORE, Extras, Machinery, build
 from instar.server.http1 import Connections
+from instar.server.identities import Identities, account_keys, static_tokens
 from instar.server.kubeconfig import write_kubeconfig
 from instar.server.problems import problem
 from instar.server.request import Request
@@ -46,9 +47,9 @@ from instar.webhooks.transport import TransportPool, TransportSettings
 
 if TYPE_CHECKING:
     from instar.server.atrest import AtRest
+    from instar.server.audit.auditor import Auditor
 
 log = logging.getLogger(__name__)
-_GRACE_SECONDS = 5.0
 _PROBE_SECONDS = 2.0
 _WRITE_TURNS = 15
 
@@ -89,19 +90,21 @@ async def _served(settings: Settings, folder: Path) -> AsyncIterator[RunningServ
         certificates = ensure_certificates(pki, _names(settings))
         context = server_context(certificates, settings.client_ca)
         token = _admin_token(pki)
-    tokens = {token: User("kubernetes-admin", (ADMIN_GROUP, AUTHENTICATED))}
-    if settings.token_file is not None:
-        tokens |= read_token_file(settings.token_file)
-    at_rest = _at_rest(settings)
+        identities = Identities(
+            static=static_tokens(token, settings.token_file),
+            accounts=settings.accounts,
+            keys=account_keys(settings.accounts, pki),
+            anonymous=Anonymous(settings.anonymous and ALWAYS_ALLOW not in modes),
+        )
+    at_rest, (auditor, counted) = _at_rest(settings), _audit(settings)
     store = await open_store(settings.storage, settings.storage_options)
     if at_rest is not None:
         store = at_rest.before(store)
     network = IPv4Network(settings.service_cluster_ip_range)
     machinery = build(
         store,
-        tokens=tokens,
+        identities=identities,
         authorization=modes,
-        anonymous=settings.anonymous and ALWAYS_ALLOW not in modes,
         strict_namespaces=settings.strict_namespaces,
         request_timeout=settings.request_timeout,
         collect_garbage=settings.collect_garbage,
@@ -110,8 +113,9 @@ async def _served(settings: Settings, folder: Path) -> AsyncIterator[RunningServ
         rescue_deletes=settings.rescue_deletes,
         review=settings.review,
         deny_breaking=settings.deny_breaking,
-        extras=NOTHING_MORE if at_rest is None else at_rest.extras(),
-        make_conversion=lambda backend, metrics: _conversion(settings, backend, metrics),
+        extras=_extras(at_rest, counted),
+        auditor=auditor,
+        make_conversion=lambda backend, metrics: conversion_services(settings, backend, metrics),
     )
     connections = Connections(machinery.app, _one_too_many, EVERY_ANSWER)
     loop = asyncio.get_running_loop()
@@ -129,6 +133,8 @@ async def _served(settings: Settings, folder: Path) -> AsyncIterator[RunningServ
         await store.close()
         raise
     tasks = [_compactor(settings, store, machinery.backend)]
+    if auditor is not None:
+        auditor.start()
     try:
         await _start_backend(machinery.backend, at_rest)
         if at_rest is not None:
@@ -140,6 +146,7 @@ async def _served(settings: Settings, folder: Path) -> AsyncIterator[RunningServ
         port = listening.sockets[0].getsockname()[1]
         host = f"[{settings.host}]" if ":" in settings.host else settings.host
         url = f"https://{_reachable(host)}:{port}"
+        machinery.app.issuer_documents.address = url.removeprefix("https://")
         ca = certificates.ca.read_bytes()
         path = settings.kubeconfig or folder / "kubeconfig"
         write_kubeconfig(path, url, ca, token)
@@ -150,7 +157,9 @@ async def _served(settings: Settings, folder: Path) -> AsyncIterator[RunningServ
         listening.close()
         for resource in machinery.catalog.resources():
             resource.hub.end_all()
-        await connections.close(_GRACE_SECONDS)
+        await connections.close(settings.grace_seconds)
+        if auditor is not None:
+            await auditor.stop()
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
@@ -178,6 +187,21 @@ def _at_rest(settings: Settings) -> AtRest | None:
     from instar.server.atrest import AtRest
 
     return AtRest.load(settings.encryption)
+
+
+def _audit(settings: Settings) -> tuple[Auditor | None, Sequence[Metric]]:
+    if settings.audit is None:
+        return None, ()
+    # Only here: a server without a policy has nothing to record.
+    from instar.server.audit.setup import auditor_of
+
+    auditor, metrics = auditor_of(settings.audit)
+    return auditor, metrics.all()
+
+
+def _extras(at_rest: AtRest | None, counted: Sequence[Metric]) -> Extras:
+    found = NOTHING_MORE if at_rest is None else at_rest.extras()
+    return replace(found, metrics=(*found.metrics, *counted))
 
 
 async def _start_backend(backend: Backend, at_rest: AtRest | None) -> None:
@@ -218,7 +242,7 @@ def _compactor(settings: Settings, store: Store, backend: Backend) -> asyncio.Ta
     return asyncio.get_running_loop().create_task(compactor.run())
 
 
-def _conversion(
+def conversion_services(
     settings: Settings, backend: Backend, metrics: PrometheusConversionMetrics
 ) -> ConversionServices:
     services = collection_prefix("", "services")

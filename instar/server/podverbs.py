@@ -3,7 +3,7 @@ that would need a kubelet, of which there is none here."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from ipaddress import ip_address
 from typing import Any
 
@@ -11,18 +11,17 @@ import orjson
 
 from instar import errors
 from instar.plain import Object
-from instar.registry.resources.context import Context
+from instar.registry.resources.context import Context, WriteOptions
 from instar.registry.resources.resource import Resource, Target
+from instar.registry.verbs.asking import admit_connection
 from instar.registry.verbs.binding import bind_pod
 from instar.registry.verbs.eviction import evict_pod
 from instar.registry.verbs.read import get
-from instar.server.bodies import read_object
-from instar.server.negotiate import body_media, response_form
+from instar.server.bodies import typed_body
+from instar.server.negotiate import response_form
 from instar.server.options import delete_options_of, write_options
 from instar.server.request import Request
 from instar.server.responses import Response, typed_response
-from instar.typed.reading import TypedError
-from instar.typed.reading import read_object as read_typed
 
 Reach = Callable[[Context, Request, Target, Resource], Awaitable[Response]]
 _DONE = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201}
@@ -30,7 +29,7 @@ _DONE = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Succes
 
 async def do_bind(context: Context, request: Request, target: Target) -> Response:
     form = response_form(request)
-    binding = _body(request, "v1", "Binding")
+    binding = typed_body(request, "v1", "Binding")
     if _name_of(binding) != target.name:
         raise errors.BadRequest("name in URL does not match name in Binding object")
     await bind_pod(context, target, binding, write_options(request, "CreateOptions"))
@@ -42,7 +41,7 @@ async def do_bind_named(
 ) -> Response:
     """The same beside the pod: the body says which one is meant."""
     form = response_form(request)
-    binding = _body(request, "v1", "Binding")
+    binding = typed_body(request, "v1", "Binding")
     target = _beside(pods, bindings.namespace, _name_of(binding))
     await bind_pod(context, target, binding, write_options(request, "CreateOptions"))
     return typed_response(201, _DONE, form)
@@ -52,12 +51,13 @@ async def do_evict(
     context: Context, request: Request, target: Target, budgets: Resource
 ) -> Response:
     form = response_form(request)
-    eviction = _body(request, "policy/v1", "Eviction")
+    eviction = typed_body(request, "policy/v1", "Eviction")
     if _name_of(eviction) != target.name:
         raise errors.BadRequest("name in URL does not match name in Eviction object")
     options = write_options(request, "CreateOptions")
     how = delete_options_of(eviction.get("deleteOptions") or {}, request.asked)
-    await evict_pod(context, target, _beside(budgets, target.namespace, ""), how, options)
+    beside = _beside(budgets, target.namespace, "")
+    await evict_pod(context, target, eviction, beside, how, options)
     return typed_response(201, _DONE, form)
 
 
@@ -77,6 +77,7 @@ async def do_stream(
     context: Context, request: Request, target: Target, nodes: Resource
 ) -> Response:
     """exec, attach and portforward."""
+    await _admit(context, request, target)
     pod = await _pod(context, target)
     node = pod["spec"].get("nodeName")
     if not node:
@@ -88,6 +89,7 @@ async def do_stream(
 
 
 async def do_proxy(context: Context, request: Request, target: Target, nodes: Resource) -> Response:
+    await _admit(context, request, target)
     pod = await _pod(context, target)
     address = (pod.get("status") or {}).get("podIP") or ""
     try:
@@ -99,26 +101,37 @@ async def do_proxy(context: Context, request: Request, target: Target, nodes: Re
     raise errors.ServiceUnavailable(f"error trying to reach service: dial tcp {address}: no route")
 
 
-def _body(request: Request, api_version: str, kind: str) -> Object:
-    media = body_media(request.header(b"content-type"))
-    body = read_object(request.content(), media, kind, api_version).obj
-    if (body["apiVersion"], body["kind"]) != (api_version, kind):
-        raise errors.BadRequest(
-            f"the API version in the data ({body['apiVersion']}) does not match the expected API "
-            f"version ({api_version})"
-        )
-    try:
-        read_typed(body, api_version, kind)
-    except TypedError as error:
-        version = api_version.rpartition("/")[2]
-        text = f'{kind} in version "{version}" cannot be handled as a {kind}: {error}'
-        raise errors.BadRequest(text) from error
-    return body
-
-
 def _name_of(body: Object) -> str:
     metadata: Any = body.get("metadata")
     return str(metadata.get("name", "")) if isinstance(metadata, dict) else ""
+
+
+_CONNECTIONS: Mapping[str, tuple[str, tuple[str, ...], tuple[str, ...]]] = {
+    "exec": ("PodExecOptions", ("stdin", "stdout", "stderr", "tty"), ("container",)),
+    "attach": ("PodAttachOptions", ("stdin", "stdout", "stderr", "tty"), ("container",)),
+    "portforward": ("PodPortForwardOptions", (), ()),
+    "proxy": ("PodProxyOptions", (), ("path",)),
+}
+"""By subresource: the kind of its options, and which of them are flags and texts."""
+
+
+async def _admit(context: Context, request: Request, target: Target) -> None:
+    subresource = request.asked.subresource
+    kind, flags, texts = _CONNECTIONS[subresource]
+    wanted: Object = {"kind": kind, "apiVersion": "v1"}
+    wanted |= {name: True for name in flags if request.flag(name)}
+    wanted |= {name: request.one(name) for name in texts if request.one(name)}
+    if subresource == "exec" and request.query.get("command"):
+        wanted["command"] = list(request.query["command"])
+    if subresource == "portforward" and request.query.get("ports"):
+        wanted["ports"] = [int(port) for port in request.query["ports"] if port.isdecimal()]
+    options = WriteOptions(
+        asked=request.asked,
+        warn=request.warn,
+        annotate=request.annotate,
+        seconds_left=request.seconds_left,
+    )
+    await admit_connection(context, target, wanted, options, subresource)
 
 
 def _beside(resource: Resource, namespace: str, name: str) -> Target:

@@ -13,8 +13,10 @@ from instar.plain import Object
 from instar.registry.resources.context import Context, WriteOptions
 from instar.registry.resources.resource import Target
 from instar.registry.verbs.apply import apply_configuration
+from instar.registry.verbs.asking import admit_question
 from instar.registry.verbs.delete import delete, delete_collection
 from instar.registry.verbs.metadata import check_namespace
+from instar.registry.verbs.ownership import Ownership
 from instar.registry.verbs.patch import patch
 from instar.registry.verbs.proposal import Written
 from instar.registry.verbs.read import get, list_objects
@@ -162,17 +164,26 @@ async def do_delete_collection(context: Context, request: Request, target: Targe
     return await list_response(listing, form, target.version, _include(request, form))
 
 
-def read_body(request: Request, target: Target) -> tuple[Object, Form]:
-    """A body that is answered rather than stored."""
+async def read_review(context: Context, request: Request, target: Target) -> tuple[Object, Form]:
+    """A body that is answered rather than stored; it has owners like any other object."""
     form = response_form(request, _offer(target))
+    options = write_options(request, "CreateOptions")
     media = body_media(request.header(b"content-type"))
-    return _read(request, target, media).obj, form
+    obj = _decoded(target, _read(request, target, media), options)
+    await Ownership(context, target, options).on_create(obj, None)
+    await admit_question(context, target, obj, options)
+    return obj, form
 
 
 async def _body(request: Request, target: Target, media: str, options: WriteOptions) -> Object:
     if offload.is_small(options.size):
-        return _decoded(target, _read(request, target, media), options)
-    return await offload.apart(lambda: _decoded(target, _read(request, target, media), options))
+        obj = _decoded(target, _read(request, target, media), options)
+    else:
+        obj = await offload.apart(lambda: _decoded(target, _read(request, target, media), options))
+    trail = request.trail
+    if trail is not None:
+        await offload.run(options.size, lambda: trail.decoded(obj))
+    return obj
 
 
 def _read(request: Request, target: Target, media: str) -> Body:

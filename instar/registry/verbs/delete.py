@@ -34,7 +34,8 @@ from instar.storage.store import Stale
 _ORPHAN, _FOREGROUND = "orphan", "foregroundDeletion"
 _ATTEMPTS = 100
 _AT_ONCE = 50
-"""Objects of many deleted together: the disk is waited for once, others get their turn."""
+"""Objects of many deleted together: the disk is waited for once, others get their turn. One after
+the other where somebody may refuse one: what comes after it stays."""
 UNSAFE_DELETE = "unsafe-delete-ignore-read-errors"
 """Upstream's verb for it, asked for besides ``delete``."""
 
@@ -91,7 +92,7 @@ async def _delete_once(
     if options.answered and not context.rescue_deletes:
         # As upstream, which decodes what it deletes: a webhook that is down keeps its objects.
         await target.codec.views([entry], target.version)
-    if options.asked is not OURSELVES:
+    if options.asked is not OURSELVES and not options.admitted:
         await _admit(context, target, entry, options, listed=listed)
     strategy = target.serving.strategy
     period = strategy.grace_period(stored, options.grace)
@@ -137,6 +138,7 @@ async def _admit(
         name="" if listed else target.name,
         options=options,
         annotate=options.annotate,
+        seconds_left=options.seconds_left,
     )
     await context.admission.admit(operation)
     await context.admission.validate(operation)
@@ -292,8 +294,9 @@ async def delete_collection(
     """Delete what a list with the same options shows; answers that list as it was before."""
     check_delete_options(options)
     listing = await list_objects(context.backend, target, select)
-    for start in range(0, len(listing.views), _AT_ONCE):
-        chunk = listing.views[start : start + _AT_ONCE]
+    at_once = 1 if context.admission.is_configured else _AT_ONCE
+    for start in range(0, len(listing.views), at_once):
+        chunk = listing.views[start : start + at_once]
         await asyncio.gather(*(_delete_listed(context, target, view, options) for view in chunk))
     return listing
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from math import inf
 
 from instar import errors
 from instar.access.attributes import OURSELVES, Attributes
@@ -28,11 +29,14 @@ class DeleteOptions:
     """Only an object that cannot be read is meant, and it goes at once, finalizers or not."""
     grace: int | None = None
     """Seconds an object of a kind that knows of grace is left; None for its own wish."""
+    admitted: bool = False
+    """Whether admission has seen what led to this, and is not asked again."""
     answered: bool = True
     """Whether somebody wants to see an object that lingers; clean-up does not."""
     asked: Attributes = OURSELVES
     warn: Callable[[str], None] = field(default=lambda text: None)
     annotate: Callable[[str, str], None] = field(default=lambda key, value: None)
+    seconds_left: Callable[[], float] = field(default=lambda: inf)
 
     def document(self, verb: Verb) -> Object:
         given = {"uid": self.uid, "resourceVersion": self.resource_version}
