@@ -22,6 +22,7 @@ import uvloop
 
 from instar.cli.failure import CliFailure
 from instar.cli.guards import add_guard_arguments, guard_settings
+from instar.cli.identities import add_identity_arguments, identity_settings
 from instar.cli.workers import with_workers
 from instar.conversion.inprocess import ConvertFunction
 from instar.server.lifetime import running
@@ -54,21 +55,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add("--worker-of", metavar="FOLDER", type=Path, help=argparse.SUPPRESS)
     add("--cert-dir", metavar="DIR", type=Path, help="keep CA, certificates and token here")
-    add("--token-file", metavar="CSV", type=Path, help='lines of token,user,uid[,"groups"]')
-    add("--client-ca", metavar="PEM", type=Path, help="also trust client certificates of this CA")
-    add(
-        *("--authorization", "--authorization-mode"),
-        metavar="MODE,…",
-        default="RBAC",
-        help="who decides, in order: RBAC, AlwaysAllow, AlwaysDeny, Webhook (default: %(default)s)",
-    )
-    add(
-        "--anonymous-auth",
-        metavar="true|false",
-        choices=["true", "false"],
-        default="true",
-        help="whether requests without a credential are system:anonymous's (default: %(default)s)",
-    )
     add(
         "--namespaces",
         choices=["strict", "open"],
@@ -119,6 +105,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default="on",
         help="make what every cluster has: accounts, services, classes (off: a bare store)",
     )
+    add_identity_arguments(parser)
     add_guard_arguments(parser)
     add("--log", choices=["text", "json"], default="text", help="form of log lines")
     add("--verbose", "-v", action="store_true", help="log every request")
@@ -155,10 +142,6 @@ def _settings(args: argparse.Namespace) -> Settings:
         storage_options=storage_options(args),
         kubeconfig=None if worker else args.kubeconfig,
         cert_dir=args.cert_dir or _default_cert_dir(args.storage),
-        token_file=args.token_file,
-        client_ca=args.client_ca,
-        authorization=args.authorization,
-        anonymous=args.anonymous_auth == "true",
         strict_namespaces=args.namespaces == "strict",
         collect_garbage=args.gc == "on",
         service_cluster_ip_range=_network(args.service_cluster_ip_range),
@@ -175,6 +158,7 @@ def _settings(args: argparse.Namespace) -> Settings:
         webhook_timeouts=tuple(args.webhook_timeout_for),
         conversion_cache=not args.no_conversion_cache,
         extra_names=tuple(args.tls_name),
+        **identity_settings(args),
         **guard_settings(args),
     )
 
