@@ -122,6 +122,7 @@ async def _served(settings: Settings, folder: Path) -> AsyncIterator[RunningServ
         rescue_deletes=settings.rescue_deletes,
         review=settings.review,
         deny_breaking=settings.deny_breaking,
+        local_admissions=settings.admissions,
         extras=_extras(at_rest, counted),
         auditor=auditor,
         make_conversion=lambda backend, metrics: conversion_services(settings, backend, metrics),
