@@ -96,11 +96,11 @@ def _unreadable(old: Side, new: Side, policy: Policy) -> Iterator[Finding]:
             continue
         before = {each.field: each.problem for each in judged(policy.spec, old, version)}
         for after in judged(policy.spec, new, version):
-            if after.problem and not before.get(after.field):
-                why = after.problem.partition("\n")[0].rpartition(": ")[2]
+            if after.problem is not None and before.get(after.field) is None:
+                why = "; ".join(issue.text for issue in after.problem.issues)
                 text = f"{policy.shown}: {after.field} does not fit the schema any more: {why}"
                 yield _finding(
-                    READS, new, policy, text, version=version, details=after.problem,
+                    READS, new, policy, text, version=version, details=str(after.problem),
                     key=f"{policy.shown} {after.field}",
                 )  # fmt: skip
 

@@ -20,11 +20,10 @@ from instar.schema.parse import structural
 
 
 class Judged(NamedTuple):
-    """An expression of a policy, and what is wrong with it; nothing: empty."""
+    """An expression of a policy, and what is wrong with it."""
 
     field: str
-    source: str
-    problem: str
+    problem: BadExpression | None
 
 
 def judged(spec: Object, side: Side, version: str) -> list[Judged]:
@@ -39,14 +38,14 @@ def judged(spec: Object, side: Side, version: str) -> list[Judged]:
         field = f"{index('spec.variables', position)}.expression"
         source = str(variable.get("expression") or "")
         type, problem = _analysed(source, with_variables(names, types))
-        types[str(variable.get("name"))] = DYN if problem else without_objects(type)
-        out.append(Judged(field, source, problem))
+        types[str(variable.get("name"))] = without_objects(type)
+        out.append(Judged(field, problem))
     seen = with_variables(names, types)
     for field, source in _expressions(spec):
-        out.append(Judged(field, source, _analysed(source, seen)[1]))
+        out.append(Judged(field, _analysed(source, seen)[1]))
     built = object_type(schema, OBJECT)
     for field, source in _mutations(spec):
-        out.append(Judged(field, source, _analysed(source, seen, built)[1]))
+        out.append(Judged(field, _analysed(source, seen, built)[1]))
     return out
 
 
@@ -70,12 +69,14 @@ def _mutations(spec: Object) -> Iterator[tuple[str, str]]:
                 yield f"{index('spec.mutations', position)}.{member}.expression", str(source)
 
 
-def _analysed(source: str, names: dict[str, Type], builds: Type | None = None) -> tuple[Type, str]:
+def _analysed(
+    source: str, names: dict[str, Type], builds: Type | None = None
+) -> tuple[Type, BadExpression | None]:
     types, library = (no_types, KUBERNETES) if builds is None else (_named(builds), MUTATION)
     try:
-        return analyse(source, names, types=types, library=library).type, ""
+        return analyse(source, names, types=types, library=library).type, None
     except BadExpression as error:
-        return DYN, str(error)
+        return DYN, error
 
 
 def _named(root: Type) -> Callable[[str], Type | None]:

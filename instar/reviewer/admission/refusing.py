@@ -14,7 +14,7 @@ from instar.admission.expressions import ASKING, ASKING_OF_REQUEST, REQUEST
 from instar.admission.policies.params import wanted_params
 from instar.admission.policies.validating import ValidatingProgram
 from instar.admission.rules import Asked, Endpoint
-from instar.admission.running import Error, Inputs, Meter
+from instar.admission.running import Inputs, Meter
 from instar.api.crd import GROUP, PLURAL
 from instar.api.names import GroupVersionKind
 from instar.plain import Object
@@ -40,15 +40,11 @@ def refusals(policy: Policy, old: Side | None, new: Side, beside: Configurations
     for params in _params(policy, asked, old, new, beside):
         outcome = program.validate(Meter(hurried=False), inputs._replace(params=params))
         for decision in outcome.decisions:
-            unknowable = REQUEST in program.reads and decision.message.endswith(_UNKNOWN)
-            if not decision.forgiven and not unknowable and decision.error is not Error.BUDGET:
+            # An error may come of what nobody can know before: who asks, with which options.
+            unknowable = decision.failed and REQUEST in program.reads
+            if not decision.forgiven and not unknowable:
                 found[decision.message] = None
     return list(found)
-
-
-_UNKNOWN = tuple(
-    f"no such key: {name}" for name in ("username", "uid", "groups", "extra", "options")
-)
 
 
 def _labelled(criteria: Criteria, old: Side | None, new: Side) -> bool:
