@@ -15,8 +15,8 @@ from instar.fields import FieldError, messages
 class ApiError(Exception):
     """A failure that has a place in the Kubernetes API."""
 
-    code: ClassVar[int] = 500
-    reason: ClassVar[str] = ""
+    code: int = 500
+    reason: str = ""
     retryable: ClassVar[bool] = False
 
     def __init__(

@@ -22,6 +22,26 @@ class User:
     extra: Mapping[str, tuple[str, ...]] = field(default_factory=dict, hash=False)
 
 
+ACCOUNT_PREFIX = "system:serviceaccount:"
+_ACCOUNTS = "system:serviceaccounts"
+
+
+def account_name(namespace: str, name: str) -> str:
+    """What a ServiceAccount is called as a user."""
+    return f"{ACCOUNT_PREFIX}{namespace}:{name}"
+
+
+def account_of(user: str) -> tuple[str, str] | None:
+    """(namespace, name) of a ServiceAccount's user name; None for another's."""
+    namespace, colon, name = user.removeprefix(ACCOUNT_PREFIX).partition(":")
+    well = user.startswith(ACCOUNT_PREFIX) and colon and namespace and name and ":" not in name
+    return (namespace, name) if well else None
+
+
+def account_groups(namespace: str) -> tuple[str, ...]:
+    return (_ACCOUNTS, f"{_ACCOUNTS}:{namespace}")
+
+
 class Attributes(NamedTuple):
     """``resource`` is empty for a request that names none, and then ``path`` is what counts."""
 

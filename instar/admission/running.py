@@ -37,7 +37,7 @@ PHASE_BUDGET: Final = 10_000_000
 CONDITIONS_BUDGET: Final = 2_500_000
 LOOP_TIME: Final = 0.005
 """Seconds on the event loop; what a policy asks of an object usually takes a thousandth of it."""
-TIME_LIMIT: Final = 2.0
+TIME_LIMIT: Final = 5.0
 """Seconds of processor time for one policy on one object: where work outruns its price."""
 _LOOK_EVERY = 20_000
 """Cost units between two looks at the clock."""

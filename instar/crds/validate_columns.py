@@ -28,7 +28,7 @@ def _replicas(json_path: str, under: str, path: str) -> list[FieldError]:
     if not json_path:
         return [required(path)]
     errors = _simple_path(json_path, path)
-    if not json_path.startswith(f"{under}."):
+    if not errors and not json_path.startswith(f"{under}."):
         errors.append(invalid(path, json_path, f"should be a json path under {under}"))
     return errors
 
@@ -37,7 +37,7 @@ def _selector(json_path: str, path: str) -> list[FieldError]:
     if not json_path:
         return []
     errors = _simple_path(json_path, path)
-    if not json_path.startswith((".spec.", ".status.")):
+    if not errors and not json_path.startswith((".spec.", ".status.")):
         text = "should be a json path under either .spec or .status"
         errors.append(invalid(path, json_path, text))
     return errors

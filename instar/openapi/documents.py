@@ -12,9 +12,10 @@ from instar.openapi.builtin import BORROWED, builtin_models, is_known
 from instar.openapi.dialect import Dialect
 from instar.openapi.models import SCALE, SHARED, list_model
 from instar.openapi.naming import model_name
+from instar.openapi.option_kinds import option_kinds
 from instar.openapi.parameters import Parameter
 from instar.openapi.published import published_schema, selectable_fields
-from instar.openapi.routes import Route, routes
+from instar.openapi.routes import DELETE_OPTIONS, Route, routes
 from instar.plain import Object
 
 Entry = tuple[Resource, CrdVersion]
@@ -44,8 +45,11 @@ def paths(
     return found
 
 
-def models(entries: Iterable[Entry], dialect: Dialect) -> Object:
-    """All models of a document by name, sorted as upstream's encoder does."""
+def models(
+    entries: Iterable[Entry], dialect: Dialect, option_homes: Iterable[GroupVersion]
+) -> Object:
+    """All models of a document by name, sorted as upstream's encoder does. ``option_homes`` are
+    the group versions in which the document knows options of a request."""
     found: Object = {}
     roots: list[tuple[str, str]] = []
     scaled = False
@@ -60,6 +64,8 @@ def models(entries: Iterable[Entry], dialect: Dialect) -> Object:
         found = {**builtin_models(roots, dialect), **found}
     shared = {**SHARED, **SCALE} if scaled else SHARED
     found |= {name: dialect.render(model) for name, model in shared.items()}
+    homes = {"x-kubernetes-group-version-kind": option_kinds(option_homes)}
+    found[DELETE_OPTIONS] = {**found[DELETE_OPTIONS], **homes}
     return dict(sorted(found.items()))
 
 

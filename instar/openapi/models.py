@@ -206,7 +206,6 @@ _DELETE_OPTIONS = obj(
         "preconditions": _meta("Preconditions", "Delete only if these hold."),
         "propagationPolicy": text("Orphan, Background or Foreground."),
     },
-    **_gvk("", "v1", "DeleteOptions"),
 )
 
 _PRECONDITIONS = obj(

@@ -18,7 +18,7 @@ from instar.openapi.naming import (
 
 _PATCH = f"{META_PREFIX}Patch"
 _STATUS = f"{META_PREFIX}Status"
-_DELETE_OPTIONS = f"{META_PREFIX}DeleteOptions"
+DELETE_OPTIONS = f"{META_PREFIX}DeleteOptions"
 
 _CUSTOM_PATCHES = tuple(map(str, OF_CUSTOM))
 _BUILTIN_PATCHES = tuple(map(str, OF_BUILTIN))
@@ -139,7 +139,7 @@ class _Builder:
                 model = model_name(*subresource.kind, builtin=True)
                 gvk = subresource.kind._asdict() if self._builtin else gvk
         answers = {"list": self._list_model, "delete": _STATUS, "deletecollection": _STATUS}
-        bodies = {"post": model, "put": model, "patch": _PATCH, "delete": _DELETE_OPTIONS}
+        bodies = {"post": model, "put": model, "patch": _PATCH, "delete": DELETE_OPTIONS}
         statuses = step.statuses
         if step.action == "patch" and not self._builtin:
             statuses = (_OK,)

@@ -8,6 +8,7 @@ from instar.api.discovery import Resource
 from instar.openapi import parameters
 from instar.openapi.dialect import V2
 from instar.openapi.documents import models, paths, served
+from instar.openapi.option_kinds import EVERYWHERE
 from instar.openapi.parameters import Parameter
 from instar.openapi.routes import Route
 from instar.plain import Object
@@ -20,7 +21,7 @@ def document(resources: Iterable[Resource], *, server_version: str) -> Object:
         "swagger": "2.0",
         "info": {"title": "Kubernetes", "version": server_version},
         "paths": dict(sorted(paths(entries, _operation, _parameter).items())),
-        "definitions": models(entries, V2),
+        "definitions": models(entries, V2, EVERYWHERE),
     }
 
 

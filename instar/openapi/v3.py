@@ -12,6 +12,7 @@ from instar.openapi import parameters
 from instar.openapi.dialect import V3
 from instar.openapi.documents import models, paths, served
 from instar.openapi.naming import group_version_path
+from instar.openapi.option_kinds import OF_CLIENTS, of_group
 from instar.openapi.parameters import Parameter
 from instar.openapi.routes import Route
 from instar.plain import Object
@@ -47,12 +48,13 @@ def document(resources: Iterable[Resource], group: str, version: str) -> Object 
     if not entries:
         return None
     builtin = any(resource.builtin for resource, _ in entries)
+    homes = of_group(group, version) if builtin else OF_CLIENTS
     info = {"title": "Kubernetes CRD Swagger", "version": "v0.1.0"}
     return {
         "openapi": "3.0.0",
         "info": {"title": "Kubernetes", "version": "unversioned"} if builtin else info,
         "paths": dict(sorted(paths(entries, _operation, _parameter).items())),
-        "components": {"schemas": models(entries, V3)},
+        "components": {"schemas": models(entries, V3, homes)},
     }
 
 

@@ -14,18 +14,21 @@ from instar.access.attributes import User
 from instar.access.authorizers import authorize
 from instar.conversion.measured import ConversionMetrics
 from instar.errors import ApiError
+from instar.identity.issuer import Issuer
 from instar.registry.resources.catalog import Catalog
 from instar.registry.resources.context import Context
 from instar.registry.resources.resource import Target
 from instar.registry.resources.serving import Serving
 from instar.server import verbs
+from instar.server.accounttokens import IssuerDocuments
 from instar.server.auth import Authenticator
+from instar.server.calls import Call
 from instar.server.compress import compress
 from instar.server.converting import as_asked, waiting_counted
 from instar.server.deadlines import check_timeout, limit, too_late
 from instar.server.documents import Documents
 from instar.server.health import Health
-from instar.server.impersonation import check_impersonation
+from instar.server.impersonation import Impersonation, is_asked_for
 from instar.server.insight import Insight
 from instar.server.metrics import Metrics
 from instar.server.negotiate import ACCEPTED
@@ -35,7 +38,7 @@ from instar.server.responses import Response, typed_response
 from instar.server.reviews import Reviews
 from instar.server.routing import Route, Routes
 from instar.server.scaling import do_scale
-from instar.server.subresources import HANDLERS, Call
+from instar.server.subresources import HANDLERS
 from instar.server.warnings import warning_headers
 
 log = logging.getLogger("instar.access")
@@ -59,6 +62,7 @@ class App:
         context: Context,
         catalog: Catalog,
         authenticator: Authenticator,
+        issuer: Issuer,
         health: Health,
         metrics: Metrics,
         conversion_metrics: ConversionMetrics,
@@ -74,13 +78,16 @@ class App:
         self._insight = insight
         self._request_timeout = request_timeout
         self._documents = Documents(catalog)
-        self._reviews = Reviews(authenticator, context.authorizer)
+        self._reviews = Reviews(authenticator.tokens, context.authorizer)
+        self._impersonation = Impersonation(context.authorizer)
+        self._issuer = issuer
+        self.issuer_documents = IssuerDocuments(issuer)
         self._routes = Routes(catalog)
         self.ready = False
         """Whether the storage has been read; until then only health is answered."""
 
     async def __call__(self, request: Request, peer: User | None) -> Response:
-        began = perf_counter()
+        began = request.began = perf_counter()
         try:
             response = await self._answer(request, peer)
         except ApiError as error:
@@ -111,15 +118,18 @@ class App:
             public = self._health.respond(request)
             if public is not None:
                 return public
-        user = self._authenticator.user_of(request, peer)
+        user = self._authenticator.recognise(request, peer)
         if user is None:
-            raise errors.Unauthorized
-        check_impersonation(request)
+            user = await self._authenticator.identify(request, peer)
         request.asked = attributes_of(request, route.path, user)
         if not self.ready:
             raise errors.ServiceUnavailable(
                 "the server is starting and waits for its storage", retry_after=1
             )
+        if is_asked_for(request):
+            request.requester = user
+            user, request.constraint = await self._impersonation.user_of(request, request.asked)
+            request.asked = request.asked._replace(user=user)
         await authorize(self._context.authorizer, request.asked)
         if route.path is not None:
             return await self._resource(request, route, route.path)
@@ -128,7 +138,7 @@ class App:
             return health
         if request.path == "/metrics":
             return self._metrics.respond()
-        told = self._insight.respond(request)
+        told = self._insight.respond(request) or self.issuer_documents.respond(request)
         if told is not None:
             return told
         return await self._document(request)
@@ -184,7 +194,7 @@ class App:
             raise _not_allowed(serving, verb)
         own = HANDLERS.get((serving.group, serving.plural, ""))
         if own is not None:
-            return await own(Call(self._context, self._catalog, request, target))
+            return await own(Call(self._context, self._catalog, self._issuer, request, target))
         if serving.verbs == ("create",):
             return await self._review(request, target)
         return await handler(self._context, request, target)
@@ -199,7 +209,7 @@ class App:
             raise _not_allowed(serving, verb)
         own = HANDLERS.get((serving.group, serving.plural, found.name)) if serving.builtin else None
         if own is not None:
-            return await own(Call(self._context, self._catalog, request, target))
+            return await own(Call(self._context, self._catalog, self._issuer, request, target))
         if definition.scale is not None and found.name == "scale":
             return await do_scale(self._context, request, target, verb, definition.scale)
         if verb == "get":
@@ -211,11 +221,10 @@ class App:
         return await handler(self._context, request, target, path.subresource)
 
     async def _review(self, request: Request, target: Target) -> Response:
-        obj, form = verbs.read_body(request, target)
+        obj, form = await verbs.read_review(self._context, request, target)
         if form.transform:
             raise errors.NotAcceptable(f"only the following media types are accepted: {ACCEPTED}")
-        answer = await self._reviews.answer(target.serving.plural, obj, request.asked.user)
-        assert answer is not None
+        answer = await self._reviews.answer(obj, request.asked, self._context.timestamp())
         return typed_response(201, answer, form)
 
 

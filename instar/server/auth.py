@@ -1,14 +1,17 @@
-"""Who is asking: bearer tokens and client certificates. What they may do is ``access/``'s."""
+"""Who is asking: a front proxy's word, a client certificate, a bearer token, or nobody. In this
+order, and the first that knows wins; what they may do is ``access/``'s."""
 
 from __future__ import annotations
 
 import csv
-import hmac
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
+from instar import errors
 from instar.access.attributes import ANONYMOUS, AUTHENTICATED, User
+from instar.identity.tokens import Refused, Tokens
+from instar.server.frontproxy import FrontProxy, Proxy
 from instar.server.request import Request
 
 _EXTRA_SPACE = (
@@ -16,34 +19,81 @@ _EXTRA_SPACE = (
 )
 
 
+@dataclass(frozen=True, slots=True)
+class Anonymous:
+    """Whether who shows no credential may be ``system:anonymous``."""
+
+    allowed: bool = False
+    paths: frozenset[str] | None = None
+    """Only for these; None is everywhere."""
+
+    def user_of(self, request: Request) -> User | None:
+        there = self.paths is None or request.path in self.paths
+        return ANONYMOUS if self.allowed and there else None
+
+
 class Authenticator:
-    """Tokens by exact match; certificates by subject (CN is the user, O the groups)."""
+    def __init__(
+        self,
+        tokens: Tokens,
+        static: Mapping[str, User],
+        *,
+        anonymous: Anonymous,
+        front_proxy: FrontProxy | None = None,
+    ) -> None:
+        self.tokens = tokens
+        self._by_header = {f"Bearer {token}".encode(): user for token, user in static.items()}
+        """Found by a hash with a secret seed, then compared as a whole: no byte of a token is
+        learnt by measuring how long that takes."""
+        self.anonymous = anonymous
+        self._front_proxy = front_proxy
 
-    def __init__(self, tokens: Mapping[str, User], *, anonymous: bool = False) -> None:
-        self._nobody = ANONYMOUS if anonymous else None
-        self._by_header = {f"Bearer {token}".encode(): user for token, user in tokens.items()}
-        self._tokens = dict(tokens)
-
-    def user_of(self, request: Request, peer: User | None) -> User | None:
+    def recognise(self, request: Request, peer: User | None) -> User | None:
+        """At once; None where ``identify`` has to find out."""
+        if peer is not None:
+            return None
         header = request.headers.get(b"authorization")
         if header is None:
-            return peer or self._nobody
+            return self.anonymous.user_of(request)
         user = self._by_header.get(header)
         if user is not None:
             return user
-        scheme, *rest = header.decode("latin-1").split(" ", 2)
-        if scheme.lower() != "bearer" or not rest or not rest[0]:
-            if scheme.lower() == "bearer" and any(rest):
-                request.warn(_EXTRA_SPACE)
-            return peer or self._nobody  # no credential that we know of
-        return self.user_of_token(rest[0]) or peer
+        token = bearer_token(request)
+        return self.tokens.known(token) if token else None
 
-    def user_of_token(self, token: str) -> User | None:
-        """Compared in constant time; for TokenReview too."""
-        for known, user in self._tokens.items():
-            if hmac.compare_digest(known.encode(), token.encode()):
-                return user
-        return None
+    async def identify(self, request: Request, peer: User | None) -> User:
+        """Raises ``Unauthorized``."""
+        if isinstance(peer, Proxy):
+            told = None if self._front_proxy is None else self._front_proxy.user_of(request)
+            if told is not None:
+                return told
+            peer = peer.itself
+        if peer is not None:
+            return peer
+        token = bearer_token(request)
+        if token:
+            try:
+                return self.tokens.known(token) or await self.tokens.identify(token)
+            except Refused as refused:
+                request.refused_because = str(refused)
+                raise errors.Unauthorized from refused
+        nobody = self.anonymous.user_of(request)
+        if nobody is None:
+            raise errors.Unauthorized
+        return nobody
+
+
+def bearer_token(request: Request) -> str:
+    """Empty where the request shows none; other schemes are no credential that we know of."""
+    header = request.headers.get(b"authorization")
+    if header is None:
+        return ""
+    scheme, *rest = header.decode("latin-1").split(" ", 2)
+    if scheme.lower() != "bearer" or not rest:
+        return ""
+    if not rest[0] and any(rest):
+        request.warn(_EXTRA_SPACE)
+    return rest[0]
 
 
 def read_token_file(path: Path) -> dict[str, User]:
@@ -56,21 +106,6 @@ def read_token_file(path: Path) -> dict[str, User]:
             if len(row) < 3 or not row[0] or not row[1]:
                 raise ValueError(f'{path}:{number}: expected token,user,uid[,"group1,group2"]')
             groups = tuple(part.strip() for part in row[3].split(",")) if len(row) > 3 else ()
-            tokens[row[0]] = User(row[1], (*groups, AUTHENTICATED), row[2])
+            named = tuple(group for group in groups if group)
+            tokens[row[0]] = User(row[1], (*named, AUTHENTICATED), row[2])
     return tokens
-
-
-def user_of_certificate(certificate: Mapping[str, Any] | None) -> User | None:
-    """From ``ssl.SSLSocket.getpeercert()``; the TLS layer has verified it already."""
-    if not certificate:
-        return None
-    pairs: Iterable[tuple[str, str]] = (
-        pair for relative in certificate.get("subject", ()) for pair in relative
-    )
-    name, groups = "", []
-    for key, value in pairs:
-        if key == "commonName":
-            name = value
-        elif key == "organizationName":
-            groups.append(value)
-    return User(name, (*groups, AUTHENTICATED)) if name else None

@@ -5,11 +5,15 @@ from __future__ import annotations
 from instar.api.jsontext import TooDeep
 from instar.api.objecttext import Body, Malformed, Repeated, object_of, read_json_object
 from instar.errors import BadRequest
+from instar.plain import Object
 from instar.protobuf.envelope import decode_object
 from instar.protobuf.errors import MessageError, ProtobufError, UnknownKind
-from instar.server.negotiate import PROTOBUF, YAML, unknown_format
+from instar.server.negotiate import PROTOBUF, YAML, body_media, unknown_format
+from instar.server.request import Request
+from instar.typed.reading import TypedError
+from instar.typed.reading import read_object as read_typed
 
-__all__ = ["Body", "Malformed", "parse", "read_applied", "read_object"]
+__all__ = ["Body", "Malformed", "parse", "read_applied", "read_object", "typed_body"]
 
 
 class NotYaml(Malformed):
@@ -103,3 +107,21 @@ def _summary(body: bytes) -> str:
     if body.startswith(b"{"):
         return start.decode(errors="replace") + more
     return start.hex() + more
+
+
+def typed_body(request: Request, api_version: str, kind: str) -> Object:
+    """A body that is no object of the resource it is sent to; only its type is looked at."""
+    media = body_media(request.header(b"content-type"))
+    body = read_object(request.content(), media, kind, api_version).obj
+    if (body["apiVersion"], body["kind"]) != (api_version, kind):
+        raise BadRequest(
+            f"the API version in the data ({body['apiVersion']}) does not match the expected API "
+            f"version ({api_version})"
+        )
+    try:
+        read_typed(body, api_version, kind)
+    except TypedError as error:
+        version = api_version.rpartition("/")[2]
+        text = f'{kind} in version "{version}" cannot be handled as a {kind}: {error}'
+        raise BadRequest(text) from error
+    return body

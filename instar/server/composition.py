@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from ipaddress import IPv4Network
 from typing import Any
 
-from instar.access.attributes import User
 from instar.access.authorizers import Authorizer
 from instar.api.crd import Crd
 from instar.conversion.factory import ConversionServices, shared_converter_for
@@ -15,12 +14,7 @@ from instar.conversion.metrics import PrometheusConversionMetrics
 from instar.crds.documents import as_v1
 from instar.metrics import Measured, Metric
 from instar.registry.admission.addresses import ServiceAddresses
-from instar.registry.admission.classes import ClassAdmission
 from instar.registry.admission.escalation import EscalationCheck
-from instar.registry.admission.limits import LimitRanger
-from instar.registry.admission.namespaces import NamespaceLifecycle
-from instar.registry.admission.pods import PodAdmission
-from instar.registry.admission.quota import QuotaAdmission
 from instar.registry.controllers.crds import CrdController
 from instar.registry.controllers.expiry import Expiry
 from instar.registry.controllers.furniture.keeper import Furniture
@@ -28,6 +22,7 @@ from instar.registry.controllers.garbage.collector import GarbageCollector
 from instar.registry.controllers.leadership import Company, Leadership
 from instar.registry.controllers.migrations import MigrationController
 from instar.registry.controllers.namespaces import NamespaceController
+from instar.registry.controllers.policies import PolicyController
 from instar.registry.controllers.quotas import QuotaController
 from instar.registry.controllers.roles.keeper import RoleKeeper
 from instar.registry.insight.census import Census, StoredPrinter
@@ -37,7 +32,7 @@ from instar.registry.kinds.migrations import GROUP as MIGRATION_GROUP
 from instar.registry.kinds.migrations import PLURAL as MIGRATIONS
 from instar.registry.kinds.migrations import MigrationPrinter
 from instar.registry.kinds.table import builtin_servings
-from instar.registry.resources.admission import Admission, Chain
+from instar.registry.resources.admission import Chain
 from instar.registry.resources.catalog import Catalog
 from instar.registry.resources.context import Context
 from instar.registry.resources.serving import Serving, build_serving
@@ -48,10 +43,11 @@ from instar.registry.stored.entry import Entry
 from instar.registry.stored.roles import StoredPolicy
 from instar.schema.rules import RuleCompiler
 from instar.schema.validations.ondemand import check_if_any, compile_if_any
+from instar.server.admitting import Admissions
 from instar.server.app import App
-from instar.server.auth import Authenticator
 from instar.server.authorization import RBAC, authorizer_of
 from instar.server.health import Check, Health
+from instar.server.identities import Identities
 from instar.server.insight import Insight
 from instar.server.metrics import Metrics
 from instar.server.watchdog import Watchdog
@@ -84,6 +80,7 @@ class Machinery:
     furniture: Furniture | None
     roles: RoleKeeper | None
     quotas: QuotaController
+    policies: PolicyController
     expiry: Expiry
     usage: UsageKeeper
     conversion: ConversionServices
@@ -103,6 +100,7 @@ class Machinery:
         if self.garbage is not None:
             self.garbage.start()
         self.quotas.start()
+        self.policies.start()
         self.expiry.start()
         if self.roles is not None:
             await self.roles.start()
@@ -115,6 +113,7 @@ class Machinery:
         if self.roles is not None:
             await self.roles.stop()
         await self.quotas.stop()
+        await self.policies.stop()
         await self.expiry.stop()
         await self.leadership.stop()
         if self.garbage is not None:
@@ -133,9 +132,8 @@ class Machinery:
 def build(
     store: Store,
     *,
-    tokens: Mapping[str, User],
+    identities: Identities,
     authorization: tuple[str, ...],
-    anonymous: bool,
     webhook_authorizer: Authorizer | None = None,
     strict_namespaces: bool,
     request_timeout: float,
@@ -153,15 +151,14 @@ def build(
     conversion = make_conversion(backend, conversion_metrics)
     policy = StoredPolicy(backend)
     authorizer = authorizer_of(authorization, policy, webhook_authorizer)
-    plugins: list[Admission] = [
-        LimitRanger(backend),
-        PodAdmission(backend),
-        ClassAdmission(backend),
-        QuotaAdmission(backend),
-        EscalationCheck(authorizer, policy),
-    ]
-    if strict_namespaces:
-        plugins.insert(0, NamespaceLifecycle(backend))
+    admissions = Admissions(
+        backend,
+        authorizer,
+        conversion.transports,
+        lambda group, kind: catalog.of_kind(group, kind),
+        strict_namespaces=strict_namespaces,
+    )
+    plugins = [*admissions.plugins(), EscalationCheck(authorizer, policy)]
     context = Context(
         backend=backend,
         authorizer=authorizer,
@@ -195,14 +192,16 @@ def build(
     furniture = Furniture(context, catalog, leadership) if furnish else None
     garbage = GarbageCollector(context, catalog, leadership) if collect_garbage else None
     roles = RoleKeeper(context, catalog, leadership) if RBAC in authorization else None
-    authenticator = Authenticator(tokens, anonymous=anonymous)
+    issuer = identities.issuer(backend)
     metrics, watchdog, consistency = Metrics(), Watchdog(), Consistency(backend)
     metrics.add(*watchdog.metrics(), consistency.checks, census.metric())
-    metrics.add(_stored_objects(backend), *conversion_metrics.all(), *extras.metrics)
+    metrics.add(_stored_objects(backend), *conversion_metrics.all())
+    metrics.add(*admissions.all_metrics(), *extras.metrics)
     app = App(
         context=context,
         catalog=catalog,
-        authenticator=authenticator,
+        authenticator=identities.authenticator(issuer),
+        issuer=issuer,
         health=Health(
             {
                 "etcd": lambda: backend.trouble,
@@ -228,6 +227,7 @@ def build(
         furniture=furniture,
         roles=roles,
         quotas=quotas,
+        policies=PolicyController(context, catalog, leadership),
         expiry=Expiry(context, catalog.builtin("", "events"), leadership),
         usage=UsageKeeper(usage, store),
         conversion=conversion,

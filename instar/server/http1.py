@@ -16,7 +16,7 @@ from typing import Any, cast
 
 from instar import limits
 from instar.access.attributes import User
-from instar.server.auth import user_of_certificate
+from instar.identity.certificates import user_of_certificate
 from instar.server.connections import ConnectionSet
 from instar.server.eager import start
 from instar.server.http1_request import RequestReader
@@ -81,7 +81,7 @@ class Connection(asyncio.Protocol):
         self._transport.set_write_buffer_limits(high=limits.WRITE_BUFFER)
         tls = transport.get_extra_info("ssl_object")
         if tls is not None:
-            self._peer = user_of_certificate(tls.getpeercert())
+            self._peer = user_of_certificate(tls.getpeercert(), tls.getpeercert(True))
         self._connections.add(self)
 
     def connection_lost(self, error: Exception | None) -> None:

@@ -62,6 +62,7 @@ class RequestReader:
         self._overhead = 0
         self._url = b""
         self._headers: dict[bytes, bytes] = {}
+        self._repeated: list[tuple[bytes, bytes]] | None = None
         self._body: list[bytes] = []
         self._size = 0
 
@@ -123,7 +124,11 @@ class RequestReader:
 
     def on_header(self, name: bytes, value: bytes) -> None:
         if self._in_head:  # what comes behind the body is nobody's credential
-            self._headers.setdefault(name.lower(), value)
+            name = name.lower()
+            if self._headers.setdefault(name, value) is not value:
+                if self._repeated is None:
+                    self._repeated = []
+                self._repeated.append((name, value))
 
     def on_headers_complete(self) -> None:
         self._in_head = False
@@ -159,6 +164,7 @@ class RequestReader:
             self._headers,
             b"".join(self._body) if self._body else b"",
             self._size > limits.MAX_BODY,
+            self._repeated or (),
         )
         self._expect_next()
         self._owner.requested(request, self._parser.should_keep_alive())

@@ -17,7 +17,6 @@ from ipaddress import IPv4Network
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from instar.access.attributes import ADMIN_GROUP, AUTHENTICATED, User
 from instar.conversion.factory import ConversionServices
 from instar.conversion.memo import Memo
 from instar.conversion.metrics import PrometheusConversionMetrics
@@ -25,11 +24,12 @@ from instar.errors import TooManyRequests
 from instar.registry.controllers.furniture.keeper import House
 from instar.registry.stored.backend import Backend
 from instar.server.app import EVERY_ANSWER
-from instar.server.auth import read_token_file
+from instar.server.auth import Anonymous
 from instar.server.authorization import ALWAYS_ALLOW, modes_of
 from instar.server.certificates import ensure_certificates, server_context, write_private
 from instar.server.composition import NOTHING_MORE, Machinery, build
 from instar.server.http1 import Connections
+from instar.server.identities import Identities, account_keys, static_tokens
 from instar.server.kubeconfig import write_kubeconfig
 from instar.server.problems import problem
 from instar.server.request import Request
@@ -89,9 +89,12 @@ async def _served(settings: Settings, folder: Path) -> AsyncIterator[RunningServ
         certificates = ensure_certificates(pki, _names(settings))
         context = server_context(certificates, settings.client_ca)
         token = _admin_token(pki)
-    tokens = {token: User("kubernetes-admin", (ADMIN_GROUP, AUTHENTICATED))}
-    if settings.token_file is not None:
-        tokens |= read_token_file(settings.token_file)
+        identities = Identities(
+            static=static_tokens(token, settings.token_file),
+            accounts=settings.accounts,
+            keys=account_keys(settings.accounts, pki),
+            anonymous=Anonymous(settings.anonymous and ALWAYS_ALLOW not in modes),
+        )
     at_rest = _at_rest(settings)
     store = await open_store(settings.storage, settings.storage_options)
     if at_rest is not None:
@@ -99,9 +102,8 @@ async def _served(settings: Settings, folder: Path) -> AsyncIterator[RunningServ
     network = IPv4Network(settings.service_cluster_ip_range)
     machinery = build(
         store,
-        tokens=tokens,
+        identities=identities,
         authorization=modes,
-        anonymous=settings.anonymous and ALWAYS_ALLOW not in modes,
         strict_namespaces=settings.strict_namespaces,
         request_timeout=settings.request_timeout,
         collect_garbage=settings.collect_garbage,
@@ -140,6 +142,7 @@ async def _served(settings: Settings, folder: Path) -> AsyncIterator[RunningServ
         port = listening.sockets[0].getsockname()[1]
         host = f"[{settings.host}]" if ":" in settings.host else settings.host
         url = f"https://{_reachable(host)}:{port}"
+        machinery.app.issuer_documents.address = url.removeprefix("https://")
         ca = certificates.ca.read_bytes()
         path = settings.kubeconfig or folder / "kubeconfig"
         write_kubeconfig(path, url, ca, token)

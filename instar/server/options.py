@@ -40,6 +40,7 @@ def write_options(request: Request, kind: str, *, apply: bool = False) -> WriteO
             size=len(request.body),
             warn=request.warn,
             annotate=request.annotate,
+            seconds_left=request.seconds_left,
         )
     found = _manager_errors(manager)
     if kind == "PatchOptions":
@@ -62,6 +63,7 @@ def write_options(request: Request, kind: str, *, apply: bool = False) -> WriteO
         size=len(request.body),
         warn=request.warn,
         annotate=request.annotate,
+        seconds_left=request.seconds_left,
         named_manager=manager,
         named_validation=validation,
     )
@@ -123,10 +125,17 @@ def delete_options(request: Request, serving: Serving) -> DeleteOptions:
     """A body, where there is one, makes every query option void."""
     if request.content():
         options = delete_options_of(_delete_body(request, serving), request.asked)
-        return replace(options, warn=request.warn, annotate=request.annotate)
+        return replace(
+            options, warn=request.warn, annotate=request.annotate, seconds_left=request.seconds_left
+        )
     query = request.query
     if not query:
-        return DeleteOptions(asked=request.asked, warn=request.warn, annotate=request.annotate)
+        return DeleteOptions(
+            asked=request.asked,
+            warn=request.warn,
+            annotate=request.annotate,
+            seconds_left=request.seconds_left,
+        )
     grace = request.integer("gracePeriodSeconds") if request.one("gracePeriodSeconds") else None
     found: list[FieldError] = []
     dry_run = _dry_run(query.get("dryRun"), found)
@@ -139,9 +148,17 @@ def delete_options(request: Request, serving: Serving) -> DeleteOptions:
         unreadable=bool(request.flag(UNREADABLE)),
         grace=grace,
         asked=request.asked,
-        warn=request.warn,
-        annotate=request.annotate,
+        **_hooks(request),
     )
+
+
+def _hooks(request: Request) -> dict[str, Any]:
+    """How whoever works on a deletion reaches the request."""
+    return {
+        "warn": request.warn,
+        "annotate": request.annotate,
+        "seconds_left": request.seconds_left,
+    }
 
 
 def _delete_body(request: Request, serving: Serving) -> dict[str, Any]:

@@ -16,13 +16,11 @@ from instar.registry.resources.resource import Resource, Target
 from instar.registry.verbs.binding import bind_pod
 from instar.registry.verbs.eviction import evict_pod
 from instar.registry.verbs.read import get
-from instar.server.bodies import read_object
-from instar.server.negotiate import body_media, response_form
+from instar.server.bodies import typed_body
+from instar.server.negotiate import response_form
 from instar.server.options import delete_options_of, write_options
 from instar.server.request import Request
 from instar.server.responses import Response, typed_response
-from instar.typed.reading import TypedError
-from instar.typed.reading import read_object as read_typed
 
 Reach = Callable[[Context, Request, Target, Resource], Awaitable[Response]]
 _DONE = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201}
@@ -30,7 +28,7 @@ _DONE = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Succes
 
 async def do_bind(context: Context, request: Request, target: Target) -> Response:
     form = response_form(request)
-    binding = _body(request, "v1", "Binding")
+    binding = typed_body(request, "v1", "Binding")
     if _name_of(binding) != target.name:
         raise errors.BadRequest("name in URL does not match name in Binding object")
     await bind_pod(context, target, binding, write_options(request, "CreateOptions"))
@@ -42,7 +40,7 @@ async def do_bind_named(
 ) -> Response:
     """The same beside the pod: the body says which one is meant."""
     form = response_form(request)
-    binding = _body(request, "v1", "Binding")
+    binding = typed_body(request, "v1", "Binding")
     target = _beside(pods, bindings.namespace, _name_of(binding))
     await bind_pod(context, target, binding, write_options(request, "CreateOptions"))
     return typed_response(201, _DONE, form)
@@ -52,7 +50,7 @@ async def do_evict(
     context: Context, request: Request, target: Target, budgets: Resource
 ) -> Response:
     form = response_form(request)
-    eviction = _body(request, "policy/v1", "Eviction")
+    eviction = typed_body(request, "policy/v1", "Eviction")
     if _name_of(eviction) != target.name:
         raise errors.BadRequest("name in URL does not match name in Eviction object")
     options = write_options(request, "CreateOptions")
@@ -97,23 +95,6 @@ async def do_proxy(context: Context, request: Request, target: Target, nodes: Re
     if not allowed:
         raise errors.BadRequest("address not allowed")
     raise errors.ServiceUnavailable(f"error trying to reach service: dial tcp {address}: no route")
-
-
-def _body(request: Request, api_version: str, kind: str) -> Object:
-    media = body_media(request.header(b"content-type"))
-    body = read_object(request.content(), media, kind, api_version).obj
-    if (body["apiVersion"], body["kind"]) != (api_version, kind):
-        raise errors.BadRequest(
-            f"the API version in the data ({body['apiVersion']}) does not match the expected API "
-            f"version ({api_version})"
-        )
-    try:
-        read_typed(body, api_version, kind)
-    except TypedError as error:
-        version = api_version.rpartition("/")[2]
-        text = f'{kind} in version "{version}" cannot be handled as a {kind}: {error}'
-        raise errors.BadRequest(text) from error
-    return body
 
 
 def _name_of(body: Object) -> str:

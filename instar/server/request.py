@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from math import inf
+from time import perf_counter
 from urllib.parse import parse_qs, unquote
 
 from instar import limits
@@ -49,6 +52,8 @@ class Request:
     body: bytes = b""
     too_large: bool = False
     """The body was over the limit and has been thrown away."""
+    repeated: Sequence[tuple[bytes, bytes]] = ()
+    """Headers that came more than once: all but the first of each."""
     warnings: list[str] = field(default_factory=list)
     annotations: dict[str, str] = field(default_factory=dict)
     """What admission has to say to the audit log."""
@@ -56,8 +61,16 @@ class Request:
     """Who asks for what, as soon as that is known."""
     patience: float = 60.0
     """Seconds the answer may take; 0 is for ever."""
+    began: float = 0.0
+    """When it came, by ``perf_counter``."""
     writes: bool = False
     """Whether one object is to be written: then lateness is told in other words."""
+    requester: User | None = None
+    """Who asks, where ``asked`` is of somebody they act as."""
+    constraint: str = ""
+    """By which right they do, as an audit log tells it."""
+    refused_because: str = ""
+    """Why a credential was no good, for those who keep records: the client is not told."""
     expired: bool = False
     """The time is up: whoever works on the answer has been cancelled."""
 
@@ -66,6 +79,22 @@ class Request:
         if self.too_large:
             raise RequestTooLarge(f"limit is {MAX_BODY}")
         return self.body
+
+    def all_of(self, name: bytes) -> list[str]:
+        """Every value of a header, in their order."""
+        first = self.headers.get(name)
+        if first is None:
+            return []
+        more = (value for header, value in self.repeated if header == name)
+        return [value.decode("utf-8", "replace") for value in (first, *more)]
+
+    def begin_with(self, prefix: bytes) -> dict[bytes, list[str]]:
+        """Headers whose names begin so, by the rest of the name; every value of each."""
+        found: dict[bytes, list[str]] = {}
+        for name, value in (*self.headers.items(), *self.repeated):
+            if name.startswith(prefix):
+                found.setdefault(name[len(prefix) :], []).append(value.decode("utf-8", "replace"))
+        return found
 
     def header(self, name: bytes) -> str:
         return self.headers.get(name, b"").decode("latin-1")
@@ -90,6 +119,12 @@ class Request:
         if not -(2**63) <= value < 2**63:
             raise BadRequest(f'strconv.ParseInt: parsing "{text}": value out of range')
         return value
+
+    def seconds_left(self) -> float:
+        """Until it must be answered; never quite none, for whoever is cancelled then anyway."""
+        if not self.patience:
+            return inf
+        return max(self.began + self.patience - perf_counter(), 0.001)
 
     def warn(self, text: str) -> None:
         self.warnings.append(text)

@@ -1,63 +1,72 @@
-"""Reviews: questions a client asks about itself, answered and forgotten, never stored."""
+"""Reviews: questions about who somebody is and what they may do, answered and forgotten."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
+from typing import Any
 
+from instar import errors
 from instar.access.attributes import Attributes, User
 from instar.access.authorizers import Authorizer
+from instar.access.reviews import asked_of, selector_troubles, spec_errors
+from instar.identity.tokens import Refused, Tokens
 from instar.plain import Object
-from instar.server.auth import Authenticator
 
-Answer = Callable[[Object], Object]
+Answer = Callable[[Object, Attributes], Awaitable[Object]]
+_AUTHORIZATION = "authorization.k8s.io"
 
 
 class Reviews:
-    def __init__(self, authenticator: Authenticator, authorizer: Authorizer) -> None:
-        self._authenticator = authenticator
+    def __init__(self, tokens: Tokens, authorizer: Authorizer) -> None:
+        self._tokens = tokens
         self._authorizer = authorizer
+        self._answers: dict[str, Answer] = {
+            "selfsubjectaccessreviews": self._access,
+            "subjectaccessreviews": self._access,
+            "localsubjectaccessreviews": self._access,
+            "selfsubjectrulesreviews": self._rules,
+            "selfsubjectreviews": self._self,
+            "tokenreviews": self._token,
+        }
 
-    async def answer(self, plural: str, review: Object, user: User) -> Object | None:
-        """The review with its ``status``; None when ``plural`` is no review."""
-        spec = _member(review, "spec")
-        match plural:
-            case "selfsubjectaccessreviews":
-                status = await self._access(spec, user)
-            case "subjectaccessreviews" | "localsubjectaccessreviews":
-                status = await self._access(spec, _asked_about(spec))
-            case "selfsubjectrulesreviews":
-                status = self._rules(user, str(spec.get("namespace", "")))
-            case "selfsubjectreviews":
-                status = {"userInfo": _info(user)}
-            case "tokenreviews":
-                status = self._token(spec)
-            case _:
-                return None
-        return {**review, "status": status}
+    async def answer(self, review: Object, asked: Attributes, now: str) -> Object:
+        """The review with its ``status``; ``review`` is decoded already and may be changed."""
+        answered = await self._answers[asked.resource](review, asked)
+        if asked.resource == "selfsubjectreviews":
+            answered["metadata"] = {"creationTimestamp": now}
+        return answered
 
-    async def _access(self, spec: Object, user: User) -> Object:
-        asked = _member(spec, "resourceAttributes")
-        paths = _member(spec, "nonResourceAttributes")
-        decision = await self._authorizer.ask(
-            Attributes(
-                user,
-                verb=str(asked.get("verb") or paths.get("verb") or ""),
-                group=str(asked.get("group", "")),
-                version=str(asked.get("version", "")),
-                resource=str(asked.get("resource", "")),
-                subresource=str(asked.get("subresource", "")),
-                namespace=str(asked.get("namespace", "")),
-                name=str(asked.get("name", "")),
-                path=str(paths.get("path", "")),
-            )
-        )
+    async def _access(self, review: Object, asked: Attributes) -> Object:
+        if asked.resource == "localsubjectaccessreviews":
+            namespace = review["metadata"].setdefault("namespace", asked.namespace)
+            if namespace != asked.namespace:
+                raise errors.BadRequest(
+                    "the namespace of the provided object does not match the namespace sent on "
+                    "the request"
+                )
+        found = spec_errors(review, asked.resource)
+        if found:
+            refusal = errors.invalid(_AUTHORIZATION, "", "", found)
+            refusal.details = {k: v for k, v in (refusal.details or {}).items() if v != ""}
+            raise refusal
+        spec = review["spec"]
+        user = asked.user if asked.resource.startswith("self") else _named(spec)
+        decision = await self._authorizer.ask(asked_of(spec, user))
         status: Object = {"allowed": decision.allowed}
+        if not decision.allowed and decision.verdict.name == "DENY":
+            status["denied"] = True
         if decision.reason:
             status["reason"] = decision.reason
-        return status
+        troubles = [text for text in (decision.error, *selector_troubles(spec)) if text]
+        if troubles:
+            status["evaluationError"] = "; ".join(troubles)
+        return {**review, "status": status}
 
-    def _rules(self, user: User, namespace: str) -> Object:
-        held = self._authorizer.rules(user, namespace)
+    async def _rules(self, review: Object, asked: Attributes) -> Object:
+        namespace = (review.get("spec") or {}).get("namespace") or ""
+        if not namespace:
+            raise errors.BadRequest("no namespace on request")
+        held = self._authorizer.rules(asked.user, namespace)
         status: Object = {
             "resourceRules": held.resources,
             "nonResourceRules": held.paths,
@@ -65,29 +74,46 @@ class Reviews:
         }
         if held.error:
             status["evaluationError"] = held.error
-        return status
+        return {**review, "metadata": {}, "spec": {}, "status": status}
 
-    def _token(self, spec: Object) -> Object:
-        user = self._authenticator.user_of_token(str(spec.get("token", "")))
-        if user is None:
-            return {"authenticated": False, "error": "the token is not known"}
-        return {"authenticated": True, "user": _info(user)}
+    async def _self(self, review: Object, asked: Attributes) -> Object:
+        return {
+            "kind": review["kind"],
+            "apiVersion": review["apiVersion"],
+            "metadata": {},
+            "status": {"userInfo": _info(asked.user)},
+        }
+
+    async def _token(self, review: Object, asked: Attributes) -> Object:
+        spec = review.get("spec") or {}
+        token = spec.get("token") or ""
+        if not token:
+            raise errors.BadRequest("token is required for TokenReview in authentication")
+        audiences = tuple(spec.get("audiences") or ()) or self._tokens.audiences
+        try:
+            found = await self._tokens.review(token, audiences)
+        except Refused as refused:
+            return {**review, "status": {"user": {}, "error": str(refused)}}
+        status = {
+            "authenticated": True,
+            "user": _info(found.user),
+            "audiences": list(found.audiences),
+        }
+        return {**review, "status": status}
 
 
-def _asked_about(spec: Object) -> User:
-    groups = spec.get("groups")
-    names = tuple(map(str, groups)) if isinstance(groups, list) else ()
-    return User(str(spec.get("user", "")), names, str(spec.get("uid", "")))
+def _named(spec: Object) -> User:
+    extra = {key: tuple(values or ()) for key, values in (spec.get("extra") or {}).items()}
+    groups = tuple(spec.get("groups") or ())
+    return User(spec.get("user") or "", groups, spec.get("uid") or "", extra)
 
 
-def _member(obj: Object, name: str) -> Object:
-    """An object's member that should be an object; anything else asks for nothing."""
-    value = obj.get(name)
-    return value if isinstance(value, dict) else {}
-
-
-def _info(user: User) -> Object:
-    info: Object = {"username": user.name, "groups": list(user.groups)}
+def _info(user: User) -> dict[str, Any]:
+    info: dict[str, Any] = {"username": user.name}
     if user.uid:
         info["uid"] = user.uid
+    if user.groups:
+        info["groups"] = list(user.groups)
+    if user.extra:
+        info["extra"] = {key: list(values) for key, values in user.extra.items()}
     return info

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from instar.conversion.inprocess import ConvertFunction
+from instar.server.identities import AccountSettings
 from instar.storage.open import StorageOptions
 
 
@@ -46,6 +47,8 @@ class Settings:
     """Modes in the order in which they are asked, with commas."""
     anonymous: bool = True
     """Whether who shows no credential is ``system:anonymous``; never where all is allowed."""
+    accounts: AccountSettings = field(default_factory=AccountSettings)
+    """Tokens of ServiceAccounts."""
     strict_namespaces: bool = True
     collect_garbage: bool = True
     service_cluster_ip_range: str = "10.0.0.0/24"

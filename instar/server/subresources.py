@@ -6,26 +6,14 @@ A kind's subresource that only reads or writes a part of the object needs no row
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
 from functools import partial
 
-from instar.registry.resources.catalog import Catalog
-from instar.registry.resources.context import Context
-from instar.registry.resources.resource import Target
 from instar.server import podverbs
-from instar.server.request import Request
+from instar.server.accounttokens import do_token
+from instar.server.calls import Call
+from instar.server.components import do_components
+from instar.server.proxies import do_node_proxy, do_service_proxy
 from instar.server.responses import Response
-
-
-@dataclass(frozen=True, slots=True)
-class Call:
-    """One request to such a path, and what its answer may need."""
-
-    context: Context
-    catalog: Catalog
-    request: Request
-    target: Target
-
 
 Handler = Callable[[Call], Awaitable[Response]]
 
@@ -51,6 +39,10 @@ async def _reach(answer: podverbs.Reach, call: Call) -> Response:
 
 HANDLERS: Mapping[tuple[str, str, str], Handler] = {
     ("", "bindings", ""): _bind_named,
+    ("", "componentstatuses", ""): do_components,
+    ("", "nodes", "proxy"): do_node_proxy,
+    ("", "services", "proxy"): do_service_proxy,
+    ("", "serviceaccounts", "token"): do_token,
     ("", "pods", "binding"): _bind,
     ("", "pods", "eviction"): _evict,
     ("", "pods", "log"): partial(_reach, podverbs.do_log),

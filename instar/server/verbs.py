@@ -15,6 +15,7 @@ from instar.registry.resources.resource import Target
 from instar.registry.verbs.apply import apply_configuration
 from instar.registry.verbs.delete import delete, delete_collection
 from instar.registry.verbs.metadata import check_namespace
+from instar.registry.verbs.ownership import Ownership
 from instar.registry.verbs.patch import patch
 from instar.registry.verbs.proposal import Written
 from instar.registry.verbs.read import get, list_objects
@@ -162,11 +163,14 @@ async def do_delete_collection(context: Context, request: Request, target: Targe
     return await list_response(listing, form, target.version, _include(request, form))
 
 
-def read_body(request: Request, target: Target) -> tuple[Object, Form]:
-    """A body that is answered rather than stored."""
+async def read_review(context: Context, request: Request, target: Target) -> tuple[Object, Form]:
+    """A body that is answered rather than stored; it has owners like any other object."""
     form = response_form(request, _offer(target))
+    options = write_options(request, "CreateOptions")
     media = body_media(request.header(b"content-type"))
-    return _read(request, target, media).obj, form
+    obj = _decoded(target, _read(request, target, media), options)
+    await Ownership(context, target, options).on_create(obj, None)
+    return obj, form
 
 
 async def _body(request: Request, target: Target, media: str, options: WriteOptions) -> Object:

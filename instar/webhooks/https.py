@@ -50,6 +50,7 @@ def tls_context(ca_bundle: str, certificate: ClientCertificate | None) -> ssl.SS
         raise CallFailed(
             "unable to load root certificates: unable to parse bytes as PEM block",
             advice="clientConfig.caBundle must be base64 of PEM certificates",
+            misconfigured=True,
         ) from error
     # As in Go: the bundle may hold an intermediate or the very certificate, and only
     # subject alternative names count.

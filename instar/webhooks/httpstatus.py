@@ -57,6 +57,7 @@ def answer_in(reply: HttpReply) -> bytes:
         told if told is not None else _generic_message(reply),
         advice=_advice(reply),
         unreachable=seconds_to_retry(reply) is not None,
+        code=reply.status,
     )
 
 

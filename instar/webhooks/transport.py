@@ -69,8 +69,11 @@ class WebhookTransport:
     def idle(self) -> bool:
         return not self.crowd.inside and not self._gate.inside and not self._gate.waiting
 
-    async def post(self, body: bytes, *, seconds: float = DEFAULT_TIMEOUT) -> bytes:
-        url = f"{self.address}?timeout={go_duration(seconds)}"
+    async def post(
+        self, body: bytes, *, seconds: float = DEFAULT_TIMEOUT, told: float | None = None
+    ) -> bytes:
+        """``told`` is the time the webhook is told it has, where that is not ``seconds``."""
+        url = f"{self.address}?timeout={go_duration(told or seconds)}"
         deadline = asyncio.get_running_loop().time() + seconds
         try:
             async with asyncio.timeout_at(deadline), self._gate:

@@ -6,19 +6,13 @@ import pytest
 
 from tests.builtins.replay import FILES, RECORDINGS, Replayed, recorded
 
-_NO_TOKENS = "no tokens for service accounts yet"
 EXCEPTIONS = {
     "defaults storageversionmigration.notServed": "we serve storage migrations",
-    "invalid sa.token.badExpiration": _NO_TOKENS,
-    "invalid sa.token.tooLong": _NO_TOKENS,
-    "invalid sa.token.noSA": _NO_TOKENS,
-    "invalid sa.token.badRef": _NO_TOKENS,
-    "invalid sa.token.badRefKind": _NO_TOKENS,
-    "patch token.01.create": _NO_TOKENS,
-    "patch token.02.defaults": _NO_TOKENS,
+    "patch token.02.defaults": "the recorded server had another issuer",
 }
 BY_THE_CLOCK = {
     "patch apply.deployment.09.status": "writes of one second are ordered by their managers",
+    "patch apply.deployment.11.scale.mf": "the same",
 }
 """Right or not by when the second changes."""
 

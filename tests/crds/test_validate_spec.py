@@ -321,8 +321,6 @@ CASES: list[tuple[str, Object, list[str]]] = [
         scale(specReplicasPath="spec", statusReplicasPath="", labelSelectorPath=".meta.x"),
         [
             f'spec.subresources.scale.specReplicasPath: Invalid value: "spec": {SIMPLE}',
-            'spec.subresources.scale.specReplicasPath: Invalid value: "spec": '
-            "should be a json path under .spec",
             "spec.subresources.scale.statusReplicasPath: Required value",
             'spec.subresources.scale.labelSelectorPath: Invalid value: ".meta.x": '
             "should be a json path under either .spec or .status",

@@ -21,16 +21,35 @@ LATE = {
     ("instar/cli/serve.py", "instar.sdk"): "only with --converter",
     ("instar/crds/ca_bundle.py", "cryptography"): "only for a CRD with a caBundle",
     (
+        "instar/registry/admission/certificates.py",
+        "instar.registry.kinds.checks.signing",
+    ): "cryptography only for requests of one signer",
+    (
         "instar/registry/kinds/printing/printer.py",
         "instar.registry.kinds.printing.pods",
     ): "printers are loaded with the first table",
+    (
+        "instar/registry/admission/policies/plugin.py",
+        "instar.registry.admission.policies.working",
+    ): "CEL, with the first policy",
+    (
+        "instar/registry/controllers/policies.py",
+        "instar.registry.controllers.policy_types",
+    ): "CEL, with the first policy",
     ("instar/schema/validations/ondemand.py", "instar.schema.validations.check"): "CEL",
     ("instar/schema/validations/ondemand.py", "instar.schema.validations.evaluate"): "CEL",
     ("instar/server/bodies.py", "instar.api.yamltext"): "only for bodies in YAML",
     ("instar/server/bodies.py", "instar.api.goyaml"): "only for bodies in YAML",
+    ("instar/identity/issuer.py", "instar.identity.keys"): "cryptography only for account tokens",
     ("instar/server/certificates.py", "instar.certificates"): "only when some must be made",
+    ("instar/server/identities.py", "instar.identity.keys"): "only when a key must be made",
     ("instar/server/documents.py", "instar.openapi"): "only for clients that ask for OpenAPI v2",
     ("instar/server/responses.py", "instar.api.yamltext"): "only for answers in YAML",
+    ("instar/api/admission_review.py", "instar.api.yamltext"): "only for answers in YAML",
+    **{
+        ("instar/server/admitting.py", f"instar.registry.admission.{name}"): "CEL, webhooks"
+        for name in ("calling", "hooks", "local", "mutating", "subject", "validating")
+    },
     ("instar/server/lifetime.py", "instar.server.atrest"): "only with encryption at rest",
     ("instar/storage/encryption/ciphers.py", "nacl.secret"): "libsodium only for secretbox",
     ("instar/storage/encryption/ciphers.py", "nacl.exceptions"): "libsodium only for secretbox",

@@ -134,3 +134,14 @@ def test_a_namespace_takes_its_events_along(fresh_server: LiveServer) -> None:
     done(fresh_server, "DELETE", "/api/v1/namespaces/gone")
 
     assert fresh_server.request("GET", f"{where}/h").status == 404
+
+
+def test_core_events_are_selected_by_source_or_whoever_reports(fresh_server: LiveServer) -> None:
+    done(fresh_server, "POST", CORE, core_event("old"), 201)
+    done(fresh_server, "POST", NEW, new_event("new"), 201)
+
+    def selected(source: str) -> list[str]:
+        found = done(fresh_server, "GET", f"{CORE}?fieldSelector=source={source}")
+        return [item["metadata"]["name"] for item in found["items"]]
+
+    assert (selected("old"), selected("example.com/controller")) == (["old"], ["new"])

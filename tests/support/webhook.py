@@ -19,7 +19,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any
+from typing import Any, Self
 
 import trustme
 
@@ -78,7 +78,7 @@ class Webhook:
         self._server = _Server(self)
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.01,))
 
-    def __enter__(self) -> Webhook:
+    def __enter__(self) -> Self:
         self.start()
         return self
 

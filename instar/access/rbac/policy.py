@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
-from instar.access.attributes import User
+from instar.access.attributes import User, account_name
 from instar.access.rbac.rules import PolicyRule, rules_of
 from instar.fields import go_quote
 from instar.plain import Object
@@ -168,7 +168,7 @@ def _subject_key(subject: Object, namespace: str) -> str:
     kind, name = subject.get("kind"), str(subject.get("name", ""))
     if kind == "ServiceAccount":
         inside = subject.get("namespace") or namespace
-        return f"u:system:serviceaccount:{inside}:{name}" if inside else ""
+        return f"u:{account_name(inside, name)}" if inside else ""
     if kind == "User":
         return f"u:{name}"
     return f"g:{name}" if kind == "Group" else ""

@@ -17,9 +17,10 @@ from instar.admission.compiling import (
     compile_expression,
 )
 from instar.admission.conditions import Matched, read_conditions
-from instar.admission.expressions import declared, with_variables
+from instar.admission.expressions import NAMESPACE, declared, with_variables
 from instar.admission.policies.composition import compile_variables
 from instar.admission.running import Error, Failed, Inputs, Meter, OutOfBudget, Phase
+from instar.api.names import GroupVersionKind, parse_group_version
 from instar.apply.merge import merge
 from instar.apply.typed import Atom, TypedSchema
 from instar.apply.validate import problems_text, type_problems
@@ -48,7 +49,7 @@ class Mutation(NamedTuple):
 class MutatingProgram:
     """Compiled once, used by all requests; keeps nothing between them."""
 
-    __slots__ = ("_conditions", "_variables", "mutations")
+    __slots__ = ("_conditions", "_variables", "mutations", "sees_namespace")
 
     def __init__(self, spec: Mapping[str, Any]) -> None:
         params = spec.get("paramKind") is not None
@@ -58,15 +59,17 @@ class MutatingProgram:
         self._conditions = read_conditions(spec.get("matchConditions"), params=params)
         self._variables = composed.expressions
         self.mutations = [_mutation(each, seen) for each in spec.get("mutations") or ()]
+        expressions = [*self._variables.values(), *(each.expression for each in self.mutations)]
+        self.sees_namespace = any(NAMESPACE in each.reads for each in expressions)
 
     def match(self, meter: Meter, inputs: Inputs) -> Matched:
         return self._conditions.match(meter, inputs)
 
     def mutate(
-        self, mutation: Mutation, meter: Meter, inputs: Inputs, schema: TypedSchema
+        self, mutation: Mutation, schema: TypedSchema | None, meter: Meter, inputs: Inputs
     ) -> Object:
-        """The object after one mutation; ``inputs.obj`` stays as it is. Raises
-        ``MutationFailed``."""
+        """The object after one mutation; ``inputs.obj`` stays as it is. ``schema`` None: of a kind
+        that has none. Raises ``MutationFailed``."""
         try:
             value = Phase(meter, inputs, self._variables).run(mutation.expression)
         except OutOfBudget as error:
@@ -84,6 +87,7 @@ class MutatingProgram:
 
 
 _COMPILATION = "compilation error: "
+_UNTYPED = "error applying patch: failed to convert patch object to typed object: "
 
 
 def _mutation(given: Mapping[str, Any], seen: Mapping[str, Any]) -> Mutation:
@@ -95,9 +99,14 @@ def _mutation(given: Mapping[str, Any], seen: Mapping[str, Any]) -> Mutation:
     return Mutation(patch_type, compile_expression(source, seen, returns, builds=True))
 
 
-def apply_configuration(obj: Object, value: StructValue, schema: TypedSchema) -> Object:
+def apply_configuration(obj: Object, value: StructValue, schema: TypedSchema | None) -> Object:
     """Raises ``MutationFailed``."""
     _check_places(value)
+    if schema is None:
+        kind = GroupVersionKind(
+            *parse_group_version(obj.get("apiVersion", "")), obj.get("kind", "")
+        )
+        raise MutationFailed(f"{_UNTYPED}no corresponding type for {kind}")
     try:
         config = to_json(value)
     except CelError as error:

@@ -11,8 +11,8 @@ from instar.api.selectors import LabelSelector
 NOT_FOUND = "no params found for policy binding with `Deny` parameterNotFoundAction"
 
 
-class BadParams(Exception):
-    """A binding that asks for something that cannot be; the text is upstream's."""
+class Misconfigured(Exception):
+    """A policy cannot be asked as its binding wants it; the text is upstream's."""
 
 
 class Wanted(NamedTuple):
@@ -25,14 +25,14 @@ class Wanted(NamedTuple):
 
 
 def wanted_params(ref: Mapping[str, Any], *, namespaced: bool, request_namespace: str) -> Wanted:
-    """Raises ``BadParams``."""
+    """Raises ``Misconfigured``."""
     given = ref.get("namespace") or ""
     if given and not namespaced:
         text = "paramRef.namespace must not be provided for a cluster-scoped `paramKind`"
-        raise BadParams(text)
+        raise Misconfigured(text)
     namespace = (given or request_namespace) if namespaced else ""
     if namespaced and not namespace:
-        raise BadParams(
+        raise Misconfigured(
             "cannot use namespaced paramRef in policy binding that matches cluster-scoped resources"
         )
     return Wanted(namespace, ref.get("name") or "", selector_of(ref.get("selector")))

@@ -17,7 +17,7 @@ from instar.admission.compiling import (
     compile_expression,
 )
 from instar.admission.conditions import read_conditions
-from instar.admission.expressions import declared, with_variables
+from instar.admission.expressions import NAMESPACE, declared, with_variables
 from instar.admission.policies.composition import compile_variables
 from instar.admission.running import (
     Error,
@@ -70,7 +70,9 @@ class _Validation(NamedTuple):
 class ValidatingProgram:
     """Compiled once, used by all requests; keeps nothing between them."""
 
-    __slots__ = ("_annotations", "_conditions", "_ignores", "_validations", "_variables")
+    __slots__ = (
+        "_annotations", "_conditions", "_ignores", "_validations", "_variables", "sees_namespace",
+    )  # fmt: skip
 
     def __init__(self, spec: Mapping[str, Any]) -> None:
         params = spec.get("paramKind") is not None
@@ -91,6 +93,17 @@ class ValidatingProgram:
             )
             for each in spec.get("auditAnnotations") or ()
         ]
+
+        self.sees_namespace = any(
+            NAMESPACE in each.reads
+            for each in (
+                *self._variables.values(),
+                *(one.condition for one in self._validations),
+                *(one.message_expression for one in self._validations if one.message_expression),
+                *(expression for _, expression in self._annotations),
+            )
+        )
+        """Whether anybody looks at it: it has to be fetched."""
 
     def validate(self, meter: Meter, inputs: Inputs) -> Outcome:
         """Raises ``TooLongHere`` where the meter is the loop's."""

@@ -6,7 +6,7 @@ Nothing is refused before every policy was asked; of several refusals the first 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any, ClassVar, Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from instar.admission.policies.validating import Decision, Outcome
 from instar.admission.running import Error
@@ -43,8 +43,8 @@ class Counted(NamedTuple):
 class _TooLarge(ApiError):
     """``RequestTooLarge`` with a text of somebody else's."""
 
-    code: ClassVar[int] = 413
-    reason: ClassVar[str] = "RequestEntityTooLarge"
+    code = 413
+    reason = "RequestEntityTooLarge"
 
 
 _BY_REASON: dict[str, type[ApiError]] = {

@@ -4,15 +4,17 @@ asked is told of it. Webhooks and policies share it, with every conversion made 
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from instar import errors
-from instar.access.attributes import AUTHENTICATED, Attributes, User
+from instar.access.attributes import AUTHENTICATED, Attributes, User, account_groups, account_name
 from instar.access.authorizers import Authorizer
 from instar.admission.criteria import Criteria
 from instar.admission.document import request_document, user_info
 from instar.admission.rules import Asked, Endpoint
+from instar.admission.running import TooLongHere
 from instar.api.names import GroupVersionKind, parse_group_version
 from instar.cel.library import authz
 from instar.plain import Object
@@ -21,6 +23,9 @@ from instar.registry.resources.serving import Serving, VersionServing
 from instar.registry.stored.backend import Backend
 from instar.registry.stored.entry import Unreadable
 from instar.storage.keys import collection_prefix
+
+_ANSWER_SECONDS = 10.0
+"""That an expression waits for an authorizer far away."""
 
 
 class Pair(NamedTuple):
@@ -74,14 +79,15 @@ class Subject:
         self.user = user_info(operation.asked.user)
         self._pairs: dict[str, Pair] = {}
 
-    async def means(self, criteria: Criteria) -> Endpoint | None:
+    async def means(self, criteria: Criteria, obj: Object | None = None) -> Endpoint | None:
         """At which version a configuration wants to see the operation; None when it does not.
-        Raises 404 for a namespace that a selector asks about and nobody knows."""
+        ``obj`` is the object as it is by now, where that is not the operation's. Raises 404 for a
+        namespace that a selector asks about and nobody knows."""
         endpoint = criteria.endpoint(self.asked)
         if endpoint is None:
             return None
         operation = self.operation
-        if not criteria.takes_object(labels_of(operation.obj), labels_of(operation.old)):
+        if not criteria.takes_object(labels_of(obj or operation.obj), labels_of(operation.old)):
             return None
         if criteria.namespaces is not None and self.asked.namespace:
             labels = await self.namespace_labels()
@@ -143,7 +149,7 @@ class Subject:
 
     def values(self, endpoint: Endpoint, pair: Pair) -> dict[str, Any]:
         """What expressions see, but for params, variables and the namespace."""
-        decide, asked = self._decide, self.asked
+        decide, asked = self._decider(), self.asked
         question = authz.Question(
             "",
             group=asked.endpoint.group,
@@ -160,8 +166,30 @@ class Subject:
             "authorizer.requestResource": authz.ResourceCheck(decide, question),
         }
 
-    def _decide(self, question: authz.Question) -> authz.Decision:
-        asked = Attributes(
+    def _decider(self) -> Callable[[authz.Question], authz.Decision]:
+        """Answers expressions. Where somebody far away must be asked, the expression has to wait:
+        that it can in a thread alone."""
+        loop, authorizer = asyncio.get_running_loop(), self._subjects.authorizer
+
+        def decide(question: authz.Question) -> authz.Decision:
+            asked = self._attributes(question)
+            if _on_loop():
+                decision = authorizer.decide(asked)
+                if decision is None:
+                    raise TooLongHere
+            else:
+                waiting = asyncio.run_coroutine_threadsafe(authorizer.ask(asked), loop)
+                try:
+                    decision = waiting.result(_ANSWER_SECONDS)
+                except TimeoutError:
+                    waiting.cancel()
+                    return authz.Decision(False, error="the authorizer did not answer in time")
+            return authz.Decision(decision.allowed, decision.reason, decision.error)
+
+        return decide
+
+    def _attributes(self, question: authz.Question) -> Attributes:
+        return Attributes(
             self._user(question),
             question.verb,
             group=question.group,
@@ -171,17 +199,21 @@ class Subject:
             name=question.name,
             path=question.path,
         )
-        decision = self._subjects.authorizer.decide(asked)
-        if decision is None:
-            return authz.Decision(False, error="an expression does not wait for a webhook")
-        return authz.Decision(decision.allowed, decision.reason, decision.error)
 
     def _user(self, question: authz.Question) -> User:
         if question.service_account is None:
             return self.operation.asked.user
         namespace, name = question.service_account
-        groups = ("system:serviceaccounts", f"system:serviceaccounts:{namespace}", AUTHENTICATED)
-        return User(f"system:serviceaccount:{namespace}:{name}", groups)
+        groups = (*account_groups(namespace), AUTHENTICATED)
+        return User(account_name(namespace, name), groups)
+
+
+def _on_loop() -> bool:
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True
 
 
 def labels_of(obj: Object | None) -> Mapping[str, str] | None:

@@ -47,7 +47,7 @@ class Leadership:
         self._context = context
         self._leases = leases
         self._identity = identity
-        self._company = company
+        self.company = company
         self._leads = False
         self._elected: list[Elected] = []
         self._seen: tuple[int, float] = (0, 0.0)
@@ -63,9 +63,9 @@ class Leadership:
         self._elected.append(elected)
 
     async def start(self) -> None:
-        if self._company is Company.ALONE:
+        if self.company is Company.ALONE:
             await self._lead()
-        if self._company is not Company.EQUALS:
+        if self.company is not Company.EQUALS:
             return
         self._task = asyncio.get_running_loop().create_task(self._compete())
 

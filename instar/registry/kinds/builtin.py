@@ -96,6 +96,10 @@ class BuiltinStrategy(Strategy):
         self.default(obj, version)
         return unknown
 
+    def readmit(self, obj: Object, version: VersionServing) -> None:
+        """Built-in kinds have types, which know no unknown fields."""
+        self.decode(obj, version)
+
     def refuse_other_kinds(self, obj: Object, version: VersionServing) -> None:
         """Go decodes whatever kind it knows, and then finds that it is another one."""
         api_version, kind = obj.get("apiVersion", ""), obj.get("kind", "")

@@ -16,7 +16,6 @@ from instar.registry.kinds.checks.cluster import (
     priority_class_change_errors,
     priority_class_errors,
     runtime_class_errors,
-    signing_request_errors,
 )
 from instar.schema.objectmeta import NameRule, name_is_path_segment
 
@@ -92,27 +91,3 @@ class LeaseStrategy(BuiltinStrategy):
 
     def check(self, obj: Object, version: VersionServing) -> list[FieldError]:
         return lease_errors(obj)
-
-
-class SigningRequestStrategy(BuiltinStrategy):
-    """What was asked stays as it was: an update of the spec has no effect."""
-
-    def check(self, obj: Object, version: VersionServing) -> list[FieldError]:
-        return signing_request_errors(obj)
-
-    def prepare(self, obj: Object, old: Object | None, version: VersionServing) -> None:
-        if old is not None:
-            obj["spec"] = old["spec"]
-
-    def prepare_subresource(
-        self, subresource: str, new: Object, old: Object, version: VersionServing
-    ) -> None:
-        """``approval`` writes conditions, ``status`` all of the status."""
-        if subresource != "approval":
-            super().prepare_subresource(subresource, new, old, version)
-            return
-        told = (new.get("status") or {}).get("conditions")
-        self.prepare_status(new, old, version)
-        new["status"] = dict(old.get("status") or {})
-        if told:
-            new["status"]["conditions"] = told

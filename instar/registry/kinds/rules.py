@@ -42,6 +42,8 @@ RULES: Mapping[str, Mapping[str, str]] = {
         "ingresses": "networking:IngressStrategy",
         "ingressclasses": "networking:IngressClassStrategy",
         "networkpolicies": "networking:NetworkPolicyStrategy",
+        "ipaddresses": "ranges:IpAddressStrategy",
+        "servicecidrs": "ranges:ServiceCidrStrategy",
     },
     "discovery.k8s.io": {
         "endpointslices": "networking:EndpointSliceStrategy",
@@ -81,7 +83,7 @@ RULES: Mapping[str, Mapping[str, str]] = {
         "apiservices": "cluster:ApiServiceStrategy",
     },
     "certificates.k8s.io": {
-        "certificatesigningrequests": "cluster:SigningRequestStrategy",
+        "certificatesigningrequests": "signing:SigningRequestStrategy",
     },
     "scheduling.k8s.io": {
         "priorityclasses": "cluster:PriorityClassStrategy",

@@ -43,6 +43,8 @@ _CONVERTERS = {
 }
 """Of kinds whose versions differ: ``module:Class``, as ``RULES`` has them."""
 
+_DEPRECATED = {("", "componentstatuses"): "v1 ComponentStatus is deprecated in v1.19+"}
+"""What whoever asks for it is warned of."""
 _REFERENCE = ("kind", "namespace", "name", "uid", "apiVersion", "resourceVersion", "fieldPath")
 _SELECTABLE: Mapping[tuple[str, str], tuple[str, ...]] = {
     ("", "namespaces"): (".status.phase",),
@@ -262,6 +264,8 @@ def _version(place: tuple[str, str], facts: ResourceFacts, *, stored: bool) -> C
         name=facts.version,
         served=True,
         storage=stored,
+        deprecated=place in _DEPRECATED,
+        deprecation_warning=_DEPRECATED.get(place),
         schema=_Schema(facts.api_version, facts.kind),
         has_status=any(part.name == "status" for part in facts.subresources),
         selectable_fields=_SELECTABLE.get(place, ()),

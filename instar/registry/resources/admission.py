@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from enum import Flag, StrEnum, auto
-from typing import Any, Protocol
+from math import inf
+from typing import Any, Protocol, runtime_checkable
 
 from instar.access.attributes import Attributes
 from instar.api.names import GroupVersionKind
@@ -59,6 +60,8 @@ class Operation:
     """Of ``obj``, where it is not the resource's own (a Scale, an Eviction): it has one version."""
     annotate: Callable[[str, str], None] = lambda key, value: None
     """Tells the audit log something: the first word on a key counts."""
+    seconds_left: Callable[[], float] = lambda: inf
+    """Until the request must be answered."""
     round: int = 0
     """Of ``admit``: 1 when it runs once more, because somebody asked for it."""
     again: bool = False
@@ -103,6 +106,14 @@ class Allocator(Protocol):
         ...
 
 
+@runtime_checkable
+class Configurable(Protocol):
+    """A plugin that does what stored configurations say, and nothing without one."""
+
+    @property
+    def active(self) -> bool: ...
+
+
 class Chain:
     """Plugins one after the other; the first refusal ends it. The changing part runs a second time
     where the first asked for it, never a third."""
@@ -113,6 +124,12 @@ class Chain:
         self._plugins = tuple(plugins)
         self._allocators = tuple(allocators)
         self._concerned: dict[tuple[str, str, bool], tuple[_Concerned, _Concerned]] = {}
+        self._configurable = [each for each in plugins if isinstance(each, Configurable)]
+
+    @property
+    def is_configured(self) -> bool:
+        """Whether somebody who set up this cluster is asked: then order matters."""
+        return any(plugin.active for plugin in self._configurable)
 
     async def admit(self, operation: Operation) -> None:
         await self._admit_once(operation)

@@ -7,6 +7,7 @@ import random
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from math import inf
 
 from instar.access.attributes import OURSELVES, Attributes
 from instar.access.authorizers import AlwaysAllow, Authorizer
@@ -99,6 +100,8 @@ class WriteOptions:
     warn: Callable[[str], None] = field(default=lambda text: None)
     annotate: Callable[[str, str], None] = field(default=lambda key, value: None)
     """Takes what the audit log should know, under a key."""
+    seconds_left: Callable[[], float] = field(default=lambda: inf)
+    """Until the request must be answered."""
     named_manager: str = ""
     """``manager`` where the client gave one."""
     named_validation: str = ""

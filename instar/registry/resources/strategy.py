@@ -74,6 +74,11 @@ class Strategy:
         except MetaError as error:
             raise self.undecodable(obj, version, str(error)) from error
 
+    def readmit(self, obj: Object, version: VersionServing) -> None:
+        """Make what admission changed an object of ``version``, in place; what the version does
+        not know stays until the object is stored, for others in admission to see."""
+        version.pipeline.default(obj)
+
     def blank(self, version: VersionServing) -> Object | None:
         """What a new object's fields are compared with to know who set them. A built-in kind has
         some before anybody sets anything; a custom one has none (None)."""

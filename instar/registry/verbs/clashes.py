@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 from instar import errors
+from instar.fields import invalid
+from instar.plain import Object
 from instar.registry.resources.resource import Target
+from instar.registry.stored.entry import Entry
+from instar.registry.verbs.metadata import another_uid, keep_uid, parse_revision
+from instar.registry.verbs.proposal import UpdateRules
 
 MODIFIED = (
     "the object has been modified; please apply your changes to the latest version and try again"
@@ -27,3 +32,31 @@ def exists(target: Target, generated: bool) -> errors.AlreadyExists:
     return errors.already_exists(
         serving.group, serving.plural, target.name, terminating=terminating
     )
+
+
+def check_revision(target: Target, new: Object, entry: Entry, rules: UpdateRules) -> None:
+    text = new["metadata"].get("resourceVersion") or ""
+    if text in ("", "0"):
+        if rules.unconditional:
+            new["metadata"]["resourceVersion"] = str(entry.revision)
+            return
+        raise errors.invalid(
+            target.serving.group,
+            target.serving.plural,
+            target.name,
+            [invalid("metadata.resourceVersion", 0, "must be specified for an update")],
+        )
+    try:
+        revision = parse_revision(text)
+    except ValueError as error:
+        raise errors.Unclassified(str(error)) from error
+    if revision != entry.revision:
+        raise modified(target)
+
+
+def check_uid(target: Target, new: Object, old: Object, rules: UpdateRules) -> None:
+    wanted, actual = new["metadata"].get("uid") or "", old["metadata"].get("uid", "")
+    if not wanted:
+        keep_uid(new["metadata"], old["metadata"])
+    elif wanted != actual and rules.uid_is_precondition:
+        raise another_uid(target, wanted, actual)

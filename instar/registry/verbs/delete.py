@@ -34,7 +34,8 @@ from instar.storage.store import Stale
 _ORPHAN, _FOREGROUND = "orphan", "foregroundDeletion"
 _ATTEMPTS = 100
 _AT_ONCE = 50
-"""Objects of many deleted together: the disk is waited for once, others get their turn."""
+"""Objects of many deleted together: the disk is waited for once, others get their turn. One after
+the other where somebody may refuse one: what comes after it stays."""
 UNSAFE_DELETE = "unsafe-delete-ignore-read-errors"
 """Upstream's verb for it, asked for besides ``delete``."""
 
@@ -137,6 +138,7 @@ async def _admit(
         name="" if listed else target.name,
         options=options,
         annotate=options.annotate,
+        seconds_left=options.seconds_left,
     )
     await context.admission.admit(operation)
     await context.admission.validate(operation)
@@ -272,7 +274,9 @@ def _success(target: Target, metadata: Object) -> bytes:
     details: Object = {"name": target.name}
     if target.serving.group:
         details["group"] = target.serving.group
-    details |= {"kind": target.serving.plural, "uid": metadata.get("uid", "")}
+    details["kind"] = target.serving.plural
+    if metadata.get("uid"):
+        details["uid"] = metadata["uid"]
     return encode(
         {
             "kind": "Status",
@@ -290,8 +294,9 @@ async def delete_collection(
     """Delete what a list with the same options shows; answers that list as it was before."""
     check_delete_options(options)
     listing = await list_objects(context.backend, target, select)
-    for start in range(0, len(listing.views), _AT_ONCE):
-        chunk = listing.views[start : start + _AT_ONCE]
+    at_once = 1 if context.admission.is_configured else _AT_ONCE
+    for start in range(0, len(listing.views), at_once):
+        chunk = listing.views[start : start + at_once]
         await asyncio.gather(*(_delete_listed(context, target, view, options) for view in chunk))
     return listing
 

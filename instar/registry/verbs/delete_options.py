@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from math import inf
 
 from instar import errors
 from instar.access.attributes import OURSELVES, Attributes
@@ -33,6 +34,7 @@ class DeleteOptions:
     asked: Attributes = OURSELVES
     warn: Callable[[str], None] = field(default=lambda text: None)
     annotate: Callable[[str, str], None] = field(default=lambda key, value: None)
+    seconds_left: Callable[[], float] = field(default=lambda: inf)
 
     def document(self, verb: Verb) -> Object:
         given = {"uid": self.uid, "resourceVersion": self.resource_version}

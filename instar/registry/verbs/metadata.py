@@ -71,6 +71,11 @@ def keep_server_fields(new: Object, old: Object) -> None:
     new.pop("selfLink", None)
 
 
+def keep_uid(new: Object, old: Object) -> None:
+    """An object that came into the store by another's hand may have none."""
+    _restore(new, old, "uid")
+
+
 def _restore(new: Object, old: Object, name: str) -> None:
     if name in old:
         new[name] = old[name]

@@ -9,6 +9,7 @@ from __future__ import annotations
 from instar.apply.entries import BadManagedFields, decode
 from instar.plain import Object
 from instar.registry.resources.admission import Operation
+from instar.registry.resources.resource import Target
 from instar.registry.verbs.metadata import (
     check_namespace,
     check_unrevised,
@@ -38,6 +39,14 @@ def readmit_changed(operation: Operation, owned: Owned) -> None:
     assert operation.old is not None
     metadata = _repaired(operation, owned)
     keep_server_fields(metadata, operation.old["metadata"])
+
+
+def pruned(target: Target, obj: Object) -> Object:
+    """In place, when everybody has seen it: what is stored is what can be read. Built-in kinds
+    have been read by their types."""
+    if not target.serving.builtin:
+        target.serving.strategy.after_conversion(obj, target.version)
+    return obj
 
 
 def _repaired(operation: Operation, owned: Owned) -> Object:

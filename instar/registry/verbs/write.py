@@ -13,7 +13,7 @@ from functools import partial
 from instar import errors, offload
 from instar.access.authorizers import authorize
 from instar.api.jsontext import encode_sorted
-from instar.fields import FieldError, invalid
+from instar.fields import FieldError
 from instar.plain import Object, copy_json
 from instar.registry.resources.admission import Operation, Verb
 from instar.registry.resources.context import Context, WriteOptions
@@ -21,21 +21,19 @@ from instar.registry.resources.resource import Target
 from instar.registry.stored.codec import Prepared, revised
 from instar.registry.stored.entry import Entry
 from instar.registry.stored.writing import new_entry
-from instar.registry.verbs.clashes import exists, modified
+from instar.registry.verbs.clashes import check_revision, check_uid, exists, modified
 from instar.registry.verbs.conversions import Conversions
 from instar.registry.verbs.metadata import (
-    another_uid,
     check_names,
     check_unrevised,
     dedupe_owners,
     fill_for_create,
     keep_server_fields,
-    parse_revision,
     wipe_for_create,
 )
 from instar.registry.verbs.ownership import Ownership
 from instar.registry.verbs.proposal import Proposal, Propose, UpdateRules, Written
-from instar.registry.verbs.readmission import readmit_changed, readmit_new
+from instar.registry.verbs.readmission import pruned, readmit_changed, readmit_new
 from instar.storage.store import Stale
 
 _GENERATE_ATTEMPTS = 8
@@ -102,7 +100,10 @@ async def _store_new(
     context: Context, target: Target, operation: Operation, options: WriteOptions
 ) -> Written:
     assert operation.obj is not None
-    prepared = await target.codec.prepare(operation.obj, target.version, size=options.size)
+    obj = operation.obj
+    if operation.changed:
+        obj = pruned(target, copy_json(obj))
+    prepared = await target.codec.prepare(obj, target.version, size=options.size)
     await context.admission.validate(operation)
     if options.dry_run:
         await context.backend.consistent()
@@ -122,7 +123,7 @@ async def replace(
     check_names(obj, target)
     strategy = target.serving.strategy
     if strategy.creates_on_update and not subresource and not await _exists_now(context, target):
-        _check_uid(target, obj, {"metadata": {}}, UpdateRules())
+        check_uid(target, obj, {"metadata": {}}, UpdateRules())
         obj["metadata"].pop("resourceVersion", None)
         await may_create(context, options)
         return await create(context, target, obj, options)
@@ -183,7 +184,7 @@ async def _store_changed(
 ) -> Written:
     new, strategy = proposal.obj, target.serving.strategy
     size = max(options.size, entry.size)
-    _check_uid(target, new, old, rules)
+    check_uid(target, new, old, rules)
     dedupe_owners(new["metadata"], options.warn, patched=not rules.uid_is_precondition)
     keep_server_fields(new["metadata"], old["metadata"])
     conversions = proposal.conversions or Conversions(target.codec)
@@ -192,7 +193,7 @@ async def _store_changed(
         ownership = Ownership(context, target, options, rules.subresource, conversions, size)
         await ownership.on_update(new, old, proposal.managed)
     operation = await _admitted_change(context, target, new, old, options, rules)
-    _check_revision(target, new, entry, rules)
+    check_revision(target, new, entry, rules)
     strategy.prepare_subresource(rules.subresource, new, old, target.version)
     if target.serving.builtin:
         context.admission.allocate(operation)
@@ -204,6 +205,8 @@ async def _store_changed(
         size,
     )
     await context.admission.validate(operation)
+    if operation.changed:
+        pruned(target, new)
     if goes:
         return await _finish_deletion(context, target, entry, new, options)
     resealed = context.backend.sealed_anew(target.resource.objects, entry)
@@ -294,6 +297,7 @@ def _operation(
         name=target.name or obj["metadata"].get("name", ""),
         options=options,
         annotate=options.annotate,
+        seconds_left=options.seconds_left,
     )
 
 
@@ -350,34 +354,6 @@ async def _finish_deletion(
     if not options.dry_run:
         await context.backend.remove(target.resource.objects, target.suffix, entry.revision)
     return Written(encode_sorted(new))
-
-
-def _check_revision(target: Target, new: Object, entry: Entry, rules: UpdateRules) -> None:
-    text = new["metadata"].get("resourceVersion") or ""
-    if text in ("", "0"):
-        if rules.unconditional:
-            new["metadata"]["resourceVersion"] = str(entry.revision)
-            return
-        raise errors.invalid(
-            target.serving.group,
-            target.serving.plural,
-            target.name,
-            [invalid("metadata.resourceVersion", 0, "must be specified for an update")],
-        )
-    try:
-        revision = parse_revision(text)
-    except ValueError as error:
-        raise errors.Unclassified(str(error)) from error
-    if revision != entry.revision:
-        raise modified(target)
-
-
-def _check_uid(target: Target, new: Object, old: Object, rules: UpdateRules) -> None:
-    wanted, actual = new["metadata"].get("uid") or "", old["metadata"].get("uid", "")
-    if not wanted:
-        new["metadata"]["uid"] = actual
-    elif wanted != actual and rules.uid_is_precondition:
-        raise another_uid(target, wanted, actual)
 
 
 async def _judge(

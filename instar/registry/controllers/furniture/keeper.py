@@ -1,7 +1,7 @@
 """Makes the furniture when the server is up, and what a namespace needs when one appears.
 
-Whatever is there stays as it is, except a namespace's certificate of the cluster: clients trust by
-it. One server of several does it. Nothing waits for any of this.
+Whatever is there stays as it is, except certificates of the cluster: clients trust by them. One
+server of several does it. Nothing waits for any of this.
 """
 
 from __future__ import annotations
@@ -10,30 +10,33 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from ipaddress import IPv4Network
 
-from instar import errors
-from instar.plain import Object, copy_json
+from instar.plain import Object
 from instar.registry.admission.namespaces import is_terminating
+from instar.registry.controllers.furniture.apis import CustomApis
 from instar.registry.controllers.furniture.flows import flow_pieces
+from instar.registry.controllers.furniture.identity import Identity
+from instar.registry.controllers.furniture.ipaddresses import HeldAddresses
+from instar.registry.controllers.furniture.making import Maker
 from instar.registry.controllers.furniture.pieces import (
     ACCOUNT,
+    AUTHENTICATION,
     AUTHORITY,
     api_pieces,
     class_pieces,
     namespace_pieces,
     service_pieces,
+    system_pieces,
 )
-from instar.registry.controllers.leadership import Leadership
+from instar.registry.controllers.leadership import Company, Leadership
 from instar.registry.controllers.queue import Delays, Queue
 from instar.registry.resources.catalog import Catalog
-from instar.registry.resources.context import Context, WriteOptions
-from instar.registry.resources.resource import Resource, Target
+from instar.registry.resources.context import Context
 from instar.registry.stored.entry import Entry
-from instar.registry.stored.writing import put_own
-from instar.registry.verbs.write import create
 from instar.storage.cache import Change
 
-_OPTIONS = WriteOptions(manager="kube-apiserver")
 _DELAYS = Delays(0.5, 30.0)
+_MENDED = (AUTHORITY, AUTHENTICATION)
+"""ConfigMaps whose data follow the server."""
 _CLUSTER = ""
 """The key of what belongs to no namespace."""
 
@@ -54,11 +57,19 @@ class Furniture:
     def __init__(self, context: Context, catalog: Catalog, leadership: Leadership) -> None:
         self._context, self._catalog, self._leadership = context, catalog, leadership
         self._house: House | None = None
+        self._maker = Maker(context, catalog)
+        self._apis = CustomApis(catalog, self._maker, lambda: leadership.leads)
+        self._addresses = HeldAddresses(catalog, self._maker, lambda: leadership.leads)
+        self._identity = Identity(context, self._maker)
         self._places: Queue[str] = Queue("furniture of", self._furnish, _DELAYS, at_once=1)
 
     def start(self, house: House) -> None:
         """Once the server can be reached."""
         self._house = house
+        self._apis.start()
+        self._addresses.start()
+        if self._leadership.company is not Company.LENDER:
+            self._identity.start()
         for plural, name in (("configmaps", AUTHORITY), ("serviceaccounts", ACCOUNT)):
             self._watch(plural, f"/{name}")
         namespaces = self._catalog.builtin("", "namespaces").objects
@@ -69,6 +80,9 @@ class Furniture:
             self._look_at_all()
 
     async def stop(self) -> None:
+        await self._identity.stop()
+        await self._addresses.stop()
+        await self._apis.stop()
         await self._places.stop()
 
     async def _elected(self) -> None:
@@ -85,6 +99,8 @@ class Furniture:
         for name in self._catalog.builtin("", "namespaces").objects.entries:
             self._places.add(name)
         self._places.add(_CLUSTER)
+        self._apis.look_at_all()
+        self._addresses.look_at_all()
 
     async def _furnish(self, place: str) -> None:
         if not self._leadership.leads or self._house is None:
@@ -102,6 +118,7 @@ class Furniture:
 
     def _cluster_pieces(self, house: House) -> Iterator[Object]:
         yield from class_pieces()
+        yield from system_pieces(house.authority, self._context.timestamp()[:10])
         yield from service_pieces(house.host, house.port, house.network)
         yield from flow_pieces()
         yield from api_pieces(self._group_versions())
@@ -121,38 +138,11 @@ class Furniture:
                 yield group, name, len(names) > 1 and name == names[0]
 
     async def _make_sure_of(self, piece: Object) -> None:
-        group = piece["apiVersion"].rpartition("/")[0]
-        resource = self._catalog.of_kind(group, piece["kind"])
-        assert resource is not None, f"{piece['kind']} is a kind of ours"
-        metadata = piece["metadata"]
-        namespace = metadata.get("namespace", "")
-        suffix = f"{namespace}/{metadata['name']}" if namespace else metadata["name"]
-        entry = resource.objects.entries.get(suffix)
+        resource, _, entry = self._maker.found(piece)
         if entry is None:
-            await self._make(resource, suffix, namespace, copy_json(piece))
-        elif metadata["name"] == AUTHORITY:
-            await self._mend(resource, entry, piece)
-
-    async def _make(self, resource: Resource, suffix: str, namespace: str, piece: Object) -> None:
-        serving = resource.serving
-        status = piece.pop("status", None)
-        serving.strategy.decode(piece, serving.storage)
-        target = Target(resource, serving, resource.codec, serving.storage, namespace)
-        try:
-            await create(self._context, target, piece, _OPTIONS)
-        except (errors.AlreadyExists, errors.Forbidden, errors.NotFound):
-            return  # another's was first, or the namespace is on its way out
-        entry = resource.objects.entries.get(suffix)
-        if status is not None and entry is not None:
-            now = self._context.timestamp()
-            for condition in status["conditions"]:
-                condition["lastTransitionTime"] = now
-            obj = {**entry.decode(), "status": status}
-            await put_own(self._context.backend, resource, suffix, obj, entry.revision)
-
-    async def _mend(self, resource: Resource, entry: Entry, piece: Object) -> None:
-        obj = entry.decode()
-        if obj.get("data") == piece["data"]:
-            return
-        obj["data"] = dict(piece["data"])
-        await put_own(self._context.backend, resource, entry.suffix, obj, entry.revision)
+            await self._maker.make(piece)
+        elif piece["metadata"]["name"] in _MENDED:
+            obj = entry.decode()
+            data = {**(obj.get("data") or {}), **piece["data"]}
+            if obj.get("data") != data:
+                await self._maker.rewrite(resource, entry, {**obj, "data": data})

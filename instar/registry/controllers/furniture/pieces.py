@@ -8,6 +8,10 @@ from ipaddress import IPv4Network, ip_address
 from instar.plain import Object
 
 ACCOUNT, AUTHORITY = "default", "kube-root-ca.crt"
+AUTHENTICATION = "extension-apiserver-authentication"
+AUTOMANAGED = "kube-aggregator.kubernetes.io/automanaged"
+MANAGED_BY, OUR_ALLOCATOR = "ipaddress.kubernetes.io/managed-by", "ipallocator.k8s.io"
+_TRACKING = "kube-apiserver-legacy-service-account-token-tracking"
 _DESCRIPTION = "kubernetes.io/description"
 _AUTHORITY_TEXT = (
     "Contains a CA bundle that can be used to verify the kube-apiserver when using internal "
@@ -23,6 +27,7 @@ _PRIORITIES = {
     "coordination.k8s.io": 16500, "node.k8s.io": 16300, "discovery.k8s.io": 16200,
     "flowcontrol.apiserver.k8s.io": 16100, "resource.k8s.io": 16000,
 }  # fmt: skip
+_CUSTOM_PRIORITY, _CUSTOM_VERSION_PRIORITY = 1000, 100
 _OTHER_PRIORITY, _VERSION_PRIORITY, _PREFERRED_PRIORITY = 15000, 15, 30
 
 
@@ -41,6 +46,33 @@ def namespace_pieces(namespace: str, authority: str) -> Iterator[Object]:
             "annotations": {_DESCRIPTION: _AUTHORITY_TEXT},
         },
         "data": {"ca.crt": authority},
+    }
+
+
+def system_pieces(authority: str, today: str) -> Iterator[Object]:
+    """What the server tells about itself: how clients are known, and since when it counts."""
+    for name, data in (
+        (AUTHENTICATION, {"client-ca-file": authority}),
+        (_TRACKING, {"since": today}),
+    ):
+        yield {
+            "apiVersion": "v1",
+            "kind": "ConfigMap",
+            "metadata": {"name": name, "namespace": "kube-system"},
+            "data": data,
+        }
+
+
+def address_piece(address: str, namespace: str, name: str) -> Object:
+    """An address and the service that has it."""
+    family = "IPv6" if ":" in address else "IPv4"
+    labels = {"ipaddress.kubernetes.io/ip-family": family, MANAGED_BY: OUR_ALLOCATOR}
+    parent = {"resource": "services", "namespace": namespace, "name": name}
+    return {
+        "apiVersion": "networking.k8s.io/v1",
+        "kind": "IPAddress",
+        "metadata": {"name": address, "labels": labels},
+        "spec": {"parentRef": parent},
     }
 
 
@@ -135,26 +167,33 @@ def class_pieces() -> Iterator[Object]:
 
 
 def api_pieces(group_versions: Iterable[tuple[str, str, bool]]) -> Iterator[Object]:
-    """(group, version, whether it is one of several and preferred) of what is served."""
+    """(group, version, whether it is one of several and preferred) of what is built in."""
+    for group, version, preferred in group_versions:
+        priority = _PRIORITIES.get(group, _OTHER_PRIORITY)
+        among = _PREFERRED_PRIORITY if preferred else _VERSION_PRIORITY
+        yield _api_piece(group, version, "onstart", priority, among)
+
+
+def custom_api_piece(group: str, version: str) -> Object:
+    return _api_piece(group, version, "true", _CUSTOM_PRIORITY, _CUSTOM_VERSION_PRIORITY)
+
+
+def _api_piece(group: str, version: str, managed: str, priority: int, among: int) -> Object:
     told = {
         "type": "Available",
         "status": "True",
         "reason": "Local",
         "message": "Local APIServices are always available",
     }
-    for group, version, preferred in group_versions:
-        yield {
-            "apiVersion": "apiregistration.k8s.io/v1",
-            "kind": "APIService",
-            "metadata": {
-                "name": f"{version}.{group}",
-                "labels": {"kube-aggregator.kubernetes.io/automanaged": "onstart"},
-            },
-            "spec": {
-                "group": group,
-                "version": version,
-                "groupPriorityMinimum": _PRIORITIES.get(group, _OTHER_PRIORITY),
-                "versionPriority": _PREFERRED_PRIORITY if preferred else _VERSION_PRIORITY,
-            },
-            "status": {"conditions": [dict(told)]},
-        }
+    return {
+        "apiVersion": "apiregistration.k8s.io/v1",
+        "kind": "APIService",
+        "metadata": {"name": f"{version}.{group}", "labels": {AUTOMANAGED: managed}},
+        "spec": {
+            "group": group,
+            "version": version,
+            "groupPriorityMinimum": priority,
+            "versionPriority": among,
+        },
+        "status": {"conditions": [told]},
+    }

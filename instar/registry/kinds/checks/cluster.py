@@ -3,8 +3,6 @@ for certificates. What makes one wrong."""
 
 from __future__ import annotations
 
-import base64
-
 from instar.api.strings import (
     dns1035_label,
     dns1123_label,
@@ -20,13 +18,11 @@ from instar.fields import (
     index,
     invalid,
     key,
-    not_supported,
     required,
 )
 from instar.plain import Object
 from instar.registry.kinds.checks.addresses import network_errors
 from instar.registry.kinds.checks.basics import (
-    IMMUTABLE,
     choice_errors,
     count_errors,
     immutable_errors,
@@ -41,13 +37,6 @@ _SYSTEM_CLASSES = ("system-node-critical", "system-cluster-critical")
 _TAINT_EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 _LEVELS = ("privileged", "baseline", "restricted")
 _POD_SECURITY = "pod-security.kubernetes.io/"
-_USAGES = (
-    "any", "cert sign", "client auth", "code signing", "content commitment", "crl sign",
-    "data encipherment", "decipher only", "digital signature", "email protection", "encipher only",
-    "ipsec end system", "ipsec tunnel", "ipsec user", "key agreement", "key encipherment",
-    "microsoft sgc", "netscape sgc", "ocsp signing", "s/mime", "server auth", "signing",
-    "timestamping",
-)  # fmt: skip
 
 
 # Namespaces and nodes -----------------------------------------------------------------------------
@@ -240,58 +229,3 @@ def _backing_errors(spec: Object) -> list[FieldError]:
         text = "may not be true if caBundle is present"
         found.append(invalid("spec.insecureSkipTLSVerify", True, text))
     return found
-
-
-# Requests for certificates ------------------------------------------------------------------------
-
-
-def signing_request_errors(obj: Object) -> list[FieldError]:
-    spec = obj["spec"]
-    request, signer = spec.get("request"), spec.get("signerName", "")
-    found: list[FieldError] = []
-    if b"-----BEGIN CERTIFICATE REQUEST-----" not in base64.b64decode(request or ""):
-        text = "PEM block type must be CERTIFICATE REQUEST"
-        found.append(invalid("spec.request", request, text))
-    usages = spec.get("usages") or []
-    if not usages:
-        found.append(required("spec.usages"))
-    for position, usage in enumerate(usages):
-        where = index("spec.usages", position)
-        if usage not in _USAGES:
-            found.append(not_supported(where, usage, _USAGES))
-        if usage in usages[:position]:
-            found.append(duplicate(where, usage))
-    if signer == "kubernetes.io/legacy-unknown":
-        text = "the legacy signerName is not allowed via this API version"
-        found.append(invalid("spec.signerName", signer, text))
-    else:
-        found += _signer_errors(signer)
-    seconds = spec.get("expirationSeconds")
-    if seconds is not None and seconds < 600:
-        text = "may not specify a duration less than 600 seconds (10 minutes)"
-        found.append(invalid("spec.expirationSeconds", seconds, text))
-    return found
-
-
-def _signer_errors(signer: str) -> list[FieldError]:
-    where = "spec.signerName"
-    if not signer:
-        return [required(where)]
-    domain, slash, rest = signer.partition("/")
-    if not slash or not rest:
-        text = "must be a fully qualified domain and path of the form 'example.com/signer-name'"
-        return [invalid(where, signer, text)]
-    found = texts_at(where, domain, dns1123_subdomain(domain))
-    if "." not in domain:
-        found.append(
-            invalid(
-                where, signer, "should be a domain with at least two segments separated by dots"
-            )
-        )
-    return found + texts_at(where, rest, dns1123_subdomain(rest.lower()))
-
-
-def signing_request_change_errors(new: Object, old: Object) -> list[FieldError]:
-    if new["spec"] == old["spec"]:
-        return []
-    return [invalid("spec", new["spec"], IMMUTABLE)]

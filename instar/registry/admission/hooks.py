@@ -1,0 +1,70 @@
+"""The webhooks there are, in the order they are asked: stored configurations, and what runs in
+this process instead of behind a URL."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from instar.access.attributes import OURSELVES
+from instar.admission.webhooks import EXEMPT, GROUP, Webhook, read_configuration
+from instar.plain import Object
+from instar.registry.admission.followed import Followed
+from instar.registry.resources.admission import Operation
+from instar.registry.stored.backend import Backend
+
+Review = Callable[[Object], Object]
+"""An AdmissionReview with its request → one with its response."""
+
+
+@dataclass(frozen=True, slots=True)
+class LocalConfiguration:
+    """A configuration nobody stored, whose webhooks are functions."""
+
+    document: Object
+    review: Review
+
+    @property
+    def name(self) -> str:
+        return str(self.document["metadata"]["name"])
+
+
+@dataclass(frozen=True, slots=True)
+class Hook:
+    webhook: Webhook
+    review: Review | None = None
+    """In this process; None is behind its address."""
+
+
+class Hooks:
+    """Of one kind; falsy while there are none."""
+
+    def __init__(
+        self, backend: Backend, plural: str, local: Sequence[LocalConfiguration] = ()
+    ) -> None:
+        self._stored = Followed(backend, GROUP, plural, read_configuration)
+        self._local = tuple(local)
+        self._made_of: tuple[tuple[Webhook, ...], ...] | None = None
+        self._all: tuple[Hook, ...] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self._local) or bool(self._stored)
+
+    def all(self) -> tuple[Hook, ...]:
+        """By name of the configuration, then as they are listed there."""
+        stored = self._stored.current()
+        if stored is not self._made_of:
+            found = [Hook(webhook) for listed in stored for webhook in listed]
+            for local in self._local:
+                found += [Hook(each, local.review) for each in read_configuration(local.document)]
+            found.sort(key=lambda hook: hook.webhook.configuration.encode())
+            self._made_of, self._all = stored, tuple(found)
+        return self._all
+
+
+def is_exempt(operation: Operation) -> bool:
+    """Configurations themselves are nobody's business, nor is what the server does by itself."""
+    serving = operation.target.serving
+    if serving.group == GROUP and serving.plural in EXEMPT:
+        return True
+    return operation.asked is OURSELVES

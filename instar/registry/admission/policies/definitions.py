@@ -1,0 +1,126 @@
+"""Policies and bindings as stored, read once per change, and which of them belong together."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import orjson
+
+from instar.admission.criteria import Criteria, read_match_resources
+from instar.api.names import GroupVersionKind, parse_group_version
+from instar.plain import Object
+from instar.registry.admission.followed import Followed
+from instar.registry.stored.backend import Backend
+
+GROUP = "admissionregistration.k8s.io"
+VALIDATING = ("validatingadmissionpolicies", "validatingadmissionpolicybindings")
+MUTATING = ("mutatingadmissionpolicies", "mutatingadmissionpolicybindings")
+OWN_PLURALS = frozenset((*VALIDATING, *MUTATING))
+"""What no policy is ever asked about."""
+
+
+@dataclass(eq=False, slots=True)
+class Definition:
+    """A policy. ``program`` is made of the spec by whoever first needs it; a policy whose spec did
+    not change keeps it."""
+
+    name: str
+    spec: Object
+    size: int
+    """Bytes of the spec: how much work compiling it may be."""
+    criteria: Criteria
+    param_kind: GroupVersionKind | None
+    ignores: bool
+    """``failurePolicy: Ignore``."""
+    program: Any = None
+    heavy: int = 0
+    """How many of the next requests ask it in a thread at once: it was too slow for the loop."""
+
+
+@dataclass(frozen=True, slots=True)
+class Binding:
+    name: str
+    policy: str
+    criteria: Criteria | None
+    """None is everything."""
+    param_ref: Object | None
+    actions: tuple[str, ...]
+
+
+class Hook(NamedTuple):
+    policy: Definition
+    bindings: list[Binding]
+
+
+def read_definition(obj: Object) -> Definition:
+    spec = obj["spec"]
+    kind = spec.get("paramKind")
+    return Definition(
+        name=obj["metadata"]["name"],
+        spec=spec,
+        size=len(orjson.dumps(spec)),
+        criteria=read_match_resources(spec.get("matchConstraints") or {}),
+        param_kind=None if kind is None else _param_kind(kind),
+        ignores=spec.get("failurePolicy") == "Ignore",
+    )
+
+
+def _param_kind(kind: Object) -> GroupVersionKind:
+    return GroupVersionKind(*parse_group_version(kind.get("apiVersion", "")), kind.get("kind", ""))
+
+
+def read_binding(obj: Object) -> Binding:
+    spec = obj["spec"]
+    match = spec.get("matchResources")
+    return Binding(
+        name=obj["metadata"]["name"],
+        policy=spec.get("policyName", ""),
+        criteria=None if match is None else read_match_resources(match, unruled=True),
+        param_ref=spec.get("paramRef"),
+        actions=tuple(spec.get("validationActions") or ()),
+    )
+
+
+class Bound:
+    """Policies of one kind that somebody bound; falsy where nobody bound any."""
+
+    def __init__(self, backend: Backend, plurals: tuple[str, str]) -> None:
+        policies, bindings = plurals
+        self._read: dict[str, Definition] = {}
+        self._policies = Followed(backend, GROUP, policies, self._keeping)
+        self._bindings = Followed(backend, GROUP, bindings, read_binding)
+        self._seen: tuple[object, object] = (None, None)
+        self._hooks: list[Hook] = []
+
+    def __bool__(self) -> bool:
+        return bool(self._bindings)
+
+    def hooks(self) -> list[Hook]:
+        """In the order of the policies' names."""
+        policies, bindings = self._policies.current(), self._bindings.current()
+        if self._seen[0] is not policies or self._seen[1] is not bindings:
+            self._seen = policies, bindings
+            self._hooks = self._joined(policies, bindings)
+        return self._hooks
+
+    def policy(self, name: str) -> Definition | None:
+        return self._policies.get(name)
+
+    def _joined(
+        self, policies: tuple[Definition, ...], bindings: tuple[Binding, ...]
+    ) -> list[Hook]:
+        """A binding without its policy does nothing, and a policy without a binding."""
+        found = {policy.name: Hook(policy, []) for policy in policies}
+        self._read = {policy.name: policy for policy in policies}
+        for binding in bindings:
+            if binding.policy in found:
+                found[binding.policy].bindings.append(binding)
+        return [hook for hook in found.values() if hook.bindings]
+
+    def _keeping(self, obj: Object) -> Definition:
+        """A new status or label is no new policy."""
+        known = self._read.get(obj["metadata"]["name"])
+        if known is not None and known.spec == obj["spec"]:
+            return known
+        return read_definition(obj)

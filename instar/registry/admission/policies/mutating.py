@@ -1,0 +1,241 @@
+"""``MutatingAdmissionPolicy``: mutations one after the other, each seeing what the one before left.
+
+The chain runs a second time when any mutation ran; a policy with ``IfNeeded`` that ran in the first
+pass then runs once more. Policies that mean a request at different versions work on copies of their
+own, and the last one's stays, as upstream has it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from functools import partial
+from time import perf_counter
+from typing import Final, NamedTuple
+
+from instar import errors
+from instar.admission.policies.mutating import JSON_PATCH, MutatingProgram, Mutation, MutationFailed
+from instar.admission.policies.params import Misconfigured
+from instar.admission.policies.refusals import Refused, misconfigured, refusal
+from instar.admission.rules import Endpoint
+from instar.admission.running import Inputs
+from instar.apply.typed import SCALE, TypedSchema
+from instar.plain import Object, copy_json
+from instar.registry.admission.policies.asking import ask, program_of
+from instar.registry.admission.policies.definitions import Binding, Bound, Definition, Hook
+from instar.registry.admission.policies.metrics import PolicyMetrics
+from instar.registry.admission.policies.params import ParamKind, Params
+from instar.registry.admission.policies.validating import inputs_for, unknown_kind
+from instar.registry.admission.subject import Subject, Subjects, refused_name
+from instar.registry.resources.admission import Operation
+from instar.registry.resources.serving import VersionServing
+
+_NO_ERROR: Final = "no_error"
+
+
+class _Invocation(NamedTuple):
+    policy: Definition
+    binding: Binding
+    endpoint: Endpoint
+    params: Object | None
+
+    def key(self) -> Hashable:
+        metadata = (self.params or {}).get("metadata") or {}
+        param = metadata.get("namespace", ""), metadata.get("name", "")
+        return self.policy.name, self.binding.name, param
+
+
+class _Passes:
+    """What is remembered of the first pass for the second."""
+
+    def __init__(self) -> None:
+        self.invoked: set[Hashable] = set()
+        """That want to see later changes."""
+        self.due: set[Hashable] = set()
+        self.left: Object | None = None
+        """The object as policies left it."""
+
+    def require(self) -> None:
+        self.due |= self.invoked
+        self.invoked = set()
+
+
+class _Run:
+    """One pass over one request."""
+
+    def __init__(self, operation: Operation, subject: Subject) -> None:
+        self.operation, self.subject = operation, subject
+        self.refused: list[Refused] = []
+        self.copies: dict[str, Object] = {}
+        self.last: Endpoint | None = None
+        """Of the mutation that ran last."""
+
+
+class MutatingPolicies:
+    def __init__(
+        self, bound: Bound, subjects: Subjects, params: Params, metrics: PolicyMetrics
+    ) -> None:
+        self._bound, self._subjects, self._params = bound, subjects, params
+        self._checks = metrics.mutating
+
+    async def mutate(self, operation: Operation) -> None:
+        run = _Run(operation, self._subjects.of(operation, validating=False))
+        invocations: list[_Invocation] = []
+        for hook in self._bound.hooks():
+            endpoint = await run.subject.means(hook.policy.criteria)
+            if endpoint is not None:
+                invocations += await self._invocations(run, hook, endpoint)
+        if invocations:
+            passes = operation.notes.setdefault(_Passes, _Passes())
+            if operation.round and passes.left != operation.obj:
+                passes.require()
+            for invocation in invocations:
+                await self._invoke(run, invocation, passes)
+            await self._keep(run, passes)
+            passes.left = copy_json(operation.obj)
+        if run.refused:
+            raise _denied(operation, run.refused)
+
+    async def _invocations(self, run: _Run, hook: Hook, endpoint: Endpoint) -> list[_Invocation]:
+        policy, kind = hook.policy, None
+        if policy.param_kind is not None:
+            kind = self._params.kind(policy.param_kind)
+            if kind is None:
+                self._refuse(run, policy, misconfigured(policy.name, None, unknown_kind(policy)))
+                return []
+        found: list[_Invocation] = []
+        for binding in hook.bindings:
+            criteria = binding.criteria
+            if criteria is not None and await run.subject.means(criteria) is None:
+                continue
+            try:
+                params = await self._collect(kind, binding, run.subject)
+            except Misconfigured as error:
+                self._refuse(run, policy, misconfigured(policy.name, binding.name, str(error)))
+                continue
+            found += [_Invocation(policy, binding, endpoint, each) for each in params]
+        return found
+
+    async def _collect(
+        self, kind: ParamKind | None, binding: Binding, subject: Subject
+    ) -> list[Object | None]:
+        if kind is None or binding.param_ref is None:
+            return [None]
+        namespace = subject.asked.namespace
+        return [*await self._params.collect(kind, binding.param_ref, namespace)]
+
+    def _refuse(self, run: _Run, policy: Definition, refused: Refused) -> None:
+        if not policy.ignores:
+            run.refused.append(refused)
+
+    async def _invoke(self, run: _Run, invocation: _Invocation, passes: _Passes) -> None:
+        policy, binding, endpoint, params = invocation
+        program = await program_of(policy, MutatingProgram)
+        try:
+            inputs = await inputs_for(run.subject, endpoint, sees_namespace=program.sees_namespace)
+        except Misconfigured as error:
+            self._refuse(run, policy, misconfigured(policy.name, None, str(error)))
+            return
+        present = run.copies.get(endpoint.api_version, inputs.obj)
+        inputs = inputs._replace(obj=present, params=params)
+        matched = await ask(policy, inputs, program.match)
+        if not matched.holds:
+            if matched.errors:
+                self._refuse(run, policy, Refused(policy.name, binding.name, matched.text))
+            return
+        if run.operation.round and invocation.key() not in passes.due:
+            return
+        for mutation in program.mutations:
+            if inputs.obj is not None:
+                run.last = endpoint
+                inputs = await self._mutated(run, invocation, program, mutation, inputs)
+        if inputs.obj != present:
+            run.copies[endpoint.api_version] = inputs.obj
+            passes.require()
+            run.operation.again = True
+        if policy.spec.get("reinvocationPolicy") == "IfNeeded":
+            passes.invoked.add(invocation.key())
+
+    async def _mutated(
+        self,
+        run: _Run,
+        invocation: _Invocation,
+        program: MutatingProgram,
+        mutation: Mutation,
+        inputs: Inputs,
+    ) -> Inputs:
+        """The inputs with the object as the mutation leaves it; as it was where that failed."""
+        policy, binding, endpoint, _ = invocation
+        began = perf_counter()
+        try:
+            work = partial(program.mutate, mutation, _schema(run.operation, endpoint))
+            obj = await ask(policy, inputs, work)
+            obj = _settled(run.operation, endpoint, mutation, obj, inputs.obj)
+        except MutationFailed as error:
+            spent = perf_counter() - began
+            self._checks.observe(policy.name, binding.name, error.error.value, "deny", spent)
+            self._refuse(run, policy, Refused(policy.name, binding.name, str(error)))
+            return inputs
+        spent = perf_counter() - began
+        self._checks.observe(policy.name, binding.name, _NO_ERROR, "allow", spent)
+        return inputs._replace(obj=obj)
+
+    async def _keep(self, run: _Run, passes: _Passes) -> None:
+        """The object becomes what the last policy left."""
+        operation, last = run.operation, run.last
+        if last is None or operation.obj is None:
+            return
+        passes.require()
+        operation.again = True
+        left = run.copies.get(last.api_version)
+        if left is None:
+            return
+        own = run.subject.asked.endpoint
+        try:
+            shown = await run.subject.converted(left, last, own)
+        except errors.ApiError as error:
+            raise errors.Internal(f"failed to convert object: {error.message}") from error
+        if shown is not operation.obj and shown != operation.obj:
+            operation.obj.clear()
+            operation.obj.update(copy_json(shown))
+            operation.changed = True
+        operation.notes.pop(Subject, None)
+
+
+def _version(operation: Operation, endpoint: Endpoint) -> VersionServing:
+    return operation.target.serving.versions[endpoint.version]
+
+
+def _schema(operation: Operation, endpoint: Endpoint) -> TypedSchema | None:
+    """By which configurations are merged. The scale of a custom resource has none upstream."""
+    if operation.kind is None:
+        return _version(operation, endpoint).typed
+    return SCALE if operation.target.serving.builtin and operation.kind.kind == "Scale" else None
+
+
+def _settled(
+    operation: Operation, endpoint: Endpoint, mutation: Mutation, obj: Object, before: Object
+) -> Object:
+    """The patched object defaulted, as every mutation leaves it; never pruned."""
+    if operation.kind is not None:
+        if mutation.patch_type == JSON_PATCH and not operation.target.serving.builtin:
+            group_version = operation.kind.group_version
+            text = f"request to convert CR to an invalid group/version: {group_version}"
+            raise MutationFailed(text)
+        return obj
+    if obj is before:
+        return obj
+    strategy, version = operation.target.serving.strategy, _version(operation, endpoint)
+    if not operation.target.serving.builtin:
+        strategy.default(obj, version)
+        return obj
+    try:
+        strategy.decode(obj, version)
+    except errors.Undecodable as error:
+        raise errors.Internal(error.why) from error
+    return obj
+
+
+def _denied(operation: Operation, refused: list[Refused]) -> errors.ApiError:
+    serving, name = operation.target.serving, refused_name(operation)
+    generic = errors.forbidden(serving.group, serving.plural, name, "")
+    return refusal(refused, generic.details or {})

@@ -1,0 +1,81 @@
+"""Parameters as they are stored: found by kind, name or selector, shown at the version the policy
+names."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from instar.admission.policies.params import (
+    NOT_FOUND,
+    Misconfigured,
+    Wanted,
+    refuses_none,
+    wanted_params,
+)
+from instar.api.names import GroupVersionKind
+from instar.plain import Object
+from instar.registry.resources.resource import Resource
+from instar.registry.resources.serving import VersionServing
+from instar.registry.stored.backend import Backend
+from instar.registry.stored.entry import Entry
+
+_REMEMBERED = 256
+
+
+class ParamKind(NamedTuple):
+    resource: Resource
+    version: VersionServing
+
+
+class Params:
+    def __init__(self, backend: Backend, of_kind: Callable[[str, str], Resource | None]) -> None:
+        self._backend, self._of_kind = backend, of_kind
+        self._known: dict[tuple[str, str], tuple[int, VersionServing, Object]] = {}
+        """(collection, suffix) → the object at a revision and version."""
+
+    def kind(self, wanted: GroupVersionKind) -> ParamKind | None:
+        """None for a kind that is not served."""
+        resource = self._of_kind(wanted.group, wanted.kind)
+        version = None if resource is None else resource.serving.served(wanted.version)
+        return None if resource is None or version is None else ParamKind(resource, version)
+
+    async def collect(self, kind: ParamKind, ref: Object, namespace: str) -> list[Object]:
+        """What a binding means for a request in ``namespace``; raises ``Misconfigured``."""
+        namespaced = kind.resource.serving.namespaced
+        wanted = wanted_params(ref, namespaced=namespaced, request_namespace=namespace)
+        entries = await self._entries(kind.resource, wanted)
+        found = [await self._shown(kind, entry) for entry in entries]
+        if not wanted.name and wanted.selector is not None:
+            found = [obj for obj in found if wanted.selector.matches(_labels(obj))]
+        if not found and refuses_none(ref):
+            raise Misconfigured(NOT_FOUND)
+        return found
+
+    async def _entries(self, resource: Resource, wanted: Wanted) -> list[Entry]:
+        prefix = f"{wanted.namespace}/" if wanted.namespace else ""
+        held = resource.objects.entries
+        if not wanted.name:
+            return [held[suffix] for suffix in list(resource.objects.suffixes(prefix))]
+        suffix = f"{prefix}{wanted.name}"
+        if suffix not in held:
+            # It may have been made through another replica a moment ago.
+            await self._backend.consistent()
+        entry = resource.objects.entries.get(suffix)
+        return [] if entry is None else [entry]
+
+    async def _shown(self, kind: ParamKind, entry: Entry) -> Object:
+        key = (kind.resource.objects.prefix, entry.suffix)
+        known = self._known.get(key)
+        if known is not None and known[0] == entry.revision and known[1] is kind.version:
+            return known[2]
+        shown = (await kind.resource.codec.objects([entry], kind.version))[0]
+        while len(self._known) >= _REMEMBERED:
+            del self._known[next(iter(self._known))]
+        self._known[key] = entry.revision, kind.version, shown
+        return shown
+
+
+def _labels(obj: Object) -> dict[str, str]:
+    found = (obj.get("metadata") or {}).get("labels")
+    return found if isinstance(found, dict) else {}

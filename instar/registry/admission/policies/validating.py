@@ -1,0 +1,118 @@
+"""``ValidatingAdmissionPolicy``: every policy that means a request is asked, with every binding and
+parameter; then warnings are told, notes kept, and the first refusal is the answer."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+
+from instar import errors
+from instar.admission.expressions import shown_namespace
+from instar.admission.policies.params import Misconfigured
+from instar.admission.policies.validating import Outcome, ValidatingProgram
+from instar.admission.policies.verdicts import Verdict, denial
+from instar.admission.rules import Endpoint
+from instar.admission.running import Inputs
+from instar.plain import Object
+from instar.registry.admission.policies.asking import ask, program_of
+from instar.registry.admission.policies.definitions import Binding, Bound, Definition, Hook
+from instar.registry.admission.policies.metrics import PolicyMetrics
+from instar.registry.admission.policies.params import ParamKind, Params
+from instar.registry.admission.subject import Subject, Subjects, refused_name
+from instar.registry.resources.admission import Operation
+
+_ASKED_AT_ONCE = 64
+"""Parameters after which others get their turn."""
+
+
+class ValidatingPolicies:
+    def __init__(
+        self, bound: Bound, subjects: Subjects, params: Params, metrics: PolicyMetrics
+    ) -> None:
+        self._bound, self._subjects, self._params = bound, subjects, params
+        self._checks = metrics.validating
+
+    async def validate(self, operation: Operation) -> None:
+        subject = self._subjects.of(operation, validating=True)
+        verdict = Verdict()
+        for hook in self._bound.hooks():
+            endpoint = await subject.means(hook.policy.criteria)
+            if endpoint is not None:
+                await self._judge(hook, subject, endpoint, verdict)
+        for text in verdict.warnings:
+            operation.warn(text)
+        for key, value in verdict.annotations.items():
+            operation.annotate(key, value)
+        for counted in verdict.counted:
+            self._checks.observe(*counted)
+        if verdict.refusals:
+            raise _denied(operation, verdict)
+
+    async def _judge(
+        self, hook: Hook, subject: Subject, endpoint: Endpoint, verdict: Verdict
+    ) -> None:
+        policy, kind = hook.policy, None
+        if policy.param_kind is not None:
+            kind = self._params.kind(policy.param_kind)
+            if kind is None:
+                if not policy.ignores:
+                    verdict.misconfigured(policy.name, None, unknown_kind(policy))
+                return
+        outcomes: list[Outcome] = []
+        for binding in hook.bindings:
+            if binding.criteria is not None and await subject.means(binding.criteria) is None:
+                continue
+            try:
+                async for outcome in self._outcomes(policy, binding, kind, subject, endpoint):
+                    verdict.take(policy.name, binding.name, binding.actions, outcome)
+                    outcomes.append(outcome)
+            except Misconfigured as error:
+                if not policy.ignores:
+                    verdict.misconfigured(policy.name, binding.name, str(error))
+        verdict.annotate(policy.name, outcomes)
+
+    async def _outcomes(
+        self,
+        policy: Definition,
+        binding: Binding,
+        kind: ParamKind | None,
+        subject: Subject,
+        endpoint: Endpoint,
+    ) -> AsyncIterator[Outcome]:
+        """For each parameter; raises ``Misconfigured``."""
+        params: list[Object | None] = [None]
+        if kind is not None and binding.param_ref is not None:
+            namespace = subject.asked.namespace
+            params = [*await self._params.collect(kind, binding.param_ref, namespace)]
+        if not params:
+            return
+        program = await program_of(policy, ValidatingProgram)
+        inputs = await inputs_for(subject, endpoint, sees_namespace=program.sees_namespace)
+        for position, each in enumerate(params):
+            if position % _ASKED_AT_ONCE == _ASKED_AT_ONCE - 1:
+                await asyncio.sleep(0)
+            yield await ask(policy, inputs._replace(params=each), program.validate)
+
+
+async def inputs_for(subject: Subject, endpoint: Endpoint, *, sees_namespace: bool) -> Inputs:
+    """What expressions see but for parameters; raises ``Misconfigured`` where the object cannot be
+    had at the version the policy wants."""
+    try:
+        pair = await subject.at(endpoint)
+    except errors.ApiError as error:
+        raise Misconfigured(f"failed to convert object version: {error.message}") from error
+    inputs = Inputs.of(subject.values(endpoint, pair))
+    if not sees_namespace:
+        return inputs
+    return inputs._replace(namespace=shown_namespace(await subject.namespace_object()))
+
+
+def unknown_kind(policy: Definition) -> str:
+    return f"failed to find resource referenced by paramKind: '{policy.param_kind}'"
+
+
+def _denied(operation: Operation, verdict: Verdict) -> errors.ApiError:
+    serving, name = operation.target.serving, refused_name(operation)
+    generic = errors.forbidden(serving.group, serving.plural, name, "")
+    described = f'{errors.qualified(serving.plural, serving.group)} "{name}"'
+    return denial(verdict.refusals[0], described, generic.details or {})

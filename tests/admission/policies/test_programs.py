@@ -1,0 +1,260 @@
+"""Programs of policies without a server: budgets, laziness, what decisions become, laws."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from instar.admission.compiling import compile_expression
+from instar.admission.expressions import declared, with_variables
+from instar.admission.policies.composition import compile_variables
+from instar.admission.policies.mutating import MutatingProgram, MutationFailed
+from instar.admission.policies.validating import (
+    Annotation,
+    Decision,
+    Outcome,
+    ValidatingProgram,
+    cut,
+)
+from instar.admission.policies.verdicts import FAILURE_KEY, Verdict
+from instar.admission.running import Error, Failed, Inputs, Meter, OutOfBudget, Phase, TooLongHere
+from instar.apply.typed import TypedSchema, compile_schema
+from instar.cel.library.authz import Authorizer, Question, ResourceCheck
+from instar.cel.library.authz import Decision as Answer
+from instar.plain import Object
+from instar.schema.parse import structural
+
+REQUEST: Object = {"operation": "CREATE", "dryRun": False}
+
+
+def inputs(obj: Any = None, **more: Any) -> Inputs:
+    return Inputs(obj, None, REQUEST, **more)
+
+
+def phase(budget: int, *variables: tuple[str, str], obj: Any = None) -> tuple[Phase, Any]:
+    names = declared(params=False)
+    composed = compile_variables(
+        [{"name": name, "expression": text} for name, text in variables], names
+    )
+    seen = with_variables(names, composed.types)
+    made = Phase(Meter(), inputs(obj), composed.expressions, budget)
+    return made, lambda text: made.run(compile_expression(text, seen))
+
+
+def test_a_phase_has_a_budget() -> None:
+    made, run = phase(25)
+    source = "[1, 2].all(x, x > 0)"
+
+    assert run(source) is True
+    assert made.remaining < 25
+    with pytest.raises(OutOfBudget, match="running out of cost budget"):
+        [run(source) for _ in range(10)]
+
+
+def test_what_a_variable_costs_is_charged_to_whoever_reads_it_first_and_once() -> None:
+    expensive = "[1,2,3,4,5,6,7,8,9].all(x, x > 0)"
+    made, run = phase(10_000, ("v", expensive))
+
+    before = made.remaining
+    run("variables.v")
+    first = before - made.remaining
+    run("variables.v")
+    second = before - first - made.remaining
+
+    assert first > second > 0
+
+
+def test_a_variable_nobody_reads_costs_nothing_and_fails_nobody() -> None:
+    _, run = phase(10, ("broken", "object.nope.nope"), obj={})
+
+    assert run("1 > 0") is True
+    assert run("variables.broken == 1") == Failed(
+        "expression 'variables.broken == 1' resulted in error: composited variable \"broken\" "
+        "fails to evaluate: no such key: nope"
+    )
+
+
+HEAVY = "[0,1,2,3,4,5,6,7,8,9].all(a, [0,1,2,3,4,5,6,7,8,9].all(b, {0}))"
+
+
+def test_what_takes_too_long_for_the_loop_says_so_and_is_the_same_elsewhere() -> None:
+    source = HEAVY.format(HEAVY.format(HEAVY.format("a + b >= 0")))
+    program = ValidatingProgram({"validations": [{"expression": source}]})
+
+    with pytest.raises(TooLongHere):
+        program.validate(Meter(), inputs())
+    found = program.validate(Meter(hurried=False), inputs())
+
+    assert found.decisions[0].message.endswith("actual cost limit exceeded")
+
+
+def test_asking_for_permissions_is_dear_and_quick() -> None:
+    asked: list[Question] = []
+
+    def decide(question: Question) -> Answer:
+        asked.append(question)
+        return Answer(True)
+
+    source = "authorizer.group('').resource('pods').check('get').allowed()"
+    program = ValidatingProgram({"validations": [{"expression": source}]})
+    of_request = ResourceCheck(decide, Question(""))
+
+    found = program.validate(Meter(), inputs(authorizer=Authorizer(decide), of_request=of_request))
+
+    assert found == Outcome([], [])
+    assert [each.resource for each in asked] == ["pods"]
+
+
+def test_notes_cannot_ask_for_permissions() -> None:
+    source = "authorizer.path('/x').check('get').allowed() ? 'a' : 'b'"
+    program = ValidatingProgram({"auditAnnotations": [{"key": "k", "valueExpression": source}]})
+
+    [note] = program.validate(Meter(), inputs()).annotations
+
+    assert note.failure.endswith("resulted in error: no such attribute(s): authorizer")
+
+
+@pytest.mark.parametrize(
+    ("expression", "notes"),
+    [
+        ("'  v  '", [Annotation("k", "v")]),
+        ("'   '", []),
+        ("null", []),
+        ("string(object.a)", [Annotation("k", "2")]),
+    ],
+)
+def test_notes_are_trimmed_and_left_out_when_empty(expression: str, notes: list[Any]) -> None:
+    program = ValidatingProgram({"auditAnnotations": [{"key": "k", "valueExpression": expression}]})
+
+    assert program.validate(Meter(), inputs({"a": 2})).annotations == notes
+
+
+def test_a_note_is_cut_at_ten_kilobytes_and_never_within_a_character() -> None:
+    assert cut("x" * 10_240) == "x" * 10_240
+    assert len(cut("x" * 10_241)) == 10_240
+    assert cut("ä" * 6_000) == "ä" * 5_120
+
+
+def test_the_first_failure_is_noted_for_the_audit_log() -> None:
+    verdict = Verdict()
+    decisions = [Decision(1, "m1"), Decision(2, "m2")]
+
+    verdict.take("pol", "bind", ["Audit", "Warn"], Outcome(decisions, []))
+
+    assert json.loads(verdict.annotations[FAILURE_KEY]) == [
+        {
+            "message": "m1",
+            "policy": "pol",
+            "binding": "bind",
+            "expressionIndex": 1,
+            "validationActions": ["Audit", "Warn"],
+        }
+    ]
+    assert len(verdict.warnings) == 2
+    assert verdict.refusals == []
+
+
+def test_notes_of_several_bindings_stand_side_by_side() -> None:
+    verdict = Verdict()
+    values = ["a", "b", "a"]
+
+    verdict.annotate("pol", [Outcome([], [Annotation("k", value)]) for value in values])
+
+    assert verdict.annotations == {"pol/k": "a, b"}
+
+
+def test_a_note_that_fails_denies_whatever_the_actions_are() -> None:
+    verdict = Verdict()
+
+    verdict.take("pol", "bind", ["Warn"], Outcome([], [Annotation("k", failure="broken")]))
+
+    assert [str(each) for each in verdict.refusals] == [
+        "ValidatingAdmissionPolicy 'pol' with binding 'bind' denied request: broken"
+    ]
+
+
+def test_a_stored_expression_that_does_not_compile_fails_when_it_is_asked() -> None:
+    spec = {"validations": [{"expression": "nobody.knows"}, {"expression": "true"}]}
+
+    strict = ValidatingProgram(spec).validate(Meter(), inputs())
+    lax = ValidatingProgram({**spec, "failurePolicy": "Ignore"}).validate(Meter(), inputs())
+
+    assert strict.decisions[0].message.startswith("compilation error: compilation failed: ERROR: ")
+    assert strict.decisions[0].error is Error.COMPILE
+    assert [each.forgiven for each in lax.decisions] == [True]
+
+
+SCHEMA = compile_schema(
+    structural(
+        {
+            "type": "object",
+            "properties": {
+                "spec": {
+                    "type": "object",
+                    "properties": {
+                        "m": {"type": "object", "additionalProperties": {"type": "string"}},
+                        "set": {
+                            "type": "array",
+                            "items": {"type": "string"},
+                            "x-kubernetes-list-type": "set",
+                        },
+                    },
+                }
+            },
+        }
+    )
+)
+_words = st.text("abc", min_size=1, max_size=3)
+_specs = st.fixed_dictionaries(
+    {}, optional={"m": st.dictionaries(_words, _words), "set": st.lists(_words, unique=True)}
+)
+
+
+def mutator(kind: str, source: str) -> Callable[[Object], Object]:
+    member = {"ApplyConfiguration": "applyConfiguration", "JSONPatch": "jsonPatch"}[kind]
+    spec = {"mutations": [{"patchType": kind, member: {"expression": source}}]}
+    program = MutatingProgram(spec)
+    schema: TypedSchema = SCHEMA
+
+    def mutate(obj: Object) -> Object:
+        return program.mutate(program.mutations[0], schema, Meter(), inputs(obj))
+
+    return mutate
+
+
+COPY = mutator("ApplyConfiguration", "Object{spec: Object.spec{m: {'k': 'v'}, set: ['a', 'z']}}")
+PATCH = mutator("JSONPatch", "[JSONPatch{op: 'add', path: '/spec', value: {'m': {'k': 'v'}}}]")
+
+
+@given(_specs)
+def test_a_configuration_applied_twice_is_applied_once(spec: Object) -> None:
+    obj = {"apiVersion": "x/v1", "kind": "X", "metadata": {}, "spec": spec}
+    before = json.dumps(obj)
+
+    once = COPY(obj)
+
+    assert COPY(once) == once
+    assert once["spec"]["m"] == {**spec.get("m", {}), "k": "v"}
+    assert set(once["spec"]["set"]) == {*spec.get("set", ()), "a", "z"}
+    assert json.dumps(obj) == before
+
+
+@given(_specs)
+def test_a_patch_leaves_the_object_it_was_given_alone(spec: Object) -> None:
+    obj = {"apiVersion": "x/v1", "kind": "X", "metadata": {}, "spec": spec}
+    before = json.dumps(obj)
+
+    assert PATCH(obj)["spec"] == {"m": {"k": "v"}}
+    assert json.dumps(obj) == before
+
+
+def test_a_value_json_cannot_say_is_told() -> None:
+    mutate = mutator("JSONPatch", "[JSONPatch{op: 'add', path: '/x', value: quantity('1')}]")
+
+    with pytest.raises(MutationFailed, match="could not marshal to JSON"):
+        mutate({})
