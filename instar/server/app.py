@@ -89,17 +89,18 @@ class App:
     async def __call__(self, request: Request, peer: User | None) -> Response:
         began = request.began = perf_counter()
         try:
-            response = await self._answer(request, peer)
-        except ApiError as error:
-            response = await told(error, request)
+            try:
+                response = await self._answer(request, peer)
+            except ApiError as error:
+                response = await told(error, request)
+            if b"accept-encoding" in request.headers:
+                await compress(request, response)
         except asyncio.CancelledError:
             if not request.expired:
                 raise
             response = problem(too_late(request), request)
         except Exception as error:
             response = unexpected(error, request)
-        if b"accept-encoding" in request.headers:
-            await compress(request, response)
         if request.warnings:
             response.headers += warning_headers(request.warnings)
         response.headers.append((b"audit-id", request.headers.get(b"audit-id") or _audit_id()))
