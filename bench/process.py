@@ -10,7 +10,7 @@ import sys
 import tempfile
 import time
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -56,7 +56,9 @@ class Measured:
 
 
 @contextmanager
-def serving(storage: str, folder: Path, *flags: str) -> Iterator[Measured]:
+def serving(
+    storage: str, folder: Path, *flags: str, environment: Mapping[str, str] | None = None
+) -> Iterator[Measured]:
     """``instar serve`` as shipped: TLS, token, durable writes."""
     config = folder / "kubeconfig"
     began = time.perf_counter()
@@ -76,6 +78,7 @@ def serving(storage: str, folder: Path, *flags: str) -> Iterator[Measured]:
         ],
         stdout=subprocess.PIPE,
         cwd=folder,
+        env=environment,
     )
     try:
         assert process.stdout is not None

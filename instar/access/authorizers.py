@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from enum import Enum, auto
 from typing import NamedTuple, Protocol
 
@@ -143,11 +143,15 @@ def _nobody(undecided: list[Decision]) -> Decision:
     return Decision(Verdict.NO_OPINION, reasons, errors)
 
 
-async def authorize(authorizer: Authorizer, asked: Attributes) -> None:
-    """Raises ``Forbidden`` with upstream's sentence."""
+async def authorize(
+    authorizer: Authorizer, asked: Attributes, note: Callable[[Decision], None] | None = None
+) -> None:
+    """Raises ``Forbidden`` with upstream's sentence. ``note`` is told what was decided."""
     decision = authorizer.decide(asked)
     if decision is None:
         decision = await authorizer.ask(asked)
+    if note is not None:
+        note(decision)
     if decision.verdict is not Verdict.ALLOW:
         raise refused(asked, decision)
 

@@ -16,7 +16,7 @@ import orjson
 import yaml
 
 from instar.api.goyaml import YamlError
-from instar.api.jsontext import TooDeep, decode
+from instar.api.jsontext import TooDeep, decode, duplicate_keys
 from instar.api.yamltext import read_yaml
 from instar.plain import Pointer
 
@@ -80,6 +80,8 @@ class Document:
     lines: _Lines | None = None
     inside: Pointer = ()
     """Where in the document it is."""
+    repeated: tuple[str, ...] = ()
+    """A text for each key of the whole document that is there twice."""
 
     @property
     def line(self) -> int:
@@ -97,9 +99,9 @@ class Document:
 def documents(text: str, file: str) -> Iterator[Document]:
     """Every document that is not empty. Raises ``Unreadable`` at the first that is none."""
     for chunk in chunks(text):
-        value = read(chunk, file)
+        value, repeated = _read(chunk, file)
         if value is not None:
-            yield Document(value, file, _Lines(chunk))
+            yield Document(value, file, _Lines(chunk), repeated=tuple(repeated))
 
 
 def members(document: Document) -> Iterator[Document]:
@@ -109,7 +111,9 @@ def members(document: Document) -> Iterator[Document]:
         yield document
         return
     for position, item in enumerate(items):
-        yield Document(item, document.file, document.lines, ("items", position))
+        inside = ("items", position)
+        repeated = document.repeated if position == 0 else ()
+        yield Document(item, document.file, document.lines, inside, repeated)
 
 
 def listed(value: Any) -> list[Any] | None:
@@ -154,15 +158,22 @@ def _announces(text: str) -> bool:
 
 def read(chunk: Chunk, file: str, *, typed_keys: bool = False) -> Any:
     """The value of one document. Kubernetes reads JSON as JSON and all else as YAML."""
+    return _read(chunk, file, typed_keys=typed_keys)[0]
+
+
+def _read(chunk: Chunk, file: str, *, typed_keys: bool = False) -> tuple[Any, list[str]]:
+    """The value, and a text for each key that is there twice."""
     encoded = chunk.text.encode(errors="surrogateescape")
     bare = _HEAD.sub("", chunk.text, count=1)
     if bare[:1] in ("{", "["):
         try:
-            return decode(bare.encode(errors="surrogateescape"))
+            text = bare.encode(errors="surrogateescape")
+            value = decode(text)
+            return value, [f'duplicate field "{path}"' for path in duplicate_keys(text, value)]
         except (orjson.JSONDecodeError, TooDeep):
             pass  # a mapping in YAML may begin like this, too
     try:
-        return read_yaml(encoded, typed_keys=typed_keys)[0]
+        return read_yaml(encoded, typed_keys=typed_keys, above=chunk.before)
     except (YamlError, TooDeep) as error:
         raise _unreadable(error, chunk, file) from None
 

@@ -63,17 +63,18 @@ class _Open:
         self.keys: set[tuple[type, Any]] = set()
 
 
-def read_yaml(body: bytes, *, typed_keys: bool = False) -> tuple[Any, list[str]]:
+def read_yaml(body: bytes, *, typed_keys: bool = False, above: int = 0) -> tuple[Any, list[str]]:
     """The first document, and a text per repeated key: ``line 7: key "a" already set in map``.
 
     ``typed_keys`` is for documents that Kubernetes never sees: there a key may be a number.
+    ``above`` are the lines that a file has before this part of it.
     Raises ``YamlError`` or ``TooDeep``.
     """
     if body[:1] == b"{" and (document := _read_json(body)) is not None:
         return document, []
     if body.count(b"%TAG") > _MOST_TAG_DIRECTIVES:
         raise YamlError("yaml: too many %TAG directives")
-    reader = _Reader(typed_keys)
+    reader = _Reader(typed_keys, above)
     loader = _Loader(body)
     try:
         return reader.document(loader.get_event), reader.duplicates
@@ -123,8 +124,8 @@ def _line(error: yaml.YAMLError, mark: str) -> int:
 class _Reader:
     """Builds plain values from events on a stack; counts what aliases repeat before it does it."""
 
-    def __init__(self, typed_keys: bool) -> None:
-        self._typed_keys = typed_keys
+    def __init__(self, typed_keys: bool, above: int) -> None:
+        self._typed_keys, self._above = typed_keys, above
         self.duplicates: list[str] = []
         self._stack: list[_Open] = []
         self._anchors: dict[str, _Read | None] = {}
@@ -234,7 +235,7 @@ class _Reader:
         identity = (type(key), key)
         if identity in container.keys:
             shown = f'"{key}"' if isinstance(key, str) else name
-            self.duplicates.append(f"line {line + 1}: key {shown} already set in map")
+            self.duplicates.append(f"line {self._above + line + 1}: key {shown} already set in map")
         container.keys.add(identity)
         container.value[key if self._typed_keys else name] = value
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import sys
+import traceback
 from pathlib import Path
 
 from instar.api.manifests import SUFFIXES, Unreadable, only_document
@@ -46,7 +47,9 @@ def _from_module(module_name: str, name: str) -> BuiltConverter:
     except ModuleNotFoundError as error:
         if error.name is not None and module_name.startswith(error.name):
             raise ConverterDefinitionError(f"there is no module {module_name!r}") from None
-        raise
+        raise ConverterDefinitionError(_broken(module_name, error)) from error
+    except Exception as error:
+        raise ConverterDefinitionError(_broken(module_name, error)) from error
     found = getattr(module, name, None)
     if isinstance(found, Converter):
         return found.build()
@@ -54,3 +57,12 @@ def _from_module(module_name: str, name: str) -> BuiltConverter:
         return found
     what = "nothing" if found is None else f"a {type(found).__name__}"
     raise ConverterDefinitionError(f"{module_name}:{name} is {what}, not an instar.sdk.Converter")
+
+
+def _broken(module_name: str, error: Exception) -> str:
+    """Where an author's module fails while it is imported: its last line, not ours."""
+    if isinstance(error, SyntaxError):
+        return f"{module_name} cannot be imported: {error.filename}:{error.lineno}: {error.msg}"
+    frames = traceback.extract_tb(error.__traceback__)
+    place = f"{frames[-1].filename}:{frames[-1].lineno}: " if frames else ""
+    return f"{module_name} cannot be imported: {place}{type(error).__name__}: {error}"

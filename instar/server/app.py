@@ -7,7 +7,9 @@ import itertools
 import logging
 import secrets
 import uuid
+from functools import partial
 from time import perf_counter
+from typing import TYPE_CHECKING
 
 from instar import errors
 from instar.access.attributes import User
@@ -36,10 +38,13 @@ from instar.server.problems import page_not_found, problem, told, unexpected
 from instar.server.request import Request, ResourcePath, attributes_of
 from instar.server.responses import Response, typed_response
 from instar.server.reviews import Reviews
-from instar.server.routing import Route, Routes
+from instar.server.routing import KnownPath, Routes
 from instar.server.scaling import do_scale
 from instar.server.subresources import HANDLERS
 from instar.server.warnings import warning_headers
+
+if TYPE_CHECKING:
+    from instar.server.audit.auditor import Auditor
 
 log = logging.getLogger("instar.access")
 _BODILESS = ("GET", "HEAD")
@@ -68,7 +73,9 @@ class App:
         conversion_metrics: ConversionMetrics,
         insight: Insight,
         request_timeout: float = 60.0,
+        auditor: Auditor | None = None,
     ) -> None:
+        self._auditor = auditor
         self._context = context
         self._catalog = catalog
         self._authenticator = authenticator
@@ -88,19 +95,27 @@ class App:
 
     async def __call__(self, request: Request, peer: User | None) -> Response:
         began = request.began = perf_counter()
+        failure: BaseException | None = None
         try:
             try:
                 response = await self._answer(request, peer)
             except ApiError as error:
+                failure = error
                 response = await told(error, request)
-            if b"accept-encoding" in request.headers:
-                await compress(request, response)
         except asyncio.CancelledError:
             if not request.expired:
+                if self._auditor is not None:
+                    self._auditor.left(request)
                 raise
-            response = problem(too_late(request), request)
+            failure = too_late(request)
+            response = problem(failure, request)
         except Exception as error:
+            failure = error
             response = unexpected(error, request)
+        if self._auditor is not None:
+            self._auditor.answered(request, response, failure, _known_audit_id(request))
+        if b"accept-encoding" in request.headers:
+            await compress(request, response)
         if request.warnings:
             response.headers += warning_headers(request.warnings)
         response.headers.append((b"audit-id", request.headers.get(b"audit-id") or _audit_id()))
@@ -122,6 +137,8 @@ class App:
         user = self._authenticator.recognise(request, peer)
         if user is None:
             user = await self._authenticator.identify(request, peer)
+        if self._auditor is not None:
+            await self._auditor.begin(request, route.path, user, _known_audit_id(request))
         request.asked = attributes_of(request, route.path, user)
         if not self.ready:
             raise errors.ServiceUnavailable(
@@ -131,7 +148,8 @@ class App:
             request.requester = user
             user, request.constraint = await self._impersonation.user_of(request, request.asked)
             request.asked = request.asked._replace(user=user)
-        await authorize(self._context.authorizer, request.asked)
+        note = None if self._auditor is None else partial(self._auditor.decided, request)
+        await authorize(self._context.authorizer, request.asked, note)
         if route.path is not None:
             return await self._resource(request, route, route.path)
         health = self._health.respond(request)
@@ -154,7 +172,7 @@ class App:
         found = await self._documents.respond(request, parts)
         return page_not_found() if found is None else found
 
-    async def _resource(self, request: Request, route: Route, path: ResourcePath) -> Response:
+    async def _resource(self, request: Request, route: KnownPath, path: ResourcePath) -> Response:
         verb = request.asked.verb
         limit(request, verb, self._request_timeout)
         if self._context.backend.behind():
@@ -170,13 +188,14 @@ class App:
         self._insight.note(request.asked, target.serving, request.header(b"user-agent"))
         if target.version.deprecation is not None:
             request.warn(target.version.deprecation)
+            request.annotate("k8s.io/deprecated", "true")
         target = as_asked(request, target)
         if not target.serving.converts_remotely:
             return await self._verb(request, path, target)
         with waiting_counted(self._conversion_metrics, target):
             return await self._verb(request, path, target)
 
-    async def _late_target(self, route: Route, verb: str) -> Target | None:
+    async def _late_target(self, route: KnownPath, verb: str) -> Target | None:
         """A CRD may have been written through another replica a moment ago."""
         await self._context.backend.consistent()
         return self._routes.target(route, verb)
@@ -235,6 +254,11 @@ def _not_allowed(serving: Serving, verb: str) -> errors.MethodNotAllowed:
         text = "the server does not allow this method on the requested resource"
         return errors.MethodNotAllowed(text, details={})
     return errors.method_not_allowed(serving.group, serving.plural, verb)
+
+
+def _known_audit_id(request: Request) -> str:
+    """The request's own, or one that it has from now on."""
+    return request.headers.setdefault(b"audit-id", _audit_id()).decode("latin-1")
 
 
 def _audit_id() -> bytes:

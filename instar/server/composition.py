@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from ipaddress import IPv4Network
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from instar.access.authorizers import Authorizer
 from instar.api.crd import Crd
@@ -52,6 +52,9 @@ from instar.server.insight import Insight
 from instar.server.metrics import Metrics
 from instar.server.watchdog import Watchdog
 from instar.storage.store import Local, Near, Store
+
+if TYPE_CHECKING:
+    from instar.server.audit.auditor import Auditor
 
 
 @dataclass(frozen=True)
@@ -144,6 +147,7 @@ def build(
     review: ReviewChange | None = None,
     deny_breaking: bool = False,
     extras: Extras = NOTHING_MORE,
+    auditor: Auditor | None = None,
     make_conversion: Callable[[Backend, PrometheusConversionMetrics], ConversionServices],
 ) -> Machinery:
     backend = Backend(store)
@@ -214,6 +218,7 @@ def build(
         conversion_metrics=conversion_metrics,
         insight=Insight(census, usage, backend),
         request_timeout=request_timeout,
+        auditor=auditor,
     )
     return Machinery(
         app=app,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import gzip
 
 from instar import offload
@@ -24,6 +25,10 @@ async def compress(request: Request, response: Response) -> None:
         packed = await offload.apart(lambda: gzip.compress(b"".join(chunks), _LEVEL, mtime=0))
     except TooManyRequests:
         return  # there is an answer already, only larger
+    except asyncio.CancelledError:
+        if not request.expired:
+            raise
+        return  # it is late enough
     response.chunks, response.length = (packed,), len(packed)
     response.headers += ((b"content-encoding", b"gzip"), (b"vary", b"Accept-Encoding"))
 

@@ -59,6 +59,7 @@ class Connection(asyncio.Protocol):
         self._reader = RequestReader(self)
         self._transport: asyncio.Transport | None = None
         self._peer: User | None = None
+        self._remote = ""
         self._queue: deque[tuple[Request, bool]] = deque()
         self._task: asyncio.Task[Any] | None = None
         self._timer: asyncio.TimerHandle | None = None
@@ -79,6 +80,7 @@ class Connection(asyncio.Protocol):
         # uvloop's transports have the methods but not the base class.
         self._transport = cast(asyncio.Transport, transport)
         self._transport.set_write_buffer_limits(high=limits.WRITE_BUFFER)
+        self._remote = (transport.get_extra_info("peername") or ("",))[0]
         tls = transport.get_extra_info("ssl_object")
         if tls is not None:
             self._peer = user_of_certificate(tls.getpeercert(), tls.getpeercert(True))
@@ -114,6 +116,7 @@ class Connection(asyncio.Protocol):
 
     def requested(self, request: Request, keep_alive: bool) -> None:
         keep_alive = keep_alive and not self._connections.closing
+        request.remote = self._remote
         if self._busy:
             self._enqueue(request, keep_alive)
         else:

@@ -11,7 +11,7 @@ import fcntl
 import itertools
 import logging
 import secrets
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Sequence
 from dataclasses import dataclass, replace
 from ipaddress import IPv4Network
 from pathlib import Path
@@ -21,13 +21,14 @@ from instar.conversion.factory import ConversionServices
 from instar.conversion.memo import Memo
 from instar.conversion.metrics import PrometheusConversionMetrics
 from instar.errors import TooManyRequests
+from instar.metrics import Metric
 from instar.registry.controllers.furniture.keeper import House
 from instar.registry.stored.backend import Backend
 from instar.server.app import EVERY_ANSWER
 from instar.server.auth import Anonymous
 from instar.server.authorization import ALWAYS_ALLOW, modes_of
 from instar.server.certificates import ensure_certificates, server_context, write_private
-from instar.server.composition import NOTHING_MORE, Machinery, build
+from instar.server.composition import NOTHING_MORE, Extras, Machinery, build
 from instar.server.http1 import Connections
 from instar.server.identities import Identities, account_keys, static_tokens
 from instar.server.kubeconfig import write_kubeconfig
@@ -46,9 +47,9 @@ from instar.webhooks.transport import TransportPool, TransportSettings
 
 if TYPE_CHECKING:
     from instar.server.atrest import AtRest
+    from instar.server.audit.auditor import Auditor
 
 log = logging.getLogger(__name__)
-_GRACE_SECONDS = 5.0
 _PROBE_SECONDS = 2.0
 _WRITE_TURNS = 15
 
@@ -95,7 +96,7 @@ async def _served(settings: Settings, folder: Path) -> AsyncIterator[RunningServ
             keys=account_keys(settings.accounts, pki),
             anonymous=Anonymous(settings.anonymous and ALWAYS_ALLOW not in modes),
         )
-    at_rest = _at_rest(settings)
+    at_rest, (auditor, counted) = _at_rest(settings), _audit(settings)
     store = await open_store(settings.storage, settings.storage_options)
     if at_rest is not None:
         store = at_rest.before(store)
@@ -112,8 +113,9 @@ async def _served(settings: Settings, folder: Path) -> AsyncIterator[RunningServ
         rescue_deletes=settings.rescue_deletes,
         review=settings.review,
         deny_breaking=settings.deny_breaking,
-        extras=NOTHING_MORE if at_rest is None else at_rest.extras(),
-        make_conversion=lambda backend, metrics: _conversion(settings, backend, metrics),
+        extras=_extras(at_rest, counted),
+        auditor=auditor,
+        make_conversion=lambda backend, metrics: conversion_services(settings, backend, metrics),
     )
     connections = Connections(machinery.app, _one_too_many, EVERY_ANSWER)
     loop = asyncio.get_running_loop()
@@ -131,6 +133,8 @@ async def _served(settings: Settings, folder: Path) -> AsyncIterator[RunningServ
         await store.close()
         raise
     tasks = [_compactor(settings, store, machinery.backend)]
+    if auditor is not None:
+        auditor.start()
     try:
         await _start_backend(machinery.backend, at_rest)
         if at_rest is not None:
@@ -153,7 +157,9 @@ async def _served(settings: Settings, folder: Path) -> AsyncIterator[RunningServ
         listening.close()
         for resource in machinery.catalog.resources():
             resource.hub.end_all()
-        await connections.close(_GRACE_SECONDS)
+        await connections.close(settings.grace_seconds)
+        if auditor is not None:
+            await auditor.stop()
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
@@ -181,6 +187,21 @@ def _at_rest(settings: Settings) -> AtRest | None:
     from instar.server.atrest import AtRest
 
     return AtRest.load(settings.encryption)
+
+
+def _audit(settings: Settings) -> tuple[Auditor | None, Sequence[Metric]]:
+    if settings.audit is None:
+        return None, ()
+    # Only here: a server without a policy has nothing to record.
+    from instar.server.audit.setup import auditor_of
+
+    auditor, metrics = auditor_of(settings.audit)
+    return auditor, metrics.all()
+
+
+def _extras(at_rest: AtRest | None, counted: Sequence[Metric]) -> Extras:
+    found = NOTHING_MORE if at_rest is None else at_rest.extras()
+    return replace(found, metrics=(*found.metrics, *counted))
 
 
 async def _start_backend(backend: Backend, at_rest: AtRest | None) -> None:
@@ -221,7 +242,7 @@ def _compactor(settings: Settings, store: Store, backend: Backend) -> asyncio.Ta
     return asyncio.get_running_loop().create_task(compactor.run())
 
 
-def _conversion(
+def conversion_services(
     settings: Settings, backend: Backend, metrics: PrometheusConversionMetrics
 ) -> ConversionServices:
     services = collection_prefix("", "services")

@@ -19,7 +19,7 @@ _ACROSS_NAMESPACES = ("list", "watch")
 
 
 @dataclass(slots=True)
-class Route:
+class KnownPath:
     path: ResourcePath | None
     """None for a path that names no resource."""
     target: Target | None = None
@@ -30,23 +30,23 @@ class Routes:
     def __init__(self, catalog: Catalog) -> None:
         self._catalog = catalog
         self._generation = catalog.generation
-        self._known: dict[str, Route] = {}
+        self._known: dict[str, KnownPath] = {}
 
-    def of(self, text: str) -> Route:
+    def of(self, text: str) -> KnownPath:
         if self._generation != self._catalog.generation:
             self._generation = self._catalog.generation
             self._known.clear()
         known = self._known.get(text)
         if known is not None:
             return known
-        route = Route(parse_resource_path(text))
+        route = KnownPath(parse_resource_path(text))
         if len(text) <= _LONGEST_KEPT:
             if len(self._known) >= _MOST_KEPT:
                 self._known.clear()
             self._known[text] = route
         return route
 
-    def target(self, route: Route, verb: str) -> Target | None:
+    def target(self, route: KnownPath, verb: str) -> Target | None:
         """By the CRDs of now, however long ago the route was found."""
         current = self._generation == self._catalog.generation
         if route.target is not None and current:

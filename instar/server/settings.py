@@ -23,6 +23,46 @@ class EncryptionSettings:
 
 
 @dataclass(frozen=True, kw_only=True)
+class AuditLogSettings:
+    """Upstream's defaults; 0 is no limit."""
+
+    path: str
+    """``-`` is standard output."""
+    format: str = "json"
+    mode: str = "blocking"
+    megabytes: int = 100
+    days: int = 366
+    backups: int = 100
+    compress: bool = False
+    room: int = 10_000
+    longest: int = 0
+    """Bytes of an event, beyond which its objects are left out."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class AuditWebhookSettings:
+    config: Path
+    """A kubeconfig."""
+    room: int = 10_000
+    most: int = 400
+    wait: float = 30.0
+    throttled: bool = True
+    per_second: float = 10.0
+    burst: int = 15
+    backoff: float = 10.0
+    longest: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class AuditSettings:
+    """Who did what: recorded where a policy says so."""
+
+    policy: Path
+    log: AuditLogSettings | None = None
+    webhook: AuditWebhookSettings | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
 class Settings:
     host: str = "127.0.0.1"
     port: int = 6443
@@ -35,6 +75,7 @@ class Settings:
     storage_options: StorageOptions = field(default_factory=StorageOptions)
     """Credentials and certificates for an etcd cluster."""
     encryption: EncryptionSettings | None = None
+    audit: AuditSettings | None = None
     kubeconfig: Path | None = None
     """Written, mode 0600, when the server is ready."""
     cert_dir: Path | None = None
@@ -58,6 +99,8 @@ class Settings:
     history_seconds: float = 300.0
     """How long past revisions stay readable."""
     request_timeout: float = 60.0
+    grace_seconds: float = 5.0
+    """For requests that are being answered when the server stops."""
     services: tuple[str, ...] = ()
     """``NAMESPACE/NAME[:PORT]=HOST:PORT`` for webhooks behind a service reference."""
     converters: Mapping[str, ConvertFunction] = field(default_factory=dict)

@@ -51,11 +51,15 @@ LATE = {
         for name in ("calling", "hooks", "local", "mutating", "subject", "validating")
     },
     ("instar/server/lifetime.py", "instar.server.atrest"): "only with encryption at rest",
+    ("instar/server/lifetime.py", "instar.server.audit.setup"): "only with an audit policy",
     ("instar/storage/encryption/ciphers.py", "nacl.secret"): "libsodium only for secretbox",
     ("instar/storage/encryption/ciphers.py", "nacl.exceptions"): "libsodium only for secretbox",
     ("instar/storage/open.py", "instar.storage.etcd"): "gRPC only for etcd",
     ("instar/storage/open.py", "instar.storage.etcd_client"): "gRPC only for etcd",
     ("instar/webhooks/transport.py", "urllib.request"): "only behind a proxy",
+    # Suites that merely have instar installed wait for nothing.
+    ("instar/testing/plugin.py", "instar.testing.serving"): "only for the fixture instar",
+    ("instar/testing/plugin.py", "instar.testing.webhooks"): "only for instar_webhook",
     # Libraries that take longer to import than the tool runs without them.
     ("instar/cli/webhook.py", "instar.sdk.certificates"): "cryptography only with --self-signed",
     ("instar/cli/webhook.py", "instar.sdk.crdpatch"): "cryptography only with --patch-crd",

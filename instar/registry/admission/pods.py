@@ -34,7 +34,7 @@ class PodAdmission:
         if obj is None or operation.subresource not in ("", "binding"):
             return
         if operation.subresource == "binding":
-            self._label_place(obj)
+            self._label_place(obj, (obj.get("target") or {}).get("name"))
             return
         if (serving.group, serving.plural) == ("scheduling.k8s.io", "priorityclasses"):
             self._check_only_default(operation, obj)
@@ -45,7 +45,7 @@ class PodAdmission:
         _tolerate_trouble(obj["spec"])
         if operation.verb is Verb.CREATE:
             self._apply_runtime(operation, obj["spec"])
-            self._label_place(obj)
+            self._label_place(obj, obj["spec"].get("nodeName"))
         operation.changed = True
 
     def validate(self, operation: Operation) -> None:
@@ -62,9 +62,9 @@ class PodAdmission:
                 )
                 raise _refused(operation, text)
 
-    def _label_place(self, obj: Object) -> None:
-        """A pod carries the zone and region of its node."""
-        node = self._nodes.get(obj["spec"].get("nodeName") or "")
+    def _label_place(self, obj: Object, name: object) -> None:
+        """A pod carries the zone and region of its node, from its binding on."""
+        node = self._nodes.get(name) if isinstance(name, str) else None
         labels = ((node or {}).get("metadata") or {}).get("labels") or {}
         found = {name: labels[name] for name in _PLACES if name in labels}
         if found:

@@ -14,17 +14,21 @@ def to_github(report: Report) -> str:
     return "\n".join(lines) + "\n" if lines else ""
 
 
+def annotation(command: str, *, title: str, text: str, file: str = "", line: int = 0) -> str:
+    """One workflow command; ``command`` is error, warning or notice."""
+    properties = ",".join([*_place(file, line), f"title={_property(title)}"])
+    return f"::{command} {properties}::{_data(text)}"
+
+
 def _annotation(item: Finding) -> str:
-    properties = _place(item.file, item.line)
-    title = f"title={_property(item.rule)}"
     text = f"{item.crd} {place(item)}: {item.message}"
     command = _COMMAND[item.severity]
-    return f"::{command} {','.join([*properties, title])}::{_data(text)}"
+    return annotation(command, title=item.rule, text=text, file=item.file, line=item.line)
 
 
 def _problem(item: Problem) -> str:
-    properties = ",".join([*_place(item.file, item.line), "title=instar review"])
-    return f"::error {properties}::{_data(item.message)}"
+    title = "instar review"
+    return annotation("error", title=title, text=item.message, file=item.file, line=item.line)
 
 
 def _place(file: str, line: int) -> list[str]:

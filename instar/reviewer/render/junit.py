@@ -24,7 +24,7 @@ def to_junit(report: Report) -> str:
             case = Xml.SubElement(
                 suite, "testcase", name=problem.file or "input", classname="input"
             )
-            Xml.SubElement(case, "error", message=_clean(str(problem)))
+            Xml.SubElement(case, "error", message=clean(str(problem)))
     Xml.indent(root)
     return Xml.tostring(root, encoding="unicode", xml_declaration=True) + "\n"
 
@@ -42,19 +42,19 @@ def _suite(root: Xml.Element, crd: CrdReview) -> None:
     for item in crd.findings:
         case = _case(suite, item)
         if item.severity is Severity.ERROR:
-            failure = Xml.SubElement(case, "failure", type=item.rule, message=_clean(item.message))
-            failure.text = _clean(_body(item))
+            failure = Xml.SubElement(case, "failure", type=item.rule, message=clean(item.message))
+            failure.text = clean(_body(item))
         else:
-            Xml.SubElement(case, "system-out").text = _clean(f"{item.severity}: {item.message}")
+            Xml.SubElement(case, "system-out").text = clean(f"{item.severity}: {item.message}")
     for item in crd.suppressed:
-        Xml.SubElement(_case(suite, item), "skipped", message=_clean(item.suppressed))
+        Xml.SubElement(_case(suite, item), "skipped", message=clean(item.suppressed))
     if not crd.findings and not crd.suppressed:
         Xml.SubElement(suite, "testcase", name="nothing to report", classname=crd.name)
 
 
 def _case(suite: Xml.Element, item: Finding) -> Xml.Element:
     name = " ".join(filter(None, (item.rule, place(item), item.key)))
-    case = Xml.SubElement(suite, "testcase", name=_clean(name), classname=item.crd)
+    case = Xml.SubElement(suite, "testcase", name=clean(name), classname=item.crd)
     if item.file:
         case.set("file", item.file)
         case.set("line", str(item.line))
@@ -68,6 +68,6 @@ def _body(item: Finding) -> str:
     return "\n".join(filter(None, parts))
 
 
-def _clean(text: str) -> str:
+def clean(text: str) -> str:
     """Without the control characters XML cannot hold."""
     return "".join(char for char in text if char >= " " or char in "\t\n")

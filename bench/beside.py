@@ -1,0 +1,153 @@
+"""``python -m bench.beside TREE``: this tree and another (a worktree of an older commit), in turns.
+
+What is compared is the CPU time of the server for one request, the least of several rounds: it
+stays the same, to a few per cent, while neighbours make requests a second useless.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import socket
+import ssl
+from collections.abc import Callable
+from contextlib import ExitStack
+from pathlib import Path
+from typing import NamedTuple
+
+from bench.fixtures import BASE, CRDS, OTHER, crd, thing
+from bench.process import Measured, scratch, serving
+
+_HERE = Path(__file__).resolve().parent.parent
+_CONNECTIONS = 16
+_OBJECTS = 100
+_MERGE_PATCH = "application/merge-patch+json"
+
+
+class Ask(NamedTuple):
+    method: str
+    path: str
+    body: object = None
+    content: str = "application/json"
+
+
+class Operation(NamedTuple):
+    name: str
+    requests: int
+    ask: Callable[[int], Ask]
+
+
+def _named(number: int) -> object:
+    obj = thing()
+    obj["metadata"] = {**obj["metadata"], "name": f"made-{number}"}
+    return obj
+
+
+OPERATIONS = (
+    Operation("get", 3200, lambda n: Ask("GET", f"{BASE}/kept-{n % _OBJECTS}")),
+    Operation("get, other version", 3200, lambda n: Ask("GET", f"{OTHER}/kept-{n % _OBJECTS}")),
+    Operation("create", 800, lambda n: Ask("POST", BASE, _named(n))),
+    Operation(
+        "merge patch",
+        800,
+        lambda n: Ask(
+            "PATCH", f"{BASE}/kept-{n % _OBJECTS}", {"spec": {"replicas": n % 1000}}, _MERGE_PATCH
+        ),
+    ),
+    Operation("list 100", 320, lambda n: Ask("GET", f"{BASE}?limit=100")),
+    Operation("list by label, none", 1600, lambda n: Ask("GET", f"{BASE}?labelSelector=app%3Dx")),
+)
+
+
+class Client:
+    """A few connections, each with one request on its way."""
+
+    def __init__(self, server: Measured) -> None:
+        self._server = server
+        self._number = 0
+        host, port = server.url.removeprefix("https://").rsplit(":", 1)
+        self._sockets = [_connected(host, int(port)) for _ in range(_CONNECTIONS)]
+
+    def fill(self) -> None:
+        self._server.call("POST", CRDS, crd())
+        for number in range(_OBJECTS):
+            obj = thing()
+            obj["metadata"] = {**obj["metadata"], "name": f"kept-{number}"}
+            self._server.call("POST", BASE, obj)
+
+    def cpu_of(self, operation: Operation) -> float:
+        """Microseconds of the server's CPU for each request."""
+        before = _cpu_seconds(self._server.pid)
+        for _ in range(operation.requests // _CONNECTIONS):
+            for each in self._sockets:
+                self._number += 1
+                each.sendall(self._written(operation.ask(self._number)))
+            for each in self._sockets:
+                status = _read(each)
+                assert status in (200, 201), f"{operation.name}: {status}"
+        return (_cpu_seconds(self._server.pid) - before) / operation.requests * 1e6
+
+    def _written(self, ask: Ask) -> bytes:
+        body = b"" if ask.body is None else json.dumps(ask.body).encode()
+        head = (
+            f"{ask.method} {ask.path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer "
+            f"{self._server.token}\r\nAccept: application/json\r\nUser-Agent: bench/1\r\n"
+        )
+        if body:
+            head += f"Content-Type: {ask.content}\r\nContent-Length: {len(body)}\r\n"
+        return head.encode() + b"\r\n" + body
+
+
+def _connected(host: str, port: int) -> ssl.SSLSocket:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    plain = socket.create_connection((host, port))
+    plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    return context.wrap_socket(plain)
+
+
+def _read(connection: ssl.SSLSocket) -> int:
+    data = b""
+    while b"\r\n\r\n" not in data:
+        data += connection.recv(1 << 16)
+    head, _, rest = data.partition(b"\r\n\r\n")
+    lines = head.lower().split(b"\r\n")
+    length = next(int(line[15:]) for line in lines if line.startswith(b"content-length:"))
+    while len(rest) < length:
+        rest += connection.recv(1 << 16)
+    return int(head[9:12])
+
+
+def _cpu_seconds(pid: int) -> float:
+    """Of all threads, to the nanosecond: the kernel's ticks are too coarse for a round."""
+    threads = Path(f"/proc/{pid}/task").iterdir()
+    return sum(int((each / "schedstat").read_text().split()[0]) for each in threads) / 1e9
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m bench.beside", description=__doc__)
+    parser.add_argument("tree", type=Path, help="a checkout to compare this one with")
+    parser.add_argument("--rounds", type=int, default=6)
+    options = parser.parse_args()
+    with ExitStack() as stack:
+        clients = []
+        for tree in (options.tree.resolve(), _HERE):
+            folder = stack.enter_context(scratch())
+            environment = {**os.environ, "PYTHONPATH": str(tree)}
+            server = stack.enter_context(
+                serving(f"sqlite:{folder}/bench.db", folder, environment=environment)
+            )
+            clients.append(Client(server))
+            clients[-1].fill()
+        print(f"{'µs of CPU a request':24} {options.tree.name:>10} {'here':>10} {'ratio':>7}")
+        for operation in OPERATIONS:
+            best = [float("inf")] * 2
+            for _ in range(options.rounds + 1):  # one more than counts: the first warms up
+                best = [min(b, c.cpu_of(operation)) for b, c in zip(best, clients, strict=True)]
+            there, here = best
+            print(f"{operation.name:24} {there:10.1f} {here:10.1f} {here / there:7.3f}", flush=True)
+
+
+if __name__ == "__main__":
+    main()
