@@ -14,6 +14,7 @@ from instar.conversion.metrics import PrometheusConversionMetrics
 from instar.crds.documents import as_v1
 from instar.metrics import Measured, Metric
 from instar.registry.admission.addresses import ServiceAddresses
+from instar.registry.admission.configured import LocalConfiguration
 from instar.registry.admission.escalation import EscalationCheck
 from instar.registry.controllers.crds import CrdController
 from instar.registry.controllers.expiry import Expiry
@@ -146,6 +147,7 @@ def build(
     rescue_deletes: bool,
     review: ReviewChange | None = None,
     deny_breaking: bool = False,
+    local_admissions: Sequence[LocalConfiguration] = (),
     extras: Extras = NOTHING_MORE,
     auditor: Auditor | None = None,
     make_conversion: Callable[[Backend, PrometheusConversionMetrics], ConversionServices],
@@ -161,6 +163,7 @@ def build(
         conversion.transports,
         lambda group, kind: catalog.of_kind(group, kind),
         strict_namespaces=strict_namespaces,
+        local=local_admissions,
     )
     plugins = [*admissions.plugins(), EscalationCheck(authorizer, policy)]
     context = Context(

@@ -18,7 +18,9 @@ ROOT = Path(__file__).resolve().parents[2]
 LATE = {
     # Parts of `instar serve` that most servers never need and that would delay their start.
     ("instar/cli/serve.py", "instar.review"): "only with --review",
-    ("instar/cli/serve.py", "instar.sdk"): "only with --converter",
+    ("instar/cli/serve.py", "instar.sdk"): "only with --converter or --admission-module",
+    ("instar/cli/serve.py", "instar.sdk.admission_reviews"): "only with --admission-module",
+    ("instar/cli/serve.py", "instar.sdk.loading"): "only with --admission-module",
     ("instar/crds/ca_bundle.py", "cryptography"): "only for a CRD with a caBundle",
     (
         "instar/registry/admission/certificates.py",
@@ -43,6 +45,9 @@ LATE = {
     ("instar/identity/issuer.py", "instar.identity.keys"): "cryptography only for account tokens",
     ("instar/server/certificates.py", "instar.certificates"): "only when some must be made",
     ("instar/server/identities.py", "instar.identity.keys"): "only when a key must be made",
+    ("instar/server/identities.py", "instar.server.trusting"): "only with issuers elsewhere",
+    ("instar/server/peers.py", "cryptography"): "only with a front proxy",
+    ("instar/server/peers.py", "cryptography.exceptions"): "only with a front proxy",
     ("instar/server/documents.py", "instar.openapi"): "only for clients that ask for OpenAPI v2",
     ("instar/server/responses.py", "instar.api.yamltext"): "only for answers in YAML",
     ("instar/api/admission_review.py", "instar.api.yamltext"): "only for answers in YAML",
