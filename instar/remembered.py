@@ -19,7 +19,7 @@ V = TypeVar("V")
 class Remembered(Generic[K, V]):
     def __init__(self, most: int) -> None:
         self._most = most
-        self._weight = 0
+        self.weight = 0
         self._entries: OrderedDict[K, tuple[V, int]] = OrderedDict()
         self._lock = Lock()
 
@@ -39,8 +39,8 @@ class Remembered(Generic[K, V]):
         with self._lock:
             if weight <= self._most and key not in self._entries:
                 self._entries[key] = (value, weight)
-                self._weight += weight
-            while self._weight > self._most:
+                self.weight += weight
+            while self.weight > self._most:
                 _, (_, lost) = self._entries.popitem(last=False)
-                self._weight -= lost
+                self.weight -= lost
         return value

@@ -37,11 +37,11 @@ def test_rules_on_large_types_are_not_kept_by_their_number() -> None:
         rules = [{"rule": "size(self) >= 0"}]
         return {"type": "object", "properties": fields, "x-kubernetes-validations": rules}
 
-    for number in range(60):
+    for number in range(150):
         assert compiling.build(structural(schema(number)), root=False) is not None
 
-    kept = len(compiling._COMPILED), len(compiling._DECLARED)
-    assert max(kept) * 2000 <= compiling._REMEMBERED + 2000 * 50
+    assert 100_000 < compiling._COMPILED.weight <= compiling._REMEMBERED
+    assert 100_000 < compiling._DECLARED.weight <= compiling._REMEMBERED
 
 
 def test_long_spellings_are_not_kept() -> None:
@@ -54,6 +54,6 @@ def test_long_spellings_are_not_kept() -> None:
 
 def test_large_sets_of_fields_are_not_kept() -> None:
     before = entries._parsed_text.cache_info().currsize
-    raw = {f"f:{at}": {} for at in range(10_000)}
+    raw: dict[str, Any] = {f"f:{at}": {} for at in range(10_000)}
     assert sys.getsizeof(entries._parsed(raw)) > 0
     assert entries._parsed_text.cache_info().currsize == before

@@ -26,6 +26,7 @@ GROUP = "soak.example.com"
 NAME = f"notes.{GROUP}"
 _ANSWERS = {200: Answer.DONE, 201: Answer.DONE, 404: Answer.ABSENT, 409: Answer.CONFLICT}
 _OBJECTS = 5
+_CHAPTER_SECONDS = 300.0
 Change = tuple[Verb, str, str, Any, State]
 """Verb, method, rest of the path, body, and the token a swap expects."""
 
@@ -89,12 +90,18 @@ class Load:
         tasks.append(asyncio.create_task(self._change_crd()))
         disturbing = asyncio.ensure_future(meanwhile())
         watched = [*tasks, *(follower.task for follower in followers)]
-        await asyncio.wait([disturbing, *watched], return_when=asyncio.FIRST_COMPLETED)
-        _raise_failures(watched)
-        await disturbing
-        self._ending = True
-        await asyncio.gather(*tasks)
-        await self._compared(followers)
+        try:
+            async with asyncio.timeout(_CHAPTER_SECONDS):
+                await asyncio.wait([disturbing, *watched], return_when=asyncio.FIRST_COMPLETED)
+                _raise_failures(watched)
+                await disturbing
+                self._ending = True
+                await asyncio.gather(*tasks)
+                await self._compared(followers)
+        finally:
+            for task in (disturbing, *watched):
+                task.cancel()
+            await asyncio.gather(disturbing, *watched, return_exceptions=True)
 
     async def more_acknowledged(self, count: int) -> None:
         goal = len(self.acknowledged) + count

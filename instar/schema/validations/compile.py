@@ -18,7 +18,7 @@ from instar.schema.parse import structural
 from instar.schema.structural import Structural, ValidationRule
 from instar.schema.validations.declare import can_declare, declare
 
-_REMEMBERED = 100_000
+_REMEMBERED = 200_000
 """How much is kept compiled, in places of the types of ``self``: a large CRD has some hundreds of
 rules, most of them on types of a few places."""
 
