@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from instar.conversion.inprocess import ConvertFunction
+from instar.registry.admission.configured import LocalConfiguration
 from instar.server.identities import AccountSettings, FrontProxySettings, JwtSettings, NewUser
 from instar.storage.open import StorageOptions
 
@@ -113,6 +114,8 @@ class Settings:
     """``NAMESPACE/NAME[:PORT]=HOST:PORT`` for webhooks behind a service reference."""
     converters: Mapping[str, ConvertFunction] = field(default_factory=dict)
     """By CRD name: functions run in this process instead of calling the CRD's webhook."""
+    admissions: tuple[LocalConfiguration, ...] = ()
+    """Admission webhooks that are functions of this process."""
     webhook_client_cert: Path | None = None
     webhook_client_key: Path | None = None
     webhook_timeout: float = 30.0
