@@ -26,6 +26,7 @@ COMMANDS = {
     "census": "how many objects are stored at which version",
     "versions": "a CRD's versions, who uses them, and what can be done next",
     "fields": "a field's way out of a CRD: announce, warn, count, remove",
+    "access": "the roles somebody needs, by what they did; why somebody may or may not",
     "storage": "copy a store to another engine, or verify one",
 }
 EXTRAS = {
@@ -41,6 +42,7 @@ EXTRAS = {
     "census": "cluster",
     "versions": "cluster",
     "fields": "cluster",
+    "access": "cluster",
 }
 """What ``pip install`` must name for a command; see pyproject.toml."""
 OPTIONAL = frozenset(

@@ -26,6 +26,7 @@ from instar.registry.controllers.namespaces import NamespaceController
 from instar.registry.controllers.policies import PolicyController
 from instar.registry.controllers.quotas import QuotaController
 from instar.registry.controllers.roles.keeper import RoleKeeper
+from instar.registry.insight.access import AccessRecord
 from instar.registry.insight.census import Census, StoredPrinter
 from instar.registry.insight.usage import Usage, UsageKeeper
 from instar.registry.kinds.crds import CrdStrategy, ReviewChange
@@ -139,6 +140,7 @@ def build(
     identities: Identities,
     authorization: tuple[str, ...],
     webhook_authorizer: Authorizer | None = None,
+    shared_port: bool = False,
     strict_namespaces: bool,
     request_timeout: float,
     collect_garbage: bool,
@@ -200,6 +202,7 @@ def build(
     garbage = GarbageCollector(context, catalog, leadership) if collect_garbage else None
     roles = RoleKeeper(context, catalog, leadership) if RBAC in authorization else None
     issuer = identities.issuer(backend)
+    authorizer.recorder = access = AccessRecord(of_several=shared_port)
     metrics, watchdog, consistency = Metrics(), Watchdog(), Consistency(backend)
     metrics.add(*watchdog.metrics(), consistency.checks, census.metric())
     metrics.add(_stored_objects(backend), *conversion_metrics.all())
@@ -219,7 +222,7 @@ def build(
         ),
         metrics=metrics,
         conversion_metrics=conversion_metrics,
-        insight=Insight(census, usage, backend),
+        insight=Insight(census, usage, access, backend),
         request_timeout=request_timeout,
         auditor=auditor,
     )

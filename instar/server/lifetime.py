@@ -113,6 +113,7 @@ async def _served(settings: Settings, folder: Path) -> AsyncIterator[RunningServ
         store,
         identities=identities,
         authorization=modes,
+        shared_port=settings.shared_port,
         strict_namespaces=settings.strict_namespaces,
         request_timeout=settings.request_timeout,
         collect_garbage=settings.collect_garbage,
