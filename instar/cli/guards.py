@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from instar.errors import ApiError
+from instar.limits import READS_AT_ONCE, WRITES_AT_ONCE
 from instar.server.deadlines import duration
 from instar.server.settings import (
     AuditLogSettings,
@@ -37,6 +38,21 @@ def add_guard_arguments(parser: argparse.ArgumentParser) -> None:
         help="use a changed configuration without a restart",
     )
     _add_audit_arguments(parser)
+    add = parser.add_argument_group("limits").add_argument
+    add(
+        "--max-requests-inflight",
+        metavar="N",
+        type=_natural,
+        default=READS_AT_ONCE,
+        help="unfinished requests that read, of all users who are no administrators (0: any)",
+    )
+    add(
+        "--max-mutating-requests-inflight",
+        metavar="N",
+        type=_natural,
+        default=WRITES_AT_ONCE,
+        help="the same of those that write",
+    )
 
 
 def _add_audit_arguments(parser: argparse.ArgumentParser) -> None:
@@ -90,7 +106,12 @@ def _add_audit_arguments(parser: argparse.ArgumentParser) -> None:
 
 def guard_settings(args: argparse.Namespace) -> dict[str, Any]:
     """Fields of ``Settings``."""
-    return {"encryption": _encryption(args), "audit": _audit(args)}
+    return {
+        "encryption": _encryption(args),
+        "audit": _audit(args),
+        "reads_at_once": args.max_requests_inflight,
+        "writes_at_once": args.max_mutating_requests_inflight,
+    }
 
 
 def _audit(args: argparse.Namespace) -> AuditSettings | None:

@@ -29,6 +29,7 @@ from instar.server.auth import Anonymous
 from instar.server.authorization import ALWAYS_ALLOW, modes_of
 from instar.server.certificates import ensure_certificates, server_context, write_private
 from instar.server.composition import NOTHING_MORE, Extras, Machinery, build
+from instar.server.flow import Flow
 from instar.server.http1 import Connections
 from instar.server.identities import Identities, account_keys, static_tokens
 from instar.server.kubeconfig import write_kubeconfig
@@ -116,6 +117,7 @@ async def _served(settings: Settings, folder: Path) -> AsyncIterator[RunningServ
         deny_breaking=settings.deny_breaking,
         extras=_extras(at_rest, counted),
         auditor=auditor,
+        flow=Flow(settings.reads_at_once, settings.writes_at_once, settings.request_timeout / 4),
         make_conversion=lambda backend, metrics: conversion_services(settings, backend, metrics),
     )
     connections = Connections(machinery.app, _one_too_many, EVERY_ANSWER)

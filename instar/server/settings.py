@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from instar.conversion.inprocess import ConvertFunction
+from instar.limits import READS_AT_ONCE, WRITES_AT_ONCE
 from instar.server.identities import AccountSettings
 from instar.storage.open import StorageOptions
 
@@ -76,6 +77,9 @@ class Settings:
     """Credentials and certificates for an etcd cluster."""
     encryption: EncryptionSettings | None = None
     audit: AuditSettings | None = None
+    reads_at_once: int = READS_AT_ONCE
+    """Unfinished requests that read, of all who are no administrators; 0 is any number."""
+    writes_at_once: int = WRITES_AT_ONCE
     kubeconfig: Path | None = None
     """Written, mode 0600, when the server is ready."""
     cert_dir: Path | None = None
