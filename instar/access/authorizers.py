@@ -54,6 +54,16 @@ class Authorizer(Protocol):
 
     def rules(self, user: User, namespace: str) -> Held: ...
 
+    def used(self, asked: Attributes) -> None:
+        """What was allowed is done now."""
+        ...
+
+
+class Recorder(Protocol):
+    """Keeps what was done."""
+
+    def note(self, asked: Attributes) -> None: ...
+
 
 class Local:
     """An authorizer that knows all it needs."""
@@ -63,6 +73,9 @@ class Local:
 
     async def ask(self, asked: Attributes) -> Decision:
         return self.decide(asked)
+
+    def used(self, asked: Attributes) -> None:
+        return
 
 
 class AlwaysAllow(Local):
@@ -102,6 +115,11 @@ class Authorizers:
 
     def __init__(self, several: Sequence[Authorizer]) -> None:
         self._several = tuple(several)
+        self.recorder: Recorder | None = None
+
+    def used(self, asked: Attributes) -> None:
+        if self.recorder is not None:
+            self.recorder.note(asked)
 
     def decide(self, asked: Attributes) -> Decision | None:
         if ADMIN_GROUP in asked.user.groups:
@@ -154,6 +172,7 @@ async def authorize(
         note(decision)
     if decision.verdict is not Verdict.ALLOW:
         raise refused(asked, decision)
+    authorizer.used(asked)
 
 
 def refused(asked: Attributes, decision: Decision) -> ApiError:

@@ -16,11 +16,11 @@ from typing import Any, cast
 
 from instar import limits
 from instar.access.attributes import User
-from instar.identity.certificates import user_of_certificate
 from instar.server.connections import ConnectionSet
 from instar.server.eager import start
 from instar.server.http1_request import RequestReader
 from instar.server.httphead import head, header_lines
+from instar.server.peers import PeerOf, plain_peer
 from instar.server.request import Request
 from instar.server.responses import TEXT_TYPE, Feed, Header, Response
 
@@ -42,9 +42,12 @@ class Connections(ConnectionSet):
         handler: Handler,
         refused: Callable[[Request], Response] | None = None,
         every_answer: Iterable[Header] = (),
+        peer_of: PeerOf = plain_peer,
     ) -> None:
         super().__init__()
         self.handler = handler
+        self.peer_of = peer_of
+        """Whose certificate is at the other end."""
         self.always = header_lines(every_answer)
         self.refused = refused or (lambda request: Response(503))
         """The answer to a request whose own answer would be one too many."""
@@ -83,7 +86,7 @@ class Connection(asyncio.Protocol):
         self._remote = (transport.get_extra_info("peername") or ("",))[0]
         tls = transport.get_extra_info("ssl_object")
         if tls is not None:
-            self._peer = user_of_certificate(tls.getpeercert(), tls.getpeercert(True))
+            self._peer = self._connections.peer_of(tls)
         self._connections.add(self)
 
     def connection_lost(self, error: Exception | None) -> None:

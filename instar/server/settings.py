@@ -9,7 +9,8 @@ from typing import Any
 
 from instar.conversion.inprocess import ConvertFunction
 from instar.limits import READS_AT_ONCE, WRITES_AT_ONCE
-from instar.server.identities import AccountSettings
+from instar.registry.admission.configured import LocalConfiguration
+from instar.server.identities import AccountSettings, FrontProxySettings, JwtSettings, NewUser
 from instar.storage.open import StorageOptions
 
 
@@ -90,10 +91,18 @@ class Settings:
     """Who else may sign client certificates, besides our own CA."""
     authorization: str = "RBAC"
     """Modes in the order in which they are asked, with commas."""
-    anonymous: bool = True
+    authorization_webhook: Path | None = None
+    """Kubeconfig of the server that the mode Webhook asks."""
+    authorization_webhook_seconds: tuple[float, float] = (300.0, 30.0)
+    """How long its yes and its no are believed."""
+    anonymous: bool | None = None
     """Whether who shows no credential is ``system:anonymous``; never where all is allowed."""
     accounts: AccountSettings = field(default_factory=AccountSettings)
     """Tokens of ServiceAccounts."""
+    tokens_of_others: JwtSettings = field(default_factory=JwtSettings)
+    front_proxy: FrontProxySettings | None = None
+    users: tuple[NewUser, ...] = ()
+    """Who gets a kubeconfig besides the admin."""
     strict_namespaces: bool = True
     collect_garbage: bool = True
     service_cluster_ip_range: str = "10.0.0.0/24"
@@ -103,10 +112,14 @@ class Settings:
     history_seconds: float = 300.0
     """How long past revisions stay readable."""
     request_timeout: float = 60.0
+    grace_seconds: float = 5.0
+    """For requests that are being answered when the server stops."""
     services: tuple[str, ...] = ()
     """``NAMESPACE/NAME[:PORT]=HOST:PORT`` for webhooks behind a service reference."""
     converters: Mapping[str, ConvertFunction] = field(default_factory=dict)
     """By CRD name: functions run in this process instead of calling the CRD's webhook."""
+    admissions: tuple[LocalConfiguration, ...] = ()
+    """Admission webhooks that are functions of this process."""
     webhook_client_cert: Path | None = None
     webhook_client_key: Path | None = None
     webhook_timeout: float = 30.0
