@@ -65,6 +65,16 @@ class AuditSettings:
 
 
 @dataclass(frozen=True, kw_only=True)
+class TlsSettings:
+    cert: Path | None = None
+    """A serving certificate that is not of our own making, with ``key``."""
+    key: Path | None = None
+    minimum: str = "VersionTLS12"
+    ciphers: tuple[str, ...] = ()
+    """IANA's names; none: OpenSSL's own choice."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class Settings:
     host: str = "127.0.0.1"
     port: int = 6443
@@ -78,6 +88,7 @@ class Settings:
     """Credentials and certificates for an etcd cluster."""
     encryption: EncryptionSettings | None = None
     audit: AuditSettings | None = None
+    tls: TlsSettings = TlsSettings()
     reads_at_once: int = READS_AT_ONCE
     """Unfinished requests that read, of all who are no administrators; 0 is any number."""
     writes_at_once: int = WRITES_AT_ONCE
