@@ -97,10 +97,11 @@ class App:
         began = request.began = perf_counter()
         failure: BaseException | None = None
         try:
-            response = await self._answer(request, peer)
-        except ApiError as error:
-            failure = error
-            response = await told(error, request)
+            try:
+                response = await self._answer(request, peer)
+            except ApiError as error:
+                failure = error
+                response = await told(error, request)
         except asyncio.CancelledError:
             if not request.expired:
                 if self._auditor is not None:
