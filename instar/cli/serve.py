@@ -166,7 +166,7 @@ def _settings(args: argparse.Namespace) -> Settings:
         rescue_deletes=args.rescue_deletes,
         history_seconds=args.history,
         services=tuple(args.service),
-        converters=_converters(args.converter),
+        converters=converters(args.converter),
         review=_review(args.review),
         deny_breaking=args.review == "deny",
         webhook_client_cert=args.webhook_client_cert,
@@ -192,7 +192,7 @@ def _has_owner() -> bool:
     return stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode)
 
 
-def _converters(specs: list[str]) -> dict[str, ConvertFunction]:
+def converters(specs: list[str]) -> dict[str, ConvertFunction]:
     """``CRD_NAME=package.module:converter``; the SDK is imported only when one is asked for."""
     if not specs:
         return {}
