@@ -61,8 +61,13 @@ class Authority:
         hosted = x509.SubjectAlternativeName([_host(each) for each in hosts])
         return self._issue(_name(name), valid, ExtendedKeyUsageOID.SERVER_AUTH, hosted)
 
-    def client(self, user: str, group: str, valid: timedelta) -> KeyPair:
-        return self._issue(_name(user, group), valid, ExtendedKeyUsageOID.CLIENT_AUTH)
+    def client(self, user: str, groups: Sequence[str], valid: timedelta) -> KeyPair:
+        """Raises ``ValueError`` for names a certificate cannot hold: nobody is to be another."""
+        for name in (user, *groups):
+            if not 0 < len(name) <= _LONGEST_NAME:
+                text = f'"{name}" has {len(name)} characters; a certificate holds 1 to'
+                raise ValueError(f"{text} {_LONGEST_NAME}")
+        return self._issue(_name(user, groups), valid, ExtendedKeyUsageOID.CLIENT_AUTH)
 
     def _issue(
         self,
@@ -89,10 +94,9 @@ def _new_key() -> ec.EllipticCurvePrivateKey:
     return ec.generate_private_key(ec.SECP256R1())
 
 
-def _name(common: str, organisation: str = "") -> x509.Name:
-    attributes = [x509.NameAttribute(NameOID.COMMON_NAME, common[:_LONGEST_NAME])]
-    if organisation:
-        attributes.insert(0, x509.NameAttribute(NameOID.ORGANIZATION_NAME, organisation))
+def _name(common: str, organisations: Sequence[str] = ()) -> x509.Name:
+    attributes = [x509.NameAttribute(NameOID.ORGANIZATION_NAME, each) for each in organisations]
+    attributes.append(x509.NameAttribute(NameOID.COMMON_NAME, common[:_LONGEST_NAME]))
     return x509.Name(attributes)
 
 

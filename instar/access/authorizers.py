@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from enum import Enum, auto
 from typing import NamedTuple, Protocol
 
@@ -54,6 +54,16 @@ class Authorizer(Protocol):
 
     def rules(self, user: User, namespace: str) -> Held: ...
 
+    def used(self, asked: Attributes) -> None:
+        """What was allowed is done now."""
+        ...
+
+
+class Recorder(Protocol):
+    """Keeps what was done."""
+
+    def note(self, asked: Attributes) -> None: ...
+
 
 class Local:
     """An authorizer that knows all it needs."""
@@ -63,6 +73,9 @@ class Local:
 
     async def ask(self, asked: Attributes) -> Decision:
         return self.decide(asked)
+
+    def used(self, asked: Attributes) -> None:
+        return
 
 
 class AlwaysAllow(Local):
@@ -102,6 +115,11 @@ class Authorizers:
 
     def __init__(self, several: Sequence[Authorizer]) -> None:
         self._several = tuple(several)
+        self.recorder: Recorder | None = None
+
+    def used(self, asked: Attributes) -> None:
+        if self.recorder is not None:
+            self.recorder.note(asked)
 
     def decide(self, asked: Attributes) -> Decision | None:
         if ADMIN_GROUP in asked.user.groups:
@@ -143,13 +161,18 @@ def _nobody(undecided: list[Decision]) -> Decision:
     return Decision(Verdict.NO_OPINION, reasons, errors)
 
 
-async def authorize(authorizer: Authorizer, asked: Attributes) -> None:
-    """Raises ``Forbidden`` with upstream's sentence."""
+async def authorize(
+    authorizer: Authorizer, asked: Attributes, note: Callable[[Decision], None] | None = None
+) -> None:
+    """Raises ``Forbidden`` with upstream's sentence. ``note`` is told what was decided."""
     decision = authorizer.decide(asked)
     if decision is None:
         decision = await authorizer.ask(asked)
+    if note is not None:
+        note(decision)
     if decision.verdict is not Verdict.ALLOW:
         raise refused(asked, decision)
+    authorizer.used(asked)
 
 
 def refused(asked: Attributes, decision: Decision) -> ApiError:

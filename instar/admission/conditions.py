@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from instar import offload
 from instar.admission.compiling import BOOLEAN, Expression, compile_expression
-from instar.admission.expressions import declared
+from instar.admission.expressions import ASKING, declared
 from instar.admission.running import Error, Failed, Inputs, Meter, OutOfBudget, Phase, TooLongHere
 
 BUDGET = 2_500_000
@@ -50,11 +50,17 @@ class Conditions:
     def __bool__(self) -> bool:
         return bool(self.expressions)
 
+    @property
+    def reads(self) -> frozenset[str]:
+        """What they name."""
+        found = (_compiled(text, self.params).reads for text in self.expressions)
+        return frozenset().union(*found)
+
     async def matched(self, values: Mapping[str, Any]) -> Matched:
         """``values`` by variable; absent ones are null."""
         inputs = Inputs.of(values)
         try:
-            return self.match(Meter(), inputs)
+            return self.match(Meter(asks=ASKING in self.reads), inputs)
         except TooLongHere:
             return await offload.apart(lambda: self.match(Meter(hurried=False), inputs))
 

@@ -71,6 +71,17 @@ class Rule:
             and (not self.names or asked.name in self.names)
         )
 
+    def may_mean(
+        self, operation: str, groups: Collection[str], plural: str, subresource: str
+    ) -> bool:
+        """Whether it could match at any version, whatever the object: for who sorts out rules
+        that are about something else."""
+        return (
+            _has(self.operations, operation)
+            and any(_has(self.groups, group) for group in groups)
+            and self._has_resource(plural, subresource)
+        )
+
     def _has_resource(self, plural: str, subresource: str) -> bool:
         return any(
             wanted in (EVERY, plural) and below in (EVERY, subresource)

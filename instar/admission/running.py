@@ -40,7 +40,9 @@ LOOP_TIME: Final = 0.005
 TIME_LIMIT: Final = 5.0
 """Seconds of processor time for one policy on one object: where work outruns its price."""
 _LOOK_EVERY = 20_000
-"""Cost units between two looks at the clock."""
+"""Cost units between two looks at the clock: some milliseconds."""
+_AT_ONCE = -1.0
+"""A deadline that the first look at the clock finds over."""
 _VARIABLES_AT = ORDER.index(VARIABLES)
 _OUT_OF_BUDGET = (
     "validation failed due to running out of cost budget, no further validation rules will be run"
@@ -129,11 +131,14 @@ class Meter:
 
     __slots__ = ("_deadline", "_hurried", "_next_look", "_spent")
 
-    def __init__(self, *, hurried: bool = True) -> None:
-        """``hurried``: on the event loop."""
+    def __init__(self, *, hurried: bool = True, asks: bool = False) -> None:
+        """``hurried``: on the event loop. ``asks``: for permissions, which is dear and quick: only
+        the clock tells how long it takes. Elsewhere the price does, and no clock is asked."""
         self._hurried = hurried
-        self._deadline = thread_time() + (LOOP_TIME if hurried else TIME_LIMIT)
         self._spent, self._next_look = 0, _LOOK_EVERY
+        self._deadline = _AT_ONCE
+        if not hurried or asks:
+            self._deadline = thread_time() + (LOOP_TIME if hurried else TIME_LIMIT)
 
     def run(self, expression: Expression, values: Sequence[Any]) -> tuple[Any, int]:
         """The value or the ``CelError`` it ended in, and the cost; raises ``TooLongHere``."""

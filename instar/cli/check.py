@@ -20,6 +20,8 @@ from instar.client.kubeconfig import KubeconfigError, load_access
 from instar.client.paths import crd_path
 from instar.errors import ApiError
 from instar.sdk.checking import startup
+from instar.sdk.checking.admission import NAMES as ADMISSION_LAWS
+from instar.sdk.checking.admission import check_admission
 from instar.sdk.checking.case import Case, Responder, Uncheckable, case_of
 from instar.sdk.checking.definition import crd_in, parse_crd
 from instar.sdk.checking.laws import LAWS, Law, law_named
@@ -31,7 +33,7 @@ from instar.sdk.checking.search import check
 from instar.sdk.checking.startup import startup_outcomes
 from instar.sdk.converter import BuiltConverter
 from instar.sdk.errors import ConverterDefinitionError
-from instar.sdk.loading import load
+from instar.sdk.loading import load, load_admission
 
 EXIT_UNCHECKED = 2
 _LIVE = "kube:"
@@ -54,6 +56,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     asked = parser.add_mutually_exclusive_group()
     asked.add_argument("--converter", metavar="MODULE:NAME", help="or a conversion.yaml")
     asked.add_argument("--url", help="a conversion webhook, written in any language")
+    parser.add_argument(
+        "--admission",
+        metavar="MODULE:NAME",
+        help="check this instar.sdk.Admission instead of conversions; a CRD that converts by "
+        "webhook needs --converter or --url, too",
+    )
     webhook = parser.add_argument_group("with --url")
     webhook.add_argument("--ca", type=Path, metavar="FILE", help="authority of the webhook")
     webhook.add_argument("--cert", type=Path, metavar="FILE", help="client certificate")
@@ -93,6 +101,8 @@ def run(args: argparse.Namespace) -> int:
     if args.list_laws:
         return _list_laws()
     live_crd = str(args.crd or "").startswith(_LIVE)
+    if args.admission and args.crd:
+        return _check_admission(args)
     if not args.crd or not (args.converter or args.url or live_crd):
         raise CliFailure("give --crd FILE, and --converter or --url", EXIT_UNCHECKED)
     try:
@@ -109,10 +119,42 @@ def run(args: argparse.Namespace) -> int:
     return report.exit_code
 
 
+def _check_admission(args: argparse.Namespace) -> int:
+    """Handlers judged by laws of their own."""
+    try:
+        admission = load_admission(args.admission)
+        live = args.crd.startswith(_LIVE)
+        crd = asyncio.run(_live_crd(args)) if live else _read_crd(args.crd, args.crd_name)
+        with contextlib.ExitStack() as stack:
+            responder = _responder(args, crd, stack)[0] if args.converter or args.url else None
+            with _progress(args, _admission_checks(crd)) as advance:
+                report = check_admission(
+                    crd,
+                    admission,
+                    responder,
+                    name=args.admission,
+                    examples=args.examples,
+                    seed=args.seed,
+                    progress=advance,
+                )
+    except (Uncheckable, ConverterDefinitionError, KubeconfigError, ApiError) as error:
+        raise CliFailure(str(error), EXIT_UNCHECKED) from error
+    except (OSError, ValueError) as error:
+        raise CliFailure(str(error), EXIT_UNCHECKED) from error
+    _print(args, report)
+    return report.exit_code
+
+
+def _admission_checks(crd: Crd) -> int:
+    served = sum(1 for version in crd.versions if version.served)
+    return served * (len(ADMISSION_LAWS) - 1) + served * (served - 1)
+
+
 def _list_laws() -> int:
     for law in LAWS:
         print(f"{law.name:<14} {law.title}")
     print(f"{startup.LAW:<14} {startup.TITLE}")
+    print(f"with --admission: {', '.join(ADMISSION_LAWS)}")
     return 0
 
 

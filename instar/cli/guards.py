@@ -9,7 +9,14 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from instar.server.settings import EncryptionSettings
+from instar.errors import ApiError
+from instar.server.deadlines import duration
+from instar.server.settings import (
+    AuditLogSettings,
+    AuditSettings,
+    AuditWebhookSettings,
+    EncryptionSettings,
+)
 
 
 def add_guard_arguments(parser: argparse.ArgumentParser) -> None:
@@ -29,11 +36,103 @@ def add_guard_arguments(parser: argparse.ArgumentParser) -> None:
         default=False,
         help="use a changed configuration without a restart",
     )
+    _add_audit_arguments(parser)
+
+
+def _add_audit_arguments(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("audit")
+    add = group.add_argument
+    add("--audit-policy-file", metavar="YAML", type=Path, help="what is recorded; nothing without")
+    add("--audit-log-path", metavar="PATH", default="", help="- is standard output")
+    add("--audit-log-format", choices=["json", "legacy"], default="json")
+    add("--audit-log-version", choices=["audit.k8s.io/v1"], default="audit.k8s.io/v1")
+    add(
+        "--audit-log-mode",
+        choices=["blocking", "batch", "blocking-strict"],
+        default="blocking",
+        help="batch: events are dropped, and counted, where the log cannot keep up; blocking: "
+        "requests wait; blocking-strict: they are refused if they cannot be recorded",
+    )
+    add("--audit-log-maxsize", metavar="MB", type=_natural, default=100, help="0: any size")
+    add("--audit-log-maxage", metavar="DAYS", type=_natural, default=366, help="0: for ever")
+    add("--audit-log-maxbackup", metavar="N", type=_natural, default=100, help="0: any number")
+    add("--audit-log-compress", metavar="BOOL", type=_boolean, nargs="?", const=True, default=False)
+    add("--audit-webhook-config-file", metavar="KUBECONFIG", type=Path)
+    add("--audit-webhook-version", choices=["audit.k8s.io/v1"], default="audit.k8s.io/v1")
+    add("--audit-webhook-mode", choices=["batch", "blocking", "blocking-strict"], default="batch")
+    add("--audit-webhook-initial-backoff", metavar="DURATION", type=_seconds, default=10.0)
+    for name, most, wait, throttled in (("log", 1, 0.0, False), ("webhook", 400, 30.0, True)):
+        lead = f"--audit-{name}-"
+        add(f"{lead}batch-buffer-size", metavar="N", type=_natural, default=10_000)
+        add(f"{lead}batch-max-size", metavar="N", type=_natural, default=most)
+        add(f"{lead}batch-max-wait", metavar="DURATION", type=_seconds, default=wait)
+        add(
+            f"{lead}batch-throttle-enable",
+            metavar="BOOL",
+            type=_boolean,
+            nargs="?",
+            const=True,
+            default=throttled,
+        )
+        add(f"{lead}batch-throttle-qps", metavar="N", type=float, default=10.0)
+        add(f"{lead}batch-throttle-burst", metavar="N", type=_natural, default=15)
+        add(
+            f"{lead}truncate-enabled",
+            metavar="BOOL",
+            type=_boolean,
+            nargs="?",
+            const=True,
+            default=False,
+        )
+        add(f"{lead}truncate-max-event-size", metavar="BYTES", type=_natural, default=100 << 10)
+        add(f"{lead}truncate-max-batch-size", metavar="BYTES", type=_natural, default=10 << 20)
 
 
 def guard_settings(args: argparse.Namespace) -> dict[str, Any]:
     """Fields of ``Settings``."""
-    return {"encryption": _encryption(args)}
+    return {"encryption": _encryption(args), "audit": _audit(args)}
+
+
+def _audit(args: argparse.Namespace) -> AuditSettings | None:
+    if args.audit_policy_file is None:
+        return None
+    return AuditSettings(
+        policy=args.audit_policy_file, log=_audit_log(args), webhook=_audit_webhook(args)
+    )
+
+
+def _audit_log(args: argparse.Namespace) -> AuditLogSettings | None:
+    if not args.audit_log_path:
+        return None
+    return AuditLogSettings(
+        path=args.audit_log_path,
+        format=args.audit_log_format,
+        mode=args.audit_log_mode,
+        megabytes=args.audit_log_maxsize,
+        days=args.audit_log_maxage,
+        backups=args.audit_log_maxbackup,
+        compress=args.audit_log_compress,
+        room=args.audit_log_batch_buffer_size,
+        longest=args.audit_log_truncate_max_event_size if args.audit_log_truncate_enabled else 0,
+    )
+
+
+def _audit_webhook(args: argparse.Namespace) -> AuditWebhookSettings | None:
+    if args.audit_webhook_config_file is None:
+        return None
+    batched = args.audit_webhook_mode == "batch"
+    size = args.audit_webhook_truncate_max_event_size
+    return AuditWebhookSettings(
+        config=args.audit_webhook_config_file,
+        room=args.audit_webhook_batch_buffer_size,
+        most=max(1, args.audit_webhook_batch_max_size) if batched else 1,
+        wait=args.audit_webhook_batch_max_wait if batched else 0.0,
+        throttled=args.audit_webhook_batch_throttle_enable and batched,
+        per_second=args.audit_webhook_batch_throttle_qps,
+        burst=args.audit_webhook_batch_throttle_burst,
+        backoff=args.audit_webhook_initial_backoff,
+        longest=size if args.audit_webhook_truncate_enabled else 0,
+    )
 
 
 def _encryption(args: argparse.Namespace) -> EncryptionSettings | None:
@@ -43,6 +142,19 @@ def _encryption(args: argparse.Namespace) -> EncryptionSettings | None:
         config=args.encryption_provider_config,
         reload=args.encryption_provider_config_automatic_reload,
     )
+
+
+def _natural(text: str) -> int:
+    if not text.isascii() or not text.isdigit() or len(text) > 12:
+        raise argparse.ArgumentTypeError(f"{text!r} is no number")
+    return int(text)
+
+
+def _seconds(text: str) -> float:
+    try:
+        return duration(text)
+    except ApiError as error:
+        raise argparse.ArgumentTypeError(f"{text!r} is no duration such as 30s") from error
 
 
 def _boolean(text: str) -> bool:

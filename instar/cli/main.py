@@ -12,6 +12,7 @@ from collections.abc import Sequence
 
 from instar import __version__
 from instar.cli.failure import CliFailure
+from instar.cli.help import Help
 
 COMMANDS = {
     "serve": "run the API server for CRDs and custom resources",
@@ -26,46 +27,107 @@ COMMANDS = {
     "census": "how many objects are stored at which version",
     "versions": "a CRD's versions, who uses them, and what can be done next",
     "fields": "a field's way out of a CRD: announce, warn, count, remove",
+    "access": "the roles somebody needs, by what they did; why somebody may or may not",
     "storage": "copy a store to another engine, or verify one",
 }
+EXTRAS = {
+    "serve": "server",
+    "validate": "server",
+    "storage": "etcd",
+    "webhook": "sdk",
+    "check": "sdk",
+    "convert": "sdk",
+    "review": "review",
+    "upgrade": "cluster",
+    "migrate": "cluster",
+    "census": "cluster",
+    "versions": "cluster",
+    "fields": "cluster",
+    "access": "cluster",
+}
+"""What ``pip install`` must name for a command; see pyproject.toml."""
+OPTIONAL = frozenset(
+    (
+        "aiohttp",
+        "cryptography",
+        "grpc",
+        "httptools",
+        "hypothesis",
+        "nacl",
+        "rich",
+        "ruamel",
+        "sortedcontainers",
+        "uvicorn",
+        "uvloop",
+    )
+)
+"""Modules that only extras bring."""
 
 
-def main(argv: Sequence[str] | None = None) -> int:
+def main(argv: Sequence[str] | None = None, program: str = "instar") -> int:
     arguments = list(sys.argv[1:] if argv is None else argv)
     command = next((word for word in arguments if not word.startswith("-")), "")
     if command not in COMMANDS:
-        return _top_level(arguments)
-    module = importlib.import_module(f"instar.cli.{command}")
-    parser = argparse.ArgumentParser(
-        prog=f"instar {command}", description=COMMANDS[command].capitalize() + "."
-    )
-    module.add_arguments(parser)
+        return _top_level(arguments, program)
     rest = arguments[arguments.index(command) + 1 :]
-    parse = (
-        parser.parse_intermixed_args if getattr(module, "INTERMIXED", False) else parser.parse_args
-    )
-    options = parse(rest)
-    options.arguments = rest
     try:
-        code: int = module.run(options)
+        return _run(command, rest, program)
     except CliFailure as failure:
-        print(f"instar {command}: {failure}", file=sys.stderr)
+        print(f"{program} {command}: {failure}", file=sys.stderr)
         return failure.code
     except KeyboardInterrupt:
         return 130
     except BrokenPipeError:
         return 1
+
+
+def kubectl_plugin() -> int:
+    """``kubectl instar …``: kubectl finds ``kubectl-instar`` on the PATH."""
+    return main(program="kubectl instar")
+
+
+def _run(command: str, rest: list[str], program: str) -> int:
+    parser = argparse.ArgumentParser(
+        prog=f"{program} {command}",
+        description=_sentence(COMMANDS[command]),
+        formatter_class=Help,
+    )
+    try:
+        module = importlib.import_module(f"instar.cli.{command}")
+        module.add_arguments(parser)
+        mixed = getattr(module, "INTERMIXED", False)
+        options = parser.parse_intermixed_args(rest) if mixed else parser.parse_args(rest)
+        options.arguments = rest
+        code: int = module.run(options)
+    except ModuleNotFoundError as error:
+        raise _missing(error, command) from error
     return code
 
 
-def _top_level(arguments: list[str]) -> int:
+def _missing(error: ModuleNotFoundError, command: str) -> Exception:
+    """Only what an extra would bring: a converter's own imports are its author's."""
+    package = (error.name or "").partition(".")[0]
+    if package not in OPTIONAL:
+        return error
+    return CliFailure(
+        f"this needs the package {package}, which is not installed: "
+        f"pip install 'instar[{EXTRAS[command]}]'"
+    )
+
+
+def _sentence(text: str) -> str:
+    """Not ``capitalize``, which would make Api of API."""
+    return f"{text[0].upper()}{text[1:]}."
+
+
+def _top_level(arguments: list[str], program: str) -> int:
     width = max(map(len, COMMANDS))
     listing = "\n".join(f"  {name:{width}}  {text}" for name, text in COMMANDS.items())
     parser = argparse.ArgumentParser(
-        prog="instar",
-        usage="instar COMMAND …",
+        prog=program,
+        usage=f"{program} COMMAND …",
         description="API evolution for Kubernetes custom resources.",
-        epilog=f"commands:\n{listing}\n\ninstar COMMAND --help tells more.",
+        epilog=f"commands:\n{listing}\n\n{program} COMMAND --help tells more.",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--version", action="version", version=f"instar {__version__}")

@@ -22,8 +22,10 @@ import uvloop
 
 from instar.cli.failure import CliFailure
 from instar.cli.guards import add_guard_arguments, guard_settings
+from instar.cli.identities import add_identity_arguments, identity_settings
 from instar.cli.workers import with_workers
 from instar.conversion.inprocess import ConvertFunction
+from instar.registry.admission.configured import LocalConfiguration
 from instar.server.lifetime import running
 from instar.server.settings import Settings
 from instar.storage.open import StorageOptions
@@ -54,21 +56,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add("--worker-of", metavar="FOLDER", type=Path, help=argparse.SUPPRESS)
     add("--cert-dir", metavar="DIR", type=Path, help="keep CA, certificates and token here")
-    add("--token-file", metavar="CSV", type=Path, help='lines of token,user,uid[,"groups"]')
-    add("--client-ca", metavar="PEM", type=Path, help="also trust client certificates of this CA")
-    add(
-        *("--authorization", "--authorization-mode"),
-        metavar="MODE,…",
-        default="RBAC",
-        help="who decides, in order: RBAC, AlwaysAllow, AlwaysDeny, Webhook (default: %(default)s)",
-    )
-    add(
-        "--anonymous-auth",
-        metavar="true|false",
-        choices=["true", "false"],
-        default="true",
-        help="whether requests without a credential are system:anonymous's (default: %(default)s)",
-    )
     add(
         "--namespaces",
         choices=["strict", "open"],
@@ -77,6 +64,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add("--service", metavar="NS/NAME[:PORT]=HOST:PORT", action="append", default=[])
     add("--converter", metavar="CRD=MODULE:NAME", action="append", default=[])
+    add(
+        "--admission-module",
+        metavar="MODULE:NAME",
+        action="append",
+        default=[],
+        help="run this instar.sdk.Admission in the server, without a webhook",
+    )
     add("--webhook-client-cert", metavar="PEM", type=Path)
     add("--webhook-client-key", metavar="PEM", type=Path)
     add("--webhook-timeout", metavar="SECONDS", type=float, default=30.0)
@@ -119,6 +113,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default="on",
         help="make what every cluster has: accounts, services, classes (off: a bare store)",
     )
+    add_identity_arguments(parser)
     add_guard_arguments(parser)
     add("--log", choices=["text", "json"], default="text", help="form of log lines")
     add("--verbose", "-v", action="store_true", help="log every request")
@@ -155,10 +150,6 @@ def _settings(args: argparse.Namespace) -> Settings:
         storage_options=storage_options(args),
         kubeconfig=None if worker else args.kubeconfig,
         cert_dir=args.cert_dir or _default_cert_dir(args.storage),
-        token_file=args.token_file,
-        client_ca=args.client_ca,
-        authorization=args.authorization,
-        anonymous=args.anonymous_auth == "true",
         strict_namespaces=args.namespaces == "strict",
         collect_garbage=args.gc == "on",
         service_cluster_ip_range=_network(args.service_cluster_ip_range),
@@ -167,6 +158,7 @@ def _settings(args: argparse.Namespace) -> Settings:
         history_seconds=args.history,
         services=tuple(args.service),
         converters=converters(args.converter),
+        admissions=_admissions(args.admission_module),
         review=_review(args.review),
         deny_breaking=args.review == "deny",
         webhook_client_cert=args.webhook_client_cert,
@@ -175,6 +167,7 @@ def _settings(args: argparse.Namespace) -> Settings:
         webhook_timeouts=tuple(args.webhook_timeout_for),
         conversion_cache=not args.no_conversion_cache,
         extra_names=tuple(args.tls_name),
+        **identity_settings(args),
         **guard_settings(args),
     )
 
@@ -211,6 +204,27 @@ def converters(specs: list[str]) -> dict[str, ConvertFunction]:
         except ConverterDefinitionError as error:
             raise CliFailure(f"--converter {crd}: {error}") from error
     return found
+
+
+def _admissions(specs: list[str]) -> tuple[LocalConfiguration, ...]:
+    """``package.module:admission``; as for converters."""
+    if not specs:
+        return ()
+    # Only here: few servers judge in their own process.
+    from instar.sdk import ConverterDefinitionError
+    from instar.sdk.admission_reviews import review_in_process
+    from instar.sdk.loading import load_admission
+
+    found: list[LocalConfiguration] = []
+    for spec in specs:
+        try:
+            admission = load_admission(spec)
+        except ConverterDefinitionError as error:
+            raise CliFailure(f"--admission-module {spec}: {error}") from error
+        review = review_in_process(admission)
+        documents = admission.configurations(lambda path: {})
+        found += [LocalConfiguration(document, review) for document in documents]
+    return tuple(found)
 
 
 def _review(mode: str) -> Callable[[dict[str, Any], dict[str, Any]], list[str]] | None:

@@ -1,4 +1,4 @@
-"""``instar webhook``: serve converters over TLS, or print what is needed to do so."""
+"""``instar webhook``: serve converters and admission over TLS, or print what is needed to do so."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import asyncio
 import logging
 import sys
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,11 +17,12 @@ from instar.cli.failure import CliFailure
 from instar.client.client import Client
 from instar.client.kubeconfig import KubeconfigError, load_access
 from instar.errors import ApiError
+from instar.sdk.admission import Admission
 from instar.sdk.asgi import DEFAULT_MAX_BODY, ConversionApp
 from instar.sdk.converter import BuiltConverter
 from instar.sdk.deployment import Deployment
 from instar.sdk.errors import ConverterDefinitionError
-from instar.sdk.loading import load
+from instar.sdk.loading import load_any
 from instar.sdk.serving import TlsFiles, listen, parse_listen, serve, stop_on_signals
 
 if TYPE_CHECKING:
@@ -32,7 +34,9 @@ EXIT_USAGE = 2
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "converter", nargs="*", help="package.module:converter, or the path of a conversion.yaml"
+        "converter",
+        nargs="*",
+        help="package.module:name of a converter or an admission, or a conversion.yaml",
     )
     parser.add_argument("--listen", default=":9443", metavar="[HOST]:PORT")
     parser.add_argument("--cert", type=Path, metavar="FILE", help="PEM certificate chain")
@@ -97,13 +101,26 @@ def run(args: argparse.Namespace) -> int:
 
 def _print_manifests(args: argparse.Namespace) -> int:
     converters = tuple(args.converter) or ("package.module:converter",)
-    print(
-        Deployment(
-            name=args.name, namespace=args.namespace, image=args.image, converters=converters
-        ).render(),
-        end="",
+    deployment = Deployment(
+        name=args.name,
+        namespace=args.namespace,
+        image=args.image,
+        converters=converters,
+        admissions=tuple(_admissions(args.converter)),
     )
+    print(deployment.render(), end="")
     return 0
+
+
+def _admissions(specs: list[str]) -> Iterator[Admission]:
+    """Of modules that can be loaded here; a manifest may be for others."""
+    for spec in specs:
+        try:
+            found = load_any(spec)
+        except ConverterDefinitionError:
+            continue
+        if isinstance(found, Admission):
+            yield found
 
 
 def _check(args: argparse.Namespace) -> None:
@@ -122,7 +139,7 @@ def _check(args: argparse.Namespace) -> None:
 
 
 async def _main(args: argparse.Namespace) -> int:
-    converters = [load(spec) for spec in args.converter]
+    served = [load_any(spec) for spec in args.converter]
     with tempfile.TemporaryDirectory() as folder:
         if args.self_signed:
             issued = _issue(args, Path(folder))
@@ -133,7 +150,7 @@ async def _main(args: argparse.Namespace) -> int:
         logging.basicConfig(
             level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s", stream=sys.stderr
         )
-        await _serve(args, converters, issued if args.self_signed else None)
+        await _serve(args, served, issued if args.self_signed else None)
     return 0
 
 
@@ -167,10 +184,14 @@ async def _patch_crds(args: argparse.Namespace, issued: Issued, listening: int) 
 
 
 async def _serve(
-    args: argparse.Namespace, converters: list[BuiltConverter], issued: Issued | None
+    args: argparse.Namespace, served: list[BuiltConverter | Admission], issued: Issued | None
 ) -> None:
     tls = TlsFiles(cert=args.cert, key=args.key, client_ca=args.client_ca) if args.cert else None
-    app = ConversionApp(converters, max_body=args.max_body or DEFAULT_MAX_BODY)
+    app = ConversionApp(
+        [each for each in served if isinstance(each, BuiltConverter)],
+        admissions=[each for each in served if isinstance(each, Admission)],
+        max_body=args.max_body or DEFAULT_MAX_BODY,
+    )
     sock = listen(*parse_listen(args.listen))
     stop = asyncio.Event()
     stop_on_signals(stop)

@@ -1,5 +1,6 @@
-"""For authors of CRDs with several versions: write conversions, serve them, check them."""
+"""For authors of CRDs: write conversions and admission, serve them, check them."""
 
+from instar.sdk.admission import Admission, Refused
 from instar.sdk.converter import BuiltConverter, Converter
 from instar.sdk.errors import ConversionError, ConverterDefinitionError, IncompleteConverter
 from instar.sdk.loading import load
@@ -20,12 +21,14 @@ from instar.sdk.rules import (
 )
 
 __all__ = [
+    "Admission",
     "BuiltConverter",
     "ConversionError",
     "ConversionRule",
     "Converter",
     "ConverterDefinitionError",
     "IncompleteConverter",
+    "Refused",
     "constant",
     "enum",
     "join",

@@ -1,7 +1,8 @@
 """The webhook as an ASGI app: to be served by ``instar webhook`` or mounted in another app.
 
-HTTP only; what a ConversionReview means is in ``conversion_reviews.py``. Any path takes one by
-POST, because the path is chosen in the CRD.
+HTTP only; what a ConversionReview means is in ``conversion_reviews.py``, an AdmissionReview in
+``admission_reviews.py``. Handlers of admission have paths of their own; any other takes a
+ConversionReview by POST, because the path is chosen in the CRD.
 """
 
 from __future__ import annotations
@@ -18,12 +19,15 @@ import orjson
 from instar.errors import (
     ApiError,
     BadRequest,
+    Internal,
     MethodNotAllowed,
     NotFound,
     RequestTooLarge,
     UnsupportedMediaType,
 )
 from instar.metrics import CONTENT_TYPE
+from instar.sdk.admission import Admission
+from instar.sdk.admission_reviews import AdmissionReviewHandler
 from instar.sdk.conversion_reviews import ConversionAnswer, ConversionReviewHandler
 from instar.sdk.converter import BuiltConverter, Converter
 from instar.sdk.metrics import WebhookMetrics
@@ -54,9 +58,11 @@ class ConversionApp:
         self,
         converters: BuiltConverter | Converter | Iterable[BuiltConverter | Converter],
         *,
+        admissions: Sequence[Admission] = (),
         max_body: int = DEFAULT_MAX_BODY,
     ) -> None:
         self._handler = ConversionReviewHandler(_built(converters))
+        self._admissions = AdmissionReviewHandler(admissions)
         self._metrics = WebhookMetrics()
         self._max_body = max_body
         self._worker = ThreadPoolExecutor(1, thread_name_prefix="instar-convert")
@@ -104,12 +110,27 @@ class ConversionApp:
     async def _review(self, scope: Scope, receive: Receive) -> bytes:
         _check_request(scope)
         body = await _read(scope, receive, self._max_body)
+        path = scope["path"].removeprefix(scope.get("root_path", ""))
+        if self._admissions.knows(path):
+            return await self._admission(path, body)
         began = time.perf_counter()
         answer = await self._answer(body)
         self._metrics.answered(answer, time.perf_counter() - began)
         if not answer.succeeded:
             _log.warning("review refused: %s", answer.error)
         return answer.body
+
+    async def _admission(self, path: str, body: bytes) -> bytes:
+        try:
+            async with self._turn:
+                if len(body) <= _INLINE_BODY:
+                    return self._admissions.answer(path, body)
+                loop = asyncio.get_running_loop()
+                answer = self._admissions.answer
+                return await loop.run_in_executor(self._worker, answer, path, body)
+        except Internal as error:
+            _log.warning("admission failed: %s", error)
+            raise
 
     async def _answer(self, body: bytes) -> ConversionAnswer:
         async with self._turn:

@@ -1,4 +1,5 @@
-"""Ready-to-edit manifests of a conversion webhook: Deployment, Service, Certificate."""
+"""Ready-to-edit manifests of a webhook: Deployment, Service, Certificate, and the configurations
+of what it admits."""
 
 from __future__ import annotations
 
@@ -7,11 +8,13 @@ from typing import Any
 
 import yaml
 
+from instar.sdk.admission import Admission
+
 _HEADER = """\
-# A conversion webhook served by `instar webhook`. Edit the image; it needs instar and your module.
+# A webhook served by `instar webhook`. Edit the image; it needs instar and your module.
 # cert-manager issues the certificate; annotate the CRD so that it also fills in the caBundle:
 #   cert-manager.io/inject-ca-from: {namespace}/{name}
-# and point the CRD here:
+# and point a CRD that it converts here:
 #   spec:
 #     conversion:
 #       strategy: Webhook
@@ -28,6 +31,8 @@ class Deployment:
     namespace: str
     image: str
     converters: tuple[str, ...]
+    admissions: tuple[Admission, ...] = ()
+    """Of those, what also needs configurations."""
 
     def render(self) -> str:
         header = _HEADER.format(name=self.name, namespace=self.namespace)
@@ -37,8 +42,22 @@ class Deployment:
             self._issuer(),
             self._certificate(),
             self._disruption_budget(),
+            *self._configurations(),
         ]
         return header + yaml.safe_dump_all(documents, sort_keys=False)
+
+    def _configurations(self) -> list[dict[str, Any]]:
+        """Which requests are asked about; cert-manager fills in the caBundle."""
+
+        def client(path: str) -> dict[str, Any]:
+            address = {"namespace": self.namespace, "name": self.name, "path": path, "port": 443}
+            return {"service": address}
+
+        found = [each for one in self.admissions for each in one.configurations(client)]
+        for each in found:
+            injected = f"{self.namespace}/{self.name}"
+            each["metadata"]["annotations"] = {"cert-manager.io/inject-ca-from": injected}
+        return found
 
     def _meta(self) -> dict[str, Any]:
         return {"name": self.name, "namespace": self.namespace, "labels": self._labels()}

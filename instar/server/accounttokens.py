@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 
 from instar import errors
 from instar.api.jsontext import encode
+from instar.api.names import GroupVersionKind
 from instar.fields import invalid
 from instar.identity.accounts import BOUND, Reference, Wish
 from instar.identity.issuer import Issuer
@@ -14,6 +15,7 @@ from instar.identity.jwt import text_of
 from instar.plain import Object
 from instar.registry.resources.context import timestamp
 from instar.registry.stored.entry import Entry
+from instar.registry.verbs.asking import admit_question
 from instar.server.bodies import typed_body
 from instar.server.calls import Call
 from instar.server.negotiate import Offer, response_form
@@ -33,7 +35,7 @@ _PUBLIC = (b"cache-control", b"public, max-age=3600")
 async def do_token(call: Call) -> Response:
     request, target, issuer = call.request, call.target, call.issuer
     form = response_form(request, Offer.BUILTIN)
-    write_options(request, "CreateOptions")
+    options = write_options(request, "CreateOptions")
     wanted = typed_body(request, f"{_GROUP}/v1", _KIND)
     entry = target.entry()
     if entry is None:
@@ -43,6 +45,8 @@ async def do_token(call: Call) -> Response:
         _check_names(wanted, target.namespace, target.name)
         raise errors.not_found("", "serviceaccounts", target.name)
     account = entry.decode()["metadata"]
+    kind = GroupVersionKind(_GROUP, "v1", _KIND)
+    await admit_question(call.context, target, wanted, options, "token", kind)
     _check_names(wanted, target.namespace, target.name)
     _check_uid(wanted, target.name, account["uid"])
     spec = _defaulted(wanted.get("spec") or {}, issuer)

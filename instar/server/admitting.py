@@ -12,6 +12,7 @@ from instar.metrics import Metric
 from instar.plain import Object
 from instar.registry.admission.certificates import CertificateAdmission
 from instar.registry.admission.classes import ClassAdmission
+from instar.registry.admission.configured import LocalConfiguration
 from instar.registry.admission.limits import LimitRanger
 from instar.registry.admission.namespaces import NamespaceLifecycle
 from instar.registry.admission.ondemand import OnDemand
@@ -28,7 +29,6 @@ from instar.webhooks.transport import TransportPool
 
 if TYPE_CHECKING:
     from instar.registry.admission.calling import Caller
-    from instar.registry.admission.hooks import LocalConfiguration
     from instar.registry.admission.subject import Subjects
 
 _GROUP = "admissionregistration.k8s.io"

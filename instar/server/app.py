@@ -7,7 +7,9 @@ import itertools
 import logging
 import secrets
 import uuid
+from functools import partial
 from time import perf_counter
+from typing import TYPE_CHECKING
 
 from instar import errors
 from instar.access.attributes import User
@@ -41,6 +43,9 @@ from instar.server.scaling import do_scale
 from instar.server.subresources import HANDLERS
 from instar.server.warnings import warning_headers
 
+if TYPE_CHECKING:
+    from instar.server.audit.auditor import Auditor
+
 log = logging.getLogger("instar.access")
 _BODILESS = ("GET", "HEAD")
 EVERY_ANSWER = (
@@ -68,7 +73,9 @@ class App:
         conversion_metrics: ConversionMetrics,
         insight: Insight,
         request_timeout: float = 60.0,
+        auditor: Auditor | None = None,
     ) -> None:
+        self._auditor = auditor
         self._context = context
         self._catalog = catalog
         self._authenticator = authenticator
@@ -88,16 +95,25 @@ class App:
 
     async def __call__(self, request: Request, peer: User | None) -> Response:
         began = request.began = perf_counter()
+        failure: BaseException | None = None
         try:
-            response = await self._answer(request, peer)
-        except ApiError as error:
-            response = await told(error, request)
+            try:
+                response = await self._answer(request, peer)
+            except ApiError as error:
+                failure = error
+                response = await told(error, request)
         except asyncio.CancelledError:
             if not request.expired:
+                if self._auditor is not None:
+                    self._auditor.left(request)
                 raise
-            response = problem(too_late(request), request)
+            failure = too_late(request)
+            response = problem(failure, request)
         except Exception as error:
+            failure = error
             response = unexpected(error, request)
+        if self._auditor is not None:
+            self._auditor.answered(request, response, failure, _known_audit_id(request))
         if b"accept-encoding" in request.headers:
             await compress(request, response)
         if request.warnings:
@@ -121,6 +137,8 @@ class App:
         user = self._authenticator.recognise(request, peer)
         if user is None:
             user = await self._authenticator.identify(request, peer)
+        if self._auditor is not None:
+            await self._auditor.begin(request, route.path, user, _known_audit_id(request))
         request.asked = attributes_of(request, route.path, user)
         if not self.ready:
             raise errors.ServiceUnavailable(
@@ -130,7 +148,8 @@ class App:
             request.requester = user
             user, request.constraint = await self._impersonation.user_of(request, request.asked)
             request.asked = request.asked._replace(user=user)
-        await authorize(self._context.authorizer, request.asked)
+        note = None if self._auditor is None else partial(self._auditor.decided, request)
+        await authorize(self._context.authorizer, request.asked, note)
         if route.path is not None:
             return await self._resource(request, route, route.path)
         health = self._health.respond(request)
@@ -169,6 +188,7 @@ class App:
         self._insight.note(request.asked, target.serving, request.header(b"user-agent"))
         if target.version.deprecation is not None:
             request.warn(target.version.deprecation)
+            request.annotate("k8s.io/deprecated", "true")
         target = as_asked(request, target)
         if not target.serving.converts_remotely:
             return await self._verb(request, path, target)
@@ -234,6 +254,11 @@ def _not_allowed(serving: Serving, verb: str) -> errors.MethodNotAllowed:
         text = "the server does not allow this method on the requested resource"
         return errors.MethodNotAllowed(text, details={})
     return errors.method_not_allowed(serving.group, serving.plural, verb)
+
+
+def _known_audit_id(request: Request) -> str:
+    """The request's own, or one that it has from now on."""
+    return request.headers.setdefault(b"audit-id", _audit_id()).decode("latin-1")
 
 
 def _audit_id() -> bytes:

@@ -31,7 +31,7 @@ def modes_of(text: str) -> tuple[str, ...]:
 
 def authorizer_of(
     modes: tuple[str, ...], policy: Callable[[], Policy], webhook: Authorizer | None = None
-) -> Authorizer:
+) -> Authorizers:
     if "Webhook" in modes and webhook is None:
         raise ValueError("authorization Webhook needs --authorization-webhook-config-file")
     made: Mapping[str, Callable[[], Authorizer | None]] = {

@@ -48,16 +48,31 @@ def ensure_certificates(folder: Path, names: Sequence[str]) -> Certificates:
     return found
 
 
-def server_context(certificates: Certificates, extra_client_ca: Path | None) -> ssl.SSLContext:
+def server_context(certificates: Certificates, client_cas: Sequence[Path]) -> ssl.SSLContext:
+    """``client_cas``: who else may sign certificates of clients, besides our own authority."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     context.load_cert_chain(certificates.server_cert, certificates.server_key)
     context.load_verify_locations(certificates.ca)
-    if extra_client_ca is not None:
-        context.load_verify_locations(extra_client_ca)
+    for path in client_cas:
+        try:
+            context.load_verify_locations(path)
+        except (ssl.SSLError, OSError) as error:
+            raise ValueError(f"client CA {path}: {error}") from error
     context.verify_mode = ssl.CERT_OPTIONAL
     context.set_alpn_protocols(["http/1.1"])
     return context
+
+
+def user_certificate(folder: Path, user: str, groups: Sequence[str]) -> tuple[bytes, bytes]:
+    """Certificate and key of a client, signed by the authority in ``folder``."""
+    # Only here: few servers make certificates for others.
+    from instar.certificates import Authority, KeyPair
+
+    authority = Authority(
+        KeyPair((folder / "ca.crt").read_bytes(), (folder / "ca.key").read_bytes())
+    )
+    return authority.client(user, groups, _VALID)
 
 
 def write_private(path: Path, data: bytes) -> None:
@@ -93,7 +108,7 @@ def _make(folder: Path, found: Certificates, names: Sequence[str]) -> None:
         write_private(key, authority.pem.key)
         write_private(found.ca, authority.pem.cert)
     server = authority.server("instar", names, _VALID)
-    admin = authority.client("kubernetes-admin", "system:masters", _VALID)
+    admin = authority.client("kubernetes-admin", ("system:masters",), _VALID)
     for path, pem in (
         (found.server_key, server.key),
         (found.server_cert, server.cert),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from ipaddress import IPv4Network
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from instar.access.authorizers import Authorizer
 from instar.api.crd import Crd
@@ -14,6 +14,7 @@ from instar.conversion.metrics import PrometheusConversionMetrics
 from instar.crds.documents import as_v1
 from instar.metrics import Measured, Metric
 from instar.registry.admission.addresses import ServiceAddresses
+from instar.registry.admission.configured import LocalConfiguration
 from instar.registry.admission.escalation import EscalationCheck
 from instar.registry.controllers.crds import CrdController
 from instar.registry.controllers.expiry import Expiry
@@ -25,6 +26,7 @@ from instar.registry.controllers.namespaces import NamespaceController
 from instar.registry.controllers.policies import PolicyController
 from instar.registry.controllers.quotas import QuotaController
 from instar.registry.controllers.roles.keeper import RoleKeeper
+from instar.registry.insight.access import AccessRecord
 from instar.registry.insight.census import Census, StoredPrinter
 from instar.registry.insight.usage import Usage, UsageKeeper
 from instar.registry.kinds.crds import CrdStrategy, ReviewChange
@@ -52,6 +54,9 @@ from instar.server.insight import Insight
 from instar.server.metrics import Metrics
 from instar.server.watchdog import Watchdog
 from instar.storage.store import Local, Near, Store
+
+if TYPE_CHECKING:
+    from instar.server.audit.auditor import Auditor
 
 
 @dataclass(frozen=True)
@@ -135,6 +140,7 @@ def build(
     identities: Identities,
     authorization: tuple[str, ...],
     webhook_authorizer: Authorizer | None = None,
+    shared_port: bool = False,
     strict_namespaces: bool,
     request_timeout: float,
     collect_garbage: bool,
@@ -143,7 +149,9 @@ def build(
     rescue_deletes: bool,
     review: ReviewChange | None = None,
     deny_breaking: bool = False,
+    local_admissions: Sequence[LocalConfiguration] = (),
     extras: Extras = NOTHING_MORE,
+    auditor: Auditor | None = None,
     make_conversion: Callable[[Backend, PrometheusConversionMetrics], ConversionServices],
 ) -> Machinery:
     backend = Backend(store)
@@ -157,6 +165,7 @@ def build(
         conversion.transports,
         lambda group, kind: catalog.of_kind(group, kind),
         strict_namespaces=strict_namespaces,
+        local=local_admissions,
     )
     plugins = [*admissions.plugins(), EscalationCheck(authorizer, policy)]
     context = Context(
@@ -193,6 +202,7 @@ def build(
     garbage = GarbageCollector(context, catalog, leadership) if collect_garbage else None
     roles = RoleKeeper(context, catalog, leadership) if RBAC in authorization else None
     issuer = identities.issuer(backend)
+    authorizer.recorder = access = AccessRecord(of_several=shared_port)
     metrics, watchdog, consistency = Metrics(), Watchdog(), Consistency(backend)
     metrics.add(*watchdog.metrics(), consistency.checks, census.metric())
     metrics.add(_stored_objects(backend), *conversion_metrics.all())
@@ -212,8 +222,9 @@ def build(
         ),
         metrics=metrics,
         conversion_metrics=conversion_metrics,
-        insight=Insight(census, usage, backend),
+        insight=Insight(census, usage, access, backend),
         request_timeout=request_timeout,
+        auditor=auditor,
     )
     return Machinery(
         app=app,

@@ -16,11 +16,11 @@ from typing import Any, cast
 
 from instar import limits
 from instar.access.attributes import User
-from instar.identity.certificates import user_of_certificate
 from instar.server.connections import ConnectionSet
 from instar.server.eager import start
 from instar.server.http1_request import RequestReader
 from instar.server.httphead import head, header_lines
+from instar.server.peers import PeerOf, plain_peer
 from instar.server.request import Request
 from instar.server.responses import TEXT_TYPE, Feed, Header, Response
 
@@ -42,9 +42,12 @@ class Connections(ConnectionSet):
         handler: Handler,
         refused: Callable[[Request], Response] | None = None,
         every_answer: Iterable[Header] = (),
+        peer_of: PeerOf = plain_peer,
     ) -> None:
         super().__init__()
         self.handler = handler
+        self.peer_of = peer_of
+        """Whose certificate is at the other end."""
         self.always = header_lines(every_answer)
         self.refused = refused or (lambda request: Response(503))
         """The answer to a request whose own answer would be one too many."""
@@ -59,6 +62,7 @@ class Connection(asyncio.Protocol):
         self._reader = RequestReader(self)
         self._transport: asyncio.Transport | None = None
         self._peer: User | None = None
+        self._remote = ""
         self._queue: deque[tuple[Request, bool]] = deque()
         self._task: asyncio.Task[Any] | None = None
         self._timer: asyncio.TimerHandle | None = None
@@ -79,9 +83,10 @@ class Connection(asyncio.Protocol):
         # uvloop's transports have the methods but not the base class.
         self._transport = cast(asyncio.Transport, transport)
         self._transport.set_write_buffer_limits(high=limits.WRITE_BUFFER)
+        self._remote = (transport.get_extra_info("peername") or ("",))[0]
         tls = transport.get_extra_info("ssl_object")
         if tls is not None:
-            self._peer = user_of_certificate(tls.getpeercert(), tls.getpeercert(True))
+            self._peer = self._connections.peer_of(tls)
         self._connections.add(self)
 
     def connection_lost(self, error: Exception | None) -> None:
@@ -114,6 +119,7 @@ class Connection(asyncio.Protocol):
 
     def requested(self, request: Request, keep_alive: bool) -> None:
         keep_alive = keep_alive and not self._connections.closing
+        request.remote = self._remote
         if self._busy:
             self._enqueue(request, keep_alive)
         else:

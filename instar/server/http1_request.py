@@ -156,7 +156,8 @@ class RequestReader:
         if self.over:
             self._expect_next()
             return
-        path, _, query = target(self._url).partition(b"?")
+        uri = target(self._url)
+        path, _, query = uri.partition(b"?")
         request = Request(
             self._parser.get_method().decode(),
             path.decode("latin-1"),
@@ -165,6 +166,7 @@ class RequestReader:
             b"".join(self._body) if self._body else b"",
             self._size > limits.MAX_BODY,
             self._repeated or (),
+            uri=uri,
         )
         self._expect_next()
         self._owner.requested(request, self._parser.should_keep_alive())

@@ -10,6 +10,7 @@ import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from instar.access.attributes import ADMIN_GROUP, AUTHENTICATED, User
 from instar.identity.accounts import Lookup
@@ -22,6 +23,9 @@ from instar.server.auth import Anonymous, Authenticator, read_token_file
 from instar.server.certificates import write_private
 from instar.server.frontproxy import FrontProxy
 from instar.storage.keys import collection_prefix
+
+if TYPE_CHECKING:
+    from instar.identity.oidc.trusted import TrustedIssuers
 
 DEFAULT_ISSUER = "https://kubernetes.default.svc"
 _SIGNING_KEY = "sa.key"
@@ -44,14 +48,42 @@ class AccountSettings:
 
 
 @dataclass(frozen=True, kw_only=True)
+class JwtSettings:
+    """Tokens that others sign."""
+
+    config: Path | None = None
+    """An ``AuthenticationConfiguration``."""
+    oidc: Mapping[str, Any] = field(default_factory=dict)
+    """The ``--oidc-…`` flags by the rest of their names."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class FrontProxySettings:
+    ca: Path
+    names: tuple[str, ...] = ()
+    user_headers: tuple[str, ...] = ()
+    uid_headers: tuple[str, ...] = ()
+    group_headers: tuple[str, ...] = ()
+    extra_prefixes: tuple[str, ...] = ()
+
+
+class NewUser(NamedTuple):
+    """Somebody who gets a kubeconfig when the server is ready."""
+
+    name: str
+    groups: tuple[str, ...]
+    kubeconfig: Path
+
+
+@dataclass(frozen=True, kw_only=True)
 class Identities:
     static: Mapping[str, User]
     accounts: AccountSettings
     keys: KeyFiles
     anonymous: Anonymous
     front_proxy: FrontProxy | None = None
-    issuers: tuple[TokenAuthenticator, ...] = field(default=())
-    """Of tokens that others sign."""
+    trusted: TrustedIssuers | None = None
+    """Issuers of tokens elsewhere."""
 
     def issuer(self, backend: Backend) -> Issuer:
         accounts = self.accounts
@@ -69,7 +101,12 @@ class Identities:
 
     def authenticator(self, issuer: Issuer) -> Authenticator:
         static = StaticTokens(self.static, issuer.audiences)
-        tokens = Tokens((static, issuer, *self.issuers), issuer.audiences)
+        several: list[TokenAuthenticator] = [static, issuer]
+        if self.trusted is not None:
+            several.append(self.trusted)
+        tokens = Tokens(several, issuer.audiences)
+        if self.trusted is not None:
+            self.trusted.changed = tokens.forget
         return Authenticator(
             tokens, self.static, anonymous=self.anonymous, front_proxy=self.front_proxy
         )
@@ -102,6 +139,50 @@ def account_keys(settings: AccountSettings, pki: Path) -> KeyFiles:
     if settings.keys:
         assert keys.verifiers, "there is at least the one that signs"
     return keys
+
+
+def trusted_issuers(settings: JwtSettings, accounts: AccountSettings) -> TrustedIssuers | None:
+    """Raises ``ValueError`` for a configuration that is wrong."""
+    if settings.config is None and not settings.oidc:
+        return None
+    # Only here: most servers believe nobody else.
+    from instar.server.trusting import load_trusted
+
+    return load_trusted(
+        settings.config, settings.oidc, accounts.issuers, accounts.audiences or accounts.issuers
+    )
+
+
+def anonymous_of(
+    flag: bool | None, trusted: TrustedIssuers | None, *, all_allowed: bool
+) -> Anonymous:
+    rules = None if trusted is None else trusted.anonymous
+    if rules is None:
+        return Anonymous(flag is not False and not all_allowed)
+    if flag is not None:
+        raise ValueError(
+            "--anonymous-auth flag cannot be set when anonymous field is configured in "
+            "authentication configuration file"
+        )
+    paths = frozenset(rules.paths) if rules.paths else None
+    return Anonymous(rules.enabled and not all_allowed, paths)
+
+
+def front_proxy_of(settings: FrontProxySettings | None) -> FrontProxy | None:
+    if settings is None:
+        return None
+    if not settings.user_headers:
+        raise ValueError("a front proxy needs --requestheader-username-headers")
+
+    def lower(names: tuple[str, ...]) -> tuple[bytes, ...]:
+        return tuple(name.lower().encode() for name in names)
+
+    return FrontProxy(
+        lower(settings.user_headers),
+        lower(settings.uid_headers),
+        lower(settings.group_headers),
+        lower(settings.extra_prefixes),
+    )
 
 
 def _lookup_in(backend: Backend) -> Lookup:

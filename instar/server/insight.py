@@ -1,4 +1,5 @@
-"""What instar knows beyond the Kubernetes API: ``/instar/census`` and ``/instar/usage``.
+"""What instar knows beyond the Kubernetes API: ``/instar/census``, ``/instar/usage`` and
+``/instar/access``.
 
 Read-only JSON for whoever is known to the server; ``instar census`` and ``instar versions`` read
 it, and take its absence for "this is another server".
@@ -9,6 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from instar.access.attributes import Attributes
+from instar.registry.insight.access import AccessRecord
 from instar.registry.insight.census import Census
 from instar.registry.insight.seals import seals_document
 from instar.registry.insight.usage import Usage
@@ -19,7 +21,10 @@ from instar.server.responses import Response, json_response
 
 
 class Insight:
-    def __init__(self, census: Census, usage: Usage, backend: Backend) -> None:
+    def __init__(
+        self, census: Census, usage: Usage, access: AccessRecord, backend: Backend
+    ) -> None:
+        self._access = access
         self._backend = backend
         self._census = census
         self._usage = usage
@@ -39,6 +44,8 @@ class Insight:
         match request.path:
             case "/instar/census":
                 return json_response(200, self._counted())
+            case "/instar/access":
+                return json_response(200, self._access.document(request.one("user")))
             case "/instar/usage":
                 return json_response(200, self._usage.document())
         return None

@@ -10,7 +10,7 @@ import orjson
 from instar.server.certificates import write_private
 
 
-def kubeconfig(server: str, ca: bytes, token: str) -> bytes:
+def kubeconfig(server: str, ca: bytes, user: str, credential: dict[str, str]) -> bytes:
     """JSON is YAML: every kubeconfig reader takes it, and nothing has to be imported."""
     document = {
         "apiVersion": "v1",
@@ -24,13 +24,26 @@ def kubeconfig(server: str, ca: bytes, token: str) -> bytes:
                 },
             }
         ],
-        "users": [{"name": "instar-admin", "user": {"token": token}}],
-        "contexts": [{"name": "instar", "context": {"cluster": "instar", "user": "instar-admin"}}],
+        "users": [{"name": user, "user": credential}],
+        "contexts": [{"name": "instar", "context": {"cluster": "instar", "user": user}}],
         "current-context": "instar",
     }
     return orjson.dumps(document, option=orjson.OPT_INDENT_2) + b"\n"
 
 
 def write_kubeconfig(path: Path, server: str, ca: bytes, token: str) -> None:
+    _write(path, kubeconfig(server, ca, "instar-admin", {"token": token}))
+
+
+def write_user_kubeconfig(
+    path: Path, server: str, ca: bytes, user: str, pair: tuple[bytes, bytes]
+) -> None:
+    """``pair``: the user's certificate and its key, PEM."""
+    names = ("client-certificate-data", "client-key-data")
+    shown = (base64.b64encode(part).decode() for part in pair)
+    _write(path, kubeconfig(server, ca, user, dict(zip(names, shown, strict=True))))
+
+
+def _write(path: Path, data: bytes) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
-    write_private(path, kubeconfig(server, ca, token))
+    write_private(path, data)

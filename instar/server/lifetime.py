@@ -11,7 +11,7 @@ import fcntl
 import itertools
 import logging
 import secrets
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Sequence
 from dataclasses import dataclass, replace
 from ipaddress import IPv4Network
 from pathlib import Path
@@ -21,16 +21,29 @@ from instar.conversion.factory import ConversionServices
 from instar.conversion.memo import Memo
 from instar.conversion.metrics import PrometheusConversionMetrics
 from instar.errors import TooManyRequests
+from instar.metrics import Metric
 from instar.registry.controllers.furniture.keeper import House
 from instar.registry.stored.backend import Backend
 from instar.server.app import EVERY_ANSWER
-from instar.server.auth import Anonymous
 from instar.server.authorization import ALWAYS_ALLOW, modes_of
-from instar.server.certificates import ensure_certificates, server_context, write_private
-from instar.server.composition import NOTHING_MORE, Machinery, build
+from instar.server.certificates import (
+    ensure_certificates,
+    server_context,
+    user_certificate,
+    write_private,
+)
+from instar.server.composition import NOTHING_MORE, Extras, Machinery, build
 from instar.server.http1 import Connections
-from instar.server.identities import Identities, account_keys, static_tokens
-from instar.server.kubeconfig import write_kubeconfig
+from instar.server.identities import (
+    Identities,
+    account_keys,
+    anonymous_of,
+    front_proxy_of,
+    static_tokens,
+    trusted_issuers,
+)
+from instar.server.kubeconfig import write_kubeconfig, write_user_kubeconfig
+from instar.server.peers import PeerOf, ProxiedPeers, plain_peer, signed_by
 from instar.server.problems import problem
 from instar.server.request import Request
 from instar.server.responses import Response
@@ -46,9 +59,9 @@ from instar.webhooks.transport import TransportPool, TransportSettings
 
 if TYPE_CHECKING:
     from instar.server.atrest import AtRest
+    from instar.server.audit.auditor import Auditor
 
 log = logging.getLogger(__name__)
-_GRACE_SECONDS = 5.0
 _PROBE_SECONDS = 2.0
 _WRITE_TURNS = 15
 
@@ -87,15 +100,11 @@ async def _served(settings: Settings, folder: Path) -> AsyncIterator[RunningServ
     modes = modes_of(settings.authorization)
     with _alone_in(settings.cert_dir or folder) as pki:
         certificates = ensure_certificates(pki, _names(settings))
-        context = server_context(certificates, settings.client_ca)
+        context = server_context(certificates, _client_authorities(settings))
         token = _admin_token(pki)
-        identities = Identities(
-            static=static_tokens(token, settings.token_file),
-            accounts=settings.accounts,
-            keys=account_keys(settings.accounts, pki),
-            anonymous=Anonymous(settings.anonymous and ALWAYS_ALLOW not in modes),
-        )
-    at_rest = _at_rest(settings)
+        identities = _identities(settings, pki, token)
+        issued = {user: user_certificate(pki, user.name, user.groups) for user in settings.users}
+    at_rest, (auditor, counted) = _at_rest(settings), _audit(settings)
     store = await open_store(settings.storage, settings.storage_options)
     if at_rest is not None:
         store = at_rest.before(store)
@@ -104,6 +113,7 @@ async def _served(settings: Settings, folder: Path) -> AsyncIterator[RunningServ
         store,
         identities=identities,
         authorization=modes,
+        shared_port=settings.shared_port,
         strict_namespaces=settings.strict_namespaces,
         request_timeout=settings.request_timeout,
         collect_garbage=settings.collect_garbage,
@@ -112,10 +122,13 @@ async def _served(settings: Settings, folder: Path) -> AsyncIterator[RunningServ
         rescue_deletes=settings.rescue_deletes,
         review=settings.review,
         deny_breaking=settings.deny_breaking,
-        extras=NOTHING_MORE if at_rest is None else at_rest.extras(),
+        local_admissions=settings.admissions,
+        extras=_extras(at_rest, counted),
+        auditor=auditor,
         make_conversion=lambda backend, metrics: conversion_services(settings, backend, metrics),
     )
-    connections = Connections(machinery.app, _one_too_many, EVERY_ANSWER)
+    peers = _peers(settings, certificates.ca)
+    connections = Connections(machinery.app, _one_too_many, EVERY_ANSWER, peers)
     loop = asyncio.get_running_loop()
     try:
         listening = await loop.create_server(
@@ -130,7 +143,11 @@ async def _served(settings: Settings, folder: Path) -> AsyncIterator[RunningServ
     except OSError:
         await store.close()
         raise
+    if identities.trusted is not None:
+        identities.trusted.start()
     tasks = [_compactor(settings, store, machinery.backend)]
+    if auditor is not None:
+        auditor.start()
     try:
         await _start_backend(machinery.backend, at_rest)
         if at_rest is not None:
@@ -146,6 +163,8 @@ async def _served(settings: Settings, folder: Path) -> AsyncIterator[RunningServ
         ca = certificates.ca.read_bytes()
         path = settings.kubeconfig or folder / "kubeconfig"
         write_kubeconfig(path, url, ca, token)
+        for user, pair in issued.items():
+            write_user_kubeconfig(user.kubeconfig, url, ca, user.name, pair)
         if machinery.furniture is not None:
             machinery.furniture.start(House(ca.decode(), settings.host, port, network))
         yield RunningServer(url, token, ca, path, machinery)
@@ -153,7 +172,11 @@ async def _served(settings: Settings, folder: Path) -> AsyncIterator[RunningServ
         listening.close()
         for resource in machinery.catalog.resources():
             resource.hub.end_all()
-        await connections.close(_GRACE_SECONDS)
+        await connections.close(settings.grace_seconds)
+        if identities.trusted is not None:
+            await identities.trusted.stop()
+        if auditor is not None:
+            await auditor.stop()
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
@@ -181,6 +204,21 @@ def _at_rest(settings: Settings) -> AtRest | None:
     from instar.server.atrest import AtRest
 
     return AtRest.load(settings.encryption)
+
+
+def _audit(settings: Settings) -> tuple[Auditor | None, Sequence[Metric]]:
+    if settings.audit is None:
+        return None, ()
+    # Only here: a server without a policy has nothing to record.
+    from instar.server.audit.setup import auditor_of
+
+    auditor, metrics = auditor_of(settings.audit)
+    return auditor, metrics.all()
+
+
+def _extras(at_rest: AtRest | None, counted: Sequence[Metric]) -> Extras:
+    found = NOTHING_MORE if at_rest is None else at_rest.extras()
+    return replace(found, metrics=(*found.metrics, *counted))
 
 
 async def _start_backend(backend: Backend, at_rest: AtRest | None) -> None:
@@ -214,6 +252,39 @@ async def _probing(backend: Backend) -> None:
         await asyncio.sleep(_PROBE_SECONDS)
         if remote or backend.trouble is not None or turn % _WRITE_TURNS == 0:
             await backend.probe()
+
+
+def _identities(settings: Settings, pki: Path, token: str) -> Identities:
+    all_allowed = ALWAYS_ALLOW in modes_of(settings.authorization)
+    trusted = trusted_issuers(settings.tokens_of_others, settings.accounts)
+    return Identities(
+        static=static_tokens(token, settings.token_file),
+        accounts=settings.accounts,
+        keys=account_keys(settings.accounts, pki),
+        anonymous=anonymous_of(settings.anonymous, trusted, all_allowed=all_allowed),
+        front_proxy=front_proxy_of(settings.front_proxy),
+        trusted=trusted,
+    )
+
+
+def _client_authorities(settings: Settings) -> list[Path]:
+    """Besides our own."""
+    proxy = settings.front_proxy
+    if proxy is not None and proxy.ca == settings.client_ca and not proxy.names:
+        raise ValueError(
+            "--requestheader-client-ca-file and --client-ca-file are the same: then "
+            "--requestheader-allowed-names must say who is a proxy"
+        )
+    given = (settings.client_ca, None if proxy is None else proxy.ca)
+    return [path for path in given if path is not None]
+
+
+def _peers(settings: Settings, own: Path) -> PeerOf:
+    proxy = settings.front_proxy
+    if proxy is None:
+        return plain_peer
+    clients = [path for path in (own, settings.client_ca) if path is not None]
+    return ProxiedPeers(signed_by(*clients), signed_by(proxy.ca), frozenset(proxy.names))
 
 
 def _compactor(settings: Settings, store: Store, backend: Backend) -> asyncio.Task[None]:

@@ -3,7 +3,7 @@ that would need a kubelet, of which there is none here."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from ipaddress import ip_address
 from typing import Any
 
@@ -11,8 +11,9 @@ import orjson
 
 from instar import errors
 from instar.plain import Object
-from instar.registry.resources.context import Context
+from instar.registry.resources.context import Context, WriteOptions
 from instar.registry.resources.resource import Resource, Target
+from instar.registry.verbs.asking import admit_connection
 from instar.registry.verbs.binding import bind_pod
 from instar.registry.verbs.eviction import evict_pod
 from instar.registry.verbs.read import get
@@ -55,7 +56,8 @@ async def do_evict(
         raise errors.BadRequest("name in URL does not match name in Eviction object")
     options = write_options(request, "CreateOptions")
     how = delete_options_of(eviction.get("deleteOptions") or {}, request.asked)
-    await evict_pod(context, target, _beside(budgets, target.namespace, ""), how, options)
+    beside = _beside(budgets, target.namespace, "")
+    await evict_pod(context, target, eviction, beside, how, options)
     return typed_response(201, _DONE, form)
 
 
@@ -75,6 +77,7 @@ async def do_stream(
     context: Context, request: Request, target: Target, nodes: Resource
 ) -> Response:
     """exec, attach and portforward."""
+    await _admit(context, request, target)
     pod = await _pod(context, target)
     node = pod["spec"].get("nodeName")
     if not node:
@@ -86,6 +89,7 @@ async def do_stream(
 
 
 async def do_proxy(context: Context, request: Request, target: Target, nodes: Resource) -> Response:
+    await _admit(context, request, target)
     pod = await _pod(context, target)
     address = (pod.get("status") or {}).get("podIP") or ""
     try:
@@ -100,6 +104,34 @@ async def do_proxy(context: Context, request: Request, target: Target, nodes: Re
 def _name_of(body: Object) -> str:
     metadata: Any = body.get("metadata")
     return str(metadata.get("name", "")) if isinstance(metadata, dict) else ""
+
+
+_CONNECTIONS: Mapping[str, tuple[str, tuple[str, ...], tuple[str, ...]]] = {
+    "exec": ("PodExecOptions", ("stdin", "stdout", "stderr", "tty"), ("container",)),
+    "attach": ("PodAttachOptions", ("stdin", "stdout", "stderr", "tty"), ("container",)),
+    "portforward": ("PodPortForwardOptions", (), ()),
+    "proxy": ("PodProxyOptions", (), ("path",)),
+}
+"""By subresource: the kind of its options, and which of them are flags and texts."""
+
+
+async def _admit(context: Context, request: Request, target: Target) -> None:
+    subresource = request.asked.subresource
+    kind, flags, texts = _CONNECTIONS[subresource]
+    wanted: Object = {"kind": kind, "apiVersion": "v1"}
+    wanted |= {name: True for name in flags if request.flag(name)}
+    wanted |= {name: request.one(name) for name in texts if request.one(name)}
+    if subresource == "exec" and request.query.get("command"):
+        wanted["command"] = list(request.query["command"])
+    if subresource == "portforward" and request.query.get("ports"):
+        wanted["ports"] = [int(port) for port in request.query["ports"] if port.isdecimal()]
+    options = WriteOptions(
+        asked=request.asked,
+        warn=request.warn,
+        annotate=request.annotate,
+        seconds_left=request.seconds_left,
+    )
+    await admit_connection(context, target, wanted, options, subresource)
 
 
 def _beside(resource: Resource, namespace: str, name: str) -> Target:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from math import inf
 from time import perf_counter
+from typing import TYPE_CHECKING
 from urllib.parse import parse_qs, unquote
 
 from instar import limits
@@ -14,6 +15,9 @@ from instar.access.attributes import OURSELVES, Attributes, User
 from instar.api.selectors import parse_field_selector
 from instar.errors import BadRequest, RequestTooLarge
 from instar.fields import go_quote
+
+if TYPE_CHECKING:
+    from instar.audit.trail import Trail
 
 MAX_BODY = limits.MAX_BODY
 _INTEGER = re.compile(r"[+-]?[0-9]{1,4000}")
@@ -59,6 +63,12 @@ class Request:
     """What admission has to say to the audit log."""
     asked: Attributes = OURSELVES
     """Who asks for what, as soon as that is known."""
+    uri: bytes = b""
+    """What was asked for, as it was written."""
+    remote: str = ""
+    """The address of whoever asks."""
+    trail: Trail | None = None
+    """What the audit log is told, where there is one."""
     patience: float = 60.0
     """Seconds the answer may take; 0 is for ever."""
     began: float = 0.0

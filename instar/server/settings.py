@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from instar.conversion.inprocess import ConvertFunction
-from instar.server.identities import AccountSettings
+from instar.registry.admission.configured import LocalConfiguration
+from instar.server.identities import AccountSettings, FrontProxySettings, JwtSettings, NewUser
 from instar.storage.open import StorageOptions
 
 
@@ -20,6 +21,46 @@ class EncryptionSettings:
     """An ``EncryptionConfiguration``."""
     reload: bool = False
     """Whether the file is looked at again and again."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class AuditLogSettings:
+    """Upstream's defaults; 0 is no limit."""
+
+    path: str
+    """``-`` is standard output."""
+    format: str = "json"
+    mode: str = "blocking"
+    megabytes: int = 100
+    days: int = 366
+    backups: int = 100
+    compress: bool = False
+    room: int = 10_000
+    longest: int = 0
+    """Bytes of an event, beyond which its objects are left out."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class AuditWebhookSettings:
+    config: Path
+    """A kubeconfig."""
+    room: int = 10_000
+    most: int = 400
+    wait: float = 30.0
+    throttled: bool = True
+    per_second: float = 10.0
+    burst: int = 15
+    backoff: float = 10.0
+    longest: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class AuditSettings:
+    """Who did what: recorded where a policy says so."""
+
+    policy: Path
+    log: AuditLogSettings | None = None
+    webhook: AuditWebhookSettings | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,6 +76,7 @@ class Settings:
     storage_options: StorageOptions = field(default_factory=StorageOptions)
     """Credentials and certificates for an etcd cluster."""
     encryption: EncryptionSettings | None = None
+    audit: AuditSettings | None = None
     kubeconfig: Path | None = None
     """Written, mode 0600, when the server is ready."""
     cert_dir: Path | None = None
@@ -45,10 +87,18 @@ class Settings:
     """Who else may sign client certificates, besides our own CA."""
     authorization: str = "RBAC"
     """Modes in the order in which they are asked, with commas."""
-    anonymous: bool = True
+    authorization_webhook: Path | None = None
+    """Kubeconfig of the server that the mode Webhook asks."""
+    authorization_webhook_seconds: tuple[float, float] = (300.0, 30.0)
+    """How long its yes and its no are believed."""
+    anonymous: bool | None = None
     """Whether who shows no credential is ``system:anonymous``; never where all is allowed."""
     accounts: AccountSettings = field(default_factory=AccountSettings)
     """Tokens of ServiceAccounts."""
+    tokens_of_others: JwtSettings = field(default_factory=JwtSettings)
+    front_proxy: FrontProxySettings | None = None
+    users: tuple[NewUser, ...] = ()
+    """Who gets a kubeconfig besides the admin."""
     strict_namespaces: bool = True
     collect_garbage: bool = True
     service_cluster_ip_range: str = "10.0.0.0/24"
@@ -58,10 +108,14 @@ class Settings:
     history_seconds: float = 300.0
     """How long past revisions stay readable."""
     request_timeout: float = 60.0
+    grace_seconds: float = 5.0
+    """For requests that are being answered when the server stops."""
     services: tuple[str, ...] = ()
     """``NAMESPACE/NAME[:PORT]=HOST:PORT`` for webhooks behind a service reference."""
     converters: Mapping[str, ConvertFunction] = field(default_factory=dict)
     """By CRD name: functions run in this process instead of calling the CRD's webhook."""
+    admissions: tuple[LocalConfiguration, ...] = ()
+    """Admission webhooks that are functions of this process."""
     webhook_client_cert: Path | None = None
     webhook_client_key: Path | None = None
     webhook_timeout: float = 30.0

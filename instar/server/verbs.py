@@ -13,6 +13,7 @@ from instar.plain import Object
 from instar.registry.resources.context import Context, WriteOptions
 from instar.registry.resources.resource import Target
 from instar.registry.verbs.apply import apply_configuration
+from instar.registry.verbs.asking import admit_question
 from instar.registry.verbs.delete import delete, delete_collection
 from instar.registry.verbs.metadata import check_namespace
 from instar.registry.verbs.ownership import Ownership
@@ -170,13 +171,19 @@ async def read_review(context: Context, request: Request, target: Target) -> tup
     media = body_media(request.header(b"content-type"))
     obj = _decoded(target, _read(request, target, media), options)
     await Ownership(context, target, options).on_create(obj, None)
+    await admit_question(context, target, obj, options)
     return obj, form
 
 
 async def _body(request: Request, target: Target, media: str, options: WriteOptions) -> Object:
     if offload.is_small(options.size):
-        return _decoded(target, _read(request, target, media), options)
-    return await offload.apart(lambda: _decoded(target, _read(request, target, media), options))
+        obj = _decoded(target, _read(request, target, media), options)
+    else:
+        obj = await offload.apart(lambda: _decoded(target, _read(request, target, media), options))
+    trail = request.trail
+    if trail is not None:
+        await offload.run(options.size, lambda: trail.decoded(obj))
+    return obj
 
 
 def _read(request: Request, target: Target, media: str) -> Body:

@@ -1,37 +1,72 @@
-"""The README's Python runs as written, in a process that knows nothing else of instar."""
+"""The Python of README and docs/testing.md runs as written, in a process that knows nothing else
+of instar."""
 
 from __future__ import annotations
 
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
-README = Path(__file__).resolve().parents[2] / "README.md"
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+README = ROOT / "README.md"
+TESTING = ROOT / "docs" / "testing.md"
+CRDS = ROOT / "examples" / "testing" / "crds.yaml"
 AROUND = """
 import ast, asyncio, sys
 
 async def run():
     flags = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
     code = compile(sys.stdin.read(), "README.md", "exec", flags=flags)
-    await eval(code, {"use": lambda path: print(path.read_text())})
+    waiting = eval(code, {"use": lambda path: print(path.read_text())})
+    if waiting is not None:
+        await waiting
 
 asyncio.run(run())
 """
 
 
-def test_the_readmes_python_runs_as_written() -> None:
-    match = re.search(r"```python\n(.*?)```", README.read_text(), re.DOTALL)
+def _snippet(page: Path, name: str = "") -> str:
+    mark = f"<!-- {name} -->\n" if name else ""
+    match = re.search(rf"{mark}```python\n(.*?)```", page.read_text(), re.DOTALL)
     assert match is not None
+    return match.group(1)
 
-    done = subprocess.run(
-        [sys.executable, "-W", "error", "-c", AROUND],
-        input=match.group(1),
+
+def _run(*words: str, folder: Path, given: str = "") -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, *words],
+        cwd=folder,
+        input=given,
         capture_output=True,
         text=True,
         timeout=60,
         check=False,
     )
 
+
+def test_the_readmes_python_runs_as_written(tmp_path: Path) -> None:
+    done = _run("-W", "error", "-c", AROUND, folder=tmp_path, given=_snippet(README))
+
     assert done.returncode == 0, done.stderr
     assert '"server": "https://127.0.0.1:' in done.stdout
+
+
+@pytest.mark.parametrize("name", ["block", "async"])
+def test_a_server_without_pytest_runs_as_written(tmp_path: Path, name: str) -> None:
+    shutil.copy(CRDS, tmp_path)
+    done = _run("-W", "error", "-c", AROUND, folder=tmp_path, given=_snippet(TESTING, name))
+
+    assert done.returncode == 0, done.stderr
+    assert '"server": "https://127.0.0.1:' in done.stdout
+
+
+def test_the_suite_of_the_docs_runs_as_written(tmp_path: Path) -> None:
+    shutil.copy(CRDS, tmp_path)
+    (tmp_path / "test_docs.py").write_text(_snippet(TESTING, "suite"))
+    done = _run("-m", "pytest", "-p", "no:cacheprovider", folder=tmp_path)
+
+    assert done.returncode == 0, done.stdout

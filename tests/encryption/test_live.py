@@ -267,7 +267,7 @@ def test_a_changed_file_is_used_without_a_restart_and_a_broken_one_is_not(tmp_pa
         make(server, "f3")
         found = server.request("GET", FOOS).json["items"]
         values = [lying(server, f"ex.io/foos/default/f{number}") for number in (1, 2, 3)]
-        ready = server.request("GET", "/readyz/kms-providers", token=None)
+        ready = server.request("GET", "/readyz/kms-providers")
 
     assert len(found) == 3
     assert ready.status == 200

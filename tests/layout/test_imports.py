@@ -18,7 +18,9 @@ ROOT = Path(__file__).resolve().parents[2]
 LATE = {
     # Parts of `instar serve` that most servers never need and that would delay their start.
     ("instar/cli/serve.py", "instar.review"): "only with --review",
-    ("instar/cli/serve.py", "instar.sdk"): "only with --converter",
+    ("instar/cli/serve.py", "instar.sdk"): "only with --converter or --admission-module",
+    ("instar/cli/serve.py", "instar.sdk.admission_reviews"): "only with --admission-module",
+    ("instar/cli/serve.py", "instar.sdk.loading"): "only with --admission-module",
     ("instar/crds/ca_bundle.py", "cryptography"): "only for a CRD with a caBundle",
     (
         "instar/registry/admission/certificates.py",
@@ -43,6 +45,9 @@ LATE = {
     ("instar/identity/issuer.py", "instar.identity.keys"): "cryptography only for account tokens",
     ("instar/server/certificates.py", "instar.certificates"): "only when some must be made",
     ("instar/server/identities.py", "instar.identity.keys"): "only when a key must be made",
+    ("instar/server/identities.py", "instar.server.trusting"): "only with issuers elsewhere",
+    ("instar/server/peers.py", "cryptography"): "only with a front proxy",
+    ("instar/server/peers.py", "cryptography.exceptions"): "only with a front proxy",
     ("instar/server/documents.py", "instar.openapi"): "only for clients that ask for OpenAPI v2",
     ("instar/server/responses.py", "instar.api.yamltext"): "only for answers in YAML",
     ("instar/api/admission_review.py", "instar.api.yamltext"): "only for answers in YAML",
@@ -51,11 +56,15 @@ LATE = {
         for name in ("calling", "hooks", "local", "mutating", "subject", "validating")
     },
     ("instar/server/lifetime.py", "instar.server.atrest"): "only with encryption at rest",
+    ("instar/server/lifetime.py", "instar.server.audit.setup"): "only with an audit policy",
     ("instar/storage/encryption/ciphers.py", "nacl.secret"): "libsodium only for secretbox",
     ("instar/storage/encryption/ciphers.py", "nacl.exceptions"): "libsodium only for secretbox",
     ("instar/storage/open.py", "instar.storage.etcd"): "gRPC only for etcd",
     ("instar/storage/open.py", "instar.storage.etcd_client"): "gRPC only for etcd",
     ("instar/webhooks/transport.py", "urllib.request"): "only behind a proxy",
+    # Suites that merely have instar installed wait for nothing.
+    ("instar/testing/plugin.py", "instar.testing.serving"): "only for the fixture instar",
+    ("instar/testing/plugin.py", "instar.testing.webhooks"): "only for instar_webhook",
     # Libraries that take longer to import than the tool runs without them.
     ("instar/cli/webhook.py", "instar.sdk.certificates"): "cryptography only with --self-signed",
     ("instar/cli/webhook.py", "instar.sdk.crdpatch"): "cryptography only with --patch-crd",

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.rest.support import Collection, Watch, make_crd, version
+from tests.rest.support import APPLY, MERGE, Collection, Watch, make_crd, version
 from tests.support.server import LiveServer
 
 
@@ -117,3 +117,23 @@ def test_a_crd_goes_in_three_steps(crds: Collection, established: bool) -> None:
     ]
     last = events[2]["object"]["metadata"]
     assert last["finalizers"] == ["customresourcecleanup.apiextensions.k8s.io"]
+
+
+def test_a_crd_that_somebody_else_holds_is_seen_terminating(server: LiveServer) -> None:
+    group = "held.crd-events.ex.io"
+    crd = make_crd(group, [version("v1", storage=True)])
+    crd["metadata"]["finalizers"] = ["example.com/mine"]
+    server.create_crd(crd)
+    path = f"/apis/apiextensions.k8s.io/v1/customresourcedefinitions/foos.{group}"
+
+    assert server.request("DELETE", path).status == 200
+    conditions = server.request("GET", path).json["status"]["conditions"]
+    foos = Collection(server, group)
+    applied = foos.request(
+        "PATCH", "/a?fieldManager=m&dryRun=All", foos.obj("a"), content_type=APPLY
+    )
+
+    assert [(c["type"], c["status"]) for c in conditions][-1] == ("Terminating", "True")
+    text = "create not allowed while custom resource definition is terminating"
+    assert (applied.status, text in applied.json["message"]) == (403, True)
+    server.request("PATCH", path, {"metadata": {"finalizers": None}}, content_type=MERGE)

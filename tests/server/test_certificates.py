@@ -39,7 +39,7 @@ def test_a_client_that_trusts_the_authority_reaches_the_server_by_every_name(
     made = ensure_certificates(tmp_path, ["localhost", "127.0.0.1", "::1"])
     client = ssl.create_default_context(cafile=str(made.ca))
     client.load_cert_chain(made.admin_cert, made.admin_key)
-    server = server_context(made, None)
+    server = server_context(made, ())
 
     for host in ("localhost", "127.0.0.1", "::1"):
         _handshake(server, client, host)
@@ -68,7 +68,7 @@ def test_what_is_missing_is_made_and_all_fits_together(tmp_path: Path, gone: str
 
     client = ssl.create_default_context(cafile=str(made.ca))
     client.load_cert_chain(made.admin_cert, made.admin_key)
-    _handshake(server_context(made, None), client, "a")
+    _handshake(server_context(made, ()), client, "a")
 
 
 def test_certificates_are_renewed_a_month_before_they_end(tmp_path: Path) -> None:
@@ -92,7 +92,7 @@ def test_an_authority_with_an_rsa_key_signs_too_and_other_keys_are_refused() -> 
         key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()) for key in keys
     )
 
-    issued = Authority(KeyPair(cert, fits)).client("someone", "some", _DAY)
+    issued = Authority(KeyPair(cert, fits)).client("someone", ("some",), _DAY)
 
     subject = x509.load_pem_x509_certificate(issued.cert).subject
     assert subject.rfc4514_string() == "CN=someone,O=some"

@@ -17,7 +17,7 @@ from instar.admission.compiling import (
     compile_expression,
 )
 from instar.admission.conditions import Matched, read_conditions
-from instar.admission.expressions import NAMESPACE, declared, with_variables
+from instar.admission.expressions import VARIABLES, declared, with_variables
 from instar.admission.policies.composition import compile_variables
 from instar.admission.running import Error, Failed, Inputs, Meter, OutOfBudget, Phase
 from instar.api.names import GroupVersionKind, parse_group_version
@@ -49,7 +49,7 @@ class Mutation(NamedTuple):
 class MutatingProgram:
     """Compiled once, used by all requests; keeps nothing between them."""
 
-    __slots__ = ("_conditions", "_variables", "mutations", "sees_namespace")
+    __slots__ = ("_conditions", "_variables", "mutations", "reads")
 
     def __init__(self, spec: Mapping[str, Any]) -> None:
         params = spec.get("paramKind") is not None
@@ -60,7 +60,10 @@ class MutatingProgram:
         self._variables = composed.expressions
         self.mutations = [_mutation(each, seen) for each in spec.get("mutations") or ()]
         expressions = [*self._variables.values(), *(each.expression for each in self.mutations)]
-        self.sees_namespace = any(NAMESPACE in each.reads for each in expressions)
+        self.reads = self._conditions.reads.union(*(each.reads for each in expressions))
+        """What anybody in it names: nothing else has to be had for it."""
+        if VARIABLES not in self.reads:
+            self._variables = {}
 
     def match(self, meter: Meter, inputs: Inputs) -> Matched:
         return self._conditions.match(meter, inputs)

@@ -17,7 +17,7 @@ from instar.admission.compiling import (
     compile_expression,
 )
 from instar.admission.conditions import read_conditions
-from instar.admission.expressions import NAMESPACE, declared, with_variables
+from instar.admission.expressions import VARIABLES, declared, with_variables
 from instar.admission.policies.composition import compile_variables
 from instar.admission.running import (
     Error,
@@ -71,7 +71,7 @@ class ValidatingProgram:
     """Compiled once, used by all requests; keeps nothing between them."""
 
     __slots__ = (
-        "_annotations", "_conditions", "_ignores", "_validations", "_variables", "sees_namespace",
+        "_annotations", "_conditions", "_ignores", "_silent", "_validations", "_variables", "reads",
     )  # fmt: skip
 
     def __init__(self, spec: Mapping[str, Any]) -> None:
@@ -94,16 +94,17 @@ class ValidatingProgram:
             for each in spec.get("auditAnnotations") or ()
         ]
 
-        self.sees_namespace = any(
-            NAMESPACE in each.reads
-            for each in (
-                *self._variables.values(),
-                *(one.condition for one in self._validations),
-                *(one.message_expression for one in self._validations if one.message_expression),
-                *(expression for _, expression in self._annotations),
-            )
+        told = [each.message_expression for each in self._validations if each.message_expression]
+        self._silent = not told
+        self.reads = self._conditions.reads.union(
+            *(each.reads for each in composed.expressions.values()),
+            *(each.condition.reads for each in self._validations),
+            *(each.reads for each in told),
+            *(expression.reads for _, expression in self._annotations),
         )
-        """Whether anybody looks at it: it has to be fetched."""
+        """What anybody in it names: nothing else has to be had for it."""
+        if VARIABLES not in self.reads:
+            self._variables = {}
 
     def validate(self, meter: Meter, inputs: Inputs) -> Outcome:
         """Raises ``TooLongHere`` where the meter is the loop's."""
@@ -132,13 +133,17 @@ class ValidatingProgram:
     def _judge(self, meter: Meter, inputs: Inputs) -> list[Decision]:
         phase = Phase(meter, inputs, self._variables)
         results: list[tuple[Any, float]] = []
+        passed, began = True, perf_counter()
         try:
             for validation in self._validations:
-                began = perf_counter()
-                results.append((phase.run(validation.condition), perf_counter() - began))
+                result = phase.run(validation.condition)
+                passed = passed and result is True
+                ended = perf_counter()
+                results.append((result, ended - began))
+                began = ended
         except OutOfBudget as error:
             return [self._failed(0, _exhausted(error), 0.0)]
-        if all(result is True for result, _ in results):
+        if passed:
             return []
         messages = self._messages(meter, inputs, phase.remaining, results)
         found: list[Decision] = []
@@ -159,14 +164,13 @@ class ValidatingProgram:
     ) -> dict[int, str] | OutOfBudget:
         """What the expressions say, by position. Upstream computes the messages of validations
         that passed as well; they can only be seen by what they cost."""
-        phase: Phase | None = None
         found: dict[int, str] = {}
+        if self._silent:
+            return found
+        phase = Phase(meter, inputs.without_authorizer(), self._variables, budget)
         for position, validation in enumerate(self._validations):
             if validation.message_expression is None:
                 continue
-            if phase is None:
-                silent = inputs.without_authorizer()
-                phase = Phase(meter, silent, self._variables, budget)
             try:
                 text = phase.run(validation.message_expression)
             except OutOfBudget as error:

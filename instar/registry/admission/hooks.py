@@ -3,30 +3,15 @@ this process instead of behind a URL."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from instar.access.attributes import OURSELVES
 from instar.admission.webhooks import EXEMPT, GROUP, Webhook, read_configuration
-from instar.plain import Object
+from instar.registry.admission.configured import LocalConfiguration, Review
 from instar.registry.admission.followed import Followed
 from instar.registry.resources.admission import Operation
 from instar.registry.stored.backend import Backend
-
-Review = Callable[[Object], Object]
-"""An AdmissionReview with its request → one with its response."""
-
-
-@dataclass(frozen=True, slots=True)
-class LocalConfiguration:
-    """A configuration nobody stored, whose webhooks are functions."""
-
-    document: Object
-    review: Review
-
-    @property
-    def name(self) -> str:
-        return str(self.document["metadata"]["name"])
 
 
 @dataclass(frozen=True, slots=True)

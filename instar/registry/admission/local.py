@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import orjson
 
-from instar.registry.admission.hooks import Review
+from instar.registry.admission.configured import Review
 from instar.webhooks.gate import Gate
 from instar.webhooks.transport import go_duration
 
@@ -36,7 +36,7 @@ class LocalReviews:
             self._threads = ThreadPoolExecutor(CALLS_AT_ONCE, thread_name_prefix="admission")
 
         def answered() -> bytes:
-            return orjson.dumps(review(orjson.loads(body)))
+            return orjson.dumps(review(name, orjson.loads(body)))
 
         loop = asyncio.get_running_loop()
         try:

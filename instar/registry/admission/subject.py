@@ -7,6 +7,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
+from weakref import WeakKeyDictionary
 
 from instar import errors
 from instar.access.attributes import AUTHENTICATED, Attributes, User, account_groups, account_name
@@ -76,7 +77,6 @@ class Subject:
         self.operation = operation
         self.validating = validating
         self.asked = _asked(operation, validating=validating)
-        self.user = user_info(operation.asked.user)
         self._pairs: dict[str, Pair] = {}
 
     async def means(self, criteria: Criteria, obj: Object | None = None) -> Endpoint | None:
@@ -115,7 +115,8 @@ class Subject:
         operation = self.operation
         given = operation.options
         options = None if given is None else given.document(operation.verb)
-        return request_document(self.asked, endpoint, self.user, options, dry_run=operation.dry_run)
+        user = user_info(operation.asked.user)
+        return request_document(self.asked, endpoint, user, options, dry_run=operation.dry_run)
 
     async def at(self, endpoint: Endpoint) -> Pair:
         """Both objects at a version, each converted once. They are not to be changed."""
@@ -238,33 +239,45 @@ def _asked(operation: Operation, *, validating: bool) -> Asked:
         name = (operation.obj.get("metadata") or {}).get("name", "")
     if not serving.group and serving.plural == "namespaces":
         namespace = target.name or name
-    as_kind = _kinds(operation)
+    own, equivalents = _endpoints(serving, target.version, operation)
     return Asked(
         operation=operation.verb.value,
-        endpoint=_endpoint(serving, target.version, as_kind),
+        endpoint=own,
         subresource=operation.subresource,
         namespace=namespace,
         name=name,
-        equivalents=tuple(
-            _endpoint(serving, version, as_kind)
-            for version in serving.versions.values()
-            if _has(version, operation.subresource)
-        ),
+        equivalents=equivalents,
     )
 
 
-def _kinds(operation: Operation) -> Callable[[VersionServing], GroupVersionKind]:
-    fixed = operation.kind
-    if fixed is not None:
-        return lambda version: fixed
-    return lambda version: GroupVersionKind(*parse_group_version(version.api_version), version.kind)
+_Endpoints = tuple[Endpoint, tuple[Endpoint, ...]]
+_KNOWN: WeakKeyDictionary[Serving, dict[tuple[Any, ...], _Endpoints]] = WeakKeyDictionary()
+"""The same for all requests as long as a resource is served as it is."""
+
+
+def _endpoints(serving: Serving, version: VersionServing, operation: Operation) -> _Endpoints:
+    """The request's own, and the same at every version that has it."""
+    held = _KNOWN.get(serving)
+    if held is None:
+        held = _KNOWN[serving] = {}
+    key = (version.name, operation.subresource, operation.kind)
+    known = held.get(key)
+    if known is None:
+        equivalents = tuple(
+            _endpoint(serving, each, operation.kind)
+            for each in serving.versions.values()
+            if _has(each, operation.subresource)
+        )
+        known = held[key] = _endpoint(serving, version, operation.kind), equivalents
+    return known
 
 
 def _endpoint(
-    serving: Serving, version: VersionServing, kind_of: Callable[[VersionServing], GroupVersionKind]
+    serving: Serving, version: VersionServing, fixed: GroupVersionKind | None
 ) -> Endpoint:
     group, name = parse_group_version(version.api_version)
-    return Endpoint(group, name, serving.plural, kind_of(version))
+    kind = GroupVersionKind(group, name, version.kind) if fixed is None else fixed
+    return Endpoint(group, name, serving.plural, kind)
 
 
 def _has(version: VersionServing, subresource: str) -> bool:

@@ -47,6 +47,9 @@ _ARRIVING, _LEAVING = 10.0, 1.0
 _OURSELVES = WriteOptions(manager="kube-apiserver")
 _CONFIRM_WITHIN = timedelta(seconds=60)
 """How long objects with finalizers may take before the CRD's condition says so."""
+_SEEN_LEAVING = timedelta(seconds=2)
+"""How long at least a CRD that somebody else holds is seen terminating: whoever deleted it looks
+for that, and once its objects are gone new ones may be made again."""
 
 
 class CrdController:
@@ -193,6 +196,8 @@ class CrdController:
             if status != crd["status"]:
                 await self._write(entry, crd, status)
             return False
+        if _is_held(crd) and self._context.now() - _marked(crd) < _SEEN_LEAVING:
+            return False
         await self._release(entry, crd, deletion_completed(crd["status"], now()))
         return True
 
@@ -243,6 +248,10 @@ def _is_leaving(crd: Object) -> bool:
     metadata = crd["metadata"]
     finalizers = metadata.get("finalizers") or ()
     return bool(metadata.get("deletionTimestamp")) and CLEANUP_FINALIZER in finalizers
+
+
+def _is_held(crd: Object) -> bool:
+    return len(crd["metadata"]["finalizers"]) > 1
 
 
 def _marked(crd: Object) -> datetime:

@@ -182,7 +182,10 @@ def _sum(one: Lines, other: Lines) -> Lines:
 
 
 def _document(since: float, lines: Lines) -> dict[str, Any]:
-    return {"since": _text(since), "uses": [_line(key, tally) for key, tally in lines.items()]}
+    return {
+        "since": moment_text(since),
+        "uses": [_line(key, tally) for key, tally in lines.items()],
+    }
 
 
 def _line(key: UseKey, tally: Tally) -> dict[str, Any]:
@@ -194,8 +197,8 @@ def _line(key: UseKey, tally: Tally) -> dict[str, Any]:
         "user": key.user,
         "userAgent": key.agent,
         "count": tally.number,
-        "first": _text(tally.first),
-        "last": _text(tally.last),
+        "first": moment_text(tally.first),
+        "last": moment_text(tally.last),
     }
 
 
@@ -215,7 +218,7 @@ def _lines(uses: list[dict[str, Any]]) -> Iterable[tuple[UseKey, Tally]]:
         yield key, Tally(int(use["count"]), _seconds(use["first"]), _seconds(use["last"]))
 
 
-def _text(moment: float) -> str:
+def moment_text(moment: float) -> str:
     """RFC 3339 to the millisecond: two requests of one second still have an order."""
     shown = datetime.fromtimestamp(moment, UTC).isoformat(timespec="milliseconds")
     return shown.replace("+00:00", "Z")

@@ -5,16 +5,19 @@ from __future__ import annotations
 from dataclasses import replace
 
 from instar import errors
+from instar.api.names import GroupVersionKind
 from instar.fields import FieldError, messages, not_supported, required
 from instar.plain import Object, copy_json
 from instar.registry.resources.context import Context, WriteOptions
 from instar.registry.resources.resource import Target
 from instar.registry.stored.entry import Entry
+from instar.registry.verbs.asking import admit_question
 from instar.registry.verbs.conditions import set_condition
 from instar.registry.verbs.proposal import Proposal, UpdateRules
 from instar.registry.verbs.write import update
 
 _PLACE = "pods/binding"
+_KIND = GroupVersionKind("", "v1", "Binding")
 _SCHEDULED = {"type": "PodScheduled", "status": "True", "lastProbeTime": None}
 
 
@@ -22,6 +25,7 @@ async def bind_pod(
     context: Context, target: Target, binding: Object, options: WriteOptions
 ) -> None:
     """``binding`` is decoded already."""
+    await admit_question(context, target, binding, options, "binding", _KIND)
     wrong = target_errors(binding)
     if wrong:
         raise errors.Unclassified(messages(wrong))
@@ -37,7 +41,7 @@ async def bind_pod(
         set_condition(new, _SCHEDULED, context.timestamp())
         return Proposal(new, old["metadata"].get("managedFields") or [])
 
-    rules = UpdateRules("binding", unconditional=True, uid_is_precondition=False)
+    rules = UpdateRules("binding", unconditional=True, uid_is_precondition=False, admitted=True)
     await update(context, target, propose, replace(options, warn=lambda text: None), rules)
 
 

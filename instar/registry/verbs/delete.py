@@ -92,7 +92,7 @@ async def _delete_once(
     if options.answered and not context.rescue_deletes:
         # As upstream, which decodes what it deletes: a webhook that is down keeps its objects.
         await target.codec.views([entry], target.version)
-    if options.asked is not OURSELVES:
+    if options.asked is not OURSELVES and not options.admitted:
         await _admit(context, target, entry, options, listed=listed)
     strategy = target.serving.strategy
     period = strategy.grace_period(stored, options.grace)

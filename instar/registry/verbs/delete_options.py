@@ -29,6 +29,8 @@ class DeleteOptions:
     """Only an object that cannot be read is meant, and it goes at once, finalizers or not."""
     grace: int | None = None
     """Seconds an object of a kind that knows of grace is left; None for its own wish."""
+    admitted: bool = False
+    """Whether admission has seen what led to this, and is not asked again."""
     answered: bool = True
     """Whether somebody wants to see an object that lingers; clean-up does not."""
     asked: Attributes = OURSELVES

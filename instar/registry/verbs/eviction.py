@@ -9,10 +9,12 @@ from dataclasses import replace
 
 from instar import errors
 from instar.api.labelselector import selector_of
+from instar.api.names import GroupVersionKind
 from instar.plain import Object, copy_json
 from instar.registry.resources.context import Context, WriteOptions
 from instar.registry.resources.resource import Target
 from instar.registry.stored.entry import Entry
+from instar.registry.verbs.asking import admit_question
 from instar.registry.verbs.conditions import is_true, set_condition
 from instar.registry.verbs.delete import delete
 from instar.registry.verbs.delete_options import DeleteOptions
@@ -20,21 +22,28 @@ from instar.registry.verbs.proposal import Proposal, UpdateRules
 from instar.registry.verbs.write import update
 
 _MOST_DISRUPTED = 2000
-_STATUS = UpdateRules("status", unconditional=True, uid_is_precondition=False)
+_STATUS = UpdateRules("status", unconditional=True, uid_is_precondition=False, admitted=True)
+_KIND = GroupVersionKind("policy", "v1", "Eviction")
 _REASON = "EvictionByEvictionAPI"
 
 
 async def evict_pod(
-    context: Context, target: Target, budgets: Target, how: DeleteOptions, options: WriteOptions
+    context: Context,
+    target: Target,
+    eviction: Object,
+    budgets: Target,
+    how: DeleteOptions,
+    options: WriteOptions,
 ) -> None:
     """``budgets`` is their collection in the pod's namespace."""
+    await admit_question(context, target, eviction, options, "eviction", _KIND)
     pod = await _pod(context, target)
     quiet = replace(options, dry_run=options.dry_run or how.dry_run, warn=lambda text: None)
     if not _needs_no_budget(pod):
         await _ask_budget(context, pod, budgets, quiet)
     if not quiet.dry_run and not is_true(pod, "DisruptionTarget"):
         await _mark(context, target, quiet)
-    await delete(context, target, replace(how, dry_run=quiet.dry_run))
+    await delete(context, target, replace(how, dry_run=quiet.dry_run, admitted=True))
 
 
 async def _pod(context: Context, target: Target) -> Object:

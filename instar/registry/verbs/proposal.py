@@ -52,3 +52,5 @@ class UpdateRules:
     """PUT treats a foreign uid as a conflict; a patch as an illegal change."""
     part: Part | None = None
     """What admission sees instead of the object."""
+    admitted: bool = False
+    """Whether admission has seen what led to this, and is not asked again."""

@@ -204,7 +204,8 @@ async def _store_changed(
         partial(strategy.check_update, new, old, target.version, rules.subresource, options.warn),
         size,
     )
-    await context.admission.validate(operation)
+    if not rules.admitted:
+        await context.admission.validate(operation)
     if operation.changed:
         pruned(target, new)
     if goes:
@@ -253,6 +254,8 @@ async def _admitted_change(
 ) -> Operation:
     """``new`` as admission leaves it; what writes through a part of the object is seen as that."""
     part = rules.part
+    if rules.admitted:
+        return _operation(Verb.UPDATE, target, new, old, options, rules.subresource)
     if part is None:
         owned = new["metadata"].get("managedFields")
         operation = _operation(Verb.UPDATE, target, new, old, options, rules.subresource)

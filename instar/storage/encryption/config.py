@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 from instar.fields import FieldError, child, index, invalid, required
+from instar.shapes import Misshapen, unknown_fields
 
 API_VERSION, KIND = "apiserver.config.k8s.io/v1", "EncryptionConfiguration"
 _AES_SIZES, _SECRETBOX_SIZES = (16, 24, 32), (32,)
@@ -120,35 +121,16 @@ _SHAPE: Any = {
         }
     ],
 }
-_JSON_NAMES = {str: "string", int: "number"}
 
 
 def _check_shape(document: Any) -> None:
-    unknown: list[str] = []
-    _walk(document, _SHAPE, "", unknown)
+    try:
+        unknown = unknown_fields(document, _SHAPE)
+    except Misshapen as error:
+        raise Misconfigured(str(error)) from error
     if unknown:
         told = ", ".join(f'unknown field "{path}"' for path in unknown)
         raise Misconfigured(f"strict decoding error: {told}")
-
-
-def _walk(value: Any, shape: Any, path: str, unknown: list[str]) -> None:
-    if value is None:
-        return
-    if isinstance(shape, dict):
-        if not isinstance(value, dict):
-            raise Misconfigured(f"{path}: an object was expected")
-        for name, part in value.items():
-            if name in shape:
-                _walk(part, shape[name], child(path, name), unknown)
-            else:
-                unknown.append(child(path, str(name)))
-    elif isinstance(shape, list):
-        if not isinstance(value, list):
-            raise Misconfigured(f"{path}: a list was expected")
-        for position, part in enumerate(value):
-            _walk(part, shape[0], index(path, position), unknown)
-    elif not isinstance(value, shape) or isinstance(value, bool):
-        raise Misconfigured(f"{path}: a {_JSON_NAMES[shape]} was expected")
 
 
 # -- checks

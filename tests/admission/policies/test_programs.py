@@ -104,7 +104,9 @@ def test_asking_for_permissions_is_dear_and_quick() -> None:
     program = ValidatingProgram({"validations": [{"expression": source}]})
     of_request = ResourceCheck(decide, Question(""))
 
-    found = program.validate(Meter(), inputs(authorizer=Authorizer(decide), of_request=of_request))
+    found = program.validate(
+        Meter(asks=True), inputs(authorizer=Authorizer(decide), of_request=of_request)
+    )
 
     assert found == Outcome([], [])
     assert [each.resource for each in asked] == ["pods"]
@@ -114,7 +116,7 @@ def test_notes_cannot_ask_for_permissions() -> None:
     source = "authorizer.path('/x').check('get').allowed() ? 'a' : 'b'"
     program = ValidatingProgram({"auditAnnotations": [{"key": "k", "valueExpression": source}]})
 
-    [note] = program.validate(Meter(), inputs()).annotations
+    [note] = program.validate(Meter(asks=True), inputs()).annotations
 
     assert note.failure.endswith("resulted in error: no such attribute(s): authorizer")
 

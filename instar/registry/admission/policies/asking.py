@@ -28,7 +28,7 @@ async def ask(policy: Definition, inputs: Inputs, work: Callable[[Meter, Inputs]
         policy.heavy -= 1
     else:
         try:
-            return work(Meter(), inputs)
+            return work(Meter(asks=inputs.authorizer is not None), inputs)
         except TooLongHere:
             policy.heavy = _HEAVY_FOR
     return await offload.apart(lambda: work(Meter(hurried=False), inputs))

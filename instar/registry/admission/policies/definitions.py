@@ -11,6 +11,7 @@ from instar.admission.criteria import Criteria, read_match_resources
 from instar.api.names import GroupVersionKind, parse_group_version
 from instar.plain import Object
 from instar.registry.admission.followed import Followed
+from instar.registry.resources.admission import Operation
 from instar.registry.stored.backend import Backend
 
 GROUP = "admissionregistration.k8s.io"
@@ -18,6 +19,9 @@ VALIDATING = ("validatingadmissionpolicies", "validatingadmissionpolicybindings"
 MUTATING = ("mutatingadmissionpolicies", "mutatingadmissionpolicybindings")
 OWN_PLURALS = frozenset((*VALIDATING, *MUTATING))
 """What no policy is ever asked about."""
+
+
+_Place = tuple[str, str, str, str]
 
 
 @dataclass(eq=False, slots=True)
@@ -92,6 +96,7 @@ class Bound:
         self._bindings = Followed(backend, GROUP, bindings, read_binding)
         self._seen: tuple[object, object] = (None, None)
         self._hooks: list[Hook] = []
+        self._concerning: dict[_Place, list[Hook]] = {}
 
     def __bool__(self) -> bool:
         return bool(self._bindings)
@@ -102,7 +107,27 @@ class Bound:
         if self._seen[0] is not policies or self._seen[1] is not bindings:
             self._seen = policies, bindings
             self._hooks = self._joined(policies, bindings)
+            self._concerning.clear()
         return self._hooks
+
+    def concerning(self, operation: Operation) -> list[Hook]:
+        """Those whose rules may mean the operation; most of them mean other resources."""
+        hooks, serving = self.hooks(), operation.target.serving
+        place = (serving.group, serving.plural, operation.verb, operation.subresource)
+        known = self._concerning.get(place)
+        if known is None:
+            groups = {
+                parse_group_version(each.api_version)[0] for each in serving.versions.values()
+            }
+            known = self._concerning[place] = [
+                hook
+                for hook in hooks
+                if any(
+                    rule.may_mean(operation.verb, groups, serving.plural, operation.subresource)
+                    for rule in hook.policy.criteria.rules
+                )
+            ]
+        return known
 
     def policy(self, name: str) -> Definition | None:
         return self._policies.get(name)

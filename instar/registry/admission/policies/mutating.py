@@ -54,6 +54,10 @@ class _Passes:
         self.left: Object | None = None
         """The object as policies left it."""
 
+    def over(self) -> bool:
+        """Whether nobody wants to run once more."""
+        return not self.invoked and not self.due
+
     def require(self) -> None:
         self.due |= self.invoked
         self.invoked = set()
@@ -78,20 +82,25 @@ class MutatingPolicies:
         self._checks = metrics.mutating
 
     async def mutate(self, operation: Operation) -> None:
+        hooks = self._bound.concerning(operation)
+        passes = operation.notes.get(_Passes)
+        if not hooks or (operation.round and passes is not None and passes.over()):
+            return
         run = _Run(operation, self._subjects.of(operation, validating=False))
         invocations: list[_Invocation] = []
-        for hook in self._bound.hooks():
+        for hook in hooks:
             endpoint = await run.subject.means(hook.policy.criteria)
             if endpoint is not None:
                 invocations += await self._invocations(run, hook, endpoint)
         if invocations:
-            passes = operation.notes.setdefault(_Passes, _Passes())
+            if passes is None:
+                passes = operation.notes[_Passes] = _Passes()
             if operation.round and passes.left != operation.obj:
                 passes.require()
             for invocation in invocations:
                 await self._invoke(run, invocation, passes)
             await self._keep(run, passes)
-            passes.left = copy_json(operation.obj)
+            passes.left = None if passes.over() else copy_json(operation.obj)
         if run.refused:
             raise _denied(operation, run.refused)
 
@@ -131,7 +140,7 @@ class MutatingPolicies:
         policy, binding, endpoint, params = invocation
         program = await program_of(policy, MutatingProgram)
         try:
-            inputs = await inputs_for(run.subject, endpoint, sees_namespace=program.sees_namespace)
+            inputs = await inputs_for(run.subject, endpoint, program.reads)
         except Misconfigured as error:
             self._refuse(run, policy, misconfigured(policy.name, None, str(error)))
             return

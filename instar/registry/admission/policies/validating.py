@@ -4,10 +4,15 @@ parameter; then warnings are told, notes kept, and the first refusal is the answ
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
 
 from instar import errors
-from instar.admission.expressions import shown_namespace
+from instar.admission.expressions import (
+    ASKING,
+    ASKING_OF_REQUEST,
+    NAMESPACE,
+    REQUEST,
+    shown_namespace,
+)
 from instar.admission.policies.params import Misconfigured
 from instar.admission.policies.validating import Outcome, ValidatingProgram
 from instar.admission.policies.verdicts import Verdict, denial
@@ -33,12 +38,19 @@ class ValidatingPolicies:
         self._checks = metrics.validating
 
     async def validate(self, operation: Operation) -> None:
+        hooks = self._bound.concerning(operation)
+        if not hooks:
+            return
         subject = self._subjects.of(operation, validating=True)
         verdict = Verdict()
-        for hook in self._bound.hooks():
+        for hook in hooks:
             endpoint = await subject.means(hook.policy.criteria)
             if endpoint is not None:
                 await self._judge(hook, subject, endpoint, verdict)
+        if verdict.counted or verdict.annotations or verdict.refusals:
+            self._pronounce(operation, verdict)
+
+    def _pronounce(self, operation: Operation, verdict: Verdict) -> None:
         for text in verdict.warnings:
             operation.warn(text)
         for key, value in verdict.annotations.items():
@@ -63,12 +75,14 @@ class ValidatingPolicies:
             if binding.criteria is not None and await subject.means(binding.criteria) is None:
                 continue
             try:
-                async for outcome in self._outcomes(policy, binding, kind, subject, endpoint):
-                    verdict.take(policy.name, binding.name, binding.actions, outcome)
-                    outcomes.append(outcome)
+                found = await self._outcomes(policy, binding, kind, subject, endpoint)
             except Misconfigured as error:
                 if not policy.ignores:
                     verdict.misconfigured(policy.name, binding.name, str(error))
+                continue
+            for outcome in found:
+                verdict.take(policy.name, binding.name, binding.actions, outcome)
+            outcomes += found
         verdict.annotate(policy.name, outcomes)
 
     async def _outcomes(
@@ -78,31 +92,39 @@ class ValidatingPolicies:
         kind: ParamKind | None,
         subject: Subject,
         endpoint: Endpoint,
-    ) -> AsyncIterator[Outcome]:
-        """For each parameter; raises ``Misconfigured``."""
+    ) -> list[Outcome]:
+        """One for each parameter that has anything to say; raises ``Misconfigured``."""
         params: list[Object | None] = [None]
         if kind is not None and binding.param_ref is not None:
             namespace = subject.asked.namespace
             params = [*await self._params.collect(kind, binding.param_ref, namespace)]
+        found: list[Outcome] = []
         if not params:
-            return
+            return found
         program = await program_of(policy, ValidatingProgram)
-        inputs = await inputs_for(subject, endpoint, sees_namespace=program.sees_namespace)
+        inputs = await inputs_for(subject, endpoint, program.reads)
         for position, each in enumerate(params):
             if position % _ASKED_AT_ONCE == _ASKED_AT_ONCE - 1:
                 await asyncio.sleep(0)
-            yield await ask(policy, inputs._replace(params=each), program.validate)
+            given = inputs if each is None else inputs._replace(params=each)
+            outcome = await ask(policy, given, program.validate)
+            if outcome.decisions or outcome.annotations:
+                found.append(outcome)
+        return found
 
 
-async def inputs_for(subject: Subject, endpoint: Endpoint, *, sees_namespace: bool) -> Inputs:
-    """What expressions see but for parameters; raises ``Misconfigured`` where the object cannot be
-    had at the version the policy wants."""
+async def inputs_for(subject: Subject, endpoint: Endpoint, reads: frozenset[str]) -> Inputs:
+    """What expressions see but for parameters, as far as they name it; raises ``Misconfigured``
+    where the object cannot be had at the version the policy wants."""
     try:
         pair = await subject.at(endpoint)
     except errors.ApiError as error:
         raise Misconfigured(f"failed to convert object version: {error.message}") from error
-    inputs = Inputs.of(subject.values(endpoint, pair))
-    if not sees_namespace:
+    if ASKING in reads or ASKING_OF_REQUEST in reads:
+        inputs = Inputs.of(subject.values(endpoint, pair))
+    else:
+        inputs = Inputs(pair.obj, pair.old, subject.request(endpoint) if REQUEST in reads else None)
+    if NAMESPACE not in reads:
         return inputs
     return inputs._replace(namespace=shown_namespace(await subject.namespace_object()))
 

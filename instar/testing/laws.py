@@ -1,4 +1,4 @@
-"""For the tests of CRD authors: the laws of ``instar check`` as plain pytest assertions.
+"""The laws of ``instar check`` as plain pytest assertions, for the tests of CRD authors.
 
 ::
 

@@ -1,0 +1,92 @@
+"""What admission policies cost: creates on 32 connections without one, with a policy bound that
+does not mean the resource, with one that does (two validations, a variable, a message), and with
+one that mutates.
+
+``python -m bench.policies [--seconds 5]``
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from typing import Any
+
+from bench.fixtures import BASE, CRDS, GROUP, PLURAL, crd, thing
+from bench.measure import Figures, Load
+from bench.process import Measured, scratch, serving
+
+_API = "admissionregistration.k8s.io/v1"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m bench.policies", description=__doc__)
+    parser.add_argument("--seconds", type=int, default=5)
+    options = parser.parse_args()
+    figures: Figures = {}
+    with scratch() as folder, serving(f"sqlite:{folder}/bench.db", folder) as server:
+        server.call("POST", CRDS, crd())
+        load = Load(server, options.seconds)
+
+        def measure(name: str) -> None:
+            figures.update(load.measure(name, BASE, 32, "POST", thing()))
+
+        measure("create, no policy")
+        _bind(server, "Validating", "elsewhere", _validating("others.example.com"))
+        measure("create, a policy elsewhere")
+        _bind(server, "Validating", "here", _validating(GROUP))
+        measure("create, a validating policy")
+        _bind(server, "Mutating", "here", _mutating())
+        measure("create, a mutating one as well")
+    width = max(map(len, figures))
+    for name, value in figures.items():
+        print(f"{name:{width}}  {value:10.1f}")
+
+
+def _rules(group: str) -> dict[str, Any]:
+    rule = {
+        "apiGroups": [group],
+        "apiVersions": ["v1"],
+        "operations": ["CREATE", "UPDATE"],
+        "resources": [PLURAL],
+    }
+    return {"resourceRules": [rule]}
+
+
+def _validating(group: str) -> dict[str, Any]:
+    return {
+        "matchConstraints": _rules(group),
+        "variables": [{"name": "replicas", "expression": "object.spec.?replicas.orValue(1)"}],
+        "validations": [
+            {
+                "expression": "variables.replicas <= 1000",
+                "messageExpression": "'too many replicas: ' + string(variables.replicas)",
+            },
+            {"expression": "object.spec.env.all(each, each.name != '')"},
+        ],
+    }
+
+
+def _mutating() -> dict[str, Any]:
+    expression = "Object{metadata: Object.metadata{labels: {'policy': 'here'}}}"
+    mutation = {"patchType": "ApplyConfiguration", "applyConfiguration": {"expression": expression}}
+    return {
+        "matchConstraints": _rules(GROUP),
+        "reinvocationPolicy": "Never",
+        "mutations": [mutation],
+    }
+
+
+def _bind(server: Measured, what: str, name: str, spec: dict[str, Any]) -> None:
+    binding: dict[str, Any] = {"policyName": name}
+    if what == "Validating":
+        binding["validationActions"] = ["Deny"]
+    for kind, body in (("Policy", spec), ("PolicyBinding", binding)):
+        full = f"{what}Admission{kind}"
+        plural = full.lower().removesuffix("y") + ("ies" if kind == "Policy" else "s")
+        obj = {"apiVersion": _API, "kind": full, "metadata": {"name": name}, "spec": body}
+        made = json.loads(server.call("POST", f"/apis/{_API}/{plural}", obj))
+        assert made["kind"] == full, made
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,17 @@
+"""Whether any ``--oidc-…`` flag is given. By itself, because every start asks it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+_DEFAULTS: Mapping[str, Any] = {
+    "username_claim": "sub",
+    "signing_algs": "RS256",
+    "ca_file": None,
+    "required_claim": [],
+}
+
+
+def is_given(flags: Mapping[str, Any]) -> bool:
+    return any(value != _DEFAULTS.get(name, "") for name, value in flags.items())

@@ -1,0 +1,271 @@
+"""The audit of requests: when a trail begins, what is told at which stage, and to whom.
+
+Loaded only where a policy was given. The rules are ``audit/``'s; files and calls are the sinks'.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import orjson
+
+from instar.access.attributes import Attributes, User
+from instar.access.authorizers import Decision, Verdict
+from instar.audit.policy import Level, Policy, Stage
+from instar.audit.trail import (
+    UNRECORDED,
+    Event,
+    Sent,
+    Trail,
+    shown_agent,
+    source_addresses,
+)
+from instar.errors import ApiError, Internal
+from instar.metrics import Counter, Metric
+from instar.server.audit.sinks import Sink
+from instar.server.request import Request, ResourcePath, attributes_of, parse_resource_path
+from instar.server.responses import Feed, Outlet, Response
+
+_NOBODY = User("")
+_STATUS = b'{"kind":"Status"'
+_LARGEST_STATUS = 64 << 10
+_NOT_UNDERSTOOD = (400, 401, 403, 413, 415)
+"""Refused before the body was read, or because of what it was."""
+_LOOKS, _PAUSE = 2000, 0.005
+"""How often a request looks for room in a log that is written to without loss, and the seconds
+between two looks."""
+_CLOSED_EARLY = {"status": "Success", "message": "Connection closed early", "code": 200}
+
+
+class AuditMetrics:
+    def __init__(self) -> None:
+        self.events = Counter(
+            "apiserver_audit_event_total", "Audit events made and handed to the sinks."
+        )
+        self.levels = Counter(
+            "apiserver_audit_level_total",
+            "Requests, by the level they are recorded at.",
+            ("level",),
+        )
+        self.errors = Counter(
+            "apiserver_audit_error_total", "Audit events that were lost, by where.", ("plugin",)
+        )
+        self.rejected = Counter(
+            "apiserver_audit_requests_rejected_total",
+            "Requests refused because they could not be recorded.",
+        )
+
+    def all(self) -> tuple[Metric, ...]:
+        return (self.events, self.levels, self.errors, self.rejected)
+
+
+class Auditor:
+    def __init__(
+        self,
+        policy: Policy,
+        sinks: Sequence[Sink],
+        metrics: AuditMetrics,
+        *,
+        patient: bool = True,
+        strict: bool = False,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        """``patient``: a request waits while a sink is full. ``strict``: it is refused where its
+        first event cannot be stored."""
+        self._policy, self._sinks, self._metrics = policy, sinks, metrics
+        self._patient, self._strict, self._clock = patient, strict, clock
+
+    def start(self) -> None:
+        for sink in self._sinks:
+            sink.start()
+
+    async def stop(self) -> None:
+        for sink in self._sinks:
+            await sink.stop()
+
+    async def begin(self, request: Request, path: ResourcePath | None, user: User, id: str) -> None:
+        """It is known who asks. Raises ``Internal`` where it must be stored and cannot be."""
+        trail = self._trail(request, attributes_of(request, path, user), id)
+        request.trail = trail
+        if trail is UNRECORDED:
+            return
+        if self._patient and any(sink.full for sink in self._sinks):
+            await self._room()
+        event = trail.at(Stage.RECEIVED, trail.received, {})
+        if event is None:
+            return
+        if not self._strict:
+            self._tell(event)
+        elif not await self._stored(event):
+            self._metrics.rejected.add()
+            raise Internal("failed to store audit event")
+
+    def decided(self, request: Request, decision: Decision) -> None:
+        if decision.error and decision.verdict is Verdict.NO_OPINION:
+            request.annotate("authorization.k8s.io/reason", "internal error")
+            return
+        allowed = decision.verdict is Verdict.ALLOW
+        request.annotate("authorization.k8s.io/decision", "allow" if allowed else "forbid")
+        request.annotate("authorization.k8s.io/reason", decision.reason)
+
+    def answered(
+        self, request: Request, response: Response, failure: BaseException | None, id: str
+    ) -> None:
+        """The answer is ready to be sent, and not compressed yet."""
+        trail = request.trail
+        if trail is None:
+            self._unknown(request, response, failure, id)
+            return
+        if trail is UNRECORDED:
+            return
+        if request.requester is not None and request.asked.user is not request.requester:
+            trail.impersonated, trail.constraint = request.asked.user, request.constraint
+        if request.body and response.status not in _NOT_UNDERSTOOD:
+            trail.came(_media_of(request.header(b"content-type")), request.body)
+        status = _status(response, failure)
+        if response.stream is not None:
+            self._record(trail, Stage.STARTED, request, status)
+            response.stream = _Followed(
+                response.stream, lambda: self._record(trail, Stage.COMPLETE, request, status)
+            )
+            return
+        if trail.long_running:
+            self._record(trail, Stage.STARTED, request, status)
+        broken = failure is not None and not isinstance(failure, ApiError | asyncio.CancelledError)
+        self._record(trail, Stage.PANIC if broken else Stage.COMPLETE, request, status, response)
+
+    def left(self, request: Request) -> None:
+        """The client went before there was an answer."""
+        if request.trail is not None and request.trail is not UNRECORDED:
+            self._record(request.trail, Stage.COMPLETE, request, _CLOSED_EARLY)
+
+    def _trail(self, request: Request, asked: Attributes, id: str) -> Trail:
+        decision = self._policy.decide(asked)
+        self._metrics.levels.add((decision.level.text,))
+        if decision.level is Level.NONE:
+            return UNRECORDED
+        forwarded = request.header(b"x-forwarded-for")
+        return Trail(
+            decision,
+            id,
+            request.uri.decode("latin-1"),
+            asked,
+            source_addresses(forwarded, request.header(b"x-real-ip"), request.remote),
+            shown_agent(request.header(b"user-agent")),
+            self._clock(),
+        )
+
+    def _unknown(
+        self, request: Request, response: Response, failure: BaseException | None, id: str
+    ) -> None:
+        """Nobody is known to have asked: one event says so, as upstream has it."""
+        asked = attributes_of(request, parse_resource_path(request.path), _NOBODY)
+        trail = self._trail(request, asked, id)
+        if trail is not UNRECORDED:
+            trail.authenticated = False
+            event = trail.at(Stage.STARTED, self._clock(), {}, _status(response, failure))
+            if event is not None:
+                self._tell(event)
+
+    def _record(
+        self,
+        trail: Trail,
+        stage: Stage,
+        request: Request,
+        status: dict[str, Any],
+        response: Response | None = None,
+    ) -> None:
+        sent = None
+        if response is not None and trail.level is Level.REQUEST_RESPONSE:
+            response.chunks = chunks = tuple(response.chunks)
+            sent = Sent(_media(response), chunks)
+        event = trail.at(stage, self._clock(), request.annotations, status, sent)
+        if event is not None:
+            self._tell(event)
+
+    def _tell(self, event: Event) -> None:
+        self._metrics.events.add()
+        for sink in self._sinks:
+            sink.put(event)
+
+    async def _room(self) -> None:
+        for _ in range(_LOOKS):
+            if not any(sink.full for sink in self._sinks):
+                return
+            await asyncio.sleep(_PAUSE)
+
+    async def _stored(self, event: Event) -> bool:
+        loop = asyncio.get_running_loop()
+        self._metrics.events.add()
+        for sink in self._sinks:
+            answer: asyncio.Future[bool] = loop.create_future()
+
+            def stored(well: bool, answer: asyncio.Future[bool] = answer) -> None:
+                loop.call_soon_threadsafe(_resolve, answer, well)
+
+            if not sink.put(event, stored) or not await answer:
+                return False
+        return True
+
+
+class _Followed:
+    """A stream whose end is told."""
+
+    def __init__(self, feed: Feed, ended: Callable[[], None]) -> None:
+        self._feed, self._ended = feed, ended
+        self._over = False
+
+    def open(self, outlet: Outlet) -> None:
+        self._feed.open(_Outlet(outlet, self._end))
+
+    def resume(self) -> None:
+        self._feed.resume()
+
+    def close(self) -> None:
+        self._end()
+        self._feed.close()
+
+    def _end(self) -> None:
+        if not self._over:
+            self._over = True
+            self._ended()
+
+
+class _Outlet:
+    def __init__(self, outlet: Outlet, ended: Callable[[], None]) -> None:
+        self._outlet, self._ended = outlet, ended
+        self.send, self.backlog, self.abort = outlet.send, outlet.backlog, outlet.abort
+
+    def finish(self) -> None:
+        self._ended()
+        self._outlet.finish()
+
+
+def _resolve(answer: asyncio.Future[bool], well: bool) -> None:
+    if not answer.done():
+        answer.set_result(well)
+
+
+def _media(response: Response) -> str:
+    kind = next((value for name, value in response.headers if name == b"content-type"), b"")
+    return _media_of(kind.decode("latin-1"))
+
+
+def _media_of(content_type: str) -> str:
+    return content_type.partition(";")[0].strip().lower() or "application/json"
+
+
+def _status(response: Response, failure: BaseException | None) -> dict[str, Any]:
+    """What the answer says of itself: a Status in full, anything else by its code."""
+    if isinstance(failure, ApiError):
+        return failure.to_status()
+    if response.status >= 300 or response.length > _LARGEST_STATUS:
+        return {"code": response.status}
+    chunks = response.chunks
+    if isinstance(chunks, tuple) and chunks and chunks[0].startswith(_STATUS):
+        document: dict[str, Any] = orjson.loads(b"".join(chunks))
+        return {"code": response.status, **document}
+    return {"code": response.status}

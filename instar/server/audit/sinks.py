@@ -1,0 +1,284 @@
+"""Where audit events go: a log, written in a thread, and a webhook, called in batches.
+
+Whoever works for clients only puts an event down; a sink that has no room says so, and what is
+lost is counted. What an event says is ``audit/``'s.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+from queue import Empty, SimpleQueue
+from threading import Thread
+from time import monotonic
+from typing import NamedTuple, Protocol
+
+from instar.audit.lines import event_list, json_line, legacy_line
+from instar.audit.trail import Event
+from instar.metrics import Counter
+from instar.server.audit.logfile import Output, Unwritten
+
+log = logging.getLogger(__name__)
+_AT_ONCE = 500
+_COMPLAIN_SECONDS = 10.0
+_CALLS_AT_ONCE = 15
+_ATTEMPTS, _FACTOR = 5, 1.5
+_FAREWELL_SECONDS = 5.0
+
+
+class Sink(Protocol):
+    def put(self, event: Event, stored: Callable[[bool], None] | None = None) -> bool:
+        """Whether there was room. ``stored`` is told, from any thread, how it went."""
+        ...
+
+    @property
+    def full(self) -> bool: ...
+
+    def start(self) -> None: ...
+
+    async def stop(self) -> None:
+        """What was put down is still written, as far as that goes quickly."""
+        ...
+
+
+class _Item(NamedTuple):
+    event: Event
+    stored: Callable[[bool], None] | None
+
+
+class Complaints:
+    """A disk that is full is worth a line now and then, not one for each event."""
+
+    def __init__(self, plugin: str, errors: Counter) -> None:
+        self._plugin, self._errors = plugin, errors
+        self._next = 0.0
+
+    def lost(self, number: int, why: str) -> None:
+        self._errors.add((self._plugin,), number)
+        if monotonic() >= self._next:
+            self._next = monotonic() + _COMPLAIN_SECONDS
+            log.error("%d audit events were not recorded (%s): %s", number, self._plugin, why)
+
+
+class LogSink:
+    def __init__(
+        self, output: Output, errors: Counter, *, legacy: bool, room: int, longest: int
+    ) -> None:
+        self._output = output
+        self._legacy, self._room, self._longest = legacy, room, longest
+        self._complaints = Complaints("log", errors)
+        self._overflow = Complaints("buffered", errors)
+        self._truncation = Complaints("truncate", errors)
+        self._queue: SimpleQueue[_Item | None] = SimpleQueue()
+        self._thread = Thread(target=self._work, name="audit-log", daemon=True)
+
+    @property
+    def full(self) -> bool:
+        return self._queue.qsize() >= self._room
+
+    def put(self, event: Event, stored: Callable[[bool], None] | None = None) -> bool:
+        if self.full:
+            self._overflow.lost(1, "audit buffer queue blocked")
+            return False
+        self._queue.put(_Item(event, stored))
+        return True
+
+    def start(self) -> None:
+        self._thread.start()
+
+    async def stop(self) -> None:
+        self._queue.put(None)
+        await asyncio.to_thread(self._thread.join, _FAREWELL_SECONDS)
+
+    def _work(self) -> None:
+        more = True
+        while more:
+            item = self._queue.get()
+            batch: list[_Item] = []
+            while item is not None:
+                batch.append(item)
+                if len(batch) >= _AT_ONCE:
+                    break
+                try:
+                    item = self._queue.get_nowait()
+                except Empty:
+                    break
+            else:
+                more = False
+            self._write(batch)
+        self._output.close()
+
+    def _write(self, batch: list[_Item]) -> None:
+        lines, owners = [], []
+        for item in batch:
+            line = self._line(item.event)
+            if line is not None:
+                lines.append(line)
+                owners.append(item)
+            elif item.stored is not None:
+                item.stored(False)
+        lost = 0
+        try:
+            self._output.write(lines)
+        except Unwritten as error:
+            lost = error.lines
+            self._complaints.lost(lost, str(error))
+        for number, item in enumerate(owners):
+            if item.stored is not None:
+                item.stored(number < len(owners) - lost)
+
+    def _line(self, event: Event) -> bytes | None:
+        try:
+            if self._legacy:
+                return legacy_line(event) + b"\n"
+            line = json_line(event, most=self._longest)
+        except (ValueError, TypeError) as error:  # an answer that is no JSON: the rest must go on
+            self._complaints.lost(1, f"{type(error).__name__}: {error}")
+            return None
+        if line is None:
+            self._truncation.lost(1, "an event is too large even without its objects")
+            return None
+        return line + b"\n"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Batching:
+    room: int = 10_000
+    most: int = 400
+    wait: float = 30.0
+    throttled: bool = True
+    per_second: float = 10.0
+    burst: int = 15
+
+
+class Caller(Protocol):
+    async def post(self, body: bytes) -> None:
+        """Raises ``OSError`` or ``TimeoutError`` where it was not taken."""
+        ...
+
+    async def close(self) -> None: ...
+
+
+class WebhookSink:
+    def __init__(
+        self, caller: Caller, errors: Counter, batching: Batching, *, backoff: float, longest: int
+    ) -> None:
+        self._caller, self._batching, self._backoff = caller, batching, backoff
+        self._longest = longest
+        self._complaints = Complaints("webhook", errors)
+        self._overflow = Complaints("buffered", errors)
+        self._queue: asyncio.Queue[_Item] = asyncio.Queue()
+        self._calls: set[asyncio.Task[None]] = set()
+        self._task: asyncio.Task[None] | None = None
+        self._tokens, self._filled = float(batching.burst), monotonic()
+        self._ending = asyncio.Event()
+
+    @property
+    def full(self) -> bool:
+        return self._queue.qsize() >= self._batching.room
+
+    def put(self, event: Event, stored: Callable[[bool], None] | None = None) -> bool:
+        if self.full:
+            self._overflow.lost(1, "audit buffer queue blocked")
+            return False
+        self._queue.put_nowait(_Item(event, stored))
+        return True
+
+    def start(self) -> None:
+        self._task = asyncio.get_running_loop().create_task(self._work())
+
+    async def stop(self) -> None:
+        self._ending.set()
+        if self._task is not None:
+            await asyncio.wait([self._task], timeout=_FAREWELL_SECONDS)
+            self._task.cancel()
+        unfinished = [*self._calls, *([self._task] if self._task is not None else [])]
+        for call in unfinished:
+            call.cancel()
+        await asyncio.gather(*unfinished, return_exceptions=True)
+        await self._caller.close()
+
+    async def _work(self) -> None:
+        while not (self._ending.is_set() and self._queue.empty()):
+            batch = await self._batch()
+            if not batch:
+                continue
+            await self._turn()
+            while len(self._calls) >= _CALLS_AT_ONCE:
+                await asyncio.wait(self._calls, return_when=asyncio.FIRST_COMPLETED)
+            call = asyncio.get_running_loop().create_task(self._deliver(batch))
+            self._calls.add(call)
+            call.add_done_callback(self._calls.discard)
+        if self._calls:
+            await asyncio.wait(self._calls, timeout=_FAREWELL_SECONDS)
+
+    async def _batch(self) -> list[_Item]:
+        """Until there are enough, or the first has waited long enough."""
+        first = await self._next(None)
+        if first is None:
+            return []
+        batch, deadline = [first], monotonic() + self._batching.wait
+        while len(batch) < self._batching.most:
+            item = await self._next(deadline - monotonic())
+            if item is None:
+                break
+            batch.append(item)
+        return batch
+
+    async def _next(self, seconds: float | None) -> _Item | None:
+        if not self._queue.empty():
+            return self._queue.get_nowait()
+        if self._ending.is_set() or (seconds is not None and seconds <= 0):
+            return None
+        loop = asyncio.get_running_loop()
+        getting = loop.create_task(self._queue.get())
+        ending = loop.create_task(self._ending.wait())
+        done, _ = await asyncio.wait(
+            [getting, ending], timeout=seconds, return_when=asyncio.FIRST_COMPLETED
+        )
+        ending.cancel()
+        if getting in done:
+            return getting.result()
+        getting.cancel()
+        return None
+
+    async def _turn(self) -> None:
+        """So many calls a second and no more."""
+        batching = self._batching
+        if not batching.throttled:
+            return
+        now = monotonic()
+        filled = self._tokens + (now - self._filled) * batching.per_second
+        self._tokens, self._filled = min(float(batching.burst), filled), now
+        self._tokens -= 1
+        if self._tokens < 0 and not self._ending.is_set():
+            await asyncio.sleep(-self._tokens / batching.per_second)
+
+    async def _deliver(self, batch: list[_Item]) -> None:
+        body, kept = await asyncio.to_thread(self._encoded, batch)
+        delay, problem = self._backoff, ""
+        for attempt in range(_ATTEMPTS):
+            try:
+                await self._caller.post(body)
+                return
+            except (OSError, TimeoutError) as error:
+                problem = str(error)
+            if self._ending.is_set() or attempt == _ATTEMPTS - 1:
+                break
+            await asyncio.sleep(delay)
+            delay *= _FACTOR
+        self._complaints.lost(kept, problem)
+
+    def _encoded(self, batch: list[_Item]) -> tuple[bytes, int]:
+        lines = []
+        for item in batch:
+            try:
+                line = json_line(item.event, typed=False, most=self._longest)
+            except (ValueError, TypeError) as error:
+                self._complaints.lost(1, f"{type(error).__name__}: {error}")
+                continue
+            if line is not None:
+                lines.append(line)
+        return event_list(lines), len(lines)

@@ -1,0 +1,223 @@
+"""Events as text: compared with what a kube-apiserver wrote (the reference's examples)."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from instar.access.attributes import Attributes, User
+from instar.audit.lines import event_list, json_line, legacy_line
+from instar.audit.policy import Decision, Level, Stage
+from instar.audit.trail import Event, Sent, Trail, go_duration, shown_agent, source_addresses
+
+ADMIN = User("admin", ("system:masters", "system:authenticated"), "admin-uid")
+BOB = User("bob", ("devs", "qa", "system:authenticated"))
+ALLOWED = {"authorization.k8s.io/reason": "", "authorization.k8s.io/decision": "allow"}
+RECEIVED, STAGED = 1794754810.611829, 1794754810.616037
+
+
+def trail(level: Level, asked: Attributes, **more: Any) -> Trail:
+    given: dict[str, Any] = {"id": "T", "uri": "/x", "bare": False, **more}
+    return Trail(
+        Decision(level, frozenset(), given["bare"]),
+        given["id"],
+        given["uri"],
+        asked,
+        ("127.0.0.1",),
+        "x",
+        RECEIVED,
+    )
+
+
+def at(found: Trail, stage: Stage = Stage.COMPLETE, *, code: int = 200, **more: Any) -> Event:
+    event = found.at(stage, STAGED, ALLOWED, {"code": code}, **more)
+    assert event is not None
+    return event
+
+
+def parsed(event: Event) -> Any:
+    line = json_line(event)
+    assert line is not None
+    return json.loads(line)
+
+
+def test_a_creation_reads_as_upstream_wrote_it() -> None:
+    asked = Attributes(ADMIN, "create", "", "v1", "secrets", "", "default")
+    uri = "/api/v1/namespaces/default/secrets"
+    found = trail(Level.METADATA, asked, id="T-create-meta", uri=uri)
+    found.decoded({"metadata": {"name": "sec1"}, "data": {"a": "b"}})
+
+    assert json_line(at(found, code=201)) == (
+        b'{"kind":"Event","apiVersion":"audit.k8s.io/v1","level":"Metadata",'
+        b'"auditID":"T-create-meta","stage":"ResponseComplete",'
+        b'"requestURI":"/api/v1/namespaces/default/secrets","verb":"create",'
+        b'"user":{"username":"admin","uid":"admin-uid",'
+        b'"groups":["system:masters","system:authenticated"]},"sourceIPs":["127.0.0.1"],'
+        b'"userAgent":"x","objectRef":{"resource":"secrets","namespace":"default","name":"sec1",'
+        b'"apiVersion":"v1"},"responseStatus":{"metadata":{},"code":201},'
+        b'"requestReceivedTimestamp":"2026-11-15T15:00:10.611829Z",'
+        b'"stageTimestamp":"2026-11-15T15:00:10.616037Z",'
+        b'"annotations":{"authorization.k8s.io/decision":"allow","authorization.k8s.io/reason":""}}'
+    )
+
+
+def test_the_older_line_reads_as_upstream_wrote_it() -> None:
+    asked = Attributes(BOB, "get", path="/version")
+
+    line = legacy_line(at(trail(Level.METADATA, asked, uri="/version")))
+
+    assert line == (
+        b'2026-11-15T15:00:10.616037Z AUDIT: id="T" stage="ResponseComplete" ip="127.0.0.1" '
+        b'method="get" user="bob" groups="\\"devs\\",\\"qa\\",\\"system:authenticated\\"" '
+        b'as="<self>" asgroups="<lookup>" user-agent="x" namespace="<none>" uri="/version" '
+        b'response="200"'
+    )
+
+
+def test_levels_say_how_much_is_told() -> None:
+    asked = Attributes(BOB, "update", "ex.io", "v1", "foos", "", "d", "f")
+    body = {"metadata": {"name": "f", "uid": "u", "resourceVersion": "7"}, "spec": {"a": "<&>"}}
+    sent = Sent("application/json", (b'{"spec":', b'{"a":"<&>"}}\n'))
+    told = {}
+    for level in (Level.METADATA, Level.REQUEST, Level.REQUEST_RESPONSE):
+        found = trail(level, asked)
+        found.decoded(body)
+        told[level] = parsed(at(found, response=sent))
+
+    assert "requestObject" not in told[Level.METADATA]
+    assert told[Level.REQUEST]["requestObject"] == body
+    assert "responseObject" not in told[Level.REQUEST]
+    assert told[Level.REQUEST_RESPONSE]["responseObject"] == {"spec": {"a": "<&>"}}
+    assert told[Level.METADATA]["objectRef"] == {
+        "resource": "foos",
+        "namespace": "d",
+        "name": "f",
+        "uid": "u",
+        "apiGroup": "ex.io",
+        "apiVersion": "v1",
+        "resourceVersion": "7",
+    }
+
+
+def test_the_first_event_knows_nothing_of_the_body_however_late_it_is_written() -> None:
+    found = trail(Level.REQUEST, Attributes(BOB, "create", "", "v1", "secrets", "", "d"))
+    early = found.at(Stage.RECEIVED, RECEIVED, {})
+    found.decoded({"metadata": {"name": "late"}})
+    assert early is not None
+
+    told = parsed(early)
+
+    assert "requestObject" not in told
+    assert "name" not in told["objectRef"]
+    assert told["stageTimestamp"] == told["requestReceivedTimestamp"]
+
+
+def test_managed_fields_are_left_out_of_objects_and_items() -> None:
+    asked = Attributes(BOB, "list", "", "v1", "pods", "", "d")
+    metadata = {"name": "a", "managedFields": [{}]}
+    data = json.dumps({"metadata": metadata, "items": [{"metadata": metadata}]}).encode()
+    found = trail(Level.REQUEST_RESPONSE, asked, bare=True)
+
+    told = parsed(at(found, response=Sent("application/json", (data,))))
+
+    bare = {"metadata": {"name": "a"}}
+    assert told["responseObject"] == {**bare, "items": [bare]}
+
+
+def test_patches_are_told_as_they_were_and_applied_yaml_as_json() -> None:
+    asked = Attributes(BOB, "patch", "", "v1", "pods", "", "d", "p")
+    patch, applied = trail(Level.REQUEST, asked), trail(Level.REQUEST, asked)
+    patch.came("application/json-patch+json", b'[{"op":"remove","path":"/a"}]')
+    applied.came("application/apply-patch+yaml", b"metadata:\n  name: p\n")
+
+    assert parsed(at(patch))["requestObject"] == [{"op": "remove", "path": "/a"}]
+    assert parsed(at(applied))["requestObject"] == {"metadata": {"name": "p"}}
+
+
+def test_delete_options_say_what_they_are() -> None:
+    asked = Attributes(BOB, "delete", "", "v1", "pods", "", "d", "p")
+    found = trail(Level.REQUEST, asked)
+    found.came("application/json", b'{"propagationPolicy":"Orphan"}')
+
+    assert parsed(at(found))["requestObject"] == {
+        "kind": "DeleteOptions",
+        "apiVersion": "v1",
+        "propagationPolicy": "Orphan",
+    }
+
+
+def test_a_watch_never_tells_what_was_sent() -> None:
+    asked = Attributes(BOB, "watch", "", "v1", "pods", "", "d")
+
+    event = at(trail(Level.REQUEST_RESPONSE, asked), response=Sent("application/json", (b"{}",)))
+
+    assert "responseObject" not in parsed(event)
+
+
+def test_an_event_that_is_too_large_loses_its_objects_and_says_so() -> None:
+    asked = Attributes(BOB, "create", "", "v1", "pods", "", "d")
+    found = trail(Level.REQUEST, asked)
+    found.decoded({"metadata": {"name": "p"}, "data": "x" * 2000})
+
+    short = json_line(at(found), most=1500)
+
+    assert short is not None
+    assert "requestObject" not in json.loads(short)
+    assert json.loads(short)["annotations"]["audit.k8s.io/truncated"] == "true"
+    assert json.loads(short)["level"] == "Request"
+    assert json_line(at(found), most=100) is None
+
+
+def test_a_slow_request_says_how_long_it_took() -> None:
+    asked = Attributes(BOB, "list", "", "v1", "pods")
+    slow = trail(Level.METADATA, asked).at(Stage.COMPLETE, RECEIVED + 1.25, {}, {"code": 200})
+    assert slow is not None
+
+    assert parsed(slow)["annotations"] == {"apiserver.latency.k8s.io/total": "1.25s"}
+
+
+def test_items_of_a_list_carry_no_kind() -> None:
+    line = json_line(at(trail(Level.METADATA, Attributes(BOB, "get", path="/x"))), typed=False)
+    assert line is not None
+
+    found = json.loads(event_list([line, line]))
+
+    assert (found["kind"], found["metadata"], len(found["items"])) == ("EventList", {}, 2)
+    assert "kind" not in found["items"][0]
+
+
+def test_sources_are_listed_as_upstream_does() -> None:
+    assert source_addresses("10.0.0.1, nonsense, 10.0.0.2", "10.0.0.3", "127.0.0.1") == (
+        "10.0.0.1",
+        "10.0.0.2",
+        "10.0.0.3",
+        "127.0.0.1",
+    )
+    assert source_addresses("127.0.0.1", "127.0.0.1", "127.0.0.1") == ("127.0.0.1",)
+    assert source_addresses("", "", "::1") == ("::1",)
+
+
+def test_durations_and_agents_are_written_as_go_does() -> None:
+    assert [go_duration(value) for value in (0.6, 19.995379, 62.5, 3661.0)] == [
+        "600ms",
+        "19.995379s",
+        "1m2.5s",
+        "1h1m1s",
+    ]
+    assert shown_agent("a" * 2000) == "a" * 1024 + "...TRUNCATED"
+
+
+@given(st.binary(max_size=300), st.sampled_from(["json", "yaml", "vnd.kubernetes.protobuf", "x"]))
+def test_whatever_a_body_is_the_line_is_one_line_of_json(body: bytes, media: str) -> None:
+    asked = Attributes(BOB, "patch", "", "v1", "pods", "", "d", "p")
+    found = trail(Level.REQUEST_RESPONSE, asked)
+    found.came(f"application/{media}", body)
+
+    line = json_line(at(found, response=Sent(f"application/{media}", (body,))))
+
+    assert line is not None
+    assert b"\n" not in line
+    json.loads(line)
