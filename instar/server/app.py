@@ -200,7 +200,7 @@ class App:
             return page_not_found()
         if self._context.backend.behind():
             await self._context.backend.consistent()
-        found = await self._documents.respond(request, parts)
+        found = await self._documents.respond(request, parts, self._health.paths)
         return page_not_found() if found is None else found
 
     async def _resource(self, request: Request, route: KnownPath, path: ResourcePath) -> Response:

@@ -63,6 +63,7 @@ from instar.webhooks.transport import TransportPool, TransportSettings
 if TYPE_CHECKING:
     from instar.server.atrest import AtRest
     from instar.server.audit.auditor import Auditor
+    from instar.server.authorizing import WebhookAuthorizer
 
 log = logging.getLogger(__name__)
 _PROBE_SECONDS = 2.0
@@ -107,6 +108,7 @@ async def _served(settings: Settings, folder: Path) -> AsyncIterator[RunningServ
         token = _admin_token(pki)
         identities = _identities(settings, pki, token)
         issued = {user: user_certificate(pki, user.name, user.groups) for user in settings.users}
+    webhook = _webhook_authorizer(settings, modes)
     at_rest, (auditor, counted) = _at_rest(settings), _audit(settings)
     store = await open_store(settings.storage, settings.storage_options)
     if at_rest is not None:
@@ -116,6 +118,7 @@ async def _served(settings: Settings, folder: Path) -> AsyncIterator[RunningServ
         store,
         identities=identities,
         authorization=modes,
+        webhook_authorizer=webhook,
         shared_port=settings.shared_port,
         strict_namespaces=settings.strict_namespaces,
         request_timeout=settings.request_timeout,
@@ -180,6 +183,8 @@ async def _served(settings: Settings, folder: Path) -> AsyncIterator[RunningServ
         await connections.close(settings.grace_seconds)
         if identities.trusted is not None:
             await identities.trusted.stop()
+        if webhook is not None:
+            await webhook.close()
         if auditor is not None:
             await auditor.stop()
         for task in tasks:
@@ -277,6 +282,17 @@ async def _probing(backend: Backend) -> None:
         await asyncio.sleep(_PROBE_SECONDS)
         if remote or backend.trouble is not None or turn % _WRITE_TURNS == 0:
             await backend.probe()
+
+
+def _webhook_authorizer(settings: Settings, modes: tuple[str, ...]) -> WebhookAuthorizer | None:
+    if "Webhook" not in modes:
+        return None
+    # Only here: few servers let another decide.
+    from instar.server.authorizing import WebhookAuthorizer
+
+    return WebhookAuthorizer.of(
+        settings.authorization_webhook, settings.authorization_webhook_seconds
+    )
 
 
 def _identities(settings: Settings, pki: Path, token: str) -> Identities:
