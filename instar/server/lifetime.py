@@ -123,6 +123,7 @@ async def _served(settings: Settings, folder: Path) -> AsyncIterator[RunningServ
         review=settings.review,
         deny_breaking=settings.deny_breaking,
         local_admissions=settings.admissions,
+        admission_plugins=settings.admission_plugins,
         extras=_extras(at_rest, counted),
         auditor=auditor,
         make_conversion=lambda backend, metrics: conversion_services(settings, backend, metrics),
