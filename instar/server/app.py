@@ -97,10 +97,11 @@ class App:
         began = request.began = perf_counter()
         failure: BaseException | None = None
         try:
-            response = await self._answer(request, peer)
-        except ApiError as error:
-            failure = error
-            response = await told(error, request)
+            try:
+                response = await self._answer(request, peer)
+            except ApiError as error:
+                failure = error
+                response = await told(error, request)
         except asyncio.CancelledError:
             if not request.expired:
                 if self._auditor is not None:
@@ -168,7 +169,7 @@ class App:
             return page_not_found()
         if self._context.backend.behind():
             await self._context.backend.consistent()
-        found = await self._documents.respond(request, parts)
+        found = await self._documents.respond(request, parts, self._health.paths)
         return page_not_found() if found is None else found
 
     async def _resource(self, request: Request, route: KnownPath, path: ResourcePath) -> Response:

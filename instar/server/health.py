@@ -50,6 +50,11 @@ class Health:
             "livez": {**first, **last},
             "readyz": {**first, "informer-sync": started, **last},
         }
+        self.paths = tuple(
+            path
+            for name, checks in self._checks.items()
+            for path in (f"/{name}", *(f"/{name}/{check}" for check in checks))
+        )
 
     def respond(self, request: Request) -> Response | None:
         name, _, check = request.path.strip("/").partition("/")

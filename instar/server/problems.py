@@ -28,9 +28,11 @@ def problem(error: ApiError, request: Request) -> Response:
 async def told(error: ApiError, request: Request) -> Response:
     """The same, where what is wrong may be more than can be said in a moment."""
     causes = (error.details or {}).get("causes") or ()
-    return await offload.run(
-        len(error.message) + 100 * len(causes), lambda: problem(error, request)
-    )
+    size = len(error.message) + 100 * len(causes)
+    try:
+        return await offload.run(size, lambda: problem(error, request))
+    except TooManyRequests as busy:
+        return problem(busy, request)
 
 
 def page_not_found() -> Response:
