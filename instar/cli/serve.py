@@ -151,7 +151,7 @@ def _settings(args: argparse.Namespace) -> Settings:
         rescue_deletes=args.rescue_deletes,
         history_seconds=args.history,
         services=tuple(args.service),
-        converters=_converters(args.converter),
+        converters=converters(args.converter),
         admissions=admission.modules(args.admission_module),
         admission_plugins=admission.plugins(args),
         review=_review(args.review),
@@ -180,7 +180,7 @@ def _has_owner() -> bool:
     return stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode)
 
 
-def _converters(specs: list[str]) -> dict[str, ConvertFunction]:
+def converters(specs: list[str]) -> dict[str, ConvertFunction]:
     """``CRD_NAME=package.module:converter``; the SDK is imported only when one is asked for."""
     if not specs:
         return {}

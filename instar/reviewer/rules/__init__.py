@@ -47,7 +47,7 @@ OWN_RULES = (
     Rule(
         "policy-reads-removed-field",
         ERROR,
-        "an expression of a policy or webhook fits the old schema and not the new one (--admission)",
+        "an expression of a policy fits the old schema and not the new one (--admission)",
         (Hit.WRITERS,),
     ),
     Rule(
