@@ -157,7 +157,7 @@ def _settings(args: argparse.Namespace) -> Settings:
         rescue_deletes=args.rescue_deletes,
         history_seconds=args.history,
         services=tuple(args.service),
-        converters=_converters(args.converter),
+        converters=converters(args.converter),
         admissions=_admissions(args.admission_module),
         review=_review(args.review),
         deny_breaking=args.review == "deny",
@@ -185,7 +185,7 @@ def _has_owner() -> bool:
     return stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode)
 
 
-def _converters(specs: list[str]) -> dict[str, ConvertFunction]:
+def converters(specs: list[str]) -> dict[str, ConvertFunction]:
     """``CRD_NAME=package.module:converter``; the SDK is imported only when one is asked for."""
     if not specs:
         return {}

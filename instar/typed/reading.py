@@ -136,6 +136,8 @@ def _of_null(field: Field) -> Any:
     """What a null among several is in Go: the zero of their type."""
     if field.type == "bytes":
         return ""
+    if field.type not in SCALARS and shape_of(field.type) is Shape.LIST:
+        return []
     return _fresh(unset_value(field._replace(repeated=False, mapped=False, always=True)))
 
 
