@@ -79,7 +79,8 @@ class ValidatingPolicies:
             for outcome in found:
                 verdict.take(policy.name, binding.name, binding.actions, outcome)
             outcomes += found
-        verdict.annotate(policy.name, outcomes)
+        if outcomes:
+            verdict.annotate(policy.name, outcomes)
 
     async def _outcomes(
         self,
