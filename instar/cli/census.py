@@ -11,6 +11,7 @@ from typing import Any
 import orjson
 
 from instar.cli.cluster import add_cluster_arguments, read_crds, with_client
+from instar.cli.etcd import add_etcd_arguments, storage_options
 from instar.cli.failure import CliFailure
 from instar.client.client import Client
 from instar.migrator.census import Census, estimate, exact_census
@@ -35,10 +36,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "server that is not running; exact on any cluster",
     )
     add("--fields", action="store_true", help="which fields are set, with which values, by whom")
-    add("--etcd-ca", metavar="PEM", default="")
-    add("--etcd-cert", metavar="PEM", default="")
-    add("--etcd-key", metavar="PEM", default="")
-    add("--output", choices=["text", "json"], default="text")
+    add("--output", "-o", choices=["text", "json"], default="text", help="form of the answer")
+    add_etcd_arguments(parser)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -105,17 +104,14 @@ async def _from_cluster(args: argparse.Namespace, client: Client) -> list[Row]:
 
 def _from_storage(args: argparse.Namespace) -> list[Row]:
     """Bytes as they lie in the store, whoever wrote them; CRDs are named, or found there."""
-    options = StorageOptions(
-        etcd_cafile=args.etcd_ca, etcd_certfile=args.etcd_cert, etcd_keyfile=args.etcd_key
-    )
     try:
-        return asyncio.run(_count_stored(args, options))
+        return asyncio.run(_count_stored(args, storage_options(args)))
     except StoreError as error:
         raise CliFailure(str(error)) from error
 
 
 async def _count_stored(args: argparse.Namespace, options: StorageOptions) -> list[Row]:
-    store = await open_store(args.storage, options)
+    store = await open_store(args.storage, options, must_exist=True)
     try:
         rows: list[Row] = []
         for name, storage in (await _stored_crds(store, args.crd)).items():
