@@ -180,8 +180,18 @@ JSON_ESCAPED = (
 
 
 def go_quote(text: str) -> str:
-    """Go's ``%q`` for the characters that occur in practice."""
-    return f'"{text.translate(_ESCAPES)}"'
+    """Go's ``%q``."""
+    quoted = text.translate(_ESCAPES)
+    if not quoted.isprintable():
+        quoted = "".join(char if char.isprintable() else _by_number(char) for char in quoted)
+    return f'"{quoted}"'
+
+
+def _by_number(char: str) -> str:
+    code = ord(char)
+    if 0xD800 <= code < 0xE000:
+        return "\\ufffd"
+    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
 
 
 _EXACT_FLOAT = 2.0**53

@@ -72,9 +72,16 @@ def decode(managed_fields: Iterable[Mapping[str, Any]] | None) -> Managers:
     return out
 
 
+_LONGEST_KEPT = 16 << 10
+"""Bytes of a set that is remembered; what one object alone has is not worth it."""
+
+
 def _parsed(raw: Any) -> FieldSet:
     """Objects of one kind mostly share their sets of fields, and sets are never changed."""
-    return parse(raw) if not isinstance(raw, dict) else _parsed_text(orjson.dumps(raw))
+    if not isinstance(raw, dict):
+        return parse(raw)
+    text = orjson.dumps(raw)
+    return _parsed_text(text) if len(text) <= _LONGEST_KEPT else parse(raw)
 
 
 @lru_cache(maxsize=512)

@@ -173,8 +173,17 @@ def _shown(value: Any) -> str:
     return go_number(value) if isinstance(value, float) else value_text(value)
 
 
-@lru_cache(maxsize=8192, typed=True)
+_LONGEST_KEPT = 256
+"""Characters of a text whose spelling is remembered: names and keys, not contents."""
+
+
 def _scalar_text(value: str | int | float | bool | None) -> str:
+    if isinstance(value, str) and len(value) > _LONGEST_KEPT:
+        return _spelled(value)
+    return _known_spelling(value)
+
+
+def _spelled(value: str | int | float | bool | None) -> str:
     if isinstance(value, float):
         # Minus zero is the zero it is read back as.
         return go_float(value) if value else "0"
@@ -185,6 +194,9 @@ def _scalar_text(value: str | int | float | bool | None) -> str:
     for char, escape in JSON_ESCAPED:
         text = text.replace(char, escape)
     return text
+
+
+_known_spelling = lru_cache(maxsize=8192, typed=True)(_spelled)
 
 
 def value_text(value: Any) -> str:
@@ -222,7 +234,8 @@ def _parse_children(raw: dict[str, Any]) -> FieldSet:
     out: FieldSet = {}
     for key, node in raw.items():
         if key[:2] != "f:":
-            element = key if key == SELF else _canonical(key)
+            read = _canonical if len(key) > _LONGEST_KEPT else _known_canonical
+            element = key if key == SELF else read(key)
             if element is None:
                 continue
             key = element
@@ -237,7 +250,6 @@ def _parse_children(raw: dict[str, Any]) -> FieldSet:
     return out
 
 
-@lru_cache(maxsize=8192)
 def _canonical(key: str) -> str | None:
     """The one spelling of an element; None for a kind nobody knows (upstream forgets those)."""
     if len(key) < 2:
@@ -258,6 +270,9 @@ def _canonical(key: str) -> str | None:
     except ValueError as problem:
         raise BadFieldSet(str(problem)) from problem
     return None
+
+
+_known_canonical = lru_cache(maxsize=8192)(_canonical)
 
 
 def text(fields: FieldSet) -> str:

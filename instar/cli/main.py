@@ -18,6 +18,7 @@ COMMANDS = {
     "serve": "run the API server for CRDs and custom resources",
     "webhook": "serve a converter as a conversion webhook",
     "validate": "judge manifests offline, exactly as the server would",
+    "test": "run unit tests of CRDs, written as YAML beside them",
     "check": "hunt a converter for data loss, with objects made from the CRD's schemas",
     "convert": "convert manifests to another version",
     "review": "what a CRD change breaks, for whom, and how to get there safely",
@@ -32,6 +33,7 @@ COMMANDS = {
 EXTRAS = {
     "serve": "server",
     "validate": "server",
+    "test": "server",
     "storage": "etcd",
     "webhook": "sdk",
     "check": "sdk",

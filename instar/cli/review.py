@@ -19,6 +19,7 @@ from typing import Any
 from instar.api.manifests import Document
 from instar.cli.failure import CliFailure
 from instar.plain import Object
+from instar.reviewer.admission.findings import with_admission
 from instar.reviewer.config import Config, ConfigError, decide, fail_on, write_baseline
 from instar.reviewer.engine import Options
 from instar.reviewer.presence import with_presence
@@ -31,6 +32,7 @@ from instar.reviewer.rules import RULES
 from instar.reviewer.sources import (
     Cluster,
     history,
+    load_admission,
     load_baseline,
     load_config,
     load_crds,
@@ -74,6 +76,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     converting.add_argument("--webhook", metavar="URL", help="a running conversion webhook")
     objects.add_argument("--webhook-ca", type=Path, metavar="FILE", help="its authority")
     objects.add_argument("--webhook-insecure", action="store_true", help="do not verify it")
+    parser.add_argument(
+        "--admission",
+        metavar="DIR|kube:",
+        help="webhook configurations and policies that must go on working",
+    )
     decisions = parser.add_argument_group("decisions")
     decisions.add_argument("--config", metavar="FILE", help="instead of the nearest instar.toml")
     decisions.add_argument("--fail-on", choices=("error", "warning", "none"))
@@ -142,6 +149,7 @@ def _pair(args: argparse.Namespace, options: Options, convert: Convert | None) -
     sides = [asyncio.run(load_crds(source, cluster)) for source in args.sources]
     old, new = sides if len(sides) == 2 else (None, sides[0])
     problems = [problem for side in sides for problem in side.problems]
+    admission = _admission(args, cluster, problems)
     report = review_documents(
         None if old is None else old.crds,
         new.crds,
@@ -150,6 +158,8 @@ def _pair(args: argparse.Namespace, options: Options, convert: Convert | None) -
         objects=_objects(args, cluster, problems),
         convert=convert,
     )
+    before = None if old is None else old.crds
+    report = with_admission(report, before, new.crds, admission, options)
     return with_presence(
         replace(report, problems=tuple(dict.fromkeys([*problems, *report.problems]))),
         {} if old is None else old.crds,
@@ -176,6 +186,16 @@ def _objects(
         return found.objects
 
     return live
+
+
+def _admission(
+    args: argparse.Namespace, cluster: Cluster, problems: list[Problem]
+) -> list[Document]:
+    if not args.admission:
+        return []
+    found = asyncio.run(load_admission(args.admission, cluster))
+    problems += found.problems
+    return found.documents
 
 
 def _history(args: argparse.Namespace, options: Options) -> Report:

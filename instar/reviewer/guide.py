@@ -16,6 +16,20 @@ from instar.reviewer.families import (
 
 _ADVICE: tuple[tuple[tuple[str, ...], str], ...] = (
     (
+        ("admission-misses-version",),
+        "Name the version in the rules, or use matchPolicy Equivalent: the object is converted to "
+        "a version they name.",
+    ),
+    (
+        ("policy-reads-removed-field",),
+        "Change the policy first, so that it makes sense under both schemas (has(), optional "
+        "fields), then the CRD.",
+    ),
+    (
+        ("policy-refuses-crd",),
+        "Make the CRD fit the policy, or except it there, before it is applied.",
+    ),
+    (
         ("field-added",),
         "Nothing to do. Clients that decode strictly meet a field they do not know.",
     ),

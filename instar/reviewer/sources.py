@@ -10,7 +10,8 @@ import asyncio
 import subprocess
 import sys
 import tomllib
-from collections.abc import Iterable, Iterator
+from collections.abc import AsyncIterator, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -22,6 +23,8 @@ from instar.client.client import Client
 from instar.client.kubeconfig import KubeconfigError, load_access
 from instar.errors import ApiError, NotFound
 from instar.plain import Object
+from instar.reviewer.admission.configurations import GROUP as ADMISSION
+from instar.reviewer.admission.configurations import PLURALS as ADMISSION_KINDS
 from instar.reviewer.config import FILES, Config, ConfigError, parse, read_baseline, section
 from instar.reviewer.documents import crd_name, crd_problem, documents
 from instar.reviewer.report import Problem
@@ -78,6 +81,28 @@ async def load_objects(source: str, cluster: Cluster | None = None) -> LoadedObj
     values = [item.value for item in found.documents]
     objects = [value for value in values if isinstance(value, dict) and not is_crd(value)]
     return LoadedObjects(objects, found.problems)
+
+
+async def load_admission(source: str, cluster: Cluster) -> _Read:
+    """Webhook configurations, policies and bindings of ``kube:``; of a path, whatever is there."""
+    if not source.startswith("kube:"):
+        return await _load(source, cluster)
+    try:
+        async with Client(load_access(cluster.kubeconfig, cluster.context)) as client:
+            found = [item async for item in _configurations(client)]
+    except (ApiError, KubeconfigError, OSError) as error:
+        return _Read([], [Problem(" ".join(str(error).split()), source)])
+    return _Read([Document(item, source) for item in found], [])
+
+
+async def _configurations(client: Client) -> AsyncIterator[Object]:
+    """A cluster too old for policies has none."""
+    head = {"apiVersion": f"{ADMISSION}/v1"}
+    for kind, plural in ADMISSION_KINDS.items():
+        with suppress(NotFound):
+            async for page in client.pages(f"/apis/{ADMISSION}/v1/{plural}", limit=_PAGE):
+                for item in page.get("items") or ():
+                    yield {**item, **head, "kind": kind}
 
 
 class _Read(NamedTuple):

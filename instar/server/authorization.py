@@ -32,8 +32,6 @@ def modes_of(text: str) -> tuple[str, ...]:
 def authorizer_of(
     modes: tuple[str, ...], policy: Callable[[], Policy], webhook: Authorizer | None = None
 ) -> Authorizers:
-    if "Webhook" in modes and webhook is None:
-        raise ValueError("authorization Webhook needs --authorization-webhook-config-file")
     made: Mapping[str, Callable[[], Authorizer | None]] = {
         RBAC: lambda: RbacAuthorizer(policy),
         ALWAYS_ALLOW: AlwaysAllow,

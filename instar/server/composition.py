@@ -48,6 +48,7 @@ from instar.schema.validations.ondemand import check_if_any, compile_if_any
 from instar.server.admitting import Admissions
 from instar.server.app import App
 from instar.server.authorization import RBAC, authorizer_of
+from instar.server.flow import Flow
 from instar.server.health import Check, Health
 from instar.server.identities import Identities
 from instar.server.insight import Insight
@@ -152,6 +153,7 @@ def build(
     local_admissions: Sequence[LocalConfiguration] = (),
     extras: Extras = NOTHING_MORE,
     auditor: Auditor | None = None,
+    flow: Flow | None = None,
     make_conversion: Callable[[Backend, PrometheusConversionMetrics], ConversionServices],
 ) -> Machinery:
     backend = Backend(store)
@@ -207,6 +209,8 @@ def build(
     metrics.add(*watchdog.metrics(), consistency.checks, census.metric())
     metrics.add(_stored_objects(backend), *conversion_metrics.all())
     metrics.add(*admissions.all_metrics(), *extras.metrics)
+    if flow is not None:
+        metrics.add(*flow.metrics())
     app = App(
         context=context,
         catalog=catalog,
@@ -225,6 +229,7 @@ def build(
         insight=Insight(census, usage, access, backend),
         request_timeout=request_timeout,
         auditor=auditor,
+        flow=flow,
     )
     return Machinery(
         app=app,

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import gzip
 
 from instar import offload
+from instar.errors import TooManyRequests
 from instar.server.request import Request
 from instar.server.responses import Response
 
@@ -19,7 +21,14 @@ async def compress(request: Request, response: Response) -> None:
     if not _reads_gzip(request.header(b"accept-encoding")):
         return
     chunks = response.chunks
-    packed = await offload.apart(lambda: gzip.compress(b"".join(chunks), _LEVEL, mtime=0))
+    try:
+        packed = await offload.apart(lambda: gzip.compress(b"".join(chunks), _LEVEL, mtime=0))
+    except TooManyRequests:
+        return  # there is an answer already, only larger
+    except asyncio.CancelledError:
+        if not request.expired:
+            raise
+        return  # it is late enough
     response.chunks, response.length = (packed,), len(packed)
     response.headers += ((b"content-encoding", b"gzip"), (b"vary", b"Accept-Encoding"))
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import cached_property
 from typing import Any
 
 from instar import __version__, offload
 from instar.api import discovery
-from instar.api.jsontext import encode
+from instar.api.jsontext import encode, encode_pretty
 from instar.api.names import GroupVersion
 from instar.errors import NotAcceptable
 from instar.openapi import v3
@@ -37,6 +37,17 @@ from instar.server.responses import (
 _AGGREGATED = ";g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 _V2_PROTOBUF = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf"
 _V2_PROTOBUF_TYPE = b"application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
+_FIXED_PATHS = (
+    "/.well-known/openid-configuration",
+    "/api",
+    "/apis",
+    "/metrics",
+    "/openapi/v2",
+    "/openapi/v3",
+    "/openapi/v3/",
+    "/openid/v1/jwks",
+    "/version",
+)
 SERVER_VERSION = "v1.36.4+instar." + __version__
 
 
@@ -48,12 +59,17 @@ class Documents:
         self._state = _State(catalog)
         self._generation = catalog.generation
 
-    async def respond(self, request: Request, parts: list[str]) -> Response | None:
-        """``parts`` are the path's segments; None when no document is there."""
+    async def respond(
+        self, request: Request, parts: list[str], others: Iterable[str] = ()
+    ) -> Response | None:
+        """``parts`` are the path's segments; None when no document is there. ``others`` are paths
+        of the server besides those of documents, for the list of all of them."""
         if self._generation != self._catalog.generation:
             self._generation = self._catalog.generation
             self._state = _State(self._catalog, self._state)
         match parts:
+            case [] | ["index.html"]:
+                return self._paths(others)
             case ["api"]:
                 return self._root(request, legacy=True)
             case ["apis"]:
@@ -75,6 +91,14 @@ class Documents:
             case ["openapi", "v3", "apis", group, version]:
                 return await self._document(request, GroupVersion(group, version))
         return None
+
+    def _paths(self, others: Iterable[str]) -> Response:
+        found = {*_FIXED_PATHS, *others}
+        for group, version in v3.group_versions(self._state.resources):
+            home = f"/apis/{group}" if group else "/api"
+            found |= {home, f"{home}/{version}"}
+        body = encode_pretty({"paths": sorted(found)})
+        return Response(200, (body,), [JSON_TYPE])
 
     def _root(self, request: Request, *, legacy: bool) -> Response:
         aggregated = _aggregated_media(request.header(b"accept"))

@@ -28,6 +28,7 @@ from instar.server.composition import Machinery, build
 from instar.server.identities import AccountSettings, Identities
 from instar.server.lifetime import conversion_services
 from instar.server.request import Request
+from instar.server.responses import JSON_TYPE
 from instar.server.settings import Settings
 from instar.storage.memory import MemoryStore
 from instar.storage.store import Write
@@ -43,6 +44,7 @@ _JSON = "application/json"
 class Reply(NamedTuple):
     status: int
     document: Any
+    """A text where nothing is served at the path: Go's router answers that."""
     warnings: list[str]
 
     @property
@@ -70,6 +72,10 @@ class ServedKind:
         """The served ones."""
         versions = self.resource.serving.versions
         return [name for name, each in versions.items() if each.served]
+
+    def has_status(self, version: str) -> bool:
+        """Whether a status is written through an endpoint of its own."""
+        return self.resource.serving.versions[version].has_status
 
     def path(self, version: str, namespace: str = "", name: str = "") -> str:
         serving = self.resource.serving
@@ -118,7 +124,9 @@ class Embedded:
         await asyncio.sleep(0)  # most answers wait for nothing: others want their turn, too
         response = await self._machinery.app(request, _ADMIN)
         text = b"".join(response.chunks)
-        return Reply(response.status, orjson.loads(text) if text else None, request.warnings)
+        is_json = JSON_TYPE in response.headers
+        document = orjson.loads(text) if is_json else text.decode().strip()
+        return Reply(response.status, document, request.warnings)
 
     def kind(self, group: str, kind: str) -> ServedKind | None:
         """None where nobody serves it."""
@@ -137,6 +145,12 @@ class Embedded:
             Write(resource.objects.prefix + suffix, value, expected)
         )
         await backend.at_least(revision)
+
+    async def clear(self, kind: ServedKind) -> None:
+        """Take away every object of a kind, whatever holds it."""
+        objects = kind.resource.objects
+        for suffix, entry in list(objects.entries.items()):
+            await self._machinery.backend.remove(objects, suffix, entry.revision)
 
 
 @contextlib.asynccontextmanager

@@ -15,6 +15,7 @@ from instar.server.negotiate import JSON, clauses
 from instar.server.request import Request
 from instar.server.responses import Response, json_response, text_response
 
+_PATHS = ("/healthz", "/livez", "/readyz")
 Check = Callable[[], str | None]
 """None when all is well, else what is wrong in a few words."""
 _HOOKS = (
@@ -40,6 +41,10 @@ def _well() -> None:
     return None
 
 
+def is_health_path(path: str) -> bool:
+    return path.startswith(_PATHS)
+
+
 class Health:
     def __init__(self, checks: Mapping[str, Check], started: Check) -> None:
         first: dict[str, Check] = {"ping": _well, "log": _well, **checks}
@@ -50,6 +55,11 @@ class Health:
             "livez": {**first, **last},
             "readyz": {**first, "informer-sync": started, **last},
         }
+        self.paths = tuple(
+            path
+            for name, checks in self._checks.items()
+            for path in (f"/{name}", *(f"/{name}/{check}" for check in checks))
+        )
 
     def respond(self, request: Request) -> Response | None:
         name, _, check = request.path.strip("/").partition("/")

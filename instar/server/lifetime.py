@@ -27,12 +27,14 @@ from instar.registry.stored.backend import Backend
 from instar.server.app import EVERY_ANSWER
 from instar.server.authorization import ALWAYS_ALLOW, modes_of
 from instar.server.certificates import (
+    Certificates,
     ensure_certificates,
     server_context,
     user_certificate,
     write_private,
 )
 from instar.server.composition import NOTHING_MORE, Extras, Machinery, build
+from instar.server.flow import Flow
 from instar.server.http1 import Connections
 from instar.server.identities import (
     Identities,
@@ -49,6 +51,7 @@ from instar.server.request import Request
 from instar.server.responses import Response
 from instar.server.settings import Settings
 from instar.server.tempfolder import temporary_folder
+from instar.server.tls import Reloaded, cipher_string, minimum_version
 from instar.storage.compactor import Compactor
 from instar.storage.keys import collection_prefix
 from instar.storage.open import open_store
@@ -60,6 +63,7 @@ from instar.webhooks.transport import TransportPool, TransportSettings
 if TYPE_CHECKING:
     from instar.server.atrest import AtRest
     from instar.server.audit.auditor import Auditor
+    from instar.server.authorizing import WebhookAuthorizer
 
 log = logging.getLogger(__name__)
 _PROBE_SECONDS = 2.0
@@ -100,10 +104,11 @@ async def _served(settings: Settings, folder: Path) -> AsyncIterator[RunningServ
     modes = modes_of(settings.authorization)
     with _alone_in(settings.cert_dir or folder) as pki:
         certificates = ensure_certificates(pki, _names(settings))
-        context = server_context(certificates, _client_authorities(settings))
+        tls = _tls(settings, certificates)
         token = _admin_token(pki)
         identities = _identities(settings, pki, token)
         issued = {user: user_certificate(pki, user.name, user.groups) for user in settings.users}
+    webhook = _webhook_authorizer(settings, modes)
     at_rest, (auditor, counted) = _at_rest(settings), _audit(settings)
     store = await open_store(settings.storage, settings.storage_options)
     if at_rest is not None:
@@ -113,6 +118,7 @@ async def _served(settings: Settings, folder: Path) -> AsyncIterator[RunningServ
         store,
         identities=identities,
         authorization=modes,
+        webhook_authorizer=webhook,
         shared_port=settings.shared_port,
         strict_namespaces=settings.strict_namespaces,
         request_timeout=settings.request_timeout,
@@ -125,6 +131,7 @@ async def _served(settings: Settings, folder: Path) -> AsyncIterator[RunningServ
         local_admissions=settings.admissions,
         extras=_extras(at_rest, counted),
         auditor=auditor,
+        flow=Flow(settings.reads_at_once, settings.writes_at_once, settings.request_timeout / 4),
         make_conversion=lambda backend, metrics: conversion_services(settings, backend, metrics),
     )
     peers = _peers(settings, certificates.ca)
@@ -135,7 +142,7 @@ async def _served(settings: Settings, folder: Path) -> AsyncIterator[RunningServ
             connections,
             settings.host,
             settings.port,
-            ssl=context,
+            ssl=tls.context,
             backlog=1024,
             reuse_port=settings.shared_port or None,
             start_serving=not settings.listens_when_ready,
@@ -153,6 +160,7 @@ async def _served(settings: Settings, folder: Path) -> AsyncIterator[RunningServ
         if at_rest is not None:
             tasks.append(loop.create_task(at_rest.run()))
         tasks.append(loop.create_task(_probing(machinery.backend)))
+        tasks.append(loop.create_task(tls.run()))
         tasks.append(loop.create_task(machinery.consistency.run()))
         await machinery.start()
         await listening.start_serving()
@@ -160,7 +168,7 @@ async def _served(settings: Settings, folder: Path) -> AsyncIterator[RunningServ
         host = f"[{settings.host}]" if ":" in settings.host else settings.host
         url = f"https://{_reachable(host)}:{port}"
         machinery.app.issuer_documents.address = url.removeprefix("https://")
-        ca = certificates.ca.read_bytes()
+        ca = certificates.ca.read_bytes() + _foreign_certificate(settings)
         path = settings.kubeconfig or folder / "kubeconfig"
         write_kubeconfig(path, url, ca, token)
         for user, pair in issued.items():
@@ -175,6 +183,8 @@ async def _served(settings: Settings, folder: Path) -> AsyncIterator[RunningServ
         await connections.close(settings.grace_seconds)
         if identities.trusted is not None:
             await identities.trusted.stop()
+        if webhook is not None:
+            await webhook.close()
         if auditor is not None:
             await auditor.stop()
         for task in tasks:
@@ -195,6 +205,26 @@ def _alone_in(folder: Path) -> Iterator[Path]:
 def _one_too_many(request: Request) -> Response:
     text = "too many large answers are being read at once, please try again later"
     return problem(TooManyRequests(text), request)
+
+
+def _tls(settings: Settings, ours: Certificates) -> Reloaded:
+    """Raises ``ValueError`` for files that cannot be used."""
+    wanted, authorities = settings.tls, _client_authorities(settings)
+    minimum, ciphers = minimum_version(wanted.minimum), cipher_string(wanted.ciphers)
+    if (wanted.cert is None) != (wanted.key is None):
+        raise ValueError("a serving certificate needs its key, and the key its certificate")
+    used = ours
+    if wanted.cert is not None and wanted.key is not None:
+        used = replace(ours, server_cert=wanted.cert, server_key=wanted.key)
+    return Reloaded(
+        lambda: server_context(used, authorities, minimum, ciphers),
+        [used.server_cert, used.server_key, *authorities],
+    )
+
+
+def _foreign_certificate(settings: Settings) -> bytes:
+    """What our own kubeconfig must trust besides our authority."""
+    return b"" if settings.tls.cert is None else settings.tls.cert.read_bytes()
 
 
 def _at_rest(settings: Settings) -> AtRest | None:
@@ -252,6 +282,17 @@ async def _probing(backend: Backend) -> None:
         await asyncio.sleep(_PROBE_SECONDS)
         if remote or backend.trouble is not None or turn % _WRITE_TURNS == 0:
             await backend.probe()
+
+
+def _webhook_authorizer(settings: Settings, modes: tuple[str, ...]) -> WebhookAuthorizer | None:
+    if "Webhook" not in modes:
+        return None
+    # Only here: few servers let another decide.
+    from instar.server.authorizing import WebhookAuthorizer
+
+    return WebhookAuthorizer.of(
+        settings.authorization_webhook, settings.authorization_webhook_seconds
+    )
 
 
 def _identities(settings: Settings, pki: Path, token: str) -> Identities:

@@ -28,9 +28,18 @@ def problem(error: ApiError, request: Request) -> Response:
 async def told(error: ApiError, request: Request) -> Response:
     """The same, where what is wrong may be more than can be said in a moment."""
     causes = (error.details or {}).get("causes") or ()
-    return await offload.run(
-        len(error.message) + 100 * len(causes), lambda: problem(error, request)
-    )
+    size = len(error.message) + 100 * len(causes)
+    try:
+        return await offload.run(size, lambda: problem(error, request))
+    except TooManyRequests as busy:
+        return problem(busy, request)
+
+
+def too_many_requests() -> Response:
+    """What upstream answers who asks for too much at once: plain text, no Status."""
+    response = text_response(429, "Too many requests, please try again later.\n")
+    response.headers += [(b"x-content-type-options", b"nosniff"), (b"retry-after", b"1")]
+    return response
 
 
 def page_not_found() -> Response:

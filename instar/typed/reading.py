@@ -126,7 +126,7 @@ def _reader_of(field: Field) -> Read:
     if field.repeated:
         return _list_of(base, f"[]{go_type(field.type)}")
     if field.mapped:
-        return _map_of(base, f"map[string]{go_type(field.type)}")
+        return _map_of(base, f"map[string]{go_type(field.type)}", field.type)
     return base
 
 
@@ -160,14 +160,24 @@ def _list_of(read_item: Read, name: str) -> Read:
     return read_texts if name == "[]string" else read
 
 
-def _map_of(read_item: Read, name: str) -> Read:
+_NOTHING: dict[Shape, Any] = {Shape.OBJECT: {}, Shape.LIST: [], Shape.QUANTITY: "0"}
+"""What null stands for as the value of a key, where it is not the empty text."""
+
+
+def _map_of(read_item: Read, name: str, type_of_items: str) -> Read:
     def read(value: Any, place: Place, unknown: list[str]) -> Any:
         if type(value) is not dict:
             raise misfit(value, place, name)
         return {
-            key: "" if value[key] is None else read_item(value[key], (place, key, None), unknown)
+            key: nothing()
+            if value[key] is None
+            else read_item(value[key], (place, key, None), unknown)
             for key in sorted(value)
         }
+
+    def nothing() -> Any:
+        zero = "" if type_of_items in SCALARS else _NOTHING.get(shape_of(type_of_items), "")
+        return zero if zero == "" else read_item(zero, (None, ""), [])
 
     return read
 

@@ -6,6 +6,7 @@ import argparse
 import asyncio
 import random
 import shutil
+import signal
 import sys
 import tempfile
 import time
@@ -27,7 +28,9 @@ def main() -> int:
     add("--seed", type=int, default=None)
     add("--keep", type=Path, default=FOUND, help="where found cases go")
     add("--storage", default="memory:")
+    add("--lag", type=float, default=1.0, help="seconds that /livez may take")
     args = parser.parse_args()
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # the servers go too
     seed = args.seed if args.seed is not None else random.randrange(1 << 32)
     material = gathered()
     print(f"seed {seed}, {len(material.crds)} CRDs, {len(material.resources)} objects", flush=True)
@@ -38,6 +41,7 @@ def main() -> int:
         Maker(material, random.Random(seed)),
         connections=args.connections,
         keep=args.keep,
+        patience=args.lag,
         arguments=("--storage", args.storage),
     )
     began = time.monotonic()

@@ -48,10 +48,12 @@ class Campaign:
         *,
         connections: int,
         keep: Path,
+        patience: float = LAG_SECONDS,
         arguments: Sequence[str] = (),
     ) -> None:
         self.tally = Tally()
         self._folder, self._material, self._maker = folder, material, maker
+        self._patience = patience
         self._connections, self._keep, self._arguments = connections, keep, arguments
         self._recent: deque[Case] = deque(maxlen=_REMEMBERED)
         self._known: set[str] = set()
@@ -136,8 +138,8 @@ class Campaign:
                 connection.close()
             lag = time.monotonic() - began
             self.tally.worst_lag = max(self.tally.worst_lag, lag)
-            if lag > LAG_SECONDS:
-                self._suspect("lag: /livez took more than a second", None)
+            if lag > self._patience:
+                self._suspect(f"lag: /livez took {lag:.1f} s", None)
             complaint = world.complaint()
             if complaint:
                 self._suspect(complaint, None)

@@ -28,6 +28,7 @@ UPSTREAM: dict[bytes, str] = {
     b"failed to decode managed fields": "stored managedFields that cannot be read",
     b"resourceVersion should not be set on objects to be created": "a bare Go error",
     b"resourceVersion: Invalid value": "a bare Go error of get and watch",
+    b"strconv.ParseUint: parsing": "a bare Go error of updates",
     b"content is not a list": "a list was asked for in a form that one object has",
     b"the spec replicas field": "a Scale of an object without replicas",
     b"accessor error: ": "a Scale of an object whose fields have another type",

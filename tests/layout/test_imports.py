@@ -47,6 +47,7 @@ LATE = {
     ("instar/server/certificates.py", "instar.certificates"): "only when some must be made",
     ("instar/server/identities.py", "instar.identity.keys"): "only when a key must be made",
     ("instar/server/identities.py", "instar.server.trusting"): "only with issuers elsewhere",
+    ("instar/server/lifetime.py", "instar.server.authorizing"): "only with the mode Webhook",
     ("instar/server/peers.py", "cryptography"): "only with a front proxy",
     ("instar/server/peers.py", "cryptography.exceptions"): "only with a front proxy",
     ("instar/server/documents.py", "instar.openapi"): "only for clients that ask for OpenAPI v2",

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Coroutine, Sequence
+from typing import Any
 
 from instar.registry.stored.entry import Entry
 from instar.registry.stored.watchers import WatchHub
@@ -16,10 +17,10 @@ class Slow:
     def __init__(self) -> None:
         self.released = asyncio.Event()
 
-    def __call__(self, change: Change[Entry]) -> bytes | asyncio.Future[bytes]:
+    def __call__(self, change: Change[Entry]) -> bytes | Coroutine[Any, Any, bytes]:
         if self.released.is_set():
             return b"%d;" % change.revision
-        return asyncio.ensure_future(self._framed(change))
+        return self._framed(change)
 
     async def _framed(self, change: Change[Entry]) -> bytes:
         await self.released.wait()

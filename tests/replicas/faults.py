@@ -5,13 +5,23 @@ from __future__ import annotations
 import asyncio
 import signal
 from collections.abc import Awaitable, Callable
+from typing import Protocol
 
-from tests.replicas.checker import Checker
+from tests.replicas.checker import Told
 from tests.replicas.processes import Deployment, etcdctl
 from tests.storage.etcd_server import EtcdMember
 from tests.storage.test_etcd_faults import member_and_leader
 
-Fault = Callable[[Deployment, Checker], Awaitable[None]]
+
+class Load(Protocol):
+    """Whoever writes meanwhile."""
+
+    acknowledged: list[Told]
+
+    async def more_acknowledged(self, count: int) -> None: ...
+
+
+Fault = Callable[[Deployment, Load], Awaitable[None]]
 
 
 async def leader(deployment: Deployment) -> EtcdMember:
@@ -23,48 +33,48 @@ async def leader(deployment: Deployment) -> EtcdMember:
         await asyncio.sleep(0.1)
 
 
-async def leader_killed(deployment: Deployment, checker: Checker) -> None:
+async def leader_killed(deployment: Deployment, load: Load) -> None:
     killed = await leader(deployment)
     killed.kill()
-    await checker.more_acknowledged(100)
+    await load.more_acknowledged(100)
     deployment.cluster.start(killed)
 
 
-async def member_stopped(deployment: Deployment, checker: Checker) -> None:
+async def member_stopped(deployment: Deployment, load: Load) -> None:
     """Its connections stay open and nothing answers: like a member cut off from the others."""
     stopped = deployment.cluster.members[0]
     stopped.signal(signal.SIGSTOP)
     try:
-        await checker.more_acknowledged(100)
+        await load.more_acknowledged(100)
     finally:
         stopped.signal(signal.SIGCONT)
 
 
-async def leader_stopped(deployment: Deployment, checker: Checker) -> None:
+async def leader_stopped(deployment: Deployment, load: Load) -> None:
     stopped = await leader(deployment)
     stopped.signal(signal.SIGSTOP)
     try:
-        await checker.more_acknowledged(100)
+        await load.more_acknowledged(100)
     finally:
         stopped.signal(signal.SIGCONT)
 
 
-async def etcd_restarted(deployment: Deployment, checker: Checker) -> None:
+async def etcd_restarted(deployment: Deployment, load: Load) -> None:
     for member in deployment.cluster.members:
         member.kill()
     for member in deployment.cluster.members:
         deployment.cluster.start(member)
 
 
-async def replica_killed(deployment: Deployment, checker: Checker) -> None:
+async def replica_killed(deployment: Deployment, load: Load) -> None:
     killed = deployment.replicas[1]
     killed.kill()
-    await checker.more_acknowledged(100)
+    await load.more_acknowledged(100)
     killed.start()
     await asyncio.to_thread(killed.until_ready)
 
 
-async def replica_stopped(deployment: Deployment, checker: Checker) -> None:
+async def replica_stopped(deployment: Deployment, load: Load) -> None:
     """It wakes up with a memory of long ago, and must not answer from it."""
     stopped = deployment.replicas[0]
     stopped.signal(signal.SIGSTOP)
@@ -74,10 +84,10 @@ async def replica_stopped(deployment: Deployment, checker: Checker) -> None:
         stopped.signal(signal.SIGCONT)
 
 
-async def history_compacted(deployment: Deployment, checker: Checker) -> None:
+async def history_compacted(deployment: Deployment, load: Load) -> None:
     """By somebody else's hand, up to now."""
     address = deployment.cluster.addresses[0]
-    told = max(told.revision for told in checker.acknowledged)
+    told = max(told.revision for told in load.acknowledged)
     await asyncio.to_thread(etcdctl, address, "compact", str(told))
 
 

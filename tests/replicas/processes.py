@@ -11,7 +11,7 @@ import ssl
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -26,7 +26,14 @@ TOKEN = "replicas"
 class Replica:
     """One server process. Its port, token and CA stay the same when it is started again."""
 
-    def __init__(self, folder: Path, name: str, storage: str, extra: tuple[str, ...] = ()) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        name: str,
+        storage: str,
+        extra: tuple[str, ...] = (),
+        environment: Mapping[str, str] | None = None,
+    ) -> None:
         self.name = name
         self.port = free_ports(1)[0]
         self.url = f"https://127.0.0.1:{self.port}"
@@ -38,6 +45,7 @@ class Replica:
             *("--cert-dir", str(folder / "pki"), "--kubeconfig", str(self.kubeconfig)),
             *extra,
         ]
+        self._environment = {**os.environ, **(environment or {})}
         self.process: subprocess.Popen[bytes] | None = None
         self._kept: http.client.HTTPSConnection | None = None
 
@@ -47,6 +55,7 @@ class Replica:
                 [sys.executable, "-m", "instar", "serve", *self._arguments],
                 stdout=log,
                 stderr=log,
+                env=self._environment,
                 start_new_session=True,
             )
 
@@ -131,12 +140,13 @@ def deployed(
     replicas: int,
     etcd: tuple[str, ...] = (),
     serve: tuple[str, ...] = (),
+    environment: Mapping[str, str] | None = None,
 ) -> Iterator[Deployment]:
     """All up and ready; all gone at the end."""
     prepare_pki(folder)
     with EtcdCluster(folder, members=members, extra=etcd) as cluster:
         storage = "etcd://" + ",".join(cluster.addresses)
-        started = [Replica(folder, f"r{n}", storage, serve) for n in range(replicas)]
+        started = [Replica(folder, f"r{n}", storage, serve, environment) for n in range(replicas)]
         try:
             for replica in started:
                 replica.start()

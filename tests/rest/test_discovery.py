@@ -177,3 +177,13 @@ def test_the_aggregated_document_in_yaml(server: LiveServer) -> None:
 def test_the_servers_version_is_json_only(server: LiveServer, media: str) -> None:
     assert server.request("GET", "/version", headers={"Accept": media}).status == 406
     assert server.request("GET", "/version", headers={"Accept": f"{media}, */*"}).status == 200
+
+
+def test_the_root_lists_what_there_is(disco: LiveServer) -> None:
+    answer = disco.request("GET", "/")
+
+    paths = answer.json["paths"]
+    assert answer.status == 200
+    assert paths == sorted(paths)
+    known = {"/api", "/api/v1", "/apis", f"/apis/{GROUP}", f"/apis/{GROUP}/v1", "/healthz/etcd"}
+    assert known | {"/livez", "/openapi/v2", "/openapi/v3", "/version"} <= set(paths)

@@ -9,6 +9,7 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
+from instar.reviewer.admission.findings import with_admission
 from instar.reviewer.config import Config, decide, parse, section
 from instar.reviewer.documents import crd_name, documents
 from instar.reviewer.engine import Options
@@ -46,7 +47,10 @@ def review_folder(name: str) -> Report:
         convert=_convert(folder),
         objects=_objects(folder),
     )
-    return decide(Report(crds=(located(crd, old, new),)), config, (), TODAY)
+    report = Report(crds=(located(crd, old, new),))
+    before, after = ({crd.name: side} for side in (old, new))
+    report = with_admission(report, before, after, _admission(folder), options)
+    return decide(report, config, (), TODAY)
 
 
 def sides_of(name: str) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -84,6 +88,11 @@ def _objects(folder: Path) -> list[Any]:
     if not file.is_file():
         return []
     return [item.value for item in documents(file.read_text(), file.name)[0]]
+
+
+def _admission(folder: Path) -> list[Any]:
+    file = folder / "admission.yaml"
+    return documents(file.read_text(), file.name)[0] if file.is_file() else []
 
 
 def _config(folder: Path) -> Config:

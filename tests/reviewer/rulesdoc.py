@@ -51,6 +51,10 @@ def _section(rule: Rule) -> str:
     hits = f" · hits {_hits(rule)}" if rule.hits else ""
     lines += [f"**{rule.severity}**{hits}", "", f"{advice(rule.id)}", ""]
     lines += ["```diff", *_diff(rule.id), "```", ""]
+    admission = FOLDER / rule.id / "admission.yaml"
+    if admission.is_file():
+        shown = admission.read_text().partition("\n---\n")[0].rstrip()
+        lines += ["```yaml", shown, "```", ""]
     found = [item for item in review_folder(rule.id).findings if item.rule == rule.id]
     lines += _shown(found[0])
     return "\n".join(lines)

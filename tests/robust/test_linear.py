@@ -30,6 +30,7 @@ NOT_FROM_CLIENTS = (
     "instar.reviewer",  # files of whoever runs it
     "instar.sdk",  # the same
     "instar.migrator",  # the same
+    "instar.suites",  # the same
     "instar.schema.generate_leaves",  # used by both
 )
 WORST: dict[str, tuple[str, ...]] = {

@@ -39,6 +39,8 @@ class Decision(NamedTuple):
     message: str
     reason: str = ""
     error: Error = Error.INVALID
+    failed: bool = False
+    """An evaluation that ended in an error, and not in a no."""
     forgiven: bool = False
     """An error of a policy that ignores errors: counted, nothing else."""
     seconds: float = 0.0
@@ -126,6 +128,7 @@ class ValidatingProgram:
             position,
             failure.text,
             error=failure.error,
+            failed=True,
             forgiven=self._ignores,
             seconds=seconds,
         )

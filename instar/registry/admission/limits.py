@@ -33,8 +33,7 @@ class LimitRanger:
         if operation.obj is None or _kind(operation) != "pods" or operation.verb is not Verb.CREATE:
             return
         for limits in self._ranges.within(operation.target.namespace):
-            if _fill(operation.obj, limits["spec"].get("limits") or []):
-                operation.changed = True
+            _fill(operation.obj, limits["spec"].get("limits") or [])
 
     def validate(self, operation: Operation) -> None:
         kind = _kind(operation)
@@ -64,7 +63,7 @@ def _containers(obj: Object) -> Iterator[tuple[Object, str]]:
             yield container, word
 
 
-def _fill(obj: Object, limits: list[Object]) -> bool:
+def _fill(obj: Object, limits: list[Object]) -> None:
     """Requests and limits that containers leave out; a note of it in an annotation."""
     told: list[str] = []
     wanted = [item for item in limits if item.get("type") == "Container"]
@@ -85,7 +84,6 @@ def _fill(obj: Object, limits: list[Object]) -> bool:
     if told:
         annotations = obj["metadata"].setdefault("annotations", {})
         annotations[_ANNOTATION] = f"LimitRanger plugin set: {'; '.join(told)}"
-    return bool(told)
 
 
 def _broken(item: Object, obj: Object, kind: str) -> Iterator[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from instar.errors import Forbidden, forbidden
 from instar.plain import Object
+from instar.registry.admission.followed import Followed
 from instar.registry.admission.lookups import Lookup
 from instar.registry.resources.admission import Interest, Operation, Verb
 from instar.registry.resources.serving import Serving
@@ -21,7 +22,7 @@ class PodAdmission:
     """Priority, DefaultTolerationSeconds, RuntimeClass and PodTopologyLabels, in this order."""
 
     def __init__(self, backend: Backend) -> None:
-        self._priorities = Lookup(backend, "scheduling.k8s.io", "priorityclasses")
+        self._priorities = Followed(backend, "scheduling.k8s.io", "priorityclasses", _as_it_is)
         self._runtimes = Lookup(backend, "node.k8s.io", "runtimeclasses")
         self._nodes = Lookup(backend, "", "nodes")
 
@@ -46,7 +47,6 @@ class PodAdmission:
         if operation.verb is Verb.CREATE:
             self._apply_runtime(operation, obj["spec"])
             self._label_place(obj, obj["spec"].get("nodeName"))
-        operation.changed = True
 
     def validate(self, operation: Operation) -> None:
         return
@@ -54,7 +54,7 @@ class PodAdmission:
     def _check_only_default(self, operation: Operation, obj: Object) -> None:
         if not obj.get("globalDefault"):
             return
-        for other in self._priorities.all():
+        for other in self._priorities.current():
             name = other["metadata"]["name"]
             if other.get("globalDefault") and name != obj["metadata"].get("name"):
                 text = (
@@ -100,7 +100,7 @@ class PodAdmission:
         return found
 
     def _default_priority(self) -> Object | None:
-        marked = [obj for obj in self._priorities.all() if obj.get("globalDefault")]
+        marked = [obj for obj in self._priorities.current() if obj.get("globalDefault")]
         return min(marked, key=lambda obj: int(obj.get("value", 0)), default=None)
 
     def _apply_runtime(self, operation: Operation, spec: Object) -> None:
@@ -135,6 +135,10 @@ class PodAdmission:
         added = [one for one in scheduling.get("tolerations") or () if one not in tolerations]
         if added:
             spec["tolerations"] = [*tolerations, *added]
+
+
+def _as_it_is(obj: Object) -> Object:
+    return obj
 
 
 def _tolerate_trouble(spec: Object) -> None:

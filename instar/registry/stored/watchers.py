@@ -10,8 +10,8 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Awaitable, Hashable, Sequence
-from typing import Protocol
+from collections.abc import Coroutine, Hashable, Sequence
+from typing import Any, Protocol
 
 from instar.registry.stored.backend import Objects
 from instar.registry.stored.entry import Entry
@@ -29,7 +29,7 @@ _ERROR = b'{"type":"ERROR"'
 class Frames(Protocol):
     """What a change looks like to one kind of watch."""
 
-    def __call__(self, change: Change[Entry]) -> bytes | Awaitable[bytes]:
+    def __call__(self, change: Change[Entry]) -> bytes | Coroutine[Any, Any, bytes]:
         """The event's line, empty when it is not seen; awaitable when it needs work."""
         ...
 
@@ -103,6 +103,7 @@ class Channel:
         self._frames = frames
         self._queue: deque[Change[Entry]] = deque()
         self._busy: asyncio.Task[None] | None = None
+        self._first: Coroutine[Any, Any, bytes] | None = None
         self._lines: list[tuple[int, bytes]] = []
         self._revision = 0
         self._flushing: asyncio.Handle | None = None
@@ -121,7 +122,8 @@ class Channel:
         if isinstance(frame, bytes):
             self._deliver(frame, change.revision)
         else:
-            self._busy = asyncio.get_running_loop().create_task(self._drain(change, frame))
+            self._first = frame
+            self._busy = asyncio.get_running_loop().create_task(self._drain(change))
 
     def end(self) -> None:
         self.flush()
@@ -132,8 +134,13 @@ class Channel:
         self._queue.clear()
         if self._busy is not None and self._busy is not asyncio.current_task():
             self._busy.cancel()
+        if self._first is not None:  # the task never came to it
+            self._first.close()
+            self._first = None
 
-    async def _drain(self, change: Change[Entry], frame: Awaitable[bytes]) -> None:
+    async def _drain(self, change: Change[Entry]) -> None:
+        frame, self._first = self._first, None
+        assert frame is not None
         try:
             self._deliver(await frame, change.revision)
             while self._queue:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Awaitable, Callable, Hashable, Sequence
+from collections.abc import Callable, Coroutine, Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -232,7 +232,7 @@ class _Frames:
             and (not selection.by_entry(entry) or selection.keeps(entry))
         ]
 
-    def __call__(self, change: Change[Entry]) -> bytes | Awaitable[bytes]:
+    def __call__(self, change: Change[Entry]) -> bytes | Coroutine[Any, Any, bytes]:
         if not self._concerns(change):
             return b""
         try:
@@ -258,7 +258,7 @@ class _Frames:
             return False
         return change.suffix.startswith(self._below) and self.selection.names(change.suffix)
 
-    def _framed(self, change: Change[Entry]) -> bytes | Awaitable[bytes]:
+    def _framed(self, change: Change[Entry]) -> bytes | Coroutine[Any, Any, bytes]:
         type_, entry = self._seen(change)
         if entry is None:
             return b""

@@ -39,6 +39,23 @@ OWN_RULES = (
         "real objects were tried: some are unreadable, pruned, invalid or frozen",
         (Hit.STORED,),
     ),
+    Rule(
+        "admission-misses-version",
+        WARNING,
+        "a webhook or policy does not see a version: its rules name others (--admission)",
+    ),
+    Rule(
+        "policy-reads-removed-field",
+        ERROR,
+        "an expression of a policy fits the old schema and not the new one (--admission)",
+        (Hit.WRITERS,),
+    ),
+    Rule(
+        "policy-refuses-crd",
+        ERROR,
+        "a policy would refuse the new CRD itself (--admission)",
+        (Hit.WRITERS,),
+    ),
     Rule("suppression-expired", ERROR, "a suppression is past its date"),
     Rule("suppression-unused", INFO, "a suppression hides nothing"),
 )

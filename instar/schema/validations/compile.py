@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
 from typing import Any, NoReturn
 
 from instar.cel.cost import estimate
@@ -13,14 +12,19 @@ from instar.cel.declared import Declared, sizes_of
 from instar.cel.engine import BadExpression, BadProgram, Runner, analyse, prepare
 from instar.cel.names import escape
 from instar.cel.types import BOOL, STRING, optional_of
+from instar.remembered import Remembered
 from instar.schema.field_path import PathProblem, resolve
 from instar.schema.parse import structural
 from instar.schema.structural import Structural, ValidationRule
 from instar.schema.validations.declare import can_declare, declare
 
-_REMEMBERED = 8192
-"""Expressions kept compiled; a large CRD has some hundreds."""
+_REMEMBERED = 200_000
+"""How much is kept compiled, in places of the types of ``self``: a large CRD has some hundreds of
+rules, most of them on types of a few places."""
 
+
+_CHARACTERS_OF_A_PLACE = 10
+"""So much of an expression weighs as much as one place of a type."""
 
 Run = Callable[[Sequence[Any], int, float], tuple[Any, int]]
 
@@ -75,13 +79,14 @@ class RuleNode:
 class TypeKey:
     """The type of ``self`` by content: equal keys declare equal types. Hashed once."""
 
-    __slots__ = ("_hash", "content", "node", "root")
+    __slots__ = ("_hash", "content", "node", "root", "weight")
 
     def __init__(self, content: tuple[Any, ...], node: Structural, root: bool) -> None:
         self.content = content
         self.node = node
         self.root = root
         self._hash = hash(content)
+        self.weight = _weight(content)
 
     def __hash__(self) -> int:
         return self._hash
@@ -157,13 +162,35 @@ def _normal_path(path: str, node: Structural) -> str:
         return ""
 
 
-@lru_cache(maxsize=_REMEMBERED)
+@dataclass(frozen=True, slots=True)
+class _Declaration:
+    """None is an answer too."""
+
+    declared: Declared | None
+
+
+_DECLARED: Remembered[TypeKey, _Declaration] = Remembered(_REMEMBERED)
+_COMPILED: Remembered[tuple[str, TypeKey, bool, bool], Compiled] = Remembered(_REMEMBERED)
+
+
 def declared_for(key: TypeKey) -> Declared | None:
-    return declare(key.node, root=key.root)
+    found = _DECLARED.get(key)
+    if found is None:
+        found = _Declaration(declare(key.node, root=key.root))
+        _DECLARED.put(key, found, key.weight)
+    return found.declared
 
 
-@lru_cache(maxsize=_REMEMBERED)
 def _compile(source: str, key: TypeKey, optional: bool, message: bool) -> Compiled:
+    place = (source, key, optional, message)
+    found = _COMPILED.get(place)
+    if found is not None:
+        return found
+    weight = key.weight + len(source) // _CHARACTERS_OF_A_PLACE
+    return _COMPILED.put(place, _compiled(source, key, optional, message), weight)
+
+
+def _compiled(source: str, key: TypeKey, optional: bool, message: bool) -> Compiled:
     """A rule must be a bool, a message a string; their failures read a little differently."""
     declared = declared_for(key)
     if declared is None:
@@ -184,6 +211,16 @@ def _compile(source: str, key: TypeKey, optional: bool, message: bool) -> Compil
         return Compiled(uses_old=uses_old, problem=f"{program} instantiation failed: {error}")
     cost = estimate(checked, sizes_of(declared)).high
     return Compiled("self" in checked.variables, uses_old, cost, runner)
+
+
+def _weight(content: tuple[Any, ...]) -> int:
+    """How many places a type has, about."""
+    found, waiting = 1, [content]
+    while waiting:
+        inner = [item for item in waiting.pop() if type(item) is tuple]
+        found += len(inner)
+        waiting += inner
+    return found
 
 
 def _content(node: Structural) -> tuple[Any, ...]:

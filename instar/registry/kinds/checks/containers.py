@@ -134,15 +134,22 @@ def common_errors(container: Object, volumes: frozenset[str], path: str) -> list
     if policy not in _MESSAGE_POLICIES:
         where = child(path, "terminationMessagePolicy")
         found.append(not_supported(where, policy, _MESSAGE_POLICIES))
-    found += _port_list_errors(container.get("ports") or [], child(path, "ports"))
-    found += env_errors(container.get("env") or [], child(path, "env"))
-    found += env_from_errors(container.get("envFrom") or [], child(path, "envFrom"))
-    found += _mount_errors(container, volumes, child(path, "volumeMounts"))
-    found += _device_errors(container, volumes, child(path, "volumeDevices"))
+    for part, check in (
+        ("ports", _port_list_errors),
+        ("env", env_errors),
+        ("envFrom", env_from_errors),
+    ):
+        if container.get(part):
+            found += check(container[part], child(path, part))
+    if container.get("volumeMounts"):
+        found += _mount_errors(container, volumes, child(path, "volumeMounts"))
+    if container.get("volumeDevices"):
+        found += _device_errors(container, volumes, child(path, "volumeDevices"))
     pull = container.get("imagePullPolicy", "")
     if pull not in _PULL_POLICIES:
         found.append(not_supported(child(path, "imagePullPolicy"), pull, _PULL_POLICIES))
-    found += requirement_errors(container.get("resources") or {}, child(path, "resources"))
+    if container.get("resources"):
+        found += requirement_errors(container["resources"], child(path, "resources"))
     context = container.get("securityContext")
     if context is not None:
         found += container_security_errors(context, child(path, "securityContext"))

@@ -54,6 +54,8 @@ def amount_errors(name: str, quantity: str, path: str) -> list[FieldError]:
 
 
 def name_errors(name: str, path: str) -> list[FieldError]:
+    if name in _CONTAINER:
+        return []
     found = texts_at(path, name, qualified_name(name))
     if found:
         return found
@@ -95,6 +97,8 @@ def requirement_errors(resources: Object, path: str) -> list[FieldError]:
 
 
 def _over_limit(name: str, quantity: str, limit: str, path: str) -> list[FieldError]:
+    if quantity == limit:
+        return []
     asked, most = quantity_value(quantity), quantity_value(limit)
     if asked != most and not may_overcommit(name):
         return [invalid(path, quantity, f"must be equal to {name} limit of {limit}")]

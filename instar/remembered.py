@@ -1,0 +1,46 @@
+"""A memory of results that is bounded by their weight, not by their number.
+
+``functools.lru_cache`` counts entries: fine for small ones, but where a client decides how large
+an entry is, a count is no bound. Least recently used goes first. Threads may share it. Knows
+nothing of what it keeps.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Hashable
+from threading import Lock
+from typing import Generic, TypeVar
+
+K = TypeVar("K", bound=Hashable)
+V = TypeVar("V")
+
+
+class Remembered(Generic[K, V]):
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self.weight = 0
+        self._entries: OrderedDict[K, tuple[V, int]] = OrderedDict()
+        self._lock = Lock()
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def get(self, key: K) -> V | None:
+        with self._lock:
+            found = self._entries.get(key)
+            if found is None:
+                return None
+            self._entries.move_to_end(key)
+            return found[0]
+
+    def put(self, key: K, value: V, weight: int) -> V:
+        """The value, for whoever asked for it. What weighs too much alone is not kept."""
+        with self._lock:
+            if weight <= self._most and key not in self._entries:
+                self._entries[key] = (value, weight)
+                self.weight += weight
+            while self.weight > self._most:
+                _, (_, lost) = self._entries.popitem(last=False)
+                self.weight -= lost
+        return value

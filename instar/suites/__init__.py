@@ -1,0 +1,1 @@
+"""``instar test``: unit tests of a CRD, written as YAML beside it."""

@@ -1,0 +1,60 @@
+"""An answer that is found, but too late or with nobody free to write it, is still an answer."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from instar import offload
+from instar.errors import Invalid, TooManyRequests
+from instar.server import compress, problems
+from instar.server.request import Request
+from instar.server.responses import Response
+from tests.robust.conftest import CRDS, GROUP
+from tests.robust.victim import Victim
+from tests.support import crds
+
+
+def asked(**headers: str) -> Request:
+    named = {name.replace("_", "-").encode(): value.encode() for name, value in headers.items()}
+    return Request("GET", "/api", {}, named, b"")
+
+
+@pytest.fixture
+def full(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def refuse(work: Callable[[], Any]) -> Any:
+        raise TooManyRequests("too many large requests are being worked on")
+
+    monkeypatch.setattr(offload, "apart", refuse)
+
+
+@pytest.mark.usefixtures("full")
+def test_a_large_refusal_is_told_as_busy_where_no_thread_is_free() -> None:
+    response = asyncio.run(problems.told(Invalid("x" * 100_000), asked()))
+    assert response.status == 429
+
+
+@pytest.mark.usefixtures("full")
+def test_a_large_answer_is_sent_as_it_is_where_no_thread_is_free() -> None:
+    body = b"x" * (compress.LEAST + 1)
+    response = Response(200, (body,))
+    asyncio.run(compress.compress(asked(accept_encoding="gzip"), response))
+    assert response.chunks == (body,)
+
+
+def test_a_deadline_that_passes_while_a_long_refusal_is_written(victim: Victim) -> None:
+    """The refusal quotes the schema, which takes longer than there is time."""
+    wrong = {f"f{at}": {"type": "string", "default": 1} for at in range(3000)}
+    crd = crds.crd(
+        crds.version("v1", crds.fields(spec=crds.fields(**wrong))),
+        group=f"late.{GROUP}",
+        plural="lates",
+        kind="Late",
+    )
+    with victim.watched():
+        for timeout in ("1ms", "30ms", "100ms", "300ms"):
+            answer = victim.request("POST", f"{CRDS}?timeout={timeout}", crd)
+            assert answer.status in (422, 504), answer.text[:300]
