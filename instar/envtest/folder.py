@@ -6,7 +6,7 @@ import shlex
 import sys
 from pathlib import Path
 
-_PROGRAMS = {"kube-apiserver": "apiserver", "etcd": "etcd"}
+_PROGRAMS = {"kube-apiserver": "instar.cli.apiserver", "etcd": "instar.envtest.etcd"}
 
 
 def write_folder(folder: Path, kubectl: str | None) -> None:
@@ -15,7 +15,7 @@ def write_folder(folder: Path, kubectl: str | None) -> None:
     for name, module in _PROGRAMS.items():
         # ``exec``: the signal that ends it reaches the server itself. Isolated: what lies in the
         # folder of a suite must not be imported.
-        run = f"exec {shlex.quote(sys.executable)} -I -m instar.envtest.{module}"
+        run = f"exec {shlex.quote(sys.executable)} -I -m {module}"
         _write(folder / name, f'#!/bin/sh\n{run} "$@"\n')
     place = folder / "kubectl"
     if kubectl is None:
