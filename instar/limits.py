@@ -49,6 +49,20 @@ MAX_ANSWERS_IN_FLIGHT = 512 * MIB
 MAX_BODIES_IN_FLIGHT = 256 * MIB
 """Bytes of large bodies being sent by all clients together; above it the next is turned away."""
 
+# --- users ------------------------------------------------------------------------------------
+
+READS_AT_ONCE = 400
+"""Requests that read and are not finished, of all users who are no administrators."""
+
+WRITES_AT_ONCE = 200
+"""The same of those that write."""
+
+WAITING_PER_USER = 1000
+"""Requests of one user that wait for their turn, reading and writing apart; the next gets 429."""
+
+BEGUN_PER_TURN = 8
+"""Requests of one user begun in one turn of the event loop while others are about."""
+
 # --- the event loop --------------------------------------------------------------------------
 
 LOOP_BYTES = 16 * KIB

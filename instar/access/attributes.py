@@ -12,6 +12,8 @@ from typing import NamedTuple
 
 ADMIN_GROUP = "system:masters"
 AUTHENTICATED = "system:authenticated"
+_LONG_VERBS = ("watch", "proxy")
+_LONG_SUBRESOURCES = ("attach", "exec", "proxy", "log", "portforward")
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +56,11 @@ class Attributes(NamedTuple):
     namespace: str = ""
     name: str = ""
     path: str = ""
+
+    @property
+    def long_running(self) -> bool:
+        """Whether the answer has no end of its own: it is neither counted nor timed as others."""
+        return self.verb in _LONG_VERBS or self.subresource in _LONG_SUBRESOURCES
 
 
 ANONYMOUS = User("system:anonymous", ("system:unauthenticated",))

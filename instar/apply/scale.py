@@ -41,10 +41,10 @@ def to_parent(
     managed_fields: Entries | None, scale: Entries | None, paths: ReplicasPaths, version: str
 ) -> Entries:
     """The object's entries after a scale write through ``version`` left ``scale``."""
-    owners = decode(scale)
+    owners, before = decode(scale), decode(managed_fields)
     known: set[Identity] = set()
     out: Managers = {}
-    for who, entry in decode(managed_fields).items():
+    for who, entry in before.items():
         if not _owns(entry, paths):
             out[who] = entry
             continue
@@ -59,7 +59,9 @@ def to_parent(
     for who, entry in owners.items():
         if who not in known and contains(entry.fields, REPLICAS_IN_SCALE):
             own = identify(who.manager, who.operation, version, who.subresource)
-            out[own] = Entry(single(paths[version]), version, entry.time)
+            # The time is what the object's own entry had, so that of a new owner is not told.
+            told = before[own].time if who.operation == APPLY and own in before else None
+            out[own] = Entry(single(paths[version]), version, told)
     return encode(out)
 
 

@@ -70,17 +70,17 @@ def document(event: Event, *, objects: bool = True) -> dict[str, Any]:
         "verb": trail.asked.verb,
         "user": _user(trail.asked.user) if trail.authenticated else {},
     }
-    if trail.impersonated is not None:
+    # An event may be written after the request has gone on: what was known before holds.
+    early = event.stage is Stage.RECEIVED
+    if trail.impersonated is not None and not early:
         found["impersonatedUser"] = _user(trail.impersonated)
-    if trail.constraint:
-        found["authenticationMetadata"] = {"impersonationConstraint": trail.constraint}
+        if trail.constraint:
+            found["authenticationMetadata"] = {"impersonationConstraint": trail.constraint}
     if trail.sources:
         found["sourceIPs"] = trail.sources
     if trail.agent:
         found["userAgent"] = trail.agent
     if trail.asked.resource:
-        # An event may be written after the body was read: what it was told before holds.
-        early = event.stage is Stage.RECEIVED
         found["objectRef"] = _reference(trail, {} if early else trail.about)
     if event.status is not None:
         found["responseStatus"] = {"metadata": {}, **_status(event)}

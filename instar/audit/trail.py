@@ -17,8 +17,6 @@ from instar.access.attributes import OURSELVES, Attributes, User
 from instar.audit.policy import NOTHING, Decision, Level, Stage
 
 _LONGEST_AGENT = 1024
-_LONG_RUNNING = ("watch", "proxy")
-_LONG_SUBRESOURCES = ("attach", "exec", "proxy", "log", "portforward")
 _SLOW_SECONDS = 0.5
 _TYPED = ("/api/", "/apis/")
 """Paths beside resources whose answers are objects."""
@@ -70,8 +68,7 @@ class Trail:
 
     @property
     def long_running(self) -> bool:
-        asked = self.asked
-        return asked.verb in _LONG_RUNNING or asked.subresource in _LONG_SUBRESOURCES
+        return self.asked.long_running
 
     def decoded(self, obj: Mapping[str, Any]) -> None:
         """The body was an object, which is about to be worked on."""

@@ -10,13 +10,16 @@ from pathlib import Path
 from typing import Any
 
 from instar.errors import ApiError
+from instar.limits import READS_AT_ONCE, WRITES_AT_ONCE
 from instar.server.deadlines import duration
 from instar.server.settings import (
     AuditLogSettings,
     AuditSettings,
     AuditWebhookSettings,
     EncryptionSettings,
+    TlsSettings,
 )
+from instar.server.tls import VERSIONS, cipher_string
 
 
 def add_guard_arguments(parser: argparse.ArgumentParser) -> None:
@@ -37,6 +40,45 @@ def add_guard_arguments(parser: argparse.ArgumentParser) -> None:
         help="use a changed configuration without a restart",
     )
     _add_audit_arguments(parser)
+    _add_tls_arguments(parser)
+    add = parser.add_argument_group("limits").add_argument
+    add(
+        "--max-requests-inflight",
+        metavar="N",
+        type=_natural,
+        default=READS_AT_ONCE,
+        help="unfinished requests that read, of all users who are no administrators (0: any)",
+    )
+    add(
+        "--max-mutating-requests-inflight",
+        metavar="N",
+        type=_natural,
+        default=WRITES_AT_ONCE,
+        help="the same of those that write",
+    )
+
+
+def _add_tls_arguments(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument_group("TLS").add_argument
+    add("--tls-cert-file", metavar="PEM", type=Path, help="serve this certificate (and its chain)")
+    add("--tls-private-key-file", metavar="PEM", type=Path, help="its key; both are read again")
+    add("--tls-min-version", choices=sorted(VERSIONS), default="VersionTLS12")
+    add(
+        "--tls-cipher-suites",
+        metavar="NAME,…",
+        type=_suites,
+        default=(),
+        help="of TLS 1.2 and before, by IANA's names",
+    )
+
+
+def _suites(text: str) -> tuple[str, ...]:
+    names = tuple(part.strip() for part in text.split(",") if part.strip())
+    try:
+        cipher_string(names)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
+    return names
 
 
 def _add_audit_arguments(parser: argparse.ArgumentParser) -> None:
@@ -90,7 +132,18 @@ def _add_audit_arguments(parser: argparse.ArgumentParser) -> None:
 
 def guard_settings(args: argparse.Namespace) -> dict[str, Any]:
     """Fields of ``Settings``."""
-    return {"encryption": _encryption(args), "audit": _audit(args)}
+    return {
+        "encryption": _encryption(args),
+        "audit": _audit(args),
+        "tls": TlsSettings(
+            cert=args.tls_cert_file,
+            key=args.tls_private_key_file,
+            minimum=args.tls_min_version,
+            ciphers=args.tls_cipher_suites,
+        ),
+        "reads_at_once": args.max_requests_inflight,
+        "writes_at_once": args.max_mutating_requests_inflight,
+    }
 
 
 def _audit(args: argparse.Namespace) -> AuditSettings | None:

@@ -12,8 +12,8 @@ from time import perf_counter
 from typing import TYPE_CHECKING
 
 from instar import errors
-from instar.access.attributes import User
-from instar.access.authorizers import authorize
+from instar.access.attributes import ADMIN_GROUP, User
+from instar.access.authorizers import grant
 from instar.conversion.measured import ConversionMetrics
 from instar.errors import ApiError
 from instar.identity.issuer import Issuer
@@ -29,12 +29,19 @@ from instar.server.compress import compress
 from instar.server.converting import as_asked, waiting_counted
 from instar.server.deadlines import check_timeout, limit, too_late
 from instar.server.documents import Documents
-from instar.server.health import Health
+from instar.server.flow import Flow, Refusal
+from instar.server.health import Health, is_health_path
 from instar.server.impersonation import Impersonation, is_asked_for
 from instar.server.insight import Insight
 from instar.server.metrics import Metrics
 from instar.server.negotiate import ACCEPTED
-from instar.server.problems import page_not_found, problem, told, unexpected
+from instar.server.problems import (
+    page_not_found,
+    problem,
+    told,
+    too_many_requests,
+    unexpected,
+)
 from instar.server.request import Request, ResourcePath, attributes_of
 from instar.server.responses import Response, typed_response
 from instar.server.reviews import Reviews
@@ -74,8 +81,11 @@ class App:
         insight: Insight,
         request_timeout: float = 60.0,
         auditor: Auditor | None = None,
+        flow: Flow | None = None,
     ) -> None:
+        """Without ``flow`` any number of requests is worked on at once."""
         self._auditor = auditor
+        self._flow = flow
         self._context = context
         self._catalog = catalog
         self._authenticator = authenticator
@@ -148,8 +158,30 @@ class App:
             request.requester = user
             user, request.constraint = await self._impersonation.user_of(request, request.asked)
             request.asked = request.asked._replace(user=user)
+        if self._flow is None:
+            return await self._granted(request, route)
+        if ADMIN_GROUP in user.groups:
+            self._flow.notice(user.name)
+            return await self._granted(request, route)
+        if request.asked.long_running or is_health_path(request.path):
+            return await self._granted(request, route)
+        return await self._seated(self._flow, request, route)
+
+    async def _seated(self, flow: Flow, request: Request, route: KnownPath) -> Response:
+        seat = flow.enter(request.asked.user.name, request.asked.verb)
+        if isinstance(seat, Refusal):
+            return too_many_requests()
+        try:
+            if seat.waiting is not None and await seat.waiting is not None:
+                return too_many_requests()
+            return await self._granted(request, route)
+        finally:
+            flow.leave(seat)
+
+    async def _granted(self, request: Request, route: KnownPath) -> Response:
         note = None if self._auditor is None else partial(self._auditor.decided, request)
-        await authorize(self._context.authorizer, request.asked, note)
+        authorizer, asked = self._context.authorizer, request.asked
+        grant(authorizer, asked, authorizer.decide(asked) or await authorizer.ask(asked), note)
         if route.path is not None:
             return await self._resource(request, route, route.path)
         health = self._health.respond(request)

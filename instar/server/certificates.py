@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import ssl
 import tempfile
+import warnings
 from collections.abc import Sequence
 from dataclasses import astuple, dataclass
 from datetime import UTC, datetime, timedelta
@@ -48,11 +49,24 @@ def ensure_certificates(folder: Path, names: Sequence[str]) -> Certificates:
     return found
 
 
-def server_context(certificates: Certificates, client_cas: Sequence[Path]) -> ssl.SSLContext:
+def server_context(
+    certificates: Certificates,
+    client_cas: Sequence[Path],
+    minimum: ssl.TLSVersion = ssl.TLSVersion.TLSv1_2,
+    ciphers: str = "",
+) -> ssl.SSLContext:
     """``client_cas``: who else may sign certificates of clients, besides our own authority."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.minimum_version = ssl.TLSVersion.TLSv1_2
-    context.load_cert_chain(certificates.server_cert, certificates.server_key)
+    with warnings.catch_warnings():
+        # Python warns of TLS 1.0 and 1.1; who asks for them has been warned by upstream already.
+        warnings.simplefilter("ignore", DeprecationWarning)
+        context.minimum_version = minimum
+    if ciphers:
+        context.set_ciphers(ciphers)
+    try:
+        context.load_cert_chain(certificates.server_cert, certificates.server_key)
+    except (ssl.SSLError, OSError) as error:
+        raise ValueError(f"serving certificate {certificates.server_cert}: {error}") from error
     context.load_verify_locations(certificates.ca)
     for path in client_cas:
         try:

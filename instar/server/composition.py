@@ -16,6 +16,7 @@ from instar.metrics import Measured, Metric
 from instar.registry.admission.addresses import ServiceAddresses
 from instar.registry.admission.configured import LocalConfiguration
 from instar.registry.admission.escalation import EscalationCheck
+from instar.registry.admission.names import HERE
 from instar.registry.controllers.crds import CrdController
 from instar.registry.controllers.expiry import Expiry
 from instar.registry.controllers.furniture.keeper import Furniture
@@ -48,6 +49,7 @@ from instar.schema.validations.ondemand import check_if_any, compile_if_any
 from instar.server.admitting import Admissions
 from instar.server.app import App
 from instar.server.authorization import RBAC, authorizer_of
+from instar.server.flow import Flow
 from instar.server.health import Check, Health
 from instar.server.identities import Identities
 from instar.server.insight import Insight
@@ -150,8 +152,10 @@ def build(
     review: ReviewChange | None = None,
     deny_breaking: bool = False,
     local_admissions: Sequence[LocalConfiguration] = (),
+    admission_plugins: frozenset[str] = HERE,
     extras: Extras = NOTHING_MORE,
     auditor: Auditor | None = None,
+    flow: Flow | None = None,
     make_conversion: Callable[[Backend, PrometheusConversionMetrics], ConversionServices],
 ) -> Machinery:
     backend = Backend(store)
@@ -166,6 +170,7 @@ def build(
         lambda group, kind: catalog.of_kind(group, kind),
         strict_namespaces=strict_namespaces,
         local=local_admissions,
+        enabled=admission_plugins,
     )
     plugins = [*admissions.plugins(), EscalationCheck(authorizer, policy)]
     context = Context(
@@ -207,6 +212,8 @@ def build(
     metrics.add(*watchdog.metrics(), consistency.checks, census.metric())
     metrics.add(_stored_objects(backend), *conversion_metrics.all())
     metrics.add(*admissions.all_metrics(), *extras.metrics)
+    if flow is not None:
+        metrics.add(*flow.metrics())
     app = App(
         context=context,
         catalog=catalog,
@@ -225,6 +232,7 @@ def build(
         insight=Insight(census, usage, access, backend),
         request_timeout=request_timeout,
         auditor=auditor,
+        flow=flow,
     )
     return Machinery(
         app=app,

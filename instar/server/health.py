@@ -15,6 +15,7 @@ from instar.server.negotiate import JSON, clauses
 from instar.server.request import Request
 from instar.server.responses import Response, json_response, text_response
 
+_PATHS = ("/healthz", "/livez", "/readyz")
 Check = Callable[[], str | None]
 """None when all is well, else what is wrong in a few words."""
 _HOOKS = (
@@ -38,6 +39,10 @@ _HOOKS = (
 
 def _well() -> None:
     return None
+
+
+def is_health_path(path: str) -> bool:
+    return path.startswith(_PATHS)
 
 
 class Health:

@@ -27,12 +27,14 @@ from instar.registry.stored.backend import Backend
 from instar.server.app import EVERY_ANSWER
 from instar.server.authorization import ALWAYS_ALLOW, modes_of
 from instar.server.certificates import (
+    Certificates,
     ensure_certificates,
     server_context,
     user_certificate,
     write_private,
 )
 from instar.server.composition import NOTHING_MORE, Extras, Machinery, build
+from instar.server.flow import Flow
 from instar.server.http1 import Connections
 from instar.server.identities import (
     Identities,
@@ -49,6 +51,7 @@ from instar.server.request import Request
 from instar.server.responses import Response
 from instar.server.settings import Settings
 from instar.server.tempfolder import temporary_folder
+from instar.server.tls import Reloaded, cipher_string, minimum_version
 from instar.storage.compactor import Compactor
 from instar.storage.keys import collection_prefix
 from instar.storage.open import open_store
@@ -101,7 +104,7 @@ async def _served(settings: Settings, folder: Path) -> AsyncIterator[RunningServ
     modes = modes_of(settings.authorization)
     with _alone_in(settings.cert_dir or folder) as pki:
         certificates = ensure_certificates(pki, _names(settings))
-        context = server_context(certificates, _client_authorities(settings))
+        tls = _tls(settings, certificates)
         token = _admin_token(pki)
         identities = _identities(settings, pki, token)
         issued = {user: user_certificate(pki, user.name, user.groups) for user in settings.users}
@@ -126,8 +129,10 @@ async def _served(settings: Settings, folder: Path) -> AsyncIterator[RunningServ
         review=settings.review,
         deny_breaking=settings.deny_breaking,
         local_admissions=settings.admissions,
+        admission_plugins=settings.admission_plugins,
         extras=_extras(at_rest, counted),
         auditor=auditor,
+        flow=Flow(settings.reads_at_once, settings.writes_at_once, settings.request_timeout / 4),
         make_conversion=lambda backend, metrics: conversion_services(settings, backend, metrics),
     )
     peers = _peers(settings, certificates.ca)
@@ -138,7 +143,7 @@ async def _served(settings: Settings, folder: Path) -> AsyncIterator[RunningServ
             connections,
             settings.host,
             settings.port,
-            ssl=context,
+            ssl=tls.context,
             backlog=1024,
             reuse_port=settings.shared_port or None,
             start_serving=not settings.listens_when_ready,
@@ -156,6 +161,7 @@ async def _served(settings: Settings, folder: Path) -> AsyncIterator[RunningServ
         if at_rest is not None:
             tasks.append(loop.create_task(at_rest.run()))
         tasks.append(loop.create_task(_probing(machinery.backend)))
+        tasks.append(loop.create_task(tls.run()))
         tasks.append(loop.create_task(machinery.consistency.run()))
         await machinery.start()
         await listening.start_serving()
@@ -163,7 +169,7 @@ async def _served(settings: Settings, folder: Path) -> AsyncIterator[RunningServ
         host = f"[{settings.host}]" if ":" in settings.host else settings.host
         url = f"https://{_reachable(host)}:{port}"
         machinery.app.issuer_documents.address = url.removeprefix("https://")
-        ca = certificates.ca.read_bytes()
+        ca = certificates.ca.read_bytes() + _foreign_certificate(settings)
         path = settings.kubeconfig or folder / "kubeconfig"
         write_kubeconfig(path, url, ca, token)
         for user, pair in issued.items():
@@ -200,6 +206,26 @@ def _alone_in(folder: Path) -> Iterator[Path]:
 def _one_too_many(request: Request) -> Response:
     text = "too many large answers are being read at once, please try again later"
     return problem(TooManyRequests(text), request)
+
+
+def _tls(settings: Settings, ours: Certificates) -> Reloaded:
+    """Raises ``ValueError`` for files that cannot be used."""
+    wanted, authorities = settings.tls, _client_authorities(settings)
+    minimum, ciphers = minimum_version(wanted.minimum), cipher_string(wanted.ciphers)
+    if (wanted.cert is None) != (wanted.key is None):
+        raise ValueError("a serving certificate needs its key, and the key its certificate")
+    used = ours
+    if wanted.cert is not None and wanted.key is not None:
+        used = replace(ours, server_cert=wanted.cert, server_key=wanted.key)
+    return Reloaded(
+        lambda: server_context(used, authorities, minimum, ciphers),
+        [used.server_cert, used.server_key, *authorities],
+    )
+
+
+def _foreign_certificate(settings: Settings) -> bytes:
+    """What our own kubeconfig must trust besides our authority."""
+    return b"" if settings.tls.cert is None else settings.tls.cert.read_bytes()
 
 
 def _at_rest(settings: Settings) -> AtRest | None:

@@ -37,6 +37,13 @@ async def told(error: ApiError, request: Request) -> Response:
         return problem(busy, request)
 
 
+def too_many_requests() -> Response:
+    """What upstream answers who asks for too much at once: plain text, no Status."""
+    response = text_response(429, "Too many requests, please try again later.\n")
+    response.headers += [(b"x-content-type-options", b"nosniff"), (b"retry-after", b"1")]
+    return response
+
+
 def page_not_found() -> Response:
     """What upstream answers for a path nobody serves: plain text, no Status."""
     return text_response(404, "404 page not found\n")

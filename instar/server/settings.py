@@ -8,7 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from instar.conversion.inprocess import ConvertFunction
+from instar.limits import READS_AT_ONCE, WRITES_AT_ONCE
 from instar.registry.admission.configured import LocalConfiguration
+from instar.registry.admission.names import HERE
 from instar.server.identities import AccountSettings, FrontProxySettings, JwtSettings, NewUser
 from instar.storage.open import StorageOptions
 
@@ -64,6 +66,16 @@ class AuditSettings:
 
 
 @dataclass(frozen=True, kw_only=True)
+class TlsSettings:
+    cert: Path | None = None
+    """A serving certificate that is not of our own making, with ``key``."""
+    key: Path | None = None
+    minimum: str = "VersionTLS12"
+    ciphers: tuple[str, ...] = ()
+    """IANA's names; none: OpenSSL's own choice."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class Settings:
     host: str = "127.0.0.1"
     port: int = 6443
@@ -77,6 +89,10 @@ class Settings:
     """Credentials and certificates for an etcd cluster."""
     encryption: EncryptionSettings | None = None
     audit: AuditSettings | None = None
+    tls: TlsSettings = TlsSettings()
+    reads_at_once: int = READS_AT_ONCE
+    """Unfinished requests that read, of all who are no administrators; 0 is any number."""
+    writes_at_once: int = WRITES_AT_ONCE
     kubeconfig: Path | None = None
     """Written, mode 0600, when the server is ready."""
     cert_dir: Path | None = None
@@ -114,6 +130,8 @@ class Settings:
     """``NAMESPACE/NAME[:PORT]=HOST:PORT`` for webhooks behind a service reference."""
     converters: Mapping[str, ConvertFunction] = field(default_factory=dict)
     """By CRD name: functions run in this process instead of calling the CRD's webhook."""
+    admission_plugins: frozenset[str] = HERE
+    """Names of those that are on."""
     admissions: tuple[LocalConfiguration, ...] = ()
     """Admission webhooks that are functions of this process."""
     webhook_client_cert: Path | None = None

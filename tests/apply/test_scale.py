@@ -86,9 +86,9 @@ def test_a_scale_write_takes_the_replicas_of_all_versions() -> None:
 
     assert shown(to_parent(PARENT, after, PATHS, V2)) == [
         ("flux", V1, "", '{"f:spec":{"f:image":{}}}'),
+        ("hpa", V2, "scale", '{"f:spec":{"f:scale":{"f:count":{}}}}'),
         ("other", V1, "", '{"f:spec":{"f:image":{}}}'),
         ("stale", "g.io/v0", "", '{"f:spec":{"f:replicas":{}}}'),
-        ("hpa", V2, "scale", '{"f:spec":{"f:scale":{"f:count":{}}}}'),
     ]
 
 
@@ -106,8 +106,8 @@ def test_applying_a_scale_conflicts_with_owners_of_replicas_and_force_wins() -> 
     )
     assert applied.obj["spec"] == {"replicas": 3}
     assert shown(to_parent(PARENT[:1], applied.managed_fields, PATHS, V1)) == [
-        ("flux", V1, "", '{"f:spec":{"f:image":{}}}'),
         ("me", V1, "scale", '{"f:spec":{"f:replicas":{}}}'),
+        ("flux", V1, "", '{"f:spec":{"f:image":{}}}'),
     ]
 
 

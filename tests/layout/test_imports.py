@@ -18,9 +18,10 @@ ROOT = Path(__file__).resolve().parents[2]
 LATE = {
     # Parts of `instar serve` that most servers never need and that would delay their start.
     ("instar/cli/serve.py", "instar.review"): "only with --review",
-    ("instar/cli/serve.py", "instar.sdk"): "only with --converter or --admission-module",
-    ("instar/cli/serve.py", "instar.sdk.admission_reviews"): "only with --admission-module",
-    ("instar/cli/serve.py", "instar.sdk.loading"): "only with --admission-module",
+    ("instar/cli/serve.py", "instar.sdk"): "only with --converter",
+    ("instar/cli/admission.py", "instar.sdk"): "only with --admission-module",
+    ("instar/cli/admission.py", "instar.sdk.admission_reviews"): "only with --admission-module",
+    ("instar/cli/admission.py", "instar.sdk.loading"): "only with --admission-module",
     ("instar/crds/ca_bundle.py", "cryptography"): "only for a CRD with a caBundle",
     (
         "instar/registry/admission/certificates.py",

@@ -172,7 +172,10 @@ def test_put_scale_sets_only_replicas(foos: Collection) -> None:
     assert obj["metadata"]["generation"] == 2
     assert "labels" not in obj["metadata"]
     assert "status" not in obj
-    assert obj["metadata"]["managedFields"][-1]["subresource"] == "scale"
+    scaler, creator = obj["metadata"]["managedFields"]
+    assert (scaler["subresource"], scaler["fieldsV1"]) == ("scale", {"f:spec": {"f:replicas": {}}})
+    assert "time" not in scaler, "as upstream, which sorts it first therefore"
+    assert creator["fieldsV1"] == {"f:spec": {".": {}, "f:a": {}}}
     assert foos.request("PUT", "/put/scale", scale_of(foos, "put")).json["spec"] == {}
     assert foos.get("put")["spec"]["replicas"] == 0
 

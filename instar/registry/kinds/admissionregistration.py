@@ -14,10 +14,25 @@ if TYPE_CHECKING:
     from instar.registry.resources.serving import VersionServing
 
 
-class WebhookConfigurationStrategy(BuiltinStrategy):
+_RESERVED = ".static.k8s.io"
+
+
+class _RegistrationStrategy(BuiltinStrategy):
+    """What all six kinds have alike."""
+
     counts_generation = True
     unconditional_update = False
 
+    def advise(self, obj: Object, old: Object | None, version: VersionServing) -> list[str]:
+        if old is not None or not obj["metadata"].get("name", "").endswith(_RESERVED):
+            return []
+        return [
+            f'metadata.name: names ending with "{_RESERVED}" are reserved for static '
+            "manifest-based configurations and cannot be managed via the API"
+        ]
+
+
+class WebhookConfigurationStrategy(_RegistrationStrategy):
     def default(self, obj: Object, version: VersionServing) -> None:
         for webhook in obj.get("webhooks") or ():
             webhook.setdefault("failurePolicy", "Fail")
@@ -36,10 +51,7 @@ class WebhookConfigurationStrategy(BuiltinStrategy):
         return webhook_errors(obj, mutating=version.kind == "MutatingWebhookConfiguration")
 
 
-class PolicyStrategy(BuiltinStrategy):
-    counts_generation = True
-    unconditional_update = False
-
+class PolicyStrategy(_RegistrationStrategy):
     def default(self, obj: Object, version: VersionServing) -> None:
         spec = obj.setdefault("spec", {})
         spec.setdefault("failurePolicy", "Fail")
@@ -50,10 +62,7 @@ class PolicyStrategy(BuiltinStrategy):
         return policy_errors(obj, mutating=version.kind == "MutatingAdmissionPolicy")
 
 
-class PolicyBindingStrategy(BuiltinStrategy):
-    counts_generation = True
-    unconditional_update = False
-
+class PolicyBindingStrategy(_RegistrationStrategy):
     def default(self, obj: Object, version: VersionServing) -> None:
         if obj["spec"].get("matchResources") is not None:
             _default_match(obj["spec"]["matchResources"])

@@ -255,6 +255,13 @@ def write_token(revision: int, start: str) -> str:
     return base64.urlsafe_b64encode(document).rstrip(b"=").decode()
 
 
+def _not_json(document: bytes) -> str:
+    """A byte that begins no character is shown as it is."""
+    if document and document[0] >= 0x80:
+        return f"invalid character '\\x{document[0]:02x}' looking for beginning of value"
+    return syntax_error(document)
+
+
 def _read_token(token: str) -> _Start:
     refused = "invalid continue token: continue key is not valid"
     try:
@@ -264,7 +271,7 @@ def _read_token(token: str) -> _Start:
     try:
         parsed = orjson.loads(document)
     except orjson.JSONDecodeError as error:
-        raise BadRequest(f"{refused}: {syntax_error(document)}") from error
+        raise BadRequest(f"{refused}: {_not_json(document)}") from error
     if not isinstance(parsed, dict) or parsed.get("v") != TOKEN_VERSION:
         version = parsed.get("v", "") if isinstance(parsed, dict) else ""
         raise BadRequest(f"{refused}: server does not recognize this encoded version {version}")

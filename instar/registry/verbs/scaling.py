@@ -13,6 +13,8 @@ from instar import errors, offload
 from instar.api.crd import ScalePaths
 from instar.api.names import GroupVersionKind
 from instar.apply.applying import Application, apply_patch
+from instar.apply.entries import decode
+from instar.apply.managers import Writer, track_update
 from instar.apply.scale import replicas_path
 from instar.apply.scale import to_parent as entries_of_parent
 from instar.apply.scale import to_scale as entries_of_scale
@@ -37,6 +39,8 @@ from instar.registry.verbs.scale import (
 from instar.registry.verbs.scale_decode import decode_scale
 from instar.registry.verbs.write import update
 from instar.schema.objectmeta import MetaError
+
+_SCHEMAS = {API_VERSION: SCALE_SCHEMA}
 
 
 async def update_scale(
@@ -72,6 +76,8 @@ async def _write(
     *,
     is_patch: bool,
 ) -> Written:
+    owners = _Owners(context, target, options)
+
     async def propose(old: Object, entry: Entry) -> Proposal:
         current = as_scale(old, paths)
         wanted = await offload.run(options.size, lambda: change(current))
@@ -84,7 +90,7 @@ async def _write(
         new["metadata"]["resourceVersion"] = given.get("resourceVersion") or str(entry.revision)
         if given.get("uid"):
             new["metadata"]["uid"] = given["uid"]
-        return Proposal(new)
+        return Proposal(new, owners.after_update(old, current, wanted))
 
     rules = UpdateRules(
         "scale", unconditional=True, uid_is_precondition=not is_patch, part=_scale_of(paths)
@@ -103,38 +109,58 @@ def _check_count(scale: Object) -> None:
 async def apply_scale(
     context: Context, target: Target, config: Object, paths: ScalePaths, options: WriteOptions
 ) -> Written:
-    """Apply through the scale subresource: ownership is judged on the Scale, kept on the object."""
-    replicas = {
-        version.api_version: replicas_path(version.definition.scale.spec_replicas)
-        for version in target.serving.versions.values()
-        if version.definition.scale is not None
-    }
-    ownership = Ownership(context, target, options, "scale")
+    owners = _Owners(context, target, options)
 
     async def propose(old: Object, entry: Entry) -> Proposal:
         live = as_scale(old, paths)
-        managed = old["metadata"].get("managedFields")
-        live["metadata"]["managedFields"] = entries_of_scale(managed, replicas)
-        writer = replace(ownership.writer(), api_version=API_VERSION, ignored={})
+        live["metadata"]["managedFields"] = owners.seen(old)
         request = Application(
-            writer=writer,
+            writer=owners.writer(),
             config=copy_json(config),
             live=live,
-            schemas={API_VERSION: SCALE_SCHEMA},
+            schemas=_SCHEMAS,
             force=options.force,
         )
-        applied = await drive(ownership, target, apply_patch(request), entry.size)
+        applied = await drive(owners.ownership, target, apply_patch(request), entry.size)
         new = copy_json(old)
         set_replicas(new, applied.obj, paths)
-        entries = entries_of_parent(
-            managed, applied.managed_fields, replicas, target.version.api_version
-        )
-        return Proposal(new, entries)
+        return Proposal(new, owners.kept(old, applied.managed_fields))
 
     rules = UpdateRules(
         "scale", unconditional=True, uid_is_precondition=False, part=_scale_of(paths)
     )
     return await update(context, target, propose, options, rules)
+
+
+class _Owners:
+    """Ownership is judged on the Scale and kept on the object."""
+
+    def __init__(self, context: Context, target: Target, options: WriteOptions) -> None:
+        self.ownership = Ownership(context, target, options, "scale")
+        self._version = target.version.api_version
+        self._replicas = {
+            version.api_version: replicas_path(version.definition.scale.spec_replicas)
+            for version in target.serving.versions.values()
+            if version.definition.scale is not None
+        }
+
+    def writer(self) -> Writer:
+        return replace(self.ownership.writer(), api_version=API_VERSION, ignored={})
+
+    def seen(self, obj: Object) -> list[Object]:
+        return entries_of_scale(obj["metadata"].get("managedFields"), self._replicas)
+
+    def kept(self, obj: Object, seen: list[Object] | None) -> list[Object]:
+        managed = obj["metadata"].get("managedFields")
+        return entries_of_parent(managed, seen, self._replicas, self._version)
+
+    def after_update(self, obj: Object, live: Object, new: Object) -> list[Object] | None:
+        """None where nobody is told."""
+        if not obj["metadata"].get("managedFields"):
+            return None
+        before = decode(self.seen(obj))
+        now = track_update(before, self.writer(), {API_VERSION: live}, {API_VERSION: new}, _SCHEMAS)
+        return self.kept(obj, now)
 
 
 def _scale_of(paths: ScalePaths) -> Part:

@@ -264,3 +264,26 @@ def test_deletions_cannot_be_mutated(server: LiveServer) -> None:
 
     assert policy == f"spec.matchConstraints.resourceRules.operations: {told}"
     assert binding == f"spec.matchResources.resourceRules.operations: {told}"
+
+
+@pytest.mark.parametrize("kind", PLURALS)
+def test_a_reserved_name_is_taken_with_a_warning(server: LiveServer, kind: str) -> None:
+    spec: Object = {"policyName": "p"}
+    if not kind.endswith("Binding"):
+        spec = mutating() if kind.startswith("Mutating") else validating()
+    elif kind.startswith("Validating"):
+        spec["validationActions"] = ["Deny"]
+    body = {
+        "apiVersion": "admissionregistration.k8s.io/v1",
+        "kind": kind,
+        "metadata": {"name": "a.static.k8s.io"},
+        "spec": spec,
+    }
+
+    answer = server.request("POST", f"{REGISTRATION}/{PLURALS[kind]}?dryRun=All", body)
+
+    assert answer.status == 201, answer.text
+    assert answer.warnings == [
+        '299 - "metadata.name: names ending with \\".static.k8s.io\\" are reserved for static '
+        'manifest-based configurations and cannot be managed via the API"'
+    ]
