@@ -161,13 +161,18 @@ def _nobody(undecided: list[Decision]) -> Decision:
     return Decision(Verdict.NO_OPINION, reasons, errors)
 
 
-async def authorize(
-    authorizer: Authorizer, asked: Attributes, note: Callable[[Decision], None] | None = None
+async def authorize(authorizer: Authorizer, asked: Attributes) -> None:
+    """Raises ``Forbidden`` with upstream's sentence."""
+    grant(authorizer, asked, authorizer.decide(asked) or await authorizer.ask(asked))
+
+
+def grant(
+    authorizer: Authorizer,
+    asked: Attributes,
+    decision: Decision,
+    note: Callable[[Decision], None] | None = None,
 ) -> None:
-    """Raises ``Forbidden`` with upstream's sentence. ``note`` is told what was decided."""
-    decision = authorizer.decide(asked)
-    if decision is None:
-        decision = await authorizer.ask(asked)
+    """Raises ``Forbidden`` where that was the decision. ``note`` is told what was decided."""
     if note is not None:
         note(decision)
     if decision.verdict is not Verdict.ALLOW:

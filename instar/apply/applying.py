@@ -120,7 +120,8 @@ def _named(obj: Object) -> str:
     metadata = metadata if isinstance(metadata, dict) else {}
     group, version = parse_group_version(obj.get("apiVersion") or "")
     kind = GroupVersionKind(group, version, obj.get("kind") or "")
-    return f"{metadata.get('namespace') or ''}/{metadata.get('name') or ''}; {kind}"
+    names = (metadata.get(name) for name in ("namespace", "name"))
+    return f"{'/'.join(name if isinstance(name, str) else '' for name in names)}; {kind}"
 
 
 def _stub(config: Object) -> Object:

@@ -20,12 +20,12 @@ from typing import Any
 
 import uvloop
 
+from instar.cli import admission
 from instar.cli.failure import CliFailure
 from instar.cli.guards import add_guard_arguments, guard_settings
 from instar.cli.identities import add_identity_arguments, identity_settings
 from instar.cli.workers import with_workers
 from instar.conversion.inprocess import ConvertFunction
-from instar.registry.admission.configured import LocalConfiguration
 from instar.server.lifetime import running
 from instar.server.settings import Settings
 from instar.storage.open import StorageOptions
@@ -64,13 +64,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add("--service", metavar="NS/NAME[:PORT]=HOST:PORT", action="append", default=[])
     add("--converter", metavar="CRD=MODULE:NAME", action="append", default=[])
-    add(
-        "--admission-module",
-        metavar="MODULE:NAME",
-        action="append",
-        default=[],
-        help="run this instar.sdk.Admission in the server, without a webhook",
-    )
+    admission.add_arguments(parser)
     add("--webhook-client-cert", metavar="PEM", type=Path)
     add("--webhook-client-key", metavar="PEM", type=Path)
     add("--webhook-timeout", metavar="SECONDS", type=float, default=30.0)
@@ -158,7 +152,8 @@ def _settings(args: argparse.Namespace) -> Settings:
         history_seconds=args.history,
         services=tuple(args.service),
         converters=converters(args.converter),
-        admissions=_admissions(args.admission_module),
+        admissions=admission.modules(args.admission_module),
+        admission_plugins=admission.plugins(args),
         review=_review(args.review),
         deny_breaking=args.review == "deny",
         webhook_client_cert=args.webhook_client_cert,
@@ -204,27 +199,6 @@ def converters(specs: list[str]) -> dict[str, ConvertFunction]:
         except ConverterDefinitionError as error:
             raise CliFailure(f"--converter {crd}: {error}") from error
     return found
-
-
-def _admissions(specs: list[str]) -> tuple[LocalConfiguration, ...]:
-    """``package.module:admission``; as for converters."""
-    if not specs:
-        return ()
-    # Only here: few servers judge in their own process.
-    from instar.sdk import ConverterDefinitionError
-    from instar.sdk.admission_reviews import review_in_process
-    from instar.sdk.loading import load_admission
-
-    found: list[LocalConfiguration] = []
-    for spec in specs:
-        try:
-            admission = load_admission(spec)
-        except ConverterDefinitionError as error:
-            raise CliFailure(f"--admission-module {spec}: {error}") from error
-        review = review_in_process(admission)
-        documents = admission.configurations(lambda path: {})
-        found += [LocalConfiguration(document, review) for document in documents]
-    return tuple(found)
 
 
 def _review(mode: str) -> Callable[[dict[str, Any], dict[str, Any]], list[str]] | None:

@@ -55,18 +55,16 @@ def coerce_metadata(
 
 def coerce_metadata_lenient(metadata: Any) -> dict[str, Any]:
     """For objects from storage: bad fields are dropped one by one, generation 0 becomes 1."""
-    if type(metadata) is not dict:
-        clean: dict[str, Any] = {}
-    elif _is_clean(metadata):
-        clean = metadata
-    else:
-        clean = drop_malformed(metadata)
+    clean = drop_malformed(metadata) if type(metadata) is dict else {}
     if not clean.get("generation"):
         clean["generation"] = 1
     return clean
 
 
 def drop_malformed(metadata: dict[str, Any]) -> dict[str, Any]:
+    """The same where nothing is malformed."""
+    if _is_clean(metadata):
+        return metadata
     clean: dict[str, Any] = {}
     for name, value in metadata.items():
         try:

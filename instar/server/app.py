@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from instar import errors
 from instar.access.attributes import ADMIN_GROUP, User
-from instar.access.authorizers import authorize
+from instar.access.authorizers import grant
 from instar.conversion.measured import ConversionMetrics
 from instar.errors import ApiError
 from instar.identity.issuer import Issuer
@@ -180,7 +180,8 @@ class App:
 
     async def _granted(self, request: Request, route: KnownPath) -> Response:
         note = None if self._auditor is None else partial(self._auditor.decided, request)
-        await authorize(self._context.authorizer, request.asked, note)
+        authorizer, asked = self._context.authorizer, request.asked
+        grant(authorizer, asked, authorizer.decide(asked) or await authorizer.ask(asked), note)
         if route.path is not None:
             return await self._resource(request, route, route.path)
         health = self._health.respond(request)

@@ -9,6 +9,8 @@ from instar.errors import BadRequest
 from instar.plain import Object
 from instar.protobuf.envelope import decode_object
 from instar.protobuf.errors import MessageError, ProtobufError, UnknownKind
+from instar.schema.metatypes import MetaError
+from instar.schema.pipeline import decode_metadata
 from instar.server.negotiate import PROTOBUF, YAML, body_media, unknown_format
 from instar.server.request import Request
 from instar.typed.reading import TypedError
@@ -142,8 +144,9 @@ def typed_body(request: Request, api_version: str, kind: str) -> Object:
             f"version ({api_version})"
         )
     try:
+        decode_metadata(body, within=kind)
         read_typed(body, api_version, kind)
-    except TypedError as error:
+    except (MetaError, TypedError) as error:
         version = api_version.rpartition("/")[2]
         text = f'{kind} in version "{version}" cannot be handled as a {kind}: {error}'
         raise BadRequest(text) from error

@@ -16,6 +16,7 @@ from instar.metrics import Measured, Metric
 from instar.registry.admission.addresses import ServiceAddresses
 from instar.registry.admission.configured import LocalConfiguration
 from instar.registry.admission.escalation import EscalationCheck
+from instar.registry.admission.names import HERE
 from instar.registry.controllers.crds import CrdController
 from instar.registry.controllers.expiry import Expiry
 from instar.registry.controllers.furniture.keeper import Furniture
@@ -151,6 +152,7 @@ def build(
     review: ReviewChange | None = None,
     deny_breaking: bool = False,
     local_admissions: Sequence[LocalConfiguration] = (),
+    admission_plugins: frozenset[str] = HERE,
     extras: Extras = NOTHING_MORE,
     auditor: Auditor | None = None,
     flow: Flow | None = None,
@@ -168,6 +170,7 @@ def build(
         lambda group, kind: catalog.of_kind(group, kind),
         strict_namespaces=strict_namespaces,
         local=local_admissions,
+        enabled=admission_plugins,
     )
     plugins = [*admissions.plugins(), EscalationCheck(authorizer, policy)]
     context = Context(

@@ -129,6 +129,7 @@ async def _served(settings: Settings, folder: Path) -> AsyncIterator[RunningServ
         review=settings.review,
         deny_breaking=settings.deny_breaking,
         local_admissions=settings.admissions,
+        admission_plugins=settings.admission_plugins,
         extras=_extras(at_rest, counted),
         auditor=auditor,
         flow=Flow(settings.reads_at_once, settings.writes_at_once, settings.request_timeout / 4),

@@ -10,6 +10,7 @@ from typing import Any
 from instar.conversion.inprocess import ConvertFunction
 from instar.limits import READS_AT_ONCE, WRITES_AT_ONCE
 from instar.registry.admission.configured import LocalConfiguration
+from instar.registry.admission.names import HERE
 from instar.server.identities import AccountSettings, FrontProxySettings, JwtSettings, NewUser
 from instar.storage.open import StorageOptions
 
@@ -129,6 +130,8 @@ class Settings:
     """``NAMESPACE/NAME[:PORT]=HOST:PORT`` for webhooks behind a service reference."""
     converters: Mapping[str, ConvertFunction] = field(default_factory=dict)
     """By CRD name: functions run in this process instead of calling the CRD's webhook."""
+    admission_plugins: frozenset[str] = HERE
+    """Names of those that are on."""
     admissions: tuple[LocalConfiguration, ...] = ()
     """Admission webhooks that are functions of this process."""
     webhook_client_cert: Path | None = None

@@ -50,7 +50,7 @@ def reader(message: str) -> Read:
     if shape in SPECIAL_READERS:
         return SPECIAL_READERS[shape]
     if shape is Shape.LIST:
-        return _list_of(SCALAR_READERS["string"], "[]string")
+        return _read_texts
     return _struct(message)
 
 
@@ -123,11 +123,22 @@ def _shown(message: str) -> list[tuple[str, Any]]:
 
 def _reader_of(field: Field) -> Read:
     base = SCALAR_READERS[field.type] if field.type in SCALARS else _late(field.type)
+    if field.repeated and field.type == "string":
+        return _read_texts
     if field.repeated:
-        return _list_of(base, f"[]{go_type(field.type)}")
+        return _list_of(base, f"[]{go_type(field.type)}", field)
     if field.mapped:
-        return _map_of(base, f"map[string]{go_type(field.type)}", field.type)
+        return _map_of(base, f"map[string]{go_type(field.type)}", field)
     return base
+
+
+def _of_null(field: Field) -> Any:
+    """What a null among several is in Go: the zero of their type."""
+    if field.type == "bytes":
+        return ""
+    if field.type not in SCALARS and shape_of(field.type) is Shape.LIST:
+        return []
+    return _fresh(unset_value(field._replace(repeated=False, mapped=False, always=True)))
 
 
 def _late(message: str) -> Read:
@@ -143,41 +154,33 @@ def _late(message: str) -> Read:
     return read
 
 
-def _list_of(read_item: Read, name: str) -> Read:
+def _list_of(read_item: Read, name: str, field: Field) -> Read:
     def read(value: Any, place: Place, unknown: list[str]) -> Any:
         if type(value) is not list:
             raise misfit(value, place, name)
         return [
-            read_item({} if item is None else item, (place, position), unknown)
+            _of_null(field) if item is None else read_item(item, (place, position), unknown)
             for position, item in enumerate(value)
         ]
 
-    def read_texts(value: Any, place: Place, unknown: list[str]) -> Any:
-        if type(value) is not list:
-            raise misfit(value, place, name)
-        return ["" if item is None else read_item(item, place, unknown) for item in value]
-
-    return read_texts if name == "[]string" else read
+    return read
 
 
-_NOTHING: dict[Shape, Any] = {Shape.OBJECT: {}, Shape.LIST: [], Shape.QUANTITY: "0"}
-"""What null stands for as the value of a key, where it is not the empty text."""
+def _read_texts(value: Any, place: Place, unknown: list[str]) -> Any:
+    if type(value) is not list:
+        raise misfit(value, place, "[]string")
+    read_item = SCALAR_READERS["string"]
+    return ["" if item is None else read_item(item, place, unknown) for item in value]
 
 
-def _map_of(read_item: Read, name: str, type_of_items: str) -> Read:
+def _map_of(read_item: Read, name: str, field: Field) -> Read:
     def read(value: Any, place: Place, unknown: list[str]) -> Any:
         if type(value) is not dict:
             raise misfit(value, place, name)
         return {
-            key: nothing()
-            if value[key] is None
-            else read_item(value[key], (place, key, None), unknown)
-            for key in sorted(value)
+            key: _of_null(field) if item is None else read_item(item, (place, key, None), unknown)
+            for key, item in sorted(value.items())
         }
-
-    def nothing() -> Any:
-        zero = "" if type_of_items in SCALARS else _NOTHING.get(shape_of(type_of_items), "")
-        return zero if zero == "" else read_item(zero, (None, ""), [])
 
     return read
 

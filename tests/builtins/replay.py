@@ -13,7 +13,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
+from unittest import mock
 
+from instar.registry.admission import addresses
 from tests.builtins.comparing import differences
 from tests.builtins.unrecorded import CUT, NAMESPACES, UNRECORDED
 from tests.support.server import Answer, LiveServer, live_server
@@ -35,12 +37,14 @@ def recorded(name: str) -> list[dict[str, Any]]:
 
 @contextmanager
 def recorders_server(furniture: bool = True) -> Iterator[LiveServer]:
-    """As it was when the recordings were made: no controller acts, and its caller is ``admin``."""
+    """As it was when the recordings were made: no controller acts, and its caller is ``admin``.
+    Addresses are given out from the end, where none is recorded."""
     with TemporaryDirectory() as folder:
         tokens = Path(folder) / "tokens.csv"
         tokens.write_text(f'{_TOKEN},admin,admin,"system:masters"\n')
         settings = {"storage": "memory:", "collect_garbage": False, "furniture": furniture}
-        with live_server(**settings, token_file=tokens) as server:
+        from_the_end = mock.patch.object(addresses, "shuffled", reversed)
+        with from_the_end, live_server(**settings, token_file=tokens) as server:
             server.run(server.running.machinery.namespaces.stop())
             for name in NAMESPACES:
                 server.request("POST", "/api/v1/namespaces", {"metadata": {"name": name}})

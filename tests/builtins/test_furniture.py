@@ -185,3 +185,16 @@ def test_a_bound_claim_grows_where_its_class_allows_it() -> None:
     assert refused.status == 403
     assert refused.json["message"].endswith("the pvc must support resize")
     assert grown.json["spec"]["resources"]["requests"]["storage"] == "2Gi"
+
+
+def test_the_lower_end_of_the_ranges_is_for_who_asks_by_number() -> None:
+    services = "/api/v1/namespaces/default/services"
+    spec = {"type": "NodePort", "ports": [{"port": 80}]}
+    with live_server(storage="memory:") as server:
+        made = [
+            server.request("POST", services, {"metadata": {"name": f"s{number}"}, "spec": spec})
+            for number in range(30)
+        ]
+
+    assert all(int(one.json["spec"]["clusterIP"].rpartition(".")[2]) >= 16 for one in made)
+    assert all(one.json["spec"]["ports"][0]["nodePort"] >= 30086 for one in made)

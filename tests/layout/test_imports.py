@@ -18,9 +18,10 @@ ROOT = Path(__file__).resolve().parents[2]
 LATE = {
     # Parts of `instar serve` that most servers never need and that would delay their start.
     ("instar/cli/serve.py", "instar.review"): "only with --review",
-    ("instar/cli/serve.py", "instar.sdk"): "only with --converter or --admission-module",
-    ("instar/cli/serve.py", "instar.sdk.admission_reviews"): "only with --admission-module",
-    ("instar/cli/serve.py", "instar.sdk.loading"): "only with --admission-module",
+    ("instar/cli/serve.py", "instar.sdk"): "only with --converter",
+    ("instar/cli/admission.py", "instar.sdk"): "only with --admission-module",
+    ("instar/cli/admission.py", "instar.sdk.admission_reviews"): "only with --admission-module",
+    ("instar/cli/admission.py", "instar.sdk.loading"): "only with --admission-module",
     ("instar/crds/ca_bundle.py", "cryptography"): "only for a CRD with a caBundle",
     (
         "instar/registry/admission/certificates.py",
@@ -56,6 +57,9 @@ LATE = {
         ("instar/server/admitting.py", f"instar.registry.admission.{name}"): "CEL, webhooks"
         for name in ("calling", "hooks", "local", "mutating", "subject", "validating")
     },
+    ("instar/cli/sealed.py", "instar.storage.encryption.store"): "ciphers only where they are used",
+    ("instar/cli/sealed.py", "instar.storage.encryption.vault"): "ciphers only where they are used",
+    ("instar/cli/sealed.py", "instar.server.atrest"): "ciphers only where they are used",
     ("instar/server/lifetime.py", "instar.server.atrest"): "only with encryption at rest",
     ("instar/server/lifetime.py", "instar.server.audit.setup"): "only with an audit policy",
     ("instar/storage/encryption/ciphers.py", "nacl.secret"): "libsodium only for secretbox",

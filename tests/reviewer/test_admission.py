@@ -264,3 +264,22 @@ def test_the_command_reads_files_and_clusters(
     finally:
         server.request("DELETE", f"{paths[1]}/b")
         server.request("DELETE", f"{paths[0]}/p")
+
+
+def test_a_webhooks_condition_that_reads_a_field_that_goes_is_named() -> None:
+    condition = {"name": "large", "expression": "object.spec.size > 3"}
+    hook = {"name": "v.example.com", "rules": [RULE], "matchConditions": [condition]}
+    configuration = {
+        "apiVersion": API,
+        "kind": "ValidatingWebhookConfiguration",
+        **named("c"),
+        "webhooks": [hook],
+    }
+
+    ((rule, version, message),) = found(crd(v1=SIZE | COLOR), crd(v1=COLOR), configuration)
+
+    assert (rule, version) == ("policy-reads-removed-field", "v1")
+    assert message.startswith(
+        "webhook v.example.com of c: webhooks[0].matchConditions[0].expression does not fit the "
+        "schema any more: undefined field 'size'"
+    )

@@ -82,3 +82,22 @@ def test_quantities_are_kept_in_one_form_and_bytes_without_line_breaks() -> None
 
     assert claim["spec"]["resources"]["requests"] == {"storage": "1Gi"}
     assert secret["data"] == {"a": "YWJj"}
+
+
+def test_a_null_among_others_is_the_zero_of_their_type() -> None:
+    quota: dict[str, Any] = {"spec": {"hard": {"pods": None}, "scopes": [None]}}
+    pod: dict[str, Any] = {
+        "spec": {
+            "containers": [None],
+            "nodeSelector": {"a": None},
+            "securityContext": {"supplementalGroups": [None]},
+        }
+    }
+
+    assert read_object(quota, "v1", "ResourceQuota") == []
+    assert read_object(pod, "v1", "Pod") == []
+
+    assert quota["spec"] == {"hard": {"pods": "0"}, "scopes": [""]}
+    assert pod["spec"]["containers"] == [{"name": "", "resources": {}}]
+    assert pod["spec"]["nodeSelector"] == {"a": ""}
+    assert pod["spec"]["securityContext"] == {"supplementalGroups": [0]}

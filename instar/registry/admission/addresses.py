@@ -33,6 +33,7 @@ NETWORK = IPv4Network("10.0.0.0/24")
 NODE_PORTS = range(30000, 32768)
 _IN_FLIGHT_SECONDS = 30.0
 _TRIES = 64
+_STATIC_PORTS = 86
 
 
 class ServiceAddresses:
@@ -115,7 +116,7 @@ class ServiceAddresses:
         return []
 
     def _free_port(self, protocol: str, owner: str, dry_run: bool) -> int:
-        places = ((protocol, port) for port in _shuffled(NODE_PORTS))
+        places = ((protocol, port) for port in _upper_first(NODE_PORTS, _STATIC_PORTS))
         found = self._free(places, owner, dry_run, alone=True)
         if found is None:
             raise Internal("failed to allocate a nodePort: range is full")
@@ -219,15 +220,22 @@ def _family_errors(spec: Object) -> list[FieldError]:
     return found
 
 
-def _shuffled(places: range) -> Iterable[int]:
+def _upper_first(places: range, static: int) -> Iterable[int]:
+    """The lower end is for who asks for a place by its number: given away when all else is."""
+    yield from shuffled(places[static:])
+    yield from shuffled(places[:static])
+
+
+def shuffled(places: range) -> Iterable[int]:
     """A few by chance; then, when the range is crowded, all in a row from somewhere."""
-    yield from (random.choice(places) for _ in range(_TRIES))
-    start = random.randrange(len(places))
+    yield from (random.choice(places) for _ in range(_TRIES if places else 0))
+    start = random.randrange(len(places) or 1)
     yield from (places[(start + step) % len(places)] for step in range(len(places)))
 
 
 def _random_addresses(network: IPv4Network) -> Iterable[str]:
     """Neither the network nor the broadcast address, nor the first: that is the API server's."""
     first = int(network.network_address)
-    for offset in _shuffled(range(2, network.num_addresses - 1)):
+    static = min(max(16, network.num_addresses // 16), 256)
+    for offset in _upper_first(range(2, network.num_addresses - 1), static - 1):
         yield str(IPv4Address(first + offset))

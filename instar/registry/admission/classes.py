@@ -17,18 +17,23 @@ _INGRESS_ANNOTATION = "kubernetes.io/ingress.class"
 _NOT_READY = {"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"}
 
 
+_Act = Callable[[Operation, Object], None]
+
+
 class ClassAdmission:
     """DefaultStorageClass, DefaultIngressClass, TaintNodesByCondition, CertificateSubject."""
 
-    def __init__(self, backend: Backend) -> None:
+    def __init__(self, backend: Backend, off: frozenset[str] = frozenset()) -> None:
+        """``off`` names those of them that are not wanted."""
         self._storage = Lookup(backend, "storage.k8s.io", "storageclasses")
         self._ingress = Lookup(backend, "networking.k8s.io", "ingressclasses")
-        self._acts: dict[tuple[str, str], Callable[[Operation, Object], None]] = {
-            ("", "persistentvolumeclaims"): self._storage_class,
-            ("networking.k8s.io", "ingresses"): self._ingress_class,
-            ("", "nodes"): _taint,
-            ("certificates.k8s.io", "certificatesigningrequests"): _name_requester,
+        acts: dict[tuple[str, str], tuple[str, _Act]] = {
+            ("", "persistentvolumeclaims"): ("DefaultStorageClass", self._storage_class),
+            ("networking.k8s.io", "ingresses"): ("DefaultIngressClass", self._ingress_class),
+            ("", "nodes"): ("TaintNodesByCondition", _taint),
+            ("certificates.k8s.io", "certificatesigningrequests"): ("", _name_requester),
         }
+        self._acts = {place: act for place, (name, act) in acts.items() if name not in off}
 
     def interest(self, serving: Serving) -> Interest:
         concerned = (serving.group, serving.plural) in self._acts

@@ -18,10 +18,15 @@ _LOWER = "PreemptLowerPriority"
 _KINDS = (("", "pods"), ("", "bindings"), ("scheduling.k8s.io", "priorityclasses"))
 
 
+_PRIORITY_CLASSES = ("scheduling.k8s.io", "priorityclasses")
+
+
 class PodAdmission:
     """Priority, DefaultTolerationSeconds, RuntimeClass and PodTopologyLabels, in this order."""
 
-    def __init__(self, backend: Backend) -> None:
+    def __init__(self, backend: Backend, off: frozenset[str] = frozenset()) -> None:
+        """``off`` names those of them that are not wanted."""
+        self._off = off
         self._priorities = Followed(backend, "scheduling.k8s.io", "priorityclasses", _as_it_is)
         self._runtimes = Lookup(backend, "node.k8s.io", "runtimeclasses")
         self._nodes = Lookup(backend, "", "nodes")
@@ -35,17 +40,23 @@ class PodAdmission:
         if obj is None or operation.subresource not in ("", "binding"):
             return
         if operation.subresource == "binding":
+            if "PodTopologyLabels" in self._off:
+                return
             self._label_place(obj, (obj.get("target") or {}).get("name"))
             return
-        if (serving.group, serving.plural) == ("scheduling.k8s.io", "priorityclasses"):
+        priority = "Priority" not in self._off
+        if priority and (serving.group, serving.plural) == _PRIORITY_CLASSES:
             self._check_only_default(operation, obj)
         if (serving.group, serving.plural) != ("", "pods"):
             return
-        if operation.verb is Verb.CREATE:
+        new = operation.verb is Verb.CREATE
+        if new and priority:
             self._set_priority(operation, obj["spec"])
-        _tolerate_trouble(obj["spec"])
-        if operation.verb is Verb.CREATE:
+        if "DefaultTolerationSeconds" not in self._off:
+            _tolerate_trouble(obj["spec"])
+        if new and "RuntimeClass" not in self._off:
             self._apply_runtime(operation, obj["spec"])
+        if new and "PodTopologyLabels" not in self._off:
             self._label_place(obj, obj["spec"].get("nodeName"))
 
     def validate(self, operation: Operation) -> None:

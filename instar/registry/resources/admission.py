@@ -132,13 +132,15 @@ class Chain:
         return any(plugin.active for plugin in self._configurable)
 
     async def admit(self, operation: Operation) -> None:
-        await self._admit_once(operation)
-        if operation.again:
-            operation.round = 1
-            await self._admit_once(operation)
-
-    async def _admit_once(self, operation: Operation) -> None:
-        for plugin in self._of(operation)[0]:
+        plugins = self._of(operation)[0]
+        for plugin in plugins:
+            waiting = plugin.admit(operation)
+            if waiting is not None:
+                await waiting
+        if not operation.again:
+            return
+        operation.round = 1
+        for plugin in plugins:
             waiting = plugin.admit(operation)
             if waiting is not None:
                 await waiting

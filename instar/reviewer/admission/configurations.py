@@ -34,11 +34,14 @@ class Configured:
     shown: str
     """As a finding names it."""
     criteria: Criteria
+    spec: Object
+    """Where its expressions are."""
+    path: str
+    """Of the spec in its document, for whoever looks for an expression there."""
 
 
 @dataclass(frozen=True, slots=True)
 class Policy(Configured):
-    spec: Object
     mutating: bool
     bindings: tuple[Object, ...]
     """Specs of those that name it."""
@@ -83,10 +86,12 @@ def read_configurations(documents: Iterable[Document]) -> Configurations:
 
 def _webhooks(document: Document) -> Iterator[Configured]:
     name = _name(document.value)
-    for webhook in document.value.get("webhooks") or ():
+    for position, webhook in enumerate(document.value.get("webhooks") or ()):
         if isinstance(webhook, dict):
             shown = f"webhook {webhook.get('name')} of {name}"
-            yield Configured(document, shown, read_criteria(webhook))
+            conditions = {"matchConditions": webhook.get("matchConditions") or []}
+            path = f"webhooks[{position}]"
+            yield Configured(document, shown, read_criteria(webhook), conditions, path)
 
 
 def _policy(document: Document, bindings: tuple[Object, ...]) -> Policy:
@@ -96,6 +101,7 @@ def _policy(document: Document, bindings: tuple[Object, ...]) -> Policy:
         shown=f"{kind} {_name(document.value)}",
         criteria=read_match_resources(spec.get("matchConstraints") or {}),
         spec=spec,
+        path="spec",
         mutating=kind == "MutatingAdmissionPolicy",
         bindings=bindings,
     )

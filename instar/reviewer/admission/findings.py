@@ -10,7 +10,6 @@ from instar.api.manifests import Document
 from instar.reviewer.admission.configurations import (
     Configurations,
     Configured,
-    Policy,
     named_versions,
     read_configurations,
 )
@@ -62,9 +61,9 @@ def with_admission(
 def _findings(old: Side | None, new: Side, known: Configurations) -> Iterator[Finding]:
     for configured in known.all():
         yield from _missed(old, new, configured)
-    for policy in known.policies:
         if old is not None:
-            yield from _unreadable(old, new, policy)
+            yield from _unreadable(old, new, configured)
+    for policy in known.policies:
         for message in refusals(policy, old, new, known):
             text = f"{policy.shown} would refuse this CRD: {message}"
             yield _finding(REFUSES, new, policy, text, key=f"{policy.shown} {message}")
@@ -89,19 +88,20 @@ def _missed(old: Side | None, new: Side, configured: Configured) -> Iterator[Fin
             yield _finding(MISSES, new, configured, text, version=version.name)
 
 
-def _unreadable(old: Side, new: Side, policy: Policy) -> Iterator[Finding]:
+def _unreadable(old: Side, new: Side, configured: Configured) -> Iterator[Finding]:
     """Expressions that made sense under the old schema and do not under the new one."""
-    for version in named_versions(policy.criteria, new):
+    for version in named_versions(configured.criteria, new):
         if old.crd.version(version) is None:
             continue
-        before = {each.field: each.problem for each in judged(policy.spec, old, version)}
-        for after in judged(policy.spec, new, version):
+        before = {each.field: each.problem for each in judged(configured.spec, old, version)}
+        for after in judged(configured.spec, new, version):
             if after.problem is not None and before.get(after.field) is None:
                 why = "; ".join(issue.text for issue in after.problem.issues)
-                text = f"{policy.shown}: {after.field} does not fit the schema any more: {why}"
+                field = configured.path + after.field.removeprefix("spec")
+                text = f"{configured.shown}: {field} does not fit the schema any more: {why}"
                 yield _finding(
-                    READS, new, policy, text, version=version, details=str(after.problem),
-                    key=f"{policy.shown} {after.field}",
+                    READS, new, configured, text, version=version, details=str(after.problem),
+                    key=f"{configured.shown} {field}",
                 )  # fmt: skip
 
 
