@@ -6,12 +6,14 @@ import argparse
 import asyncio
 import json
 from collections import Counter
+from pathlib import Path
 from typing import Any
 
 import orjson
 
 from instar.cli.cluster import add_cluster_arguments, read_crds, with_client
 from instar.cli.failure import CliFailure
+from instar.cli.sealed import PLAIN, key_of, opened, seal_name
 from instar.client.client import Client
 from instar.migrator.census import Census, estimate, exact_census
 from instar.migrator.field_census import count_fields
@@ -33,6 +35,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="URL",
         help="count in the store itself: etcd://HOST:PORT,…/PREFIX, or the sqlite:PATH of a "
         "server that is not running; exact on any cluster",
+    )
+    add(
+        "--encryption-provider-config",
+        metavar="YAML",
+        type=Path,
+        help="with --storage: how its values are encrypted; without it they are counted by key",
     )
     add("--fields", action="store_true", help="which fields are set, with which values, by whom")
     add("--etcd-ca", metavar="PEM", default="")
@@ -115,13 +123,15 @@ def _from_storage(args: argparse.Namespace) -> list[Row]:
 
 
 async def _count_stored(args: argparse.Namespace, options: StorageOptions) -> list[Row]:
-    store = await open_store(args.storage, options)
+    store = opened(await open_store(args.storage, options), args.encryption_provider_config)
     try:
         rows: list[Row] = []
+        how = f"counted in {args.storage}"
         for name, storage in (await _stored_crds(store, args.crd)).items():
             plural, _, group = name.partition(".")
-            counts = await _count(store, f"{group}/{plural}/")
-            rows.append((name, storage, Census(counts, how=f"counted in {args.storage}")))
+            counts, keys = await _count(store, f"{group}/{plural}/")
+            key = seal_name(store, f"{group}/{plural}/")
+            rows.append((name, storage, Census(counts, how=how, keys=keys, key=key)))
         return rows
     finally:
         await store.close()
@@ -141,8 +151,10 @@ async def _stored_crds(store: Store, names: list[str]) -> dict[str, str]:
     return found
 
 
-async def _count(store: Store, prefix: str) -> dict[str, int]:
+async def _count(store: Store, prefix: str) -> tuple[dict[str, int], dict[str, int]]:
+    """Objects by version and, where any is encrypted, by key."""
     counts: Counter[str] = Counter()
+    keys: Counter[str] = Counter()
     start = prefix
     while True:
         page = await store.range(prefix, start=start, limit=_PAGE)
@@ -152,8 +164,9 @@ async def _count(store: Store, prefix: str) -> dict[str, int]:
             if document is not None:
                 version = str(document.get("apiVersion", "")).rpartition("/")[2]
             counts[version] += 1
+            keys[key_of(record)] += 1
         if not page.more:
-            return dict(counts)
+            return dict(counts), dict(keys) if set(keys) != {PLAIN} else {}
         start = page.records[-1].key + "\0"
 
 
@@ -173,3 +186,6 @@ def _print(rows: list[Row]) -> None:
         for version in versions:
             mark = "  storage version" if version == storage else ""
             print(f"  {version:<12} {census.shown(version):>12}{mark}")
+        for key, number in census.keys.items():
+            mark = "  current key" if key == census.key else ""
+            print(f"  under {key:<30} {number:>6}{mark}")

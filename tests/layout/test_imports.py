@@ -57,6 +57,9 @@ LATE = {
         ("instar/server/admitting.py", f"instar.registry.admission.{name}"): "CEL, webhooks"
         for name in ("calling", "hooks", "local", "mutating", "subject", "validating")
     },
+    ("instar/cli/sealed.py", "instar.storage.encryption.store"): "ciphers only where they are used",
+    ("instar/cli/sealed.py", "instar.storage.encryption.vault"): "ciphers only where they are used",
+    ("instar/cli/sealed.py", "instar.server.atrest"): "ciphers only where they are used",
     ("instar/server/lifetime.py", "instar.server.atrest"): "only with encryption at rest",
     ("instar/server/lifetime.py", "instar.server.audit.setup"): "only with an audit policy",
     ("instar/storage/encryption/ciphers.py", "nacl.secret"): "libsodium only for secretbox",
