@@ -70,6 +70,7 @@ LATE = {
     # Suites that merely have instar installed wait for nothing.
     ("instar/testing/plugin.py", "instar.testing.serving"): "only for the fixture instar",
     ("instar/testing/plugin.py", "instar.testing.webhooks"): "only for instar_webhook",
+    ("instar/testing/plugin.py", "instar.testing.suites"): "only for suites of instar test",
     # Libraries that take longer to import than the tool runs without them.
     ("instar/cli/webhook.py", "instar.sdk.certificates"): "cryptography only with --self-signed",
     ("instar/cli/webhook.py", "instar.sdk.crdpatch"): "cryptography only with --patch-crd",
