@@ -10,8 +10,8 @@ import asyncio
 import sys
 from pathlib import Path
 
+from instar.cli.converters import load_converters
 from instar.cli.failure import CliFailure
-from instar.cli.serve import converters
 from instar.plain import Object
 from instar.reviewer.sources import load_objects
 from instar.suites.finding import Unfindable, assignments, crds_of
@@ -68,7 +68,9 @@ def run(args: argparse.Namespace) -> int:
         raise CliFailure(f"there is no suite in {', '.join(args.paths)}", 2)
     measures = args.coverage or args.fail_under is not None
     found = asyncio.run(
-        run_suites(found_suites, converters(args.converter), wanted=args.wanted, measures=measures)
+        run_suites(
+            found_suites, load_converters(args.converter), wanted=args.wanted, measures=measures
+        )
     )
     found.problems[:0] = problems
     sys.stdout.write(FORMS[args.output](found))
