@@ -50,7 +50,7 @@ LATE = {
     ("instar/server/lifetime.py", "instar.server.authorizing"): "only with the mode Webhook",
     ("instar/server/peers.py", "cryptography"): "only with a front proxy",
     ("instar/server/peers.py", "cryptography.exceptions"): "only with a front proxy",
-    ("instar/server/documents.py", "instar.openapi"): "only for clients that ask for OpenAPI v2",
+    ("instar/server/documents.py", "instar.openapi"): "only for clients that ask for OpenAPI",
     ("instar/server/responses.py", "instar.api.yamltext"): "only for answers in YAML",
     ("instar/api/admission_review.py", "instar.api.yamltext"): "only for answers in YAML",
     **{
