@@ -6,12 +6,15 @@ import argparse
 import asyncio
 import json
 from collections import Counter
+from pathlib import Path
 from typing import Any
 
 import orjson
 
 from instar.cli.cluster import add_cluster_arguments, read_crds, with_client
+from instar.cli.etcd import add_etcd_arguments, storage_options
 from instar.cli.failure import CliFailure
+from instar.cli.sealed import PLAIN, key_of, opened, seal_name
 from instar.client.client import Client
 from instar.migrator.census import Census, estimate, exact_census
 from instar.migrator.field_census import count_fields
@@ -34,11 +37,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="count in the store itself: etcd://HOST:PORT,…/PREFIX, or the sqlite:PATH of a "
         "server that is not running; exact on any cluster",
     )
+    add(
+        "--encryption-provider-config",
+        metavar="YAML",
+        type=Path,
+        help="with --storage: how its values are encrypted; without it they are counted by key",
+    )
     add("--fields", action="store_true", help="which fields are set, with which values, by whom")
-    add("--etcd-ca", metavar="PEM", default="")
-    add("--etcd-cert", metavar="PEM", default="")
-    add("--etcd-key", metavar="PEM", default="")
-    add("--output", choices=["text", "json"], default="text")
+    add("--output", "-o", choices=["text", "json"], default="text", help="form of the answer")
+    add_etcd_arguments(parser)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -105,23 +112,23 @@ async def _from_cluster(args: argparse.Namespace, client: Client) -> list[Row]:
 
 def _from_storage(args: argparse.Namespace) -> list[Row]:
     """Bytes as they lie in the store, whoever wrote them; CRDs are named, or found there."""
-    options = StorageOptions(
-        etcd_cafile=args.etcd_ca, etcd_certfile=args.etcd_cert, etcd_keyfile=args.etcd_key
-    )
     try:
-        return asyncio.run(_count_stored(args, options))
+        return asyncio.run(_count_stored(args, storage_options(args)))
     except StoreError as error:
         raise CliFailure(str(error)) from error
 
 
 async def _count_stored(args: argparse.Namespace, options: StorageOptions) -> list[Row]:
-    store = await open_store(args.storage, options)
+    found = await open_store(args.storage, options, must_exist=True)
+    store = opened(found, args.encryption_provider_config)
     try:
         rows: list[Row] = []
+        how = f"counted in {args.storage}"
         for name, storage in (await _stored_crds(store, args.crd)).items():
             plural, _, group = name.partition(".")
-            counts = await _count(store, f"{group}/{plural}/")
-            rows.append((name, storage, Census(counts, how=f"counted in {args.storage}")))
+            counts, keys = await _count(store, f"{group}/{plural}/")
+            key = seal_name(store, f"{group}/{plural}/")
+            rows.append((name, storage, Census(counts, how=how, keys=keys, key=key)))
         return rows
     finally:
         await store.close()
@@ -141,8 +148,10 @@ async def _stored_crds(store: Store, names: list[str]) -> dict[str, str]:
     return found
 
 
-async def _count(store: Store, prefix: str) -> dict[str, int]:
+async def _count(store: Store, prefix: str) -> tuple[dict[str, int], dict[str, int]]:
+    """Objects by version and, where any is encrypted, by key."""
     counts: Counter[str] = Counter()
+    keys: Counter[str] = Counter()
     start = prefix
     while True:
         page = await store.range(prefix, start=start, limit=_PAGE)
@@ -152,8 +161,9 @@ async def _count(store: Store, prefix: str) -> dict[str, int]:
             if document is not None:
                 version = str(document.get("apiVersion", "")).rpartition("/")[2]
             counts[version] += 1
+            keys[key_of(record)] += 1
         if not page.more:
-            return dict(counts)
+            return dict(counts), dict(keys) if set(keys) != {PLAIN} else {}
         start = page.records[-1].key + "\0"
 
 
@@ -173,3 +183,6 @@ def _print(rows: list[Row]) -> None:
         for version in versions:
             mark = "  storage version" if version == storage else ""
             print(f"  {version:<12} {census.shown(version):>12}{mark}")
+        for key, number in census.keys.items():
+            mark = "  current key" if key == census.key else ""
+            print(f"  under {key:<30} {number:>6}{mark}")

@@ -9,8 +9,9 @@ from pathlib import Path
 import orjson
 from rich.progress import Progress
 
+from instar.cli.etcd import add_etcd_arguments, storage_options
 from instar.cli.failure import CliFailure
-from instar.cli.serve import storage_options
+from instar.cli.sealed import Inspector
 from instar.storage.copy import copy_store
 from instar.storage.open import open_store
 from instar.storage.store import StoreError
@@ -22,28 +23,28 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     copy = actions.add_parser("copy", help="copy SOURCE to an empty TARGET, verifying every byte")
     copy.add_argument("source", help="sqlite:PATH or etcd://HOST:PORT,…/PREFIX")
     copy.add_argument("target", help="the same forms; must be empty")
-    for name in ("cafile", "certfile", "keyfile"):
-        copy.add_argument(f"--etcd-{name}", metavar="PEM", default="")
-    copy.add_argument("--etcd-username", metavar="NAME", default="")
-    copy.add_argument("--etcd-password-file", metavar="PATH", type=Path)
-    copy.add_argument("--etcd-timeout", metavar="SECONDS", type=float, default=5.0)
+    add_etcd_arguments(copy)
     verify = actions.add_parser("verify", help="read every page and every value of a SQLite store")
+    verify.add_argument(
+        "--encryption-provider-config",
+        metavar="YAML",
+        type=Path,
+        help="open every encrypted value, too",
+    )
     verify.add_argument("path", metavar="PATH", help="the file, with or without sqlite: before it")
 
 
 def run(args: argparse.Namespace) -> int:
     if args.action == "verify":
-        return _verify(args.path.removeprefix("sqlite:"))
-    scheme, _, path = args.source.partition(":")
-    if scheme == "sqlite" and not Path(path).exists():
-        raise CliFailure(f"{args.source}: there is no such file")
+        path = args.path.removeprefix("sqlite:")
+        return asyncio.run(_verify(path, args.encryption_provider_config))
     return asyncio.run(_copy(args))
 
 
 async def _copy(args: argparse.Namespace) -> int:
     options = storage_options(args)
     try:
-        source = await open_store(args.source, options)
+        source = await open_store(args.source, options, must_exist=True)
         try:
             target = await open_store(args.target, options)
             try:
@@ -64,24 +65,31 @@ async def _copy(args: argparse.Namespace) -> int:
     return 0
 
 
-def _verify(path: str) -> int:
-    def is_object(value: bytes) -> bool:
-        try:
-            return isinstance(orjson.loads(value), dict)
-        except orjson.JSONDecodeError:
-            return False
-
+async def _verify(path: str, config: Path | None) -> int:
+    """What is encrypted is opened where it is said how; else that it is so is all we know."""
+    inspector = await Inspector.of(config)
     try:
-        found = verify_file(path, is_object)
+        found = verify_file(path, lambda key, value: _is_object(inspector.plain(key, value)))
     except StoreError as error:
         raise CliFailure(str(error)) from error
+    finally:
+        await inspector.close()
     for problem in found.problems:
         print(problem)
     told = f"{found.records} records, {found.bytes} bytes"
     if found.problems:
         raise CliFailure(f"{path}: {len(found.problems)} problems in {told}")
-    print(f"{path} is sound: {told}")
+    shut = f" ({inspector.shut} encrypted values not opened)" if inspector.shut else ""
+    print(f"{path} is sound: {told}{shut}")
     return 0
+
+
+def _is_object(value: bytes | None) -> bool:
+    """None is a value that nobody can look into."""
+    try:
+        return value is None or isinstance(orjson.loads(value), dict)
+    except orjson.JSONDecodeError:
+        return False
 
 
 _STEPS = ("count", "copy", "verify")

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 
 from instar.client.client import Client
@@ -38,6 +38,10 @@ class Census:
     """Where the numbers come from, for people."""
     counted: bool = True
     """False when the objects could not be looked at: then only ``candidates`` is known."""
+    keys: Mapping[str, int] = field(default_factory=dict)
+    """Objects by the key they lie under, where some are encrypted or should be."""
+    key: str = ""
+    """The one that new ones would lie under."""
 
     @property
     def total(self) -> int:
@@ -67,6 +71,7 @@ class Census:
             "objects": dict(self.counts),
             "unknown": self.unknown,
             "unknownAmong": list(self.candidates),
+            **({"keys": dict(self.keys), "currentKey": self.key} if self.keys else {}),
         }
 
 
@@ -83,8 +88,17 @@ async def exact_census(client: Client) -> dict[str, Census] | None:
     crds = document.get("crds")
     if not isinstance(crds, dict):
         return None
-    how = "counted by instar's store"
-    return {name: Census(dict(item["objects"]), how=how) for name, item in crds.items()}
+    sealed = document.get("encryption") or {}
+    return {name: _exact(item, sealed.get(name) or {}) for name, item in crds.items()}
+
+
+def _exact(item: Object, sealed: Object) -> Census:
+    return Census(
+        dict(item["objects"]),
+        how="counted by instar's store",
+        keys=dict(sealed.get("objects") or {}),
+        key=str(sealed.get("current", "")),
+    )
 
 
 async def estimate(client: Client, live: LiveCrd, *, limit: int = 500) -> Census:

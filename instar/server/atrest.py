@@ -40,7 +40,7 @@ class AtRest:
     @classmethod
     def load(cls, settings: EncryptionSettings) -> AtRest:
         """Raises ``ValueError`` with one line for the operator."""
-        vault, digest = _load(settings.config)
+        vault, digest = load_vault(settings.config)
         return cls(settings, vault, digest)
 
     def before(self, store: Store) -> SealedStore:
@@ -93,7 +93,7 @@ class AtRest:
             return
         self._seen = digest
         try:
-            vault, digest = await asyncio.to_thread(_load, self._settings.config)
+            vault, digest = await asyncio.to_thread(load_vault, self._settings.config)
             await vault.refresh()
             if vault.trouble is not None:
                 await vault.close()
@@ -116,7 +116,8 @@ class AtRest:
         await former.close()
 
 
-def _load(path: Path) -> tuple[Vault, str]:
+def load_vault(path: Path) -> tuple[Vault, str]:
+    """With the digest of what was read. Raises ``ValueError`` with one line."""
     file = read_configuration(path, "encryption provider configuration")
     try:
         rules = read(file.document)

@@ -17,7 +17,7 @@ from urllib.parse import quote
 from instar.storage.sqlite_file import in_use, is_ours
 from instar.storage.store import StoreError
 
-IsSound = Callable[[bytes], bool]
+IsSound = Callable[[str, bytes], bool]
 
 
 class Verified(NamedTuple):
@@ -27,7 +27,7 @@ class Verified(NamedTuple):
 
 
 def verify_file(path: str, is_sound: IsSound) -> Verified:
-    """``is_sound`` judges a value. Raises ``StoreError`` where the file is not a store at all."""
+    """``is_sound`` judges a key's value. Raises ``StoreError`` for a file that is no store."""
     file = Path(path).resolve()
     if not file.exists() or not is_ours(file):
         raise StoreError(f"{file}: there is no store in it")
@@ -51,7 +51,7 @@ def _verified(connection: sqlite3.Connection, is_sound: IsSound) -> Verified:
             key, value = row
             records += 1
             size += len(value or b"")
-            if value is not None and not is_sound(value):
+            if value is not None and not is_sound(key, value):
                 problems.append(f"revision {revision}: {key}: the value is damaged")
     return Verified(records, size, problems)
 

@@ -156,7 +156,10 @@ class Campaign:
         trial = _Trial(self._world, signature(trouble))
         recent = list(self._recent)
         try:
-            for cases in ([case] if case else [], recent[-60:], recent[-600:], recent):
+            tries = [[case] if case else [], recent[-60:]]
+            if not trouble.startswith("lag"):  # who made it wait was being answered just then
+                tries += [recent[-600:], recent]
+            for cases in tries:
                 if cases and await trial.hurts(cases):
                     deadline = time.monotonic() + _SHRINK_SECONDS
                     cases = await fewest(cases, trial.hurts, deadline)

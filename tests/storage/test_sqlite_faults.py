@@ -322,8 +322,8 @@ def test_a_store_in_use_is_not_verified_and_its_owner_is_named(tmp_path: Path) -
     assert writer.stdout is not None
     writer.stdout.readline()
     with pytest.raises(StoreError, match=rf"in use by another process \(pid {writer.pid}\)"):
-        verify_file(str(path), lambda value: True)
+        verify_file(str(path), lambda key, value: True)
     writer.kill()
     writer.wait()
     writer.stdout.close()
-    assert verify_file(str(path), lambda value: True).problems == []
+    assert verify_file(str(path), lambda key, value: True).problems == []

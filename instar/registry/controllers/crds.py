@@ -11,6 +11,7 @@ import logging
 from collections.abc import Callable
 from datetime import datetime, timedelta
 
+from instar import offload
 from instar.api.crd import CLEANUP_FINALIZER
 from instar.crds.conditions import (
     NAMES_ACCEPTED,
@@ -141,7 +142,8 @@ class CrdController:
         crd = await self._read(entry)
         # Each change of one wakes its whole group: most must not look at all the others.
         others = [] if names_settled(crd) else await self._others(name, entry.revision)
-        states = settling_states(crd, others, self._context.timestamp())
+        now = self._context.timestamp()
+        states = await offload.run(entry.size, lambda: settling_states(crd, others, now))
         for status in states:
             entry, crd = await self._write(entry, crd, status)
         if states:

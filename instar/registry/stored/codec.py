@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 from operator import attrgetter, methodcaller
 from typing import NamedTuple, cast
 
@@ -106,6 +107,7 @@ class Codec:
         for start in range(0, len(entries), _CHUNK):
             if start:
                 await asyncio.sleep(0)
+            await self._normalise_large(entries[start : start + _CHUNK], wanted)
             found += [self.view_now(entry, wanted) for entry in entries[start : start + _CHUNK]]
         missing = [position for position, view in enumerate(found) if view is None]
         if missing:
@@ -237,15 +239,25 @@ class Codec:
             "the stored objects before it is removed",
         )
 
+    async def _normalise_large(self, entries: Sequence[Entry], wanted: VersionServing) -> None:
+        """So that nobody has to wait for it in the event loop."""
+        for entry in entries:
+            if not offload.is_small(entry.size):
+                stored = self._stored_version(entry, wanted)
+                if entry.token is not stored:
+                    view = await offload.apart(partial(self._normalised, entry, stored))
+                    _keep_normal(entry, stored, view)
+
     def _normal_view(self, entry: Entry, stored: VersionServing) -> bytes:
         """The stored bytes brought up to today's schema of their own version."""
         if entry.token is not stored:
-            obj = entry.content()
-            self.serving.strategy.from_storage(obj, stored)
-            view = revised(obj, entry.revision)
-            entry.normal = None if view == entry.view else view
-            entry.token = stored
+            _keep_normal(entry, stored, self._normalised(entry, stored))
         return entry.normal or entry.view
+
+    def _normalised(self, entry: Entry, stored: VersionServing) -> bytes:
+        obj = entry.content()
+        self.serving.strategy.from_storage(obj, stored)
+        return revised(obj, entry.revision)
 
     async def _converted(self, entries: list[Entry], wanted: VersionServing) -> list[bytes]:
         def load(positions: Sequence[int]) -> list[Object]:
@@ -290,6 +302,11 @@ class Codec:
         converting = self._shared.convert(objects, target.api_version)
         remote = self.serving.converts_remotely
         return await (asyncio.create_task(converting) if remote else converting)
+
+
+def _keep_normal(entry: Entry, stored: VersionServing, view: bytes) -> None:
+    entry.normal = None if view == entry.view else view
+    entry.token = stored
 
 
 def revised(obj: Object, revision: int) -> bytes:

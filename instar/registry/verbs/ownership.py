@@ -53,14 +53,15 @@ class Ownership:
     async def on_create(self, obj: Object, decided: list[Object] | None) -> None:
         """Set ``metadata.managedFields`` of a new object."""
         if decided is None:
-            before = ownership_before(None, obj)
+            small = offload.is_small(self._size)
+            read = partial(ownership_before, None, obj)
+            before = read() if small else await offload.apart(read)
             if is_reset(obj["metadata"].get("managedFields")):
                 decided = []
             else:
                 version = self._target.version
                 blank = self._target.serving.strategy.blank(version)
                 track = partial(track_create, before, self.writer(), blank, obj, version.typed)
-                small = offload.is_small(self._size)
                 decided = track() if small else await offload.apart(track)
         _store(obj, decided)
 
@@ -74,7 +75,8 @@ class Ownership:
         _store(new, decided)
 
     async def _tracked(self, new: Object, live: Object) -> list[Object] | None:
-        before = ownership_before(live, new, self._subresource)
+        read = partial(ownership_before, live, new, self._subresource)
+        before = read() if offload.is_small(self._size) else await offload.apart(read)
         if not before:
             return None
         own = self._target.version.api_version

@@ -60,7 +60,9 @@ async def create(
         check_unrevised(metadata)
     _check_staying(target, metadata.get("name", ""))
     wipe_for_create(metadata)
-    dedupe_owners(metadata, options.warn, patched=False)
+    if metadata.get("ownerReferences"):
+        dedupe = partial(dedupe_owners, metadata, options.warn, patched=False)
+        await offload.run(options.size, dedupe)
     await Ownership(context, target, options).on_create(obj, managed)
     owned = metadata.get("managedFields")
     operation = _operation(Verb.CREATE, target, obj, None, options)
@@ -72,7 +74,10 @@ async def create(
     generated = not metadata.get("name") and bool(metadata.get("generateName"))
     if generated:
         metadata["name"] = context.generated_name(metadata["generateName"])
-    serving.strategy.prepare_create(obj, target.version)
+    if offload.is_small(options.size):
+        serving.strategy.prepare_create(obj, target.version)
+    else:
+        await offload.apart(lambda: serving.strategy.prepare_create(obj, target.version))
     if serving.builtin:
         context.admission.allocate(operation)
     check = partial(serving.strategy.check_create, obj, target.version, options.warn)
@@ -185,7 +190,10 @@ async def _store_changed(
     new, strategy = proposal.obj, target.serving.strategy
     size = max(options.size, entry.size)
     check_uid(target, new, old, rules)
-    dedupe_owners(new["metadata"], options.warn, patched=not rules.uid_is_precondition)
+    if new["metadata"].get("ownerReferences"):
+        late = not rules.uid_is_precondition
+        dedupe = partial(dedupe_owners, new["metadata"], options.warn, patched=late)
+        await offload.run(size, dedupe)
     keep_server_fields(new["metadata"], old["metadata"])
     conversions = proposal.conversions or Conversions(target.codec)
     conversions.starts_from(old, entry)
@@ -194,7 +202,11 @@ async def _store_changed(
         await ownership.on_update(new, old, proposal.managed)
     operation = await _admitted_change(context, target, new, old, options, rules)
     check_revision(target, new, entry, rules)
-    strategy.prepare_subresource(rules.subresource, new, old, target.version)
+    if offload.is_small(size):
+        strategy.prepare_subresource(rules.subresource, new, old, target.version)
+    else:
+        prepare = partial(strategy.prepare_subresource, rules.subresource, new, old, target.version)
+        await offload.apart(prepare)
     if target.serving.builtin:
         context.admission.allocate(operation)
     goes = _goes(target, new)

@@ -8,7 +8,7 @@ own, and the last one's stays, as upstream has it.
 from __future__ import annotations
 
 from collections.abc import Hashable
-from functools import partial
+from functools import cache, partial
 from time import perf_counter
 from typing import Final, NamedTuple
 
@@ -18,7 +18,9 @@ from instar.admission.policies.params import Misconfigured
 from instar.admission.policies.refusals import Refused, misconfigured, refusal
 from instar.admission.rules import Endpoint
 from instar.admission.running import Inputs
-from instar.apply.typed import SCALE, TypedSchema
+from instar.api.names import GroupVersionKind
+from instar.apply.typed import TypedSchema, compile_schema
+from instar.facts.types import schema_of
 from instar.plain import Object, copy_json
 from instar.registry.admission.policies.asking import ask, program_of
 from instar.registry.admission.policies.definitions import Binding, Bound, Definition, Hook
@@ -28,6 +30,7 @@ from instar.registry.admission.policies.validating import inputs_for, unknown_ki
 from instar.registry.admission.subject import Subject, Subjects, refused_name
 from instar.registry.resources.admission import Operation
 from instar.registry.resources.serving import VersionServing
+from instar.schema.parse import structural
 
 _NO_ERROR: Final = "no_error"
 
@@ -215,32 +218,37 @@ def _version(operation: Operation, endpoint: Endpoint) -> VersionServing:
 
 
 def _schema(operation: Operation, endpoint: Endpoint) -> TypedSchema | None:
-    """By which configurations are merged. The scale of a custom resource has none upstream."""
+    """By which configurations are merged. What is no custom resource itself (its scale) has none
+    upstream."""
     if operation.kind is None:
         return _version(operation, endpoint).typed
-    return SCALE if operation.target.serving.builtin and operation.kind.kind == "Scale" else None
+    return _part_schema(operation.kind) if operation.target.serving.builtin else None
+
+
+@cache
+def _part_schema(kind: GroupVersionKind) -> TypedSchema | None:
+    """Of what is posted below a built-in kind: a Scale, an Eviction, a Binding."""
+    found = schema_of(str(kind.group_version), kind.kind)
+    return None if found is None else compile_schema(structural(found))
 
 
 def _settled(
     operation: Operation, endpoint: Endpoint, mutation: Mutation, obj: Object, before: Object
 ) -> Object:
     """The patched object defaulted, as every mutation leaves it; never pruned."""
+    serving = operation.target.serving
     if operation.kind is not None:
-        if mutation.patch_type == JSON_PATCH and not operation.target.serving.builtin:
+        if mutation.patch_type == JSON_PATCH and not serving.builtin:
             group_version = operation.kind.group_version
             text = f"request to convert CR to an invalid group/version: {group_version}"
             raise MutationFailed(text)
         return obj
     if obj is before:
         return obj
-    strategy, version = operation.target.serving.strategy, _version(operation, endpoint)
-    if not operation.target.serving.builtin:
-        strategy.default(obj, version)
-        return obj
     try:
-        strategy.decode(obj, version)
-    except errors.Undecodable as error:
-        raise errors.Internal(error.why) from error
+        serving.strategy.readmit(obj, _version(operation, endpoint))
+    except errors.BadRequest as error:
+        raise errors.Internal(error.message) from error
     return obj
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
+from instar.access.attributes import OURSELVES
 from instar.access.authorizers import Authorizer
 from instar.registry.admission.policies.definitions import (
     GROUP,
@@ -28,6 +29,15 @@ if TYPE_CHECKING:
 
 KindOf = Callable[[str, str], Resource | None]
 """(group, kind) → the resource whose objects are of it."""
+
+_OF_ACCESS = ("authentication.k8s.io", "authorization.k8s.io")
+_QUESTIONS = frozenset(
+    {
+        *("tokenreviews", "selfsubjectreviews", "subjectaccessreviews"),
+        *("selfsubjectaccessreviews", "localsubjectaccessreviews", "selfsubjectrulesreviews"),
+    }
+)
+"""What upstream never asks policies about, besides themselves."""
 
 
 class Policies:
@@ -56,14 +66,18 @@ class Policies:
         return bool(self.validating) or bool(self.mutating)
 
     def interest(self, serving: Serving) -> Interest:
+        if serving.plural in _QUESTIONS and serving.group in _OF_ACCESS:
+            return Interest.NONE
         return Interest.VALIDATE if _is_own(serving) else Interest.BOTH
 
     def admit(self, operation: Operation) -> Awaitable[None] | None:
-        if self.mutating and operation.verb is not Verb.DELETE:
-            return self._work().mutate(operation)
-        return None
+        if not self.mutating or operation.verb is Verb.DELETE or operation.asked is OURSELVES:
+            return None
+        return self._work().mutate(operation)
 
     def validate(self, operation: Operation) -> Awaitable[None] | None:
+        if operation.asked is OURSELVES:
+            return None
         if _is_own(operation.target.serving):
             return None if operation.obj is None else self._work().check_permissions(operation)
         return self._work().validate(operation) if self.validating else None

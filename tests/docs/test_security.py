@@ -1,0 +1,36 @@
+"""The configurations that docs/security.md shows can be used as they stand."""
+
+from __future__ import annotations
+
+import re
+from base64 import b64encode
+from pathlib import Path
+from typing import Any
+
+from instar.api.yamltext import read_yaml
+from instar.audit import policy
+from instar.storage.encryption import config
+
+PAGE = (Path(__file__).parents[2] / "docs" / "security.md").read_text()
+
+
+def shown(kind: str) -> Any:
+    found = [
+        text for text in re.findall(r"```yaml\n(.*?)```", PAGE, re.S) if f"kind: {kind}" in text
+    ]
+    assert len(found) == 1
+    secret = b64encode(bytes(32)).decode()
+    return read_yaml(found[0].replace("BASE64_OF_32_BYTES", secret).encode())[0]
+
+
+def test_the_encryption_configuration_is_one() -> None:
+    (rule,) = config.read(shown("EncryptionConfiguration"))
+
+    assert [type(each).__name__ for each in rule.providers] == ["Keyed", "Keyed", "Kms", "Identity"]
+
+
+def test_the_audit_policy_is_one_without_unknown_fields() -> None:
+    found = policy.read(shown("Policy"))
+
+    assert found.unknown == ()
+    assert len(found.rules) == 4
