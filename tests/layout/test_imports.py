@@ -50,7 +50,7 @@ LATE = {
     ("instar/server/lifetime.py", "instar.server.authorizing"): "only with the mode Webhook",
     ("instar/server/peers.py", "cryptography"): "only with a front proxy",
     ("instar/server/peers.py", "cryptography.exceptions"): "only with a front proxy",
-    ("instar/server/documents.py", "instar.openapi"): "only for clients that ask for OpenAPI v2",
+    ("instar/server/documents.py", "instar.openapi"): "only for clients that ask for OpenAPI",
     ("instar/server/responses.py", "instar.api.yamltext"): "only for answers in YAML",
     ("instar/api/admission_review.py", "instar.api.yamltext"): "only for answers in YAML",
     **{
@@ -67,6 +67,7 @@ LATE = {
     ("instar/storage/open.py", "instar.storage.etcd"): "gRPC only for etcd",
     ("instar/storage/open.py", "instar.storage.etcd_client"): "gRPC only for etcd",
     ("instar/webhooks/transport.py", "urllib.request"): "only behind a proxy",
+    ("instar/cli/completion.py", "instar.cli.main"): "it lists the commands, completion among them",
     ("instar/cli/apiserver.py", "instar.certificates"): "envtest brings certificates itself",
     # Suites that merely have instar installed wait for nothing.
     ("instar/testing/plugin.py", "instar.testing.serving"): "only for the fixture instar",
