@@ -201,6 +201,8 @@ async def _serve(
         admissions=[each for each in served if isinstance(each, Admission)],
         max_body=args.max_body or DEFAULT_MAX_BODY,
     )
+    if tls is not None:
+        tls.context()  # an unusable file is told before the port is taken
     sock = listen(*parse_listen(args.listen))
     stop = asyncio.Event()
     stop_on_signals(stop)

@@ -60,6 +60,9 @@ class Operation:
     """Of ``obj``, where it is not the resource's own (a Scale, an Eviction): it has one version."""
     annotate: Callable[[str, str], None] = lambda key, value: None
     """Tells the audit log something: the first word on a key counts."""
+    size: int = 0
+    """About how many bytes the objects are: how much work they may be. Whoever makes ``obj`` larger
+    says so."""
     seconds_left: Callable[[], float] = lambda: inf
     """Until the request must be answered."""
     round: int = 0
@@ -150,10 +153,15 @@ class Chain:
             allocator.allocate(operation)
 
     async def validate(self, operation: Operation) -> None:
-        for plugin in self._of(operation)[1]:
-            waiting = plugin.validate(operation)
-            if waiting is not None:
-                await waiting
+        try:
+            for plugin in self._of(operation)[1]:
+                waiting = plugin.validate(operation)
+                if waiting is not None:
+                    await waiting
+        finally:
+            # Notes may lead back to the operation: what goes round in circles is only found by
+            # Python's collector, which looks at everything that is stored, too.
+            operation.notes.clear()
 
     def _of(self, operation: Operation) -> tuple[_Concerned, _Concerned]:
         serving = operation.target.serving
