@@ -22,6 +22,8 @@ from instar.conversion.memo import Memo
 from instar.conversion.metrics import PrometheusConversionMetrics
 from instar.errors import TooManyRequests
 from instar.metrics import Metric
+from instar.registry.admission.eventrate import NAME as EVENT_RATE_LIMIT
+from instar.registry.admission.eventrate import EventLimit
 from instar.registry.controllers.furniture.keeper import House
 from instar.registry.stored.backend import Backend
 from instar.server.app import EVERY_ANSWER
@@ -110,6 +112,7 @@ async def _served(settings: Settings, folder: Path) -> AsyncIterator[RunningServ
         issued = {user: user_certificate(pki, user.name, user.groups) for user in settings.users}
     webhook = _webhook_authorizer(settings, modes)
     at_rest, (auditor, counted) = _at_rest(settings), _audit(settings)
+    limited = _event_limits(settings)
     store = await open_store(settings.storage, settings.storage_options)
     if at_rest is not None:
         store = at_rest.before(store)
@@ -130,6 +133,7 @@ async def _served(settings: Settings, folder: Path) -> AsyncIterator[RunningServ
         deny_breaking=settings.deny_breaking,
         local_admissions=settings.admissions,
         admission_plugins=settings.admission_plugins,
+        event_limits=limited,
         extras=_extras(at_rest, counted),
         auditor=auditor,
         flow=Flow(settings.reads_at_once, settings.writes_at_once, settings.request_timeout / 4),
@@ -206,6 +210,15 @@ def _alone_in(folder: Path) -> Iterator[Path]:
 def _one_too_many(request: Request) -> Response:
     text = "too many large answers are being read at once, please try again later"
     return problem(TooManyRequests(text), request)
+
+
+def _event_limits(settings: Settings) -> tuple[EventLimit, ...]:
+    if EVENT_RATE_LIMIT not in settings.admission_plugins:
+        return ()
+    # Only here: the plugin is off unless it is asked for.
+    from instar.server.admissionconfig import event_limits
+
+    return event_limits(settings.admission_config)
 
 
 def _tls(settings: Settings, ours: Certificates) -> Reloaded:

@@ -61,6 +61,7 @@ LATE = {
     ("instar/cli/sealed.py", "instar.storage.encryption.vault"): "ciphers only where they are used",
     ("instar/cli/sealed.py", "instar.server.atrest"): "ciphers only where they are used",
     ("instar/server/lifetime.py", "instar.server.atrest"): "only with encryption at rest",
+    ("instar/server/lifetime.py", "instar.server.admissionconfig"): "only with EventRateLimit",
     ("instar/server/lifetime.py", "instar.server.audit.setup"): "only with an audit policy",
     ("instar/storage/encryption/ciphers.py", "nacl.secret"): "libsodium only for secretbox",
     ("instar/storage/encryption/ciphers.py", "nacl.exceptions"): "libsodium only for secretbox",

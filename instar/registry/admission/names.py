@@ -20,7 +20,7 @@ HERE = frozenset(
 """On unless somebody turns them off."""
 
 ON_REQUEST = frozenset({"AlwaysAdmit", "AlwaysDeny", "OwnerReferencesPermissionEnforcement"})
-ON_REQUEST |= {"ServiceAccount"}
+ON_REQUEST |= {"ServiceAccount", "EventRateLimit"}
 """``ServiceAccount`` is on upstream, where something runs the pods it prepares."""
 
 IDLE = frozenset(
@@ -36,7 +36,7 @@ running pods) is not there."""
 UNAVAILABLE = frozenset(
     {
         *("NamespaceAutoProvision", "NamespaceExists", "LimitPodHardAntiAffinityTopology"),
-        *("AlwaysPullImages", "ImagePolicyWebhook", "PodNodeSelector", "EventRateLimit"),
+        *("AlwaysPullImages", "ImagePolicyWebhook", "PodNodeSelector"),
         *("PodTolerationRestriction", "ExtendedResourceToleration", "DenyServiceExternalIPs"),
     }
 )
