@@ -1,6 +1,6 @@
 """What admission policies cost: creates on 32 connections without one, with a policy bound that
-does not mean the resource, with one that does (two validations, a variable, a message), and with
-one that mutates.
+does not mean the resource, with one that does (one validation), with a larger one as well (two
+validations, a variable, a message, a loop), and with one that mutates.
 
 ``python -m bench.policies [--seconds 5]``
 """
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import json
+from collections.abc import Callable
 from typing import Any
 
 from bench.fixtures import BASE, CRDS, GROUP, PLURAL, crd, thing
@@ -23,20 +24,14 @@ def main() -> None:
     parser.add_argument("--seconds", type=int, default=5)
     options = parser.parse_args()
     figures: Figures = {}
-    with scratch() as folder, serving(f"sqlite:{folder}/bench.db", folder) as server:
-        server.call("POST", CRDS, crd())
-        load = Load(server, options.seconds)
-
-        def measure(name: str) -> None:
-            figures.update(load.measure(name, BASE, 32, "POST", thing()))
-
-        measure("create, no policy")
-        _bind(server, "Validating", "elsewhere", _validating("others.example.com"))
-        measure("create, a policy elsewhere")
-        _bind(server, "Validating", "here", _validating(GROUP))
-        measure("create, a validating policy")
-        _bind(server, "Mutating", "here", _mutating())
-        measure("create, a mutating one as well")
+    for name, policies in _SCENARIOS.items():
+        # A server each: creates cost more the more there is.
+        with scratch() as folder, serving(f"sqlite:{folder}/bench.db", folder) as server:
+            server.call("POST", CRDS, crd())
+            for what, policy, make in policies:
+                _bind(server, what, policy, make())
+            load = Load(server, options.seconds)
+            figures |= load.measure(f"create, {name}", BASE, 32, "POST", thing())
     width = max(map(len, figures))
     for name, value in figures.items():
         print(f"{name:{width}}  {value:10.1f}")
@@ -50,6 +45,11 @@ def _rules(group: str) -> dict[str, Any]:
         "resources": [PLURAL],
     }
     return {"resourceRules": [rule]}
+
+
+def _small() -> dict[str, Any]:
+    validation = {"expression": "object.spec.replicas <= 1000", "message": "too many replicas"}
+    return {"matchConstraints": _rules(GROUP), "validations": [validation]}
 
 
 def _validating(group: str) -> dict[str, Any]:
@@ -86,6 +86,17 @@ def _bind(server: Measured, what: str, name: str, spec: dict[str, Any]) -> None:
         obj = {"apiVersion": _API, "kind": full, "metadata": {"name": name}, "spec": body}
         made = json.loads(server.call("POST", f"/apis/{_API}/{plural}", obj))
         assert made["kind"] == full, made
+
+
+_Policies = list[tuple[str, str, Callable[[], dict[str, Any]]]]
+_SMALL: _Policies = [("Validating", "small", _small)]
+_SCENARIOS: dict[str, _Policies] = {
+    "no policy": [],
+    "a policy elsewhere": [("Validating", "elsewhere", lambda: _validating("others.example.com"))],
+    "a validating policy": _SMALL,
+    "two, one larger": [*_SMALL, ("Validating", "larger", lambda: _validating(GROUP))],
+    "a mutating policy": [("Mutating", "here", _mutating)],
+}
 
 
 if __name__ == "__main__":

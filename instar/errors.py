@@ -80,6 +80,10 @@ class Forbidden(ApiError):
     reason = "Forbidden"
 
 
+class AccessDenied(Forbidden):
+    """Refused by who asks, before anything was looked at."""
+
+
 class NotFound(ApiError):
     code = 404
     reason = "NotFound"

@@ -7,7 +7,7 @@ from enum import Enum, auto
 from typing import NamedTuple, Protocol
 
 from instar.access.attributes import ADMIN_GROUP, Attributes, User
-from instar.errors import ApiError, Forbidden, Unclassified, qualified
+from instar.errors import AccessDenied, ApiError, Unclassified, qualified
 from instar.fields import go_quote
 
 Rules = list[dict[str, list[str]]]
@@ -189,7 +189,7 @@ def refused(asked: Attributes, decision: Decision) -> ApiError:
             f"forbidden: User {go_quote(asked.user.name)} cannot {asked.verb} path "
             f"{go_quote(asked.path)}"
         )
-        return Forbidden(_escaped(text) + told, details={})
+        return AccessDenied(_escaped(text) + told, details={})
     resource = f"{asked.resource}/{asked.subresource}" if asked.subresource else asked.resource
     where = (
         f" in the namespace {go_quote(asked.namespace)}"
@@ -202,7 +202,7 @@ def refused(asked: Attributes, decision: Decision) -> ApiError:
         f"User {go_quote(asked.user.name)} cannot {asked.verb} resource {go_quote(resource)} in "
         f"API group {go_quote(asked.group)}{where}"
     )
-    return Forbidden(
+    return AccessDenied(
         f"{qualified(asked.resource, asked.group)}{named} is forbidden: {_escaped(text)}{told}",
         details={name: value for name, value in details.items() if value},
     )

@@ -37,8 +37,10 @@ class Criteria:
 
     def _matched(self, rules: Sequence[Rule], asked: Asked) -> Endpoint | None:
         """A rule that names the request's own version comes before any that asks to convert."""
-        if any(rule.matches(asked, asked.endpoint) for rule in rules):
-            return asked.endpoint
+        own = asked.endpoint
+        for rule in rules:
+            if rule.matches(asked, own):
+                return own
         if self.exact:
             return None
         for rule in rules:

@@ -178,6 +178,11 @@ class Phase:
             computed = {name: partial(self._compute, name, variables[name]) for name in variables}
             self._values[_VARIABLES_AT] = LazyValue(computed, VARIABLES_TYPE)
 
+    def close(self) -> None:
+        """Nothing more will run. Variables see variables: without this only Python's collector
+        would find that nobody needs them any more."""
+        self._values.clear()
+
     @property
     def remaining(self) -> int:
         return self._remaining

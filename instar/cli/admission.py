@@ -7,7 +7,7 @@ import logging
 
 from instar.cli.failure import CliFailure
 from instar.registry.admission.configured import LocalConfiguration
-from instar.registry.admission.names import IDLE, BadPlugins, chosen
+from instar.registry.admission.names import CRD_PROTECTION, IDLE, BadPlugins, chosen
 
 log = logging.getLogger(__name__)
 
@@ -30,6 +30,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add("--admission", metavar="NAMES", action="append", default=[], help="only these plugins")
     add(
+        "--protect-crds",
+        action="store_true",
+        help="refuse to delete a CRD that has objects, unless it is annotated with "
+        "instar.dev/allow-deletion=true",
+    )
+    add(
         "--admission-module",
         metavar="MODULE:NAME",
         action="append",
@@ -39,7 +45,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def plugins(args: argparse.Namespace) -> frozenset[str]:
-    enabled = _names(args.enable_admission_plugins)
+    enabled = _names(args.enable_admission_plugins) + [CRD_PROTECTION] * args.protect_crds
     only = _names(args.admission)
     try:
         found = chosen(enabled, _names(args.disable_admission_plugins), only)

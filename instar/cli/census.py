@@ -12,6 +12,7 @@ from typing import Any
 import orjson
 
 from instar.cli.cluster import add_cluster_arguments, read_crds, with_client
+from instar.cli.etcd import add_etcd_arguments, storage_options
 from instar.cli.failure import CliFailure
 from instar.cli.sealed import PLAIN, key_of, opened, seal_name
 from instar.client.client import Client
@@ -43,10 +44,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="with --storage: how its values are encrypted; without it they are counted by key",
     )
     add("--fields", action="store_true", help="which fields are set, with which values, by whom")
-    add("--etcd-ca", metavar="PEM", default="")
-    add("--etcd-cert", metavar="PEM", default="")
-    add("--etcd-key", metavar="PEM", default="")
-    add("--output", choices=["text", "json"], default="text")
+    add("--output", "-o", choices=["text", "json"], default="text", help="form of the answer")
+    add_etcd_arguments(parser)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -113,17 +112,15 @@ async def _from_cluster(args: argparse.Namespace, client: Client) -> list[Row]:
 
 def _from_storage(args: argparse.Namespace) -> list[Row]:
     """Bytes as they lie in the store, whoever wrote them; CRDs are named, or found there."""
-    options = StorageOptions(
-        etcd_cafile=args.etcd_ca, etcd_certfile=args.etcd_cert, etcd_keyfile=args.etcd_key
-    )
     try:
-        return asyncio.run(_count_stored(args, options))
+        return asyncio.run(_count_stored(args, storage_options(args)))
     except StoreError as error:
         raise CliFailure(str(error)) from error
 
 
 async def _count_stored(args: argparse.Namespace, options: StorageOptions) -> list[Row]:
-    store = opened(await open_store(args.storage, options), args.encryption_provider_config)
+    found = await open_store(args.storage, options, must_exist=True)
+    store = opened(found, args.encryption_provider_config)
     try:
         rows: list[Row] = []
         how = f"counted in {args.storage}"

@@ -67,7 +67,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     webhook.add_argument("--cert", type=Path, metavar="FILE", help="client certificate")
     webhook.add_argument("--key", type=Path, metavar="FILE", help="its key")
     webhook.add_argument("--insecure", action="store_true", help="do not verify the webhook")
-    webhook.add_argument("--review-version", choices=("v1", "v1beta1"), default="v1")
+    webhook.add_argument(
+        "--review-version", choices=("v1", "v1beta1"), default="v1", help="of ConversionReviews"
+    )
     webhook.add_argument(
         "--connect", default="", metavar="HOST:PORT", help="reach it here (kubectl port-forward)"
     )
@@ -94,7 +96,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     output.add_argument(
         "--write-tests", type=Path, metavar="FILE", help="counterexamples as a pytest module"
     )
-    output.add_argument("--no-progress", action="store_true")
+    output.add_argument("--no-progress", action="store_true", help="no bar, even on a terminal")
+    output.add_argument(
+        "--verbose", "-v", action="store_true", help="tracebacks of a converter that fails"
+    )
 
 
 def run(args: argparse.Namespace) -> int:
@@ -108,6 +113,7 @@ def run(args: argparse.Namespace) -> int:
     try:
         with _case(args) as (case, built):
             report = _check(args, case, built)
+            _show_tracebacks(args, case.responder)
             if live_crd:
                 version = args.controller_version or case.crd.storage_version()
                 report.outcomes.extend(startup_outcomes(case.crd, version))
@@ -148,6 +154,12 @@ def _check_admission(args: argparse.Namespace) -> int:
 def _admission_checks(crd: Crd) -> int:
     served = sum(1 for version in crd.versions if version.served)
     return served * (len(ADMISSION_LAWS) - 1) + served * (served - 1)
+
+
+def _show_tracebacks(args: argparse.Namespace, responder: Responder) -> None:
+    if args.verbose and isinstance(responder, InProcessResponder):
+        for text in responder.tracebacks.values():
+            print(text, file=sys.stderr)
 
 
 def _list_laws() -> int:

@@ -29,10 +29,12 @@ COMMANDS = {
     "fields": "a field's way out of a CRD: announce, warn, count, remove",
     "access": "the roles somebody needs, by what they did; why somebody may or may not",
     "storage": "copy a store to another engine, or verify one",
+    "envtest": "a folder for KUBEBUILDER_ASSETS: Go's test suites on instar",
 }
 EXTRAS = {
     "serve": "server",
     "validate": "server",
+    "test": "server",
     "storage": "etcd",
     "webhook": "sdk",
     "check": "sdk",
@@ -44,6 +46,7 @@ EXTRAS = {
     "versions": "cluster",
     "fields": "cluster",
     "access": "cluster",
+    "envtest": "server",
 }
 """What ``pip install`` must name for a command; see pyproject.toml."""
 OPTIONAL = frozenset(

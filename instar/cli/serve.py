@@ -20,15 +20,16 @@ from typing import Any
 
 import uvloop
 
+from instar.api.crd import Crd
 from instar.cli import admission
+from instar.cli.converters import load_converters, unused
+from instar.cli.etcd import add_etcd_arguments, storage_options
 from instar.cli.failure import CliFailure
 from instar.cli.guards import add_guard_arguments, guard_settings
 from instar.cli.identities import add_identity_arguments, identity_settings
 from instar.cli.workers import with_workers
-from instar.conversion.inprocess import ConvertFunction
-from instar.server.lifetime import running
+from instar.server.lifetime import RunningServer, running
 from instar.server.settings import Settings
-from instar.storage.open import StorageOptions
 from instar.storage.peer import PeerStore
 from instar.storage.store import Store, StoreError, bare
 
@@ -70,12 +71,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--webhook-timeout", metavar="SECONDS", type=float, default=30.0)
     add("--webhook-timeout-for", metavar="CRD=SECONDS", action="append", default=[])
     add("--no-conversion-cache", action="store_true")
-    add("--etcd-cafile", metavar="PEM", default="", help="CA of the etcd cluster")
-    add("--etcd-certfile", metavar="PEM", default="", help="our certificate for etcd")
-    add("--etcd-keyfile", metavar="PEM", default="", help="its key")
-    add("--etcd-username", metavar="NAME", default="")
-    add("--etcd-password-file", metavar="PATH", type=Path, help="first line is the password")
-    add("--etcd-timeout", metavar="SECONDS", type=float, default=5.0, help="for one call")
+    add_etcd_arguments(parser)
     add("--history", metavar="SECONDS", type=float, default=300.0, help="how long revisions stay")
     add("--tls-name", metavar="NAME", action="append", default=[], help="more certificate names")
     add(
@@ -151,7 +147,7 @@ def _settings(args: argparse.Namespace) -> Settings:
         rescue_deletes=args.rescue_deletes,
         history_seconds=args.history,
         services=tuple(args.service),
-        converters=converters(args.converter),
+        converters=load_converters(args.converter),
         admissions=admission.modules(args.admission_module),
         admission_plugins=admission.plugins(args),
         review=_review(args.review),
@@ -180,27 +176,6 @@ def _has_owner() -> bool:
     return stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode)
 
 
-def converters(specs: list[str]) -> dict[str, ConvertFunction]:
-    """``CRD_NAME=package.module:converter``; the SDK is imported only when one is asked for."""
-    if not specs:
-        return {}
-    # Only here: few servers convert in their own process.
-    from instar.sdk import ConverterDefinitionError, load
-
-    found: dict[str, ConvertFunction] = {}
-    for spec in specs:
-        crd, _, where = spec.partition("=")
-        if not crd or not where:
-            raise CliFailure(
-                f"--converter {spec}: expected CRD_NAME=package.module:converter", code=2
-            )
-        try:
-            found[crd] = load(where).convert_owned
-        except ConverterDefinitionError as error:
-            raise CliFailure(f"--converter {crd}: {error}") from error
-    return found
-
-
 def _review(mode: str) -> Callable[[dict[str, Any], dict[str, Any]], list[str]] | None:
     if mode == "off":
         return None
@@ -208,29 +183,6 @@ def _review(mode: str) -> Callable[[dict[str, Any], dict[str, Any]], list[str]] 
     from instar.review import breaking
 
     return breaking
-
-
-def storage_options(args: argparse.Namespace) -> StorageOptions:
-    return StorageOptions(
-        etcd_cafile=args.etcd_cafile,
-        etcd_certfile=args.etcd_certfile,
-        etcd_keyfile=args.etcd_keyfile,
-        etcd_username=args.etcd_username,
-        etcd_password=_first_line(args.etcd_password_file),
-        etcd_timeout=args.etcd_timeout,
-    )
-
-
-def _first_line(path: Path | None) -> str:
-    if path is None:
-        return ""
-    try:
-        lines = path.read_text().splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise CliFailure(f"--etcd-password-file {path}: {error}") from error
-    if not lines or not lines[0]:
-        raise CliFailure(f"--etcd-password-file {path}: its first line is empty")
-    return lines[0]
 
 
 def _default_cert_dir(storage: str) -> Path | None:
@@ -247,6 +199,9 @@ async def _serve(settings: Settings, args: argparse.Namespace) -> int:
                 server = await stack.enter_async_context(with_workers(settings, args))
             else:
                 server = await stack.enter_async_context(running(settings))
+            problem = unused(settings.converters, _customs(server))
+            if problem is not None:
+                raise CliFailure(problem)
             _spare_the_long_lived()
             print(f"instar is ready: kubectl --kubeconfig {server.kubeconfig} get crds", flush=True)
             if args.worker_of:
@@ -268,6 +223,10 @@ async def _serve(settings: Settings, args: argparse.Namespace) -> int:
     except (StoreError, OSError, ValueError) as error:
         raise CliFailure(_told(error, settings)) from error
     return 0
+
+
+def _customs(server: RunningServer) -> list[Crd]:
+    return [resource.crd for resource in server.machinery.catalog.customs()]
 
 
 def once_readable(loop: asyncio.AbstractEventLoop, file: int, then: Callable[[], object]) -> None:

@@ -9,9 +9,9 @@ from pathlib import Path
 import orjson
 from rich.progress import Progress
 
+from instar.cli.etcd import add_etcd_arguments, storage_options
 from instar.cli.failure import CliFailure
 from instar.cli.sealed import Inspector
-from instar.cli.serve import storage_options
 from instar.storage.copy import copy_store
 from instar.storage.open import open_store
 from instar.storage.store import StoreError
@@ -23,11 +23,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     copy = actions.add_parser("copy", help="copy SOURCE to an empty TARGET, verifying every byte")
     copy.add_argument("source", help="sqlite:PATH or etcd://HOST:PORT,…/PREFIX")
     copy.add_argument("target", help="the same forms; must be empty")
-    for name in ("cafile", "certfile", "keyfile"):
-        copy.add_argument(f"--etcd-{name}", metavar="PEM", default="")
-    copy.add_argument("--etcd-username", metavar="NAME", default="")
-    copy.add_argument("--etcd-password-file", metavar="PATH", type=Path)
-    copy.add_argument("--etcd-timeout", metavar="SECONDS", type=float, default=5.0)
+    add_etcd_arguments(copy)
     verify = actions.add_parser("verify", help="read every page and every value of a SQLite store")
     verify.add_argument(
         "--encryption-provider-config",
@@ -42,16 +38,13 @@ def run(args: argparse.Namespace) -> int:
     if args.action == "verify":
         path = args.path.removeprefix("sqlite:")
         return asyncio.run(_verify(path, args.encryption_provider_config))
-    scheme, _, path = args.source.partition(":")
-    if scheme == "sqlite" and not Path(path).exists():
-        raise CliFailure(f"{args.source}: there is no such file")
     return asyncio.run(_copy(args))
 
 
 async def _copy(args: argparse.Namespace) -> int:
     options = storage_options(args)
     try:
-        source = await open_store(args.source, options)
+        source = await open_store(args.source, options, must_exist=True)
         try:
             target = await open_store(args.target, options)
             try:

@@ -12,8 +12,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from instar.api.manifests import SUFFIXES
+from instar.cli.converters import load_converters
 from instar.cli.failure import CliFailure
-from instar.cli.serve import converters
 from instar.plain import Object
 from instar.reviewer.sources import Cluster, load_crds, load_objects
 from instar.suites.model import Suite, SuiteError, read_suites
@@ -67,7 +67,9 @@ def run(args: argparse.Namespace) -> int:
         raise CliFailure(f"there is no suite in {', '.join(args.paths)}", 2)
     measures = args.coverage or args.fail_under is not None
     found = asyncio.run(
-        run_suites(assignments, converters(args.converter), wanted=args.wanted, measures=measures)
+        run_suites(
+            assignments, load_converters(args.converter), wanted=args.wanted, measures=measures
+        )
     )
     found.problems[:0] = problems
     sys.stdout.write(FORMS[args.output](found))

@@ -17,8 +17,10 @@ from instar.cli.failure import CliFailure
 from instar.client.client import Client
 from instar.client.kubeconfig import KubeconfigError, load_access
 from instar.errors import ApiError
+from instar.plain import Object
 from instar.sdk.admission import Admission
 from instar.sdk.asgi import DEFAULT_MAX_BODY, ConversionApp
+from instar.sdk.configuring import configure
 from instar.sdk.converter import BuiltConverter
 from instar.sdk.deployment import Deployment
 from instar.sdk.errors import ConverterDefinitionError
@@ -62,6 +64,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     self_signed.add_argument(
         "--patch-crd", action="append", default=[], metavar="CRD", help="write the caBundle there"
+    )
+    self_signed.add_argument(
+        "--configure",
+        action="store_true",
+        help="write the webhook configurations of admissions into the cluster, with the caBundle",
     )
     self_signed.add_argument(
         "--repoint",
@@ -128,6 +135,8 @@ def _check(args: argparse.Namespace) -> None:
         raise ValueError("--cert and --key belong together")
     if args.patch_crd and not args.self_signed:
         raise ValueError("--patch-crd needs --self-signed: whose caBundle should it write?")
+    if args.configure and not (args.self_signed and args.converter):
+        raise ValueError("--configure needs --self-signed, and an admission to configure")
     if args.insecure_http and (args.cert or args.self_signed or args.client_ca):
         raise ValueError("--insecure-http excludes every certificate option")
     if not args.converter and not args.self_signed:
@@ -192,6 +201,8 @@ async def _serve(
         admissions=[each for each in served if isinstance(each, Admission)],
         max_body=args.max_body or DEFAULT_MAX_BODY,
     )
+    if tls is not None:
+        tls.context()  # an unusable file is told before the port is taken
     sock = listen(*parse_listen(args.listen))
     stop = asyncio.Event()
     stop_on_signals(stop)
@@ -208,4 +219,37 @@ async def _serve(
             flush=True,
         )
 
-    await serve(app, sock, tls, stop=stop, drain=args.drain, started=started)
+    serving = asyncio.create_task(
+        serve(app, sock, tls, stop=stop, drain=args.drain, started=started)
+    )
+    if issued is not None and args.configure:
+        try:
+            await _configure(args, served, issued, sock.getsockname()[1])
+        except BaseException:
+            stop.set()
+            await serving
+            raise
+    await serving
+
+
+async def _configure(
+    args: argparse.Namespace,
+    served: list[BuiltConverter | Admission],
+    issued: Issued,
+    listening: int,
+) -> None:
+    """Only now that somebody answers: from here on the server asks about every write."""
+    # Only here: as for the certificate itself.
+    from instar.sdk.crdpatch import client_config
+
+    usual = 443 if args.self_signed.endswith(".svc") else listening
+    port = args.service_port or usual
+
+    def where(path: str) -> Object:
+        return client_config(args.self_signed, issued.bundle, path=path, port=port)
+
+    async with Client(load_access(args.kubeconfig, args.context)) as client:
+        for each in served:
+            documents = each.configurations(where) if isinstance(each, Admission) else []
+            for document in documents:
+                print(await configure(client, document), file=sys.stderr, flush=True)

@@ -87,4 +87,7 @@ def seconds_of(value: Any) -> float | None:
     """A point in time, in seconds since 1970."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
-    return float(value)
+    try:
+        return float(value)
+    except OverflowError:
+        return None

@@ -13,6 +13,8 @@ from instar.access.attributes import User
 Audiences = tuple[str, ...]
 KEPT_SECONDS = 10.0
 _MOST_KEPT = 4096
+_LONGEST = 8192
+"""Characters of a token whose answer is kept."""
 _INVALID = "invalid bearer token"
 
 
@@ -43,7 +45,7 @@ class StaticTokens:
 
     async def identify(self, token: str, audiences: Audiences) -> Identified | None:
         common = meant(self._audiences, audiences)
-        given = token.encode("utf-8", "surrogateescape")
+        given = token.encode("utf-8", "surrogatepass")
         found: User | None = None
         for known, user in self._tokens.items():
             # All of them, and each in the time of its length: nothing is learnt by measuring.
@@ -89,7 +91,8 @@ class Tokens:
         found = await self.review(token, self.audiences)
         if len(self._kept) >= _MOST_KEPT:
             self._kept.clear()
-        self._kept[token] = (found.user, self._clock() + found.seconds)
+        if len(token) <= _LONGEST:
+            self._kept[token] = (found.user, self._clock() + found.seconds)
         return found.user
 
     async def review(self, token: str, audiences: Audiences) -> Identified:

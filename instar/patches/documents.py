@@ -11,6 +11,7 @@ import orjson
 from instar.api.gojson import go_type, syntax_error
 from instar.api.jsontext import TooDeep, decode, duplicate_keys, encode, encode_sorted
 from instar.api.patch_types import PatchType
+from instar.api.strictness import as_json_is_read
 from instar.errors import BadRequest, Invalid, RequestTooLarge
 from instar.facts.messages import META, message_of
 from instar.facts.types import Schema, schema_of
@@ -127,16 +128,15 @@ def _operations(document: Any, validation: str) -> list[Object]:
 
 
 def _operation_problems(body: bytes, operations: list[Object]) -> list[str]:
-    duplicates = [
-        f'json patch duplicate field "{path}"' for path in duplicate_keys(body, operations)
-    ]
     unknown = [
-        f'json patch unknown field "[{position}].{name}"'
+        f"[{position}].{name}"
         for position, operation in enumerate(operations)
         for name in operation
         if name not in _OPERATION_FIELDS
     ]
-    return duplicates + unknown
+    if not unknown and not duplicate_keys(body, operations):
+        return []
+    return [f"json patch {text}" for text in as_json_is_read(body, unknown)]
 
 
 def _apply_json(obj: Object, operations: list[Object]) -> Any:

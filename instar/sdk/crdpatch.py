@@ -19,7 +19,7 @@ _MOST_AUTHORITIES = 4
 """Each start with --self-signed makes a new one; older ones serve nobody any more."""
 
 
-def conversion_stanza(host: str, bundle: str, *, path: str, port: int) -> dict[str, Any]:
+def client_config(host: str, bundle: str, *, path: str, port: int) -> dict[str, Any]:
     """``host`` is ``name.namespace.svc`` for a service, else a host for a URL."""
     client: dict[str, Any] = {"caBundle": bundle}
     if host.endswith(".svc"):
@@ -28,6 +28,11 @@ def conversion_stanza(host: str, bundle: str, *, path: str, port: int) -> dict[s
     else:
         shown = f"[{host}]" if ":" in host else host
         client["url"] = f"https://{shown}:{port}{path}"
+    return client
+
+
+def conversion_stanza(host: str, bundle: str, *, path: str, port: int) -> dict[str, Any]:
+    client = client_config(host, bundle, path=path, port=port)
     return {
         "strategy": "Webhook",
         "webhook": {"clientConfig": client, "conversionReviewVersions": ["v1", "v1beta1"]},

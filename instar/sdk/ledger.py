@@ -77,6 +77,12 @@ class Ledger:
     def was_empty(self, place: str) -> bool:
         return f"{place} (empty)" in self.waiting
 
+    def keep_absent(self, place: str) -> None:
+        self._kept[f"{place} (absent)"] = {}
+
+    def was_absent(self, place: str) -> bool:
+        return f"{place} (absent)" in self.waiting
+
     def close(self, obj: dict[str, Any]) -> None:
         """Write what was kept; leave no empty map behind that was not there before."""
         metadata = obj.get("metadata")

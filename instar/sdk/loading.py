@@ -65,6 +65,8 @@ def _from_module(module_name: str, name: str) -> BuiltConverter | Admission:
         if error.name is not None and module_name.startswith(error.name):
             raise ConverterDefinitionError(f"there is no module {module_name!r}") from None
         raise ConverterDefinitionError(_broken(module_name, error)) from error
+    except ConverterDefinitionError as error:
+        raise ConverterDefinitionError(f"{module_name}: {error}") from error
     except Exception as error:
         raise ConverterDefinitionError(_broken(module_name, error)) from error
     found = getattr(module, name, None)

@@ -10,7 +10,7 @@ import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from instar.sdk.errors import ConversionError, ConverterDefinitionError
 
@@ -119,8 +119,8 @@ def has(node: dict[str, Any], fields: tuple[str, ...]) -> bool:
     return isinstance(here, dict)
 
 
-def pop(node: dict[str, Any], fields: tuple[str, ...], *, tidy: bool) -> Any:
-    """Take a value out; ``tidy`` also removes the containers that became empty by it."""
+def pop(node: dict[str, Any], fields: tuple[str, ...], *, spare: int) -> Any:
+    """Take a value out, and the containers that became empty by it, but for the first ``spare``."""
     trail = [node]
     for name in fields[:-1]:
         inner = trail[-1].get(name)
@@ -128,28 +128,32 @@ def pop(node: dict[str, Any], fields: tuple[str, ...], *, tidy: bool) -> Any:
             return MISSING
         trail.append(inner)
     value = trail[-1].pop(fields[-1], MISSING)
-    if tidy and value is not MISSING:
-        for depth in range(len(trail) - 1, 0, -1):
+    if value is not MISSING:
+        for depth in range(len(trail) - 1, spare, -1):
             if trail[depth]:
                 break
             del trail[depth - 1][fields[depth - 1]]
     return value
 
 
-def put(
-    node: dict[str, Any], fields: tuple[str, ...], value: Any, where: str = ""
-) -> tuple[str, ...] | None:
-    """Set a value, making containers on the way.
+class Found(NamedTuple):
+    """What ``put`` met on its way: tidying on the way back would not restore it by itself."""
 
-    Returns the container that was there before and empty, if so: tidying on the way back would
-    take it along, so the caller has to remember it.
-    """
-    here, found_empty = node, None
+    empty: tuple[str, ...] | None
+    """The last container that was there before and empty."""
+    made: tuple[str, ...] | None
+    """The first container that was not there."""
+
+
+def put(node: dict[str, Any], fields: tuple[str, ...], value: Any, where: str = "") -> Found:
+    """Set a value, making containers on the way."""
+    here, empty, made = node, None, None
     for depth, name in enumerate(fields[:-1], start=1):
         if name not in here:
             here[name] = {}
+            made = made or fields[:depth]
         elif here[name] == {}:
-            found_empty = fields[:depth]
+            empty = fields[:depth]
         inner = here[name]
         if not isinstance(inner, dict):
             at = join(where, fields[:depth])
@@ -159,7 +163,7 @@ def put(
         at = join(where, fields)
         raise ConversionError(f"{at} is already there and no rule says where it goes")
     here[fields[-1]] = value
-    return found_empty
+    return Found(empty, made)
 
 
 def join(where: str, fields: tuple[str, ...]) -> str:

@@ -58,7 +58,10 @@ class RuleSet:
 class _Direction:
     """One rule, read from its old side to its new one."""
 
-    __slots__ = ("change", "exact", "inverse", "names", "rule", "scope", "source", "target", "tidy")
+    __slots__ = (
+        *("change", "exact", "inverse", "names", "rule", "scope", "source", "tidy"),
+        *("shared_source", "shared_target", "target"),
+    )
 
     def __init__(self, rule: ConversionRule) -> None:
         self.rule, self.source, self.target = rule, rule.old, rule.new
@@ -68,6 +71,26 @@ class _Direction:
         self.names = [path.text for path in rule.new]
         # A field without a counterpart leaves its container behind: the other version has it too.
         self.tidy = bool(rule.old and rule.new)
+        # So does one whose container holds the counterpart as well.
+        self.shared_source = [_shared(path, rule.new) for path in rule.old]
+        self.shared_target = [_shared(path, rule.old) for path in rule.new]
+
+
+def _shared(path: Path, others: tuple[Path, ...]) -> int:
+    """How many of a path's containers both versions have, as far as this rule can tell."""
+    mine = path.fields[:-1]
+    if not others:
+        return len(mine)
+    return max(_common(mine, other.fields[:-1]) for other in others)
+
+
+def _common(left: tuple[str, ...], right: tuple[str, ...]) -> int:
+    length = 0
+    for a, b in zip(left, right, strict=False):
+        if a != b:
+            break
+        length += 1
+    return length
 
 
 def _convert(ways: Sequence[_Direction], obj: dict[str, Any], ledger: Ledger) -> dict[str, Any]:
@@ -87,7 +110,10 @@ def _anchored(way: _Direction, scope: Scope) -> bool:
 def _apply(way: _Direction, scope: Scope, ledger: Ledger) -> None:
     node = scope.node
     before = digest(node) if scope.by_position and ledger.waiting else ""
-    values = [pop(node, path.fields, tidy=way.tidy) for path in way.source]
+    values = [
+        pop(node, path.fields, spare=_spared(path, shared, scope, ledger))
+        for path, shared in zip(way.source, way.shared_source, strict=True)
+    ]
     results = None
     if ledger.waiting:
         if way.tidy:
@@ -98,13 +124,25 @@ def _apply(way: _Direction, scope: Scope, ledger: Ledger) -> None:
     if results is None:
         results, fitted = _run(way.change, values, len(way.target))
         results = _reordered(way, scope, ledger, results)
-    for path, value in zip(way.target, results, strict=True):
+    for path, shared, value in zip(way.target, way.shared_target, results, strict=True):
         if value is not MISSING:
-            empty = put(node, path.fields, value, scope.where)
-            if empty is not None and way.tidy:
-                ledger.keep_empty(join(scope.where, empty))
+            found = put(node, path.fields, value, scope.where)
+            if found.empty is not None and len(found.empty) > shared:
+                ledger.keep_empty(join(scope.where, found.empty))
+            if found.made is not None and len(found.made) <= shared:
+                ledger.keep_absent(join(scope.where, found.made))
     if way.rule.remembers and not (fitted and way.exact):
         _remember(way, scope, ledger, values, results)
+
+
+def _spared(path: Path, shared: int, scope: Scope, ledger: Ledger) -> int:
+    """A container both versions have stays when it is emptied, unless it came only with a value
+    that was given back: whoever removed it in the meantime wants it gone."""
+    if ledger.waiting:
+        for depth in range(1, shared + 1):
+            if ledger.was_absent(join(scope.where, path.fields[:depth])):
+                return depth - 1
+    return shared
 
 
 def _reordered(way: _Direction, scope: Scope, ledger: Ledger, results: list[Any]) -> list[Any]:

@@ -40,9 +40,15 @@ class TlsFiles:
 
     def load_into(self, context: ssl.SSLContext) -> None:
         """New connections of a live context use what was loaded last."""
-        context.load_cert_chain(self.cert, self.key)
+        try:
+            context.load_cert_chain(self.cert, self.key)
+        except OSError as error:
+            raise _unusable(error, self.cert, self.key) from error
         if self.client_ca is not None:
-            context.load_verify_locations(self.client_ca)
+            try:
+                context.load_verify_locations(self.client_ca)
+            except OSError as error:
+                raise _unusable(error, self.client_ca) from error
 
     def fingerprint(self) -> tuple[object, ...]:
         """Changes when a file is rewritten, or a mounted Secret's links are swapped."""
@@ -52,6 +58,17 @@ class TlsFiles:
             stat = file.stat()
             marks.append((stat.st_ino, stat.st_mtime_ns, stat.st_size))
         return tuple(marks)
+
+
+def _unusable(error: OSError, *files: Path) -> OSError:
+    """OpenSSL names no file, neither one that is missing nor one that holds something else."""
+    for file in files:
+        try:
+            file.open("rb").close()
+        except OSError as found:
+            return OSError(f"{file}: {found.strerror}")
+    told = getattr(error, "reason", None) or error.strerror or error
+    return OSError(f"{' and '.join(map(str, files))}: not usable as PEM: {told}")
 
 
 def parse_listen(text: str) -> tuple[str, int]:

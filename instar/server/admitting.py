@@ -18,13 +18,14 @@ from instar.registry.admission.classes import ClassAdmission
 from instar.registry.admission.configured import LocalConfiguration
 from instar.registry.admission.eventrate import EventLimit, EventRateLimit
 from instar.registry.admission.limits import LimitRanger
-from instar.registry.admission.names import HERE
+from instar.registry.admission.names import CRD_PROTECTION, HERE
 from instar.registry.admission.namespaces import NamespaceLifecycle
 from instar.registry.admission.ondemand import OnDemand
 from instar.registry.admission.ownerpermissions import OwnerPermissions
 from instar.registry.admission.pods import PodAdmission
 from instar.registry.admission.policies.metrics import PolicyMetrics
 from instar.registry.admission.policies.plugin import KindOf, Policies
+from instar.registry.admission.protection import CrdProtection
 from instar.registry.admission.quota import QuotaAdmission
 from instar.registry.admission.resizing import ClaimResize
 from instar.registry.admission.webhook_metrics import WebhookMetrics
@@ -95,6 +96,7 @@ class Admissions:
             ("EventRateLimit" in on, EventRateLimit(self.event_limits)),
             ("ResourceQuota" in on, QuotaAdmission(backend)),
             ("AlwaysDeny" in on, AlwaysDeny()),
+            (CRD_PROTECTION in on, CrdProtection(backend)),
         ]
         return [plugin for wanted, plugin in listed if wanted]
 

@@ -77,6 +77,8 @@ class Authenticator:
             except Refused as refused:
                 request.refused_because = str(refused)
                 raise errors.Unauthorized from refused
+        if request.headers.get(b"authorization", b"")[:8].lower() == b"bearer  ":
+            request.warn(_EXTRA_SPACE)
         nobody = self.anonymous.user_of(request)
         if nobody is None:
             raise errors.Unauthorized
@@ -89,11 +91,7 @@ def bearer_token(request: Request) -> str:
     if header is None:
         return ""
     scheme, *rest = header.decode("latin-1").split(" ", 2)
-    if scheme.lower() != "bearer" or not rest:
-        return ""
-    if not rest[0] and any(rest):
-        request.warn(_EXTRA_SPACE)
-    return rest[0]
+    return rest[0] if scheme.lower() == "bearer" and rest else ""
 
 
 def read_token_file(path: Path) -> dict[str, User]:

@@ -19,6 +19,7 @@ from instar.plain import Object
 
 _ATTEMPTS, _FIRST_PAUSE, _FACTOR = 5, 0.5, 1.5
 _MOST_KEPT = 8192
+_LONGEST = 4096
 _TIMEOUT = 30.0
 _INCOMPLETE = "webhook authorizer does not support user rule resolution"
 
@@ -66,10 +67,12 @@ class WebhookAuthorizer:
         except ApiError as error:
             return Decision(Verdict.NO_OPINION, error=error.message)
         decision = _decision(status)
+        key = _key(asked)
         if len(self._kept) >= _MOST_KEPT:
             self._kept.clear()
-        seconds = self._yes_seconds if decision.allowed else self._no_seconds
-        self._kept[_key(asked)] = (decision, monotonic() + seconds)
+        if len(str(key)) <= _LONGEST:  # a review may ask about anybody and anything
+            seconds = self._yes_seconds if decision.allowed else self._no_seconds
+            self._kept[key] = (decision, monotonic() + seconds)
         return decision
 
     def used(self, asked: Attributes) -> None:

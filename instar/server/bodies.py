@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from instar.api.jsontext import TooDeep
 from instar.api.objecttext import Body, Malformed, Repeated, object_of, read_json_object
+from instar.api.strictness import as_json_is_read, as_yaml_is_read
 from instar.errors import BadRequest
 from instar.plain import Object
 from instar.protobuf.envelope import decode_object
@@ -15,7 +16,15 @@ from instar.server.request import Request
 from instar.typed.reading import TypedError
 from instar.typed.reading import read_object as read_typed
 
-__all__ = ["Body", "Malformed", "parse", "read_applied", "read_object", "typed_body"]
+__all__ = [
+    "Body",
+    "Malformed",
+    "in_order_of_reading",
+    "parse",
+    "read_applied",
+    "read_object",
+    "typed_body",
+]
 
 
 class NotYaml(Malformed):
@@ -67,6 +76,20 @@ def parse(body: bytes, media: str) -> Body:
         except ProtobufError as error:
             raise Malformed(str(error)) from error
     return _read_yaml(body) if media == YAML else read_json_object(body)
+
+
+def in_order_of_reading(
+    body: bytes, media: str, duplicates: list[Repeated], unknown: list[str]
+) -> list[Repeated]:
+    """What is wrong with the fields of a built-in kind, as Go's decoder comes across it."""
+    if media == PROTOBUF:
+        return duplicates
+    if media != YAML:
+        return [Repeated(text) for text in as_json_is_read(body, unknown)]
+    from instar.api.yamltext import read_yaml
+
+    value, _ = read_yaml(body)
+    return [*duplicates, *map(Repeated, as_yaml_is_read(value, unknown))]
 
 
 def _read_yaml(body: bytes) -> Body:

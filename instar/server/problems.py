@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 
 from instar import offload
-from instar.errors import ApiError, Internal, TooManyRequests
+from instar.errors import AccessDenied, ApiError, Internal, TooManyRequests
 from instar.server.negotiate import error_form
 from instar.server.request import Request
 from instar.server.responses import Header, Response, text_response, typed_response
@@ -19,6 +19,8 @@ def problem(error: ApiError, request: Request) -> Response:
         headers.append((b"retry-after", str(error.retry_after).encode()))
     if isinstance(error, TooManyRequests) and not error.retry_after:
         headers.append((b"retry-after", b"1"))
+    if isinstance(error, AccessDenied):
+        headers.append((b"x-content-type-options", b"nosniff"))
     form = error_form(request)
     response = typed_response(error.code, error.to_status(), form)
     response.headers += headers

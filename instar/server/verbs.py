@@ -22,7 +22,7 @@ from instar.registry.verbs.proposal import Written
 from instar.registry.verbs.read import get, list_objects
 from instar.registry.verbs.watch import WatchOptions, open_watch
 from instar.registry.verbs.write import create, replace
-from instar.server.bodies import Body, read_applied, read_object
+from instar.server.bodies import Body, in_order_of_reading, read_applied, read_object
 from instar.server.negotiate import (
     PLAIN,
     PROTOBUF,
@@ -169,7 +169,7 @@ async def read_review(context: Context, request: Request, target: Target) -> tup
     form = response_form(request, _offer(target))
     options = write_options(request, "CreateOptions")
     media = body_media(request.header(b"content-type"))
-    obj = _decoded(target, _read(request, target, media), options)
+    obj = _decoded(request, target, media, options)
     await Ownership(context, target, options).on_create(obj, None)
     await admit_question(context, target, obj, options)
     return obj, form
@@ -177,9 +177,9 @@ async def read_review(context: Context, request: Request, target: Target) -> tup
 
 async def _body(request: Request, target: Target, media: str, options: WriteOptions) -> Object:
     if offload.is_small(options.size):
-        obj = _decoded(target, _read(request, target, media), options)
+        obj = _decoded(request, target, media, options)
     else:
-        obj = await offload.apart(lambda: _decoded(target, _read(request, target, media), options))
+        obj = await offload.apart(lambda: _decoded(request, target, media, options))
     trail = request.trail
     if trail is not None:
         await offload.run(options.size, lambda: trail.decoded(obj))
@@ -208,11 +208,13 @@ def _check_named(target: Target) -> None:
         raise errors.BadRequest("name must be provided")
 
 
-def _decoded(target: Target, body: Body, options: WriteOptions) -> Object:
+def _decoded(request: Request, target: Target, media: str, options: WriteOptions) -> Object:
     """An object of the target's version; unknown or repeated fields reported as asked."""
-    version = target.version
+    version, body = target.version, _read(request, target, media)
     unknown = target.serving.strategy.decode(body.obj, version)
     problems = [*body.duplicates, *(Repeated(f'unknown field "{path}"') for path in unknown)]
+    if problems and target.serving.builtin:
+        problems = in_order_of_reading(request.content(), media, body.duplicates, unknown)
     if problems and options.field_validation == "Strict":
         raise errors.BadRequest(
             f'{body.obj.get("kind")} in version "{version.name}" cannot be handled as a '

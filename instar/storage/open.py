@@ -25,23 +25,32 @@ class StorageOptions:
     etcd_timeout: float = 5.0
 
 
-async def open_store(url: str, options: StorageOptions | None = None) -> Store:
+async def open_store(
+    url: str, options: StorageOptions | None = None, *, must_exist: bool = False
+) -> Store:
     """``memory:``, ``sqlite:PATH`` or ``etcd://h1:2379,h2:2379/PREFIX``.
 
     ``peer:FOLDER`` is how a worker finds the store of the process that started it.
     Raises ``StoreError`` with a text fit for an operator. An etcd cluster need not be there yet:
-    calls answer ``Unavailable`` until it is.
+    calls answer ``Unavailable`` until it is. With ``must_exist`` no file is made: who wants to
+    read has mistyped its name.
     """
     scheme, _, rest = url.partition(":")
     if url == "memory:":
         return MemoryStore()
     if scheme == "sqlite" and rest:
-        return SqliteStore(rest)
+        return _open_sqlite(rest, must_exist)
     if scheme == "etcd" and rest.startswith("//"):
         return _open_etcd(url, rest[2:], options or StorageOptions())
     if scheme == "peer" and rest:
         return await PeerStore.connect(Path(rest))
     raise StoreError(f"{url!r} is no storage URL; use {_FORMS}")
+
+
+def _open_sqlite(path: str, must_exist: bool) -> Store:
+    if must_exist and not Path(path).is_file():
+        raise StoreError(f"sqlite:{path}: there is no such file")
+    return SqliteStore(path)
 
 
 def _open_etcd(url: str, rest: str, options: StorageOptions) -> Store:
@@ -54,7 +63,9 @@ def _open_etcd(url: str, rest: str, options: StorageOptions) -> Store:
         from instar.storage.etcd import DEFAULT_PREFIX, EtcdStore
         from instar.storage.etcd_client import EtcdOptions
     except ImportError as error:
-        raise StoreError(f"etcd storage needs the grpcio package: {error}") from error
+        raise StoreError(
+            f"etcd storage needs the grpcio package: pip install 'instar[etcd]' ({error})"
+        ) from error
     return EtcdStore(
         addresses,
         f"/{path.strip('/')}" if path.strip("/") else DEFAULT_PREFIX,

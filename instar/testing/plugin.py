@@ -105,7 +105,7 @@ def instar_webhook(instar: Server) -> Iterator[ServeWebhook]:
     """``instar_webhook(handler, crd="widgets.example.com")`` or
     ``instar_webhook(handler, configurations="config/webhook")``: served until the test ends."""
     # Only here: as for the server.
-    from instar.testing.webhooks import point_configurations, point_crd, webhook
+    from instar.testing.webhooks import point_admission, point_configurations, point_crd, webhook
 
     with contextlib.ExitStack() as stack:
 
@@ -115,6 +115,8 @@ def instar_webhook(instar: Server) -> Iterator[ServeWebhook]:
                 stack.enter_context(point_crd(instar, hook, crd))
             if configurations:
                 stack.enter_context(point_configurations(instar, hook, configurations))
+            elif hook.admission is not None:
+                stack.enter_context(point_admission(instar, hook))
             return hook
 
         yield serve

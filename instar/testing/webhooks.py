@@ -20,17 +20,21 @@ from typing import Any
 import orjson
 
 from instar.errors import ApiError
+from instar.sdk.admission import Admission
+from instar.sdk.admission_reviews import AdmissionReviewHandler
 from instar.sdk.certificates import Issued, self_signed
 from instar.sdk.conversion_reviews import ConversionReviewHandler
 from instar.sdk.converter import BuiltConverter, Converter
-from instar.sdk.loading import load
+from instar.sdk.loading import load_any
 from instar.testing.manifests import Source, read_manifests
 from instar.testing.serving import Refused, Server
 
+Answering = Callable[[str, bytes], tuple[int, bytes]]
+"""Path and body → status and body."""
 Judge = Callable[[dict[str, Any]], Mapping[str, Any]]
-"""An AdmissionReview's ``request`` → its ``response``; ``uid`` is filled in, and a ``patch`` given
+"""The ``request`` of a review → its ``response``; ``uid`` is filled in, and a ``patch`` given
 as a list of operations is written as the API wants it."""
-Handler = str | Converter | BuiltConverter | Judge
+Handler = str | Converter | BuiltConverter | Admission | Judge
 
 _CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 _ADMISSION = "/apis/admissionregistration.k8s.io/v1"
@@ -42,11 +46,15 @@ _POLL_SECONDS = 0.01
 
 
 class Webhook:
-    def __init__(self, port: int, issued: Issued, reviews: list[dict[str, Any]]) -> None:
+    def __init__(self, port: int, issued: Issued, admission: Admission | None) -> None:
         self.url = f"https://127.0.0.1:{port}"
         self.ca_bundle = issued.bundle
-        self.reviews = reviews
+        self.admission = admission
+        """Whose configurations say what it wants to be asked."""
+        self.reviews: list[dict[str, Any]] = []
         """Every review that was asked, oldest first."""
+        self.paths: list[str] = []
+        """Where it was asked."""
 
     def client_config(self, path: str = "/") -> dict[str, str]:
         return {"url": f"{self.url}/{path.lstrip('/')}", "caBundle": self.ca_bundle}
@@ -54,45 +62,55 @@ class Webhook:
 
 @contextlib.contextmanager
 def webhook(handler: Handler) -> Iterator[Webhook]:
-    """``handler``: ``package.module:converter``, a conversion.yaml, a converter, or a function."""
-    answer, reviews = _answering(handler), list[dict[str, Any]]()
-    issued = self_signed("127.0.0.1")
-
-    class Post(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-
-        def do_POST(self) -> None:
-            body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
-            with contextlib.suppress(orjson.JSONDecodeError):
-                reviews.append(orjson.loads(body))
-            code, told = answer(body)
-            self.send_response(code)
-            self.send_header("Content-Type", "application/json")
-            self.send_header("Content-Length", str(len(told)))
-            self.end_headers()
-            self.wfile.write(told)
-
-        def log_message(self, format: str, *args: object) -> None:
-            return  # a test's output is the test's
-
-    class Listening(ThreadingHTTPServer):
-        daemon_threads = True
-
-        def handle_error(self, request: object, client_address: object) -> None:
-            return  # a client that left, or one that does not trust us
-
-    listening = Listening(("127.0.0.1", 0), Post)
+    """``handler``: a converter or an admission, their ``package.module:name``, the path of a
+    conversion.yaml, or a function."""
+    handler = load_any(handler) if isinstance(handler, str) else handler
+    answer, issued = _answering(handler), self_signed("127.0.0.1")
+    listening = _Listening(("127.0.0.1", 0), _Post)
+    hook = Webhook(
+        listening.server_port, issued, handler if isinstance(handler, Admission) else None
+    )
+    listening.answer, listening.hook = answer, hook
     listening.socket = _context(issued).wrap_socket(listening.socket, server_side=True)
     thread = threading.Thread(
         target=listening.serve_forever, args=(_POLL_SECONDS,), name="instar-webhook", daemon=True
     )
     thread.start()
     try:
-        yield Webhook(listening.server_port, issued, reviews)
+        yield hook
     finally:
         listening.shutdown()
         listening.server_close()
         thread.join()
+
+
+class _Listening(ThreadingHTTPServer):
+    daemon_threads = True
+    answer: Answering
+    hook: Webhook
+
+    def handle_error(self, request: object, client_address: object) -> None:
+        return  # a client that left, or one that does not trust us
+
+
+class _Post(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    server: _Listening
+
+    def do_POST(self) -> None:
+        body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        self.server.hook.paths.append(self.path)
+        with contextlib.suppress(orjson.JSONDecodeError):
+            self.server.hook.reviews.append(orjson.loads(body))
+        code, told = self.server.answer(self.path.partition("?")[0], body)
+        self.send_response(code)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(told)))
+        self.end_headers()
+        self.wfile.write(told)
+
+    def log_message(self, format: str, *args: object) -> None:
+        return  # a test's output is the test's
 
 
 @contextlib.contextmanager
@@ -120,10 +138,28 @@ def point_configurations(server: Server, hook: Webhook, *sources: Source) -> Ite
     configurations = [one for one in found if one.get("kind") in _PLURALS]
     if not configurations:
         raise LookupError(f"no webhook configuration in {', '.join(map(str, sources))}")
+    _redirect(configurations, hook)
+    with _installed(server, configurations):
+        yield
+
+
+@contextlib.contextmanager
+def point_admission(server: Server, hook: Webhook) -> Iterator[None]:
+    """What the webhook's own handlers want to be asked."""
+    assert hook.admission is not None
+    with _installed(server, hook.admission.configurations(hook.client_config)):
+        yield
+
+
+def _redirect(configurations: list[dict[str, Any]], hook: Webhook) -> None:
     for configuration in configurations:
         for each in configuration.get("webhooks") or ():
             service = (each.get("clientConfig") or {}).get("service") or {}
             each["clientConfig"] = hook.client_config(str(service.get("path") or "/"))
+
+
+@contextlib.contextmanager
+def _installed(server: Server, configurations: list[dict[str, Any]]) -> Iterator[None]:
     server.install(*configurations)
     try:
         yield
@@ -155,26 +191,31 @@ def _context(issued: Issued) -> ssl.SSLContext:
     return context
 
 
-def _answering(handler: Handler) -> Callable[[bytes], tuple[int, bytes]]:
-    if isinstance(handler, str):
-        handler = load(handler)
+def _answering(handler: Handler) -> Answering:
     if isinstance(handler, Converter):
         handler = handler.build()
-    if not isinstance(handler, BuiltConverter):
-        return _admission(handler)
-    conversions = ConversionReviewHandler([handler])
+    if isinstance(handler, BuiltConverter):
+        conversions = ConversionReviewHandler([handler])
+        return _refusing(lambda path, body: conversions.answer(body).body)
+    if isinstance(handler, Admission):
+        admissions = AdmissionReviewHandler([handler])
+        return _refusing(admissions.answer)
+    assert callable(handler)
+    return _judged(handler)
 
-    def convert(body: bytes) -> tuple[int, bytes]:
+
+def _refusing(answer: Callable[[str, bytes], bytes]) -> Answering:
+    def answered(path: str, body: bytes) -> tuple[int, bytes]:
         try:
-            return 200, conversions.answer(body).body
+            return 200, answer(path, body)
         except ApiError as error:
             return error.code, orjson.dumps(error.to_status())
 
-    return convert
+    return answered
 
 
-def _admission(judge: Judge) -> Callable[[bytes], tuple[int, bytes]]:
-    def answer(body: bytes) -> tuple[int, bytes]:
+def _judged(judge: Judge) -> Answering:
+    def answer(path: str, body: bytes) -> tuple[int, bytes]:
         review = orjson.loads(body)
         response = {"uid": review["request"]["uid"], **judge(review["request"])}
         if isinstance(response.get("patch"), list):

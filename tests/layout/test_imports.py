@@ -18,7 +18,7 @@ ROOT = Path(__file__).resolve().parents[2]
 LATE = {
     # Parts of `instar serve` that most servers never need and that would delay their start.
     ("instar/cli/serve.py", "instar.review"): "only with --review",
-    ("instar/cli/serve.py", "instar.sdk"): "only with --converter",
+    ("instar/cli/converters.py", "instar.sdk"): "only with --converter",
     ("instar/cli/admission.py", "instar.sdk"): "only with --admission-module",
     ("instar/cli/admission.py", "instar.sdk.admission_reviews"): "only with --admission-module",
     ("instar/cli/admission.py", "instar.sdk.loading"): "only with --admission-module",
@@ -68,6 +68,7 @@ LATE = {
     ("instar/storage/open.py", "instar.storage.etcd"): "gRPC only for etcd",
     ("instar/storage/open.py", "instar.storage.etcd_client"): "gRPC only for etcd",
     ("instar/webhooks/transport.py", "urllib.request"): "only behind a proxy",
+    ("instar/cli/apiserver.py", "instar.certificates"): "envtest brings certificates itself",
     # Suites that merely have instar installed wait for nothing.
     ("instar/testing/plugin.py", "instar.testing.serving"): "only for the fixture instar",
     ("instar/testing/plugin.py", "instar.testing.webhooks"): "only for instar_webhook",

@@ -248,3 +248,16 @@ def test_big_numbers_are_floats_or_refused(foos: Collection) -> None:
         answer = foos.request("POST", "", body.replace('"@"', number).encode())
         assert answer.status in (201, 400), answer.text
     assert foos.request("GET", "").status == 200
+
+
+def test_a_built_in_kinds_wrong_fields_are_told_in_the_order_of_the_body(
+    server: LiveServer,
+) -> None:
+    body = '{"metadata":{"name":"o","odd":1},"data":{"a":"1"},"strange":1,"data":{"a":"2"}}'
+
+    answer = server.request(
+        "POST", "/api/v1/namespaces/default/configmaps?fieldValidation=Strict&dryRun=All", body
+    )
+
+    told = 'unknown field "metadata.odd", unknown field "strange", duplicate field "data"'
+    assert (answer.status, answer.json["message"].partition("error: ")[2]) == (400, told)

@@ -143,3 +143,33 @@ def test_a_converter_is_served_to_the_server(tmp_path: Path) -> None:
     done = _pytest(_suite(tmp_path, code))
 
     assert done.returncode == 0, done.stdout
+
+
+def test_an_admission_module_is_asked_what_it_wants_to_be_asked(tmp_path: Path) -> None:
+    shutil.copy(EXAMPLES / "crds.yaml", tmp_path)
+    (tmp_path / "judging.py").write_text(
+        "from instar.sdk import Admission, Refused\n"
+        "judge = Admission('testing.example.com')\n"
+        "@judge.validate('crontabs')\n"
+        "def few_replicas(crontab):\n"
+        "    if crontab['spec']['replicas'] > 3:\n"
+        "        raise Refused('too many')\n"
+    )
+    code = (
+        "import pytest\n"
+        "pytestmark = pytest.mark.instar_crds('crds.yaml')\n"
+        "def test_it(instar, instar_namespace, instar_webhook):\n"
+        "    hook = instar_webhook('judging:judge')\n"
+        "    path = f'/apis/testing.example.com/v1/namespaces/{instar_namespace}/crontabs'\n"
+        "    def make(replicas):\n"
+        "        body = {'apiVersion': 'testing.example.com/v1', 'kind': 'CronTab'}\n"
+        "        body['metadata'] = {'name': f'with-{replicas}'}\n"
+        "        body['spec'] = {'cronSpec': '*', 'replicas': replicas}\n"
+        "        return instar.request('POST', path, body)\n"
+        "    assert make(3).status == 201\n"
+        "    assert make(4).status == 403\n"
+        "    assert len(hook.reviews) == 2\n"
+    )
+    done = _pytest(_suite(tmp_path, code))
+
+    assert done.returncode == 0, done.stdout

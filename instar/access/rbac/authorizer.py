@@ -15,8 +15,8 @@ from instar.access.rbac.policy import Policy, listed
 from instar.access.rbac.rules import matches_kind
 
 _REMEMBERED = 16_384
-_LONGEST = 512
-"""Characters of a question worth remembering: everybody may ask for any path."""
+_LONGEST = 2048
+"""Characters of a question worth remembering: a path or a review may hold anything."""
 
 
 class _Known(NamedTuple):
@@ -46,13 +46,19 @@ class RbacAuthorizer(Local):
         known = self._known.get(key)
         if known is None:
             known = _decide(policy, asked)
-            if len(where) + len(resource) + len(subresource) + len(group) < _LONGEST:
-                if len(self._known) >= _REMEMBERED:
-                    self._known.clear()
-                self._known[key] = known
+            self._remember(key, known)
         if known.allowed is not None:
             return known.allowed
         return known.by_name.get(name, known.refused)
+
+    def _remember(self, key: tuple[object, ...], known: _Known) -> None:
+        name, groups, *rest = key
+        assert isinstance(groups, tuple), "see decide"
+        if sum(len(str(part)) for part in (name, *groups, *rest)) > _LONGEST:
+            return
+        if len(self._known) >= _REMEMBERED:
+            self._known.clear()
+        self._known[key] = known
 
     def rules(self, user: User, namespace: str) -> Held:
         resources: Rules = []

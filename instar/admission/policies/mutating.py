@@ -73,10 +73,13 @@ class MutatingProgram:
     ) -> Object:
         """The object after one mutation; ``inputs.obj`` stays as it is. ``schema`` None: of a kind
         that has none. Raises ``MutationFailed``."""
+        phase = Phase(meter, inputs, self._variables)
         try:
-            value = Phase(meter, inputs, self._variables).run(mutation.expression)
+            value = phase.run(mutation.expression)
         except OutOfBudget as error:
             raise MutationFailed(str(error), Error.BUDGET) from error
+        finally:
+            phase.close()
         if isinstance(value, Failed):
             text = (
                 value.text.removeprefix(_COMPILATION)

@@ -146,6 +146,8 @@ class ValidatingProgram:
                 began = ended
         except OutOfBudget as error:
             return [self._failed(0, _exhausted(error), 0.0)]
+        finally:
+            phase.close()
         if passed:
             return []
         messages = self._messages(meter, inputs, phase.remaining, results)
@@ -171,27 +173,31 @@ class ValidatingProgram:
         if self._silent:
             return found
         phase = Phase(meter, inputs.without_authorizer(), self._variables, budget)
-        for position, validation in enumerate(self._validations):
-            if validation.message_expression is None:
-                continue
-            try:
-                text = phase.run(validation.message_expression)
-            except OutOfBudget as error:
-                return error
-            if results[position][0] is not True:
-                found[position] = _usable(text)
+        try:
+            for position, validation in enumerate(self._validations):
+                if validation.message_expression is not None:
+                    text = phase.run(validation.message_expression)
+                    if results[position][0] is not True:
+                        found[position] = _usable(text)
+        except OutOfBudget as error:
+            return error
+        finally:
+            phase.close()
         return found
 
     def _annotate(self, meter: Meter, inputs: Inputs) -> list[Annotation]:
         phase = Phase(meter, inputs.without_authorizer(), self._variables)
         found: list[Annotation] = []
-        for key, expression in self._annotations:
-            value = phase.run(expression)
-            if isinstance(value, Failed):
-                if not self._ignores:
-                    found.append(Annotation(key, failure=value.text))
-            elif isinstance(value, str) and value.strip():
-                found.append(Annotation(key, cut(value.strip())))
+        try:
+            for key, expression in self._annotations:
+                value = phase.run(expression)
+                if isinstance(value, Failed):
+                    if not self._ignores:
+                        found.append(Annotation(key, failure=value.text))
+                elif isinstance(value, str) and value.strip():
+                    found.append(Annotation(key, cut(value.strip())))
+        finally:
+            phase.close()
         return found
 
 

@@ -7,6 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+CRD_PROTECTION = "CustomResourceDefinitionProtection"
+"""Ours: upstream has no such plugin."""
+
 HERE = frozenset(
     {
         *("NamespaceLifecycle", "LimitRanger", "TaintNodesByCondition", "Priority"),
@@ -20,7 +23,7 @@ HERE = frozenset(
 """On unless somebody turns them off."""
 
 ON_REQUEST = frozenset({"AlwaysAdmit", "AlwaysDeny", "OwnerReferencesPermissionEnforcement"})
-ON_REQUEST |= {"ServiceAccount", "EventRateLimit"}
+ON_REQUEST |= {"ServiceAccount", CRD_PROTECTION, "EventRateLimit"}
 """``ServiceAccount`` is on upstream, where something runs the pods it prepares."""
 
 IDLE = frozenset(

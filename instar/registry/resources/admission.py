@@ -150,10 +150,15 @@ class Chain:
             allocator.allocate(operation)
 
     async def validate(self, operation: Operation) -> None:
-        for plugin in self._of(operation)[1]:
-            waiting = plugin.validate(operation)
-            if waiting is not None:
-                await waiting
+        try:
+            for plugin in self._of(operation)[1]:
+                waiting = plugin.validate(operation)
+                if waiting is not None:
+                    await waiting
+        finally:
+            # Notes may lead back to the operation: what goes round in circles is only found by
+            # Python's collector, which looks at everything that is stored, too.
+            operation.notes.clear()
 
     def _of(self, operation: Operation) -> tuple[_Concerned, _Concerned]:
         serving = operation.target.serving

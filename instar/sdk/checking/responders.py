@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import ssl
+import traceback
 import uuid
 from collections.abc import Sequence
 from pathlib import Path
@@ -26,11 +27,25 @@ if TYPE_CHECKING:
 
 
 class InProcessResponder:
+    """Says all that is known about a failure: what is checked are objects made for it, while a
+    server must not quote what it is given."""
+
     def __init__(self, converter: BuiltConverter) -> None:
         self._converter = converter
+        self.tracebacks: dict[str, str] = {}
+        """Of each failure of the author's code: where, and how it came there."""
 
     def convert(self, objects: Sequence[Object], api_version: str) -> Sequence[Any]:
-        return self._converter.convert_all(objects, api_version)
+        try:
+            return self._converter.convert_all(objects, api_version)
+        except ConversionError as error:
+            cause = error.__cause__
+            if cause is None or isinstance(cause, ConversionError):
+                raise
+            frames = traceback.extract_tb(cause.__traceback__)
+            place = f"{frames[-1].filename}:{frames[-1].lineno}"
+            self.tracebacks.setdefault(place, "".join(traceback.format_exception(cause)))
+            raise ConversionError(f"{error}: {cause}") from cause
 
 
 def webhook_of(crd: Crd) -> tuple[str, str]:

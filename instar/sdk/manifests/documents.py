@@ -13,7 +13,8 @@ from ruamel.yaml import YAML
 
 from instar.api.manifests import Chunk, Unreadable, chunks, listed, read
 from instar.sdk.errors import ConversionError
-from instar.sdk.manifests.splice import splice
+from instar.sdk.ledger import canonical
+from instar.sdk.manifests.splice import splice, unshared
 
 Convert = Callable[[dict[str, Any]], dict[str, Any] | None]
 """The object at the wanted version, or ``None`` when it is somebody else's or already there."""
@@ -79,14 +80,27 @@ def editor_for(text: str) -> Any:
 
 
 def _dump(chunk: str, old: Any, new: Any) -> str:
-    editor = editor_for(chunk)
-    editor.explicit_start = chunk.startswith("---")
-    tree = editor.load(chunk)
+    """The text of ``new``, in the author's manner: comments, quotes, indentation, line ends."""
+    text = chunk.replace("\r\n", "\n")
+    editor = editor_for(text)
+    editor.explicit_start = text.startswith("---")
+    tree = unshared(editor.load(text))
     if not _same_keys(tree, old):
         raise ConversionError("keys that are no plain text cannot be kept, left alone")
     out = io.StringIO()
     editor.dump(splice(tree, old, new), out)
-    return out.getvalue()
+    written = out.getvalue()
+    if not _says(written, new):
+        raise ConversionError("it cannot be rewritten without changing its meaning, left alone")
+    return written.replace("\n", "\r\n") if "\r\n" in chunk else written
+
+
+def _says(written: str, wanted: Any) -> bool:
+    """Whatever the editor makes of a text: a wrong result is worse than none."""
+    try:
+        return canonical(read(Chunk(written, 0), "")) == canonical(wanted)
+    except Unreadable:
+        return False
 
 
 def _same_keys(tree: Any, data: Any) -> bool:

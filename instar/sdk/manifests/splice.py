@@ -7,9 +7,34 @@ it should become. Whatever is equal in the last two is not touched.
 from __future__ import annotations
 
 from collections.abc import MutableMapping, MutableSequence
+from copy import deepcopy
 from typing import Any
 
+from ruamel.yaml.comments import Comment, CommentedMap, CommentedSeq
+
 from instar.sdk.ledger import canonical
+
+
+def unshared(tree: Any) -> Any:
+    """The tree with anchors, aliases and merge keys spelled out: what two places share cannot be
+    changed in one of them. Comments stay with the fields that have them."""
+    if isinstance(tree, CommentedMap):
+        fields = CommentedMap()
+        for name in tree:
+            fields[name] = unshared(tree[name])
+        return _with_manner(fields, tree)
+    if isinstance(tree, CommentedSeq):
+        items = CommentedSeq(unshared(item) for item in tree)
+        return _with_manner(items, tree)
+    return tree
+
+
+def _with_manner(copy: Any, original: Any) -> Any:
+    if original.fa.flow_style():
+        copy.fa.set_flow_style()
+    if hasattr(original, Comment.attrib):
+        setattr(copy, Comment.attrib, deepcopy(original.ca))
+    return copy
 
 
 def splice(tree: Any, old: Any, new: Any) -> Any:

@@ -15,6 +15,7 @@ from instar.admission.policies.params import (
 )
 from instar.api.names import GroupVersionKind
 from instar.plain import Object
+from instar.registry.admission.policies.asking import take_turns
 from instar.registry.resources.resource import Resource
 from instar.registry.resources.serving import VersionServing
 from instar.registry.stored.backend import Backend
@@ -45,7 +46,10 @@ class Params:
         namespaced = kind.resource.serving.namespaced
         wanted = wanted_params(ref, namespaced=namespaced, request_namespace=namespace)
         entries = await self._entries(kind.resource, wanted)
-        found = [await self._shown(kind, entry) for entry in entries]
+        found: list[Object] = []
+        for position, entry in enumerate(entries, 1):
+            found.append(await self._shown(kind, entry))
+            await take_turns(position)
         if not wanted.name and wanted.selector is not None:
             found = [obj for obj in found if wanted.selector.matches(_labels(obj))]
         if not found and refuses_none(ref):
@@ -56,7 +60,10 @@ class Params:
         prefix = f"{wanted.namespace}/" if wanted.namespace else ""
         held = resource.objects.entries
         if not wanted.name:
-            return [held[suffix] for suffix in list(resource.objects.suffixes(prefix))]
+            entries = [held[suffix] for suffix in list(resource.objects.suffixes(prefix))]
+            if wanted.selector is None or resource.serving.converts_remotely:
+                return entries  # a webhook may change labels: looked at when it has
+            return [entry for entry in entries if wanted.selector.matches(entry.labels)]
         suffix = f"{prefix}{wanted.name}"
         if suffix not in held:
             # It may have been made through another replica a moment ago.

@@ -3,8 +3,6 @@ parameter; then warnings are told, notes kept, and the first refusal is the answ
 
 from __future__ import annotations
 
-import asyncio
-
 from instar import errors
 from instar.admission.expressions import (
     ASKING,
@@ -19,15 +17,12 @@ from instar.admission.policies.verdicts import Verdict, denial
 from instar.admission.rules import Endpoint
 from instar.admission.running import Inputs
 from instar.plain import Object
-from instar.registry.admission.policies.asking import ask, program_of
+from instar.registry.admission.policies.asking import ask, program_of, take_turns
 from instar.registry.admission.policies.definitions import Binding, Bound, Definition, Hook
 from instar.registry.admission.policies.metrics import PolicyMetrics
 from instar.registry.admission.policies.params import ParamKind, Params
 from instar.registry.admission.subject import Subject, Subjects, refused_name
 from instar.registry.resources.admission import Operation
-
-_ASKED_AT_ONCE = 64
-"""Parameters after which others get their turn."""
 
 
 class ValidatingPolicies:
@@ -43,10 +38,11 @@ class ValidatingPolicies:
             return
         subject = self._subjects.of(operation, validating=True)
         verdict = Verdict()
-        for hook in hooks:
+        for position, hook in enumerate(hooks, 1):
             endpoint = await subject.means(hook.policy.criteria)
             if endpoint is not None:
                 await self._judge(hook, subject, endpoint, verdict)
+            await take_turns(position)
         if verdict.counted or verdict.annotations or verdict.refusals:
             self._pronounce(operation, verdict)
 
@@ -83,7 +79,8 @@ class ValidatingPolicies:
             for outcome in found:
                 verdict.take(policy.name, binding.name, binding.actions, outcome)
             outcomes += found
-        verdict.annotate(policy.name, outcomes)
+        if outcomes:
+            verdict.annotate(policy.name, outcomes)
 
     async def _outcomes(
         self,
@@ -103,13 +100,12 @@ class ValidatingPolicies:
             return found
         program = await program_of(policy, ValidatingProgram)
         inputs = await inputs_for(subject, endpoint, program.reads)
-        for position, each in enumerate(params):
-            if position % _ASKED_AT_ONCE == _ASKED_AT_ONCE - 1:
-                await asyncio.sleep(0)
+        for position, each in enumerate(params, 1):
             given = inputs if each is None else inputs._replace(params=each)
             outcome = await ask(policy, given, program.validate)
             if outcome.decisions or outcome.annotations:
                 found.append(outcome)
+            await take_turns(position)
         return found
 
 

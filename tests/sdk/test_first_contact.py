@@ -1,0 +1,144 @@
+"""What a new user's first mistakes are answered with."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from instar.api.crd import read_crd
+from instar.cli.converters import unused
+from instar.cli.main import main
+from tests.e2e.make import widget_crd
+
+ROOT = Path(__file__).resolve().parents[2]
+CRON = ROOT / "examples" / "cron"
+FAILING = """
+from instar.sdk import Converter
+
+crontab = Converter("CronTab", group="stable.example.com")
+
+
+@crontab.convert("v1", "v2")
+def there(obj):
+    obj["spec"]["nothing-here"]
+
+
+@crontab.convert("v2", "v1")
+def back(obj):
+    return obj
+"""
+
+
+def _instar(*words: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "instar", *words],
+        cwd=cwd,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_census_makes_no_file_of_a_mistyped_name(
+    here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["census", "--storage", "sqlite:typo.db"]) == 1
+
+    assert list(here.iterdir()) == []
+    assert capsys.readouterr().err == "instar census: sqlite:typo.db: there is no such file\n"
+
+
+@pytest.mark.parametrize(
+    ("found", "told"),
+    [
+        ({}, "nope.crt: No such file or directory"),
+        ({"nope.crt": "x"}, "nope.key: No such file or directory"),
+        ({"nope.crt": "x", "nope.key": "y"}, "nope.crt and nope.key: not usable as PEM"),
+    ],
+)
+def test_a_webhook_names_the_certificate_it_cannot_use(
+    here: Path, capsys: pytest.CaptureFixture[str], found: dict[str, str], told: str
+) -> None:
+    for name, text in found.items():
+        (here / name).write_text(text)
+    rules = str(ROOT / "examples" / "hostport" / "conversion.yaml")
+    words = ["--cert", "nope.crt", "--key", "nope.key", "--listen", "127.0.0.1:0"]
+
+    assert main(["webhook", rules, *words]) == 1
+
+    assert capsys.readouterr().err.startswith(f"instar webhook: {told}")
+
+
+def test_a_module_with_a_syntax_error_is_a_wrong_call(here: Path) -> None:
+    (here / "broken.py").write_text("def there(obj):\n    return obj[\n")
+    done = _instar(
+        "check", "--crd", str(CRON / "crd.yaml"), "--converter", "broken:crontab", cwd=here
+    )
+
+    assert done.returncode == 2
+    assert "broken.py:2" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_check_tells_the_key_that_was_missing_and_on_demand_the_way_there(here: Path) -> None:
+    (here / "failing.py").write_text(FAILING)
+    words = ["check", "--crd", str(CRON / "crd.yaml"), "--converter", "failing:crontab"]
+    words += ["--laws", "total", "--examples", "20"]
+
+    done, verbose = _instar(*words, cwd=here), _instar(*words, "--verbose", cwd=here)
+
+    assert done.returncode == 1
+    assert "KeyError at failing.py:9 in there: 'nothing-here'" in done.stdout
+    assert "Traceback" not in done.stderr
+    assert 'obj["spec"]["nothing-here"]' in verbose.stderr
+
+
+def test_a_converter_for_another_group_is_refused(
+    here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rules = str(ROOT / "examples" / "hostport" / "conversion.yaml")
+
+    assert main(["serve", "--storage", "memory:", "--converter", f"x.other.com={rules}"]) == 2
+
+    assert "converts CronTab.example.com" in capsys.readouterr().err
+
+
+def test_a_converter_nobody_would_ask_is_told() -> None:
+    crd = read_crd(widget_crd("typo.example.com"))
+
+    assert "strategy is None" in str(unused(["widgets.typo.example.com"], [crd]))
+    assert "widgets.typo.example.com is there" in str(unused(["widget.typo.example.com"], [crd]))
+    assert unused(["gadgets.typo.example.com"], [crd]) is None
+    assert unused(["widgets.typo.example.com"], []) is None
+
+
+def test_a_server_does_not_start_with_a_converter_nobody_would_ask(here: Path) -> None:
+    rules = str(ROOT / "examples" / "hostport" / "conversion.yaml")
+    crd = (ROOT / "examples" / "hostport" / "crd.yaml").read_text()
+    code = (
+        "import sys, pathlib, instar.testing, yaml\n"
+        "crd = yaml.safe_load(sys.stdin.read())\n"
+        "crd['spec']['conversion'] = {'strategy': 'None'}\n"
+        "with instar.testing.server(storage='sqlite:it.db') as server:\n"
+        "    server.install(crd)\n"
+    )
+    subprocess.run([sys.executable, "-c", code], cwd=here, input=crd, text=True, check=True)
+    done = _instar(
+        *("serve", "--listen", "127.0.0.1:0", "--storage", "sqlite:it.db"),
+        *("--converter", f"crontabs.example.com={rules}"),
+        cwd=here,
+    )
+
+    assert done.returncode == 1, done.stdout
+    assert "the CRD's conversion strategy is None" in done.stderr
+    assert "Traceback" not in done.stderr
