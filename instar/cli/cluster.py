@@ -14,14 +14,16 @@ from instar.cli.failure import CliFailure
 from instar.client.client import Client
 from instar.client.kubeconfig import KubeconfigError, load_access
 from instar.client.paths import crd_path
-from instar.errors import ApiError, NotFound
+from instar.errors import ApiError, Forbidden, NotFound, ServiceUnavailable, Unauthorized
 
 T = TypeVar("T")
 
 
 def add_cluster_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--kubeconfig", type=Path, metavar="FILE")
-    parser.add_argument("--context", metavar="NAME")
+    parser.add_argument(
+        "--kubeconfig", type=Path, metavar="FILE", help="(default: $KUBECONFIG, ~/.kube/config)"
+    )
+    parser.add_argument("--context", metavar="NAME", help="of the kubeconfig, not its current one")
 
 
 def with_client(
@@ -30,8 +32,12 @@ def with_client(
     """Run ``work`` against the chosen cluster; its ``ApiError`` becomes one line."""
 
     async def connected() -> T:
-        async with Client(load_access(args.kubeconfig, args.context), **options) as client:
-            return await work(client)
+        access = load_access(args.kubeconfig, args.context)
+        try:
+            async with Client(access, **options) as client:
+                return await work(client)
+        except (Unauthorized, Forbidden, ServiceUnavailable) as error:
+            raise CliFailure(f"{error} ({access})") from error
 
     try:
         with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:

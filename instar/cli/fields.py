@@ -45,7 +45,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--policy", type=Path, metavar="FILE", help="deprecate: write the policy here instead")
     add("--force", action="store_true", help="remove: although objects set it")
     add("--dry-run", action="store_true", help="check everything, change nothing")
-    add("--output", choices=["text", "json"], default="text")
+    add("--output", "-o", choices=["text", "json"], default="text", help="form of the answer")
 
 
 def run(args: argparse.Namespace) -> int:

@@ -30,6 +30,7 @@ COMMANDS = {
     "access": "the roles somebody needs, by what they did; why somebody may or may not",
     "storage": "copy a store to another engine, or verify one",
     "envtest": "a folder for KUBEBUILDER_ASSETS: Go's test suites on instar",
+    "completion": "a script that completes commands, flags and names of CRDs in a shell",
 }
 EXTRAS = {
     "serve": "server",
@@ -47,6 +48,7 @@ EXTRAS = {
     "fields": "cluster",
     "access": "cluster",
     "envtest": "server",
+    "completion": "cluster",
 }
 """What ``pip install`` must name for a command; see pyproject.toml."""
 OPTIONAL = frozenset(

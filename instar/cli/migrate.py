@@ -86,7 +86,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add("--progress", type=Path, metavar="FILE", help="where to note how far it got")
     add("--report", type=Path, metavar="FILE", help="write a JSON report")
-    add("--output", choices=["text", "json"], default="text")
+    add("--output", "-o", choices=["text", "json"], default="text", help="form of the answer")
 
 
 def run(args: argparse.Namespace) -> int:

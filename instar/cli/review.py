@@ -9,10 +9,12 @@ import argparse
 import asyncio
 import contextlib
 import json
+import os
 import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import date
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -22,9 +24,19 @@ from instar.plain import Object
 from instar.reviewer.admission.findings import with_admission
 from instar.reviewer.config import Config, ConfigError, decide, fail_on, write_baseline
 from instar.reviewer.engine import Options
+from instar.reviewer.guide import advice
 from instar.reviewer.presence import with_presence
 from instar.reviewer.render import MACHINE
 from instar.reviewer.render.json import json_schema
+from instar.reviewer.render.outputs import (
+    FORMS,
+    Output,
+    from_top,
+    in_repository,
+    read_output,
+    told_twice,
+)
+from instar.reviewer.render.shared import slug
 from instar.reviewer.render.text import to_text
 from instar.reviewer.report import CrdReview, Problem, Report
 from instar.reviewer.reviewing import StoredObjects, review_documents
@@ -46,17 +58,16 @@ from instar.sdk.checking.responders import InProcessResponder, UrlResponder
 from instar.sdk.errors import ConversionError, ConverterDefinitionError
 from instar.sdk.loading import load
 
-OUTPUTS = ("text", "markdown", "json", "sarif", "github", "junit", "html")
 EXIT_UNUSABLE = 2
 
 _SOURCES = """\
-A source is a file, a folder, - (stdin), git:REF:PATH, kube:NAME or kube: (every CRD of the
-cluster; kube:NAME?context=CTX names another one). One source alone is linted.
+A source is a file, a folder, - (stdin), git:REF:PATH (git:REF...:PATH is where the branch left
+REF), kube:NAME or kube: (every CRD of the cluster; kube:NAME?context=CTX names another one). One
+source alone is linted.
 """
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.epilog = _SOURCES
     parser.add_argument("sources", nargs="*", metavar="SOURCE", help="OLD NEW, or NEW alone")
     parser.add_argument("--history", metavar="PATH", help="review every commit of a file")
@@ -64,6 +75,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--removed",
         action="store_true",
         help="with kube: as OLD, CRDs of the cluster that NEW does not have count as removed",
+    )
+    parser.add_argument(
+        "--exclude",
+        action="append",
+        default=[],
+        metavar="PATTERN",
+        help="files of a folder to leave out: a name or a path, * is anything; may be repeated",
     )
     parser.add_argument("--all", action="store_true", help="also what the old CRD already had")
     parser.add_argument("--no-witnesses", action="store_true", help="do not search for evidence")
@@ -83,18 +101,32 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     decisions = parser.add_argument_group("decisions")
     decisions.add_argument("--config", metavar="FILE", help="instead of the nearest instar.toml")
-    decisions.add_argument("--fail-on", choices=("error", "warning", "none"))
+    decisions.add_argument(
+        "--fail-on",
+        choices=("error", "warning", "none"),
+        help="exit 1 for findings of this severity (default: the configuration's, or error)",
+    )
     decisions.add_argument("--baseline", metavar="FILE", help="known findings to leave out")
     decisions.add_argument("--write-baseline", metavar="FILE", help="remember these findings")
     output = parser.add_argument_group("output")
-    output.add_argument("--output", "-o", choices=OUTPUTS, default="text")
+    output.add_argument(
+        "--output",
+        "-o",
+        action="append",
+        default=[],
+        metavar="FORM[=FILE]",
+        help=f"{', '.join(FORMS)}; may be repeated, each to a file of its own (default: text)",
+    )
     output.add_argument("--details", "-v", action="store_true", help="witnesses, plan, notes")
-    output.add_argument("--color", choices=("auto", "always", "never"), default="auto")
+    output.add_argument(
+        "--color", choices=("auto", "always", "never"), default="auto", help="auto: on a terminal"
+    )
     output.add_argument("--rules", action="store_true", help="list the rules and exit")
+    output.add_argument("--explain", metavar="RULE", help="what a rule means, and exit")
     output.add_argument("--schema", action="store_true", help="print the JSON Schema and exit")
     cluster = parser.add_argument_group("cluster")
-    cluster.add_argument("--kubeconfig", metavar="FILE")
-    cluster.add_argument("--context", metavar="NAME")
+    cluster.add_argument("--kubeconfig", metavar="FILE", help="(default: $KUBECONFIG)")
+    cluster.add_argument("--context", metavar="NAME", help="of the kubeconfig, not its current one")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -102,8 +134,10 @@ def run(args: argparse.Namespace) -> int:
         return _list_rules()
     if args.schema:
         return _print_schema()
+    if args.explain:
+        return _explain(args.explain)
     try:
-        return _review(args)
+        return _review(args, _outputs(args.output))
     except ConfigError as error:
         raise CliFailure(str(error), EXIT_UNUSABLE) from None
 
@@ -115,12 +149,37 @@ def _list_rules() -> int:
     return 0
 
 
+def _explain(name: str) -> int:
+    known = {rule.id: rule for rule in RULES}
+    if name not in known:
+        near = get_close_matches(name, known, n=3)
+        listed = f"did you mean {', '.join(near)}?" if near else "instar review --rules lists them"
+        raise CliFailure(f"there is no rule {name!r}; {listed}", EXIT_UNUSABLE)
+    rule = known[name]
+    hits = ", ".join(str(hit) for hit in rule.hits) or "nobody"
+    print(f"{rule.id} ({rule.severity})\n\n{rule.summary}\n\nhits: {hits}\n\n{advice(name)}")
+    print(f"\n{slug(name)}")
+    return 0
+
+
+def _outputs(texts: list[str]) -> list[Output]:
+    try:
+        outputs = [read_output(text) for text in texts or ["text"]]
+    except ValueError as error:
+        raise CliFailure(f"--output: {error}", EXIT_UNUSABLE) from None
+    if told_twice(outputs):
+        raise CliFailure(
+            "--output: two forms on standard output; give one a file: markdown=FILE", EXIT_UNUSABLE
+        )
+    return outputs
+
+
 def _print_schema() -> int:
     print(json.dumps(json_schema(), indent=2))
     return 0
 
 
-def _review(args: argparse.Namespace) -> int:
+def _review(args: argparse.Namespace, outputs: list[Output]) -> int:
     config = load_config(args.config)
     options = Options(severities=config.severities, all=args.all)
     with _convert(args) as convert:
@@ -130,7 +189,7 @@ def _review(args: argparse.Namespace) -> int:
     baseline = _baseline(args, config)
     known = load_baseline(baseline) if baseline else frozenset[str]()
     report = decide(report, config, known, date.today())
-    _print(args, report)
+    _print(args, report, outputs)
     return report.exit_code(fail_on(args.fail_on) if args.fail_on else config.fail_on)
 
 
@@ -146,7 +205,7 @@ def _pair(args: argparse.Namespace, options: Options, convert: Convert | None) -
     if not 1 <= len(args.sources) <= 2:
         raise CliFailure("give OLD and NEW, or NEW alone, or --history PATH", EXIT_UNUSABLE)
     cluster = _cluster(args)
-    sides = [asyncio.run(load_crds(source, cluster)) for source in args.sources]
+    sides = [asyncio.run(load_crds(source, cluster, args.exclude)) for source in args.sources]
     old, new = sides if len(sides) == 2 else (None, sides[0])
     problems = [problem for side in sides for problem in side.problems]
     admission = _admission(args, cluster, problems)
@@ -244,11 +303,26 @@ def _convert(args: argparse.Namespace) -> Iterator[Convert | None]:
         yield convert
 
 
-def _print(args: argparse.Namespace, report: Report) -> None:
-    if args.output != "text":
-        sys.stdout.write(MACHINE[args.output](report))
+def _print(args: argparse.Namespace, report: Report, outputs: list[Output]) -> None:
+    placed = in_repository(report, from_top)
+    for form, file in outputs:
+        if form == "text":
+            text = to_text(report, colour=_colour(args, file), details=args.details)
+        else:
+            text = MACHINE[form](placed)
+        if file is None:
+            sys.stdout.write(text)
+            continue
+        try:
+            file.write_text(text)
+        except OSError as error:
+            raise CliFailure(f"{file}: {error.strerror}", EXIT_UNUSABLE) from error
+    if all(form != "text" for form, _ in outputs):
         for problem in report.problems:
             print(f"instar review: {problem}", file=sys.stderr)
-        return
-    colour = args.color == "always" or (args.color == "auto" and sys.stdout.isatty())
-    sys.stdout.write(to_text(report, colour=colour, details=args.details))
+
+
+def _colour(args: argparse.Namespace, file: Path | None) -> bool:
+    if args.color != "auto":
+        return bool(args.color == "always")
+    return file is None and sys.stdout.isatty() and not os.environ.get("NO_COLOR")

@@ -7,8 +7,6 @@ import asyncio
 import contextlib
 import errno
 import gc
-import json
-import logging
 import os
 import signal
 import stat
@@ -27,6 +25,7 @@ from instar.cli.etcd import add_etcd_arguments, storage_options
 from instar.cli.failure import CliFailure
 from instar.cli.guards import add_guard_arguments, guard_settings
 from instar.cli.identities import add_identity_arguments, identity_settings
+from instar.cli.logs import FORMS, set_up_logging
 from instar.cli.workers import with_workers
 from instar.server.lifetime import RunningServer, running
 from instar.server.settings import Settings
@@ -40,7 +39,12 @@ _NOT_BOUND = (errno.EADDRINUSE, errno.EADDRNOTAVAIL, errno.EACCES)
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add("--listen", metavar="HOST:PORT", default="127.0.0.1:6443", help="port 0 picks a free one")
+    add(
+        "--listen",
+        metavar="[HOST]:PORT",
+        default="127.0.0.1:6443",
+        help="no host is every interface, port 0 a free one",
+    )
     add(
         "--storage",
         metavar="URL",
@@ -105,7 +109,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add_identity_arguments(parser)
     add_guard_arguments(parser)
-    add("--log", choices=["text", "json"], default="text", help="form of log lines")
+    add("--log", choices=FORMS, default="text", help="form of log lines")
     add("--verbose", "-v", action="store_true", help="log every request")
 
 
@@ -113,7 +117,7 @@ def run(args: argparse.Namespace) -> int:
     settings = _settings(args)
     gc.disable()  # until the server is ready: starting makes much and drops little
     _keep_pages()
-    _set_up_logging(args.log, args.verbose)
+    set_up_logging(args.log, args.verbose)
     try:
         with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
             return runner.run(_serve(settings, args))
@@ -122,9 +126,9 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _settings(args: argparse.Namespace) -> Settings:
-    host, _, port = args.listen.rpartition(":")
-    if not host or not port.isdigit() or int(port) > 65535:
-        raise CliFailure(f"--listen {args.listen}: expected HOST:PORT", code=2)
+    host, colon, port = args.listen.rpartition(":")
+    if not colon or not port.isdecimal() or int(port) > 65535:
+        raise CliFailure(f"--listen {args.listen}: expected [HOST]:PORT", code=2)
     if args.workers < 1:
         raise CliFailure(f"--workers {args.workers}: expected 1 or more", code=2)
     worker = args.worker_of is not None
@@ -132,7 +136,7 @@ def _settings(args: argparse.Namespace) -> Settings:
         raise CliFailure("--worker-of is what --workers starts its workers with", code=2)
     local = not args.storage.startswith("etcd:")
     return Settings(
-        host=host.strip("[]"),
+        host=host.strip("[]") or "0.0.0.0",
         port=int(port),
         shared_port=worker or args.workers > 1,
         listens_when_ready=worker,
@@ -266,29 +270,3 @@ def _told(error: Exception, settings: Settings) -> str:
     if isinstance(error, OSError) and error.errno in _NOT_BOUND and error.filename is None:
         return f"cannot listen on {settings.host}:{settings.port}: {os.strerror(error.errno)}"
     return str(error)
-
-
-def _set_up_logging(form: str, verbose: bool) -> None:
-    handler = logging.StreamHandler(sys.stderr)
-    if form == "json":
-        handler.setFormatter(_JsonLines())
-    else:
-        handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
-    logging.basicConfig(level=logging.WARNING, handlers=[handler])
-    logging.getLogger("instar").setLevel(logging.INFO)
-    # uvloop warns for every client that leaves in the middle of an answer.
-    logging.getLogger("asyncio").setLevel(logging.ERROR)
-    logging.getLogger("instar.access").setLevel(logging.INFO if verbose else logging.WARNING)
-
-
-class _JsonLines(logging.Formatter):
-    def format(self, record: logging.LogRecord) -> str:
-        line = {
-            "ts": self.formatTime(record, "%Y-%m-%dT%H:%M:%S"),
-            "level": record.levelname.lower(),
-            "logger": record.name,
-            "msg": record.getMessage(),
-        }
-        if record.exc_info:
-            line["exc"] = self.formatException(record.exc_info)
-        return json.dumps(line)

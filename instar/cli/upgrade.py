@@ -64,7 +64,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--retries", type=int, default=5, metavar="N", help="per request, with back-off")
     add("--settle", type=float, default=10.0, metavar="SECONDS", help="as in instar migrate")
     add("--report", type=Path, metavar="FILE", help="write a JSON report")
-    add("--output", choices=["text", "json"], default="text")
+    add("--output", "-o", choices=["text", "json"], default="text", help="form of the answer")
     job = parser.add_argument_group("as a Job")
     job.add_argument("--manifests", action="store_true", help="print a Job with its permissions")
     job.add_argument("--hook", choices=("none", "helm", "argocd"), default="none")

@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+from instar.api.crd import Crd, CrdVersion
 from instar.cli.cluster import add_cluster_arguments, read_crds, with_client
 from instar.cli.failure import CliFailure
 from instar.cli.versions_edit import DONE, edit_cluster, edit_file
@@ -27,9 +28,9 @@ _ATTEMPTS = 5
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add("crd", metavar="CRD", help="for example widgets.example.com")
+    add("crd", nargs="?", metavar="CRD", help="widgets.example.com; without one, an overview")
     add("action", nargs="?", choices=ACTIONS, help="make this edit; without it, show the versions")
-    add("version", nargs="?", metavar="VERSION")
+    add("version", nargs="?", metavar="VERSION", help="of the edit")
     add_cluster_arguments(parser)
     add("--file", type=Path, metavar="YAML", help="edit this file instead of the cluster")
     add("--offline", action="store_true", help="with --file: do not ask the cluster")
@@ -37,13 +38,22 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--schema", type=Path, metavar="FILE", help="add: with this openAPIV3Schema")
     add("--warning", default="", metavar="TEXT", help="deprecate: what clients are told")
     add("--quiet-days", type=float, default=14.0, metavar="N", help="unserve: unused for so long")
-    add("--audit-log", type=Path, action="append", default=[], metavar="FILE")
+    add(
+        "--audit-log",
+        type=Path,
+        action="append",
+        default=[],
+        metavar="FILE",
+        help="who used what, from a server that does not count; may be repeated",
+    )
     add("--clients-migrated", action="store_true", help="unserve: you vouch that nobody uses it")
     add("--dry-run", action="store_true", help="check everything, change nothing")
-    add("--output", choices=["text", "json"], default="text")
+    add("--output", "-o", choices=["text", "json"], default="text", help="form of the answer")
 
 
 def run(args: argparse.Namespace) -> int:
+    if not args.crd:
+        return with_client(args, lambda client: _overview(args, client))
     if args.action and not args.version:
         raise CliFailure(f"{args.action} which version?", code=2)
     if args.offline and not args.file:
@@ -53,6 +63,42 @@ def run(args: argparse.Namespace) -> int:
     return with_client(
         args, lambda client: _with_cluster(args, client), user_agent="instar-versions"
     )
+
+
+async def _overview(args: argparse.Namespace, client: Client) -> int:
+    """Every CRD in a line: the storage version in brackets, versions that are not served in
+    parentheses."""
+    crds = [read_live_crd(raw).crd for raw in await read_crds(client, [])]
+    if args.output == "json":
+        print(json.dumps([_versions_of(crd) for crd in crds], indent=2))
+        return 0
+    rows = [("CRD", "VERSIONS", "STORED", "CONVERSION")]
+    for crd in crds:
+        shown = [_shown(item) for item in crd.versions]
+        stored = ",".join(crd.stored_versions) or "-"
+        rows.append((crd.name, " ".join(shown), stored, crd.conversion.strategy))
+    widths = [max(len(row[column]) for row in rows) for column in range(3)]
+    for row in rows:
+        cells = [cell.ljust(width) for cell, width in zip(row, widths, strict=False)]
+        print("  ".join([*cells, row[3]]))
+    return 0
+
+
+def _shown(version: CrdVersion) -> str:
+    name = f"[{version.name}]" if version.storage else version.name
+    return name if version.served else f"({name})"
+
+
+def _versions_of(crd: Crd) -> dict[str, Any]:
+    return {
+        "crd": crd.name,
+        "versions": [
+            {"name": item.name, "served": item.served, "storage": item.storage}
+            for item in crd.versions
+        ],
+        "storedVersions": list(crd.stored_versions),
+        "conversion": crd.conversion.strategy,
+    }
 
 
 async def _with_cluster(args: argparse.Namespace, client: Client) -> int:

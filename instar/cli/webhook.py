@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import uvloop
 
 from instar.cli.failure import CliFailure
+from instar.cli.reloading import run_reloading
 from instar.client.client import Client
 from instar.client.kubeconfig import KubeconfigError, load_access
 from instar.errors import ApiError
@@ -40,7 +41,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         nargs="*",
         help="package.module:name of a converter or an admission, or a conversion.yaml",
     )
-    parser.add_argument("--listen", default=":9443", metavar="[HOST]:PORT")
+    parser.add_argument(
+        "--listen",
+        default=":9443",
+        metavar="[HOST]:PORT",
+        help="no host is every interface, port 0 a free one",
+    )
+    parser.add_argument(
+        "--reload", action="store_true", help="start anew when a source below this folder changes"
+    )
     parser.add_argument("--cert", type=Path, metavar="FILE", help="PEM certificate chain")
     parser.add_argument("--key", type=Path, metavar="FILE", help="PEM private key")
     parser.add_argument(
@@ -98,6 +107,8 @@ def run(args: argparse.Namespace) -> int:
         if args.manifests:
             return _print_manifests(args)
         _check(args)
+        if args.reload:
+            return run_reloading(args.arguments, Path.cwd())
         with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
             return runner.run(_main(args))
     except (ConverterDefinitionError, ValueError) as error:

@@ -6,12 +6,13 @@ by ``error.retryable`` and ``error.retry_after``.
 
 from __future__ import annotations
 
-from base64 import b64encode
-from collections.abc import AsyncIterator, Mapping
+import asyncio
+from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 import orjson
 
+from instar.client.execs import Credential
 from instar.client.kubeconfig import Access
 from instar.client.pace import Pace
 from instar.errors import ApiError, ServiceUnavailable, Timeout, Unclassified, from_status
@@ -30,6 +31,7 @@ _PATCH_TYPES: dict[PatchType, str] = {
     "strategic": "application/strategic-merge-patch+json",
 }
 _BROKEN_GATEWAY = {502, 503}
+_UNAUTHORIZED = 401
 _METADATA = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
 
 
@@ -50,7 +52,8 @@ class Client:
         self._timeout = timeout
         self._user_agent = user_agent
         self._http: Http | None = None
-        self._tls = access.ssl_context()
+        self._shown: Credential | None = None
+        self._tls = access.ssl_context() if access.plugin is None else None
 
     @property
     def access(self) -> Access:
@@ -65,6 +68,7 @@ class Client:
     async def close(self) -> None:
         if self._http is not None:
             await self._http.close()
+            self._http = None
 
     async def get(self, path: str, **query: str | int | bool | None) -> Object:
         return await self.request("GET", path, query=query)
@@ -132,18 +136,39 @@ class Client:
         accept: str = "application/json",
     ) -> Object:
         """The JSON answer, or an ``ApiError``; a lost connection is ``ServiceUnavailable``."""
-        # Only here: aiohttp takes longer to import than most tools run that ask no cluster.
-        from instar.client.http import Http, Lost
-
         await self._pace.wait()
-        if self._http is None:
-            self._http = Http(self._tls, self._timeout, proxies=True)
+        headers = [("Accept", accept), ("User-Agent", self._user_agent)]
+        if body is not None:
+            headers.append(("Content-Type", content_type))
+        sent = None if body is None else orjson.dumps(body)
+        reply = await self._send(method, path, headers, sent, query)
+        plugin = self._access.plugin
+        if reply.status == _UNAUTHORIZED and plugin is not None:
+            # A credential can end before its time; its program is asked once more.
+            plugin.forget()
+            reply = await self._send(method, path, headers, sent, query)
+        if reply.status < 400:
+            return _decode(reply.body)
+        raise _failure(reply)
+
+    async def _send(
+        self,
+        method: str,
+        path: str,
+        headers: Sequence[tuple[str, str]],
+        body: bytes | None,
+        query: Query | None,
+    ) -> Reply:
+        # Only here: aiohttp takes longer to import than most tools run that ask no cluster.
+        from instar.client.http import Lost
+
+        http = await self._connected()
         try:
-            reply = await self._http.send(
+            return await http.send(
                 method,
                 f"{self._access.server}{path}",
-                headers=self._headers(None if body is None else content_type, accept),
-                body=None if body is None else orjson.dumps(body),
+                headers=[*headers, *self._access.headers()],
+                body=body,
                 query=_params(query),
                 server_name=self._access.server_name,
             )
@@ -151,21 +176,22 @@ class Client:
             raise Timeout(f"{method} {path}: {error}") from None
         except Lost as error:
             raise ServiceUnavailable(f"{method} {path}: {error}") from None
-        if reply.status < 400:
-            return _decode(reply.body)
-        raise _failure(reply)
 
-    def _headers(self, content_type: str | None, accept: str) -> dict[str, str]:
-        headers = {"Accept": accept, "User-Agent": self._user_agent}
-        if content_type:
-            headers["Content-Type"] = content_type
-        token = self._access.bearer()
-        if token:
-            headers["Authorization"] = f"Bearer {token}"
-        elif self._access.basic:
-            pair = ":".join(self._access.basic).encode()
-            headers["Authorization"] = f"Basic {b64encode(pair).decode()}"
-        return headers
+    async def _connected(self) -> Http:
+        # Only here: as above.
+        from instar.client.http import Http
+
+        access = self._access
+        if access.plugin is not None:
+            # Beside the loop: the program may wait for a person.
+            found = await asyncio.to_thread(access.credential)
+            if found is not self._shown:
+                await self.close()
+                self._tls = access.ssl_context()
+            self._shown = found
+        if self._http is None:
+            self._http = Http(self._tls, self._timeout, proxies=True, proxy=access.proxy)
+        return self._http
 
 
 def _params(query: Query | None) -> dict[str, str]:

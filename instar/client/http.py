@@ -7,7 +7,7 @@ not need a connection at all imports this one where it opens the first.
 from __future__ import annotations
 
 import ssl
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 from urllib.request import getproxies
 
@@ -25,12 +25,15 @@ class Lost(Exception):
 
 
 class Http:
-    def __init__(self, tls: ssl.SSLContext | None, seconds: float, *, proxies: bool) -> None:
+    def __init__(
+        self, tls: ssl.SSLContext | None, seconds: float, *, proxies: bool, proxy: str | None = None
+    ) -> None:
         """``seconds`` is the time for one request and its whole answer; ``proxies`` are those of
-        the environment."""
+        the environment, which a ``proxy`` of one's own replaces."""
         self._tls = tls
+        self._proxy = proxy
         # Without need, aiohttp would look for them (and .netrc) in a thread for every request.
-        self._proxies = proxies and bool(getproxies())
+        self._proxies = proxies and proxy is None and bool(getproxies())
         self._seconds = seconds
         self._session: aiohttp.ClientSession | None = None
 
@@ -44,7 +47,7 @@ class Http:
         method: str,
         url: str,
         *,
-        headers: Mapping[str, str],
+        headers: Mapping[str, str] | Sequence[tuple[str, str]],
         body: bytes | None = None,
         query: Mapping[str, str] | None = None,
         server_name: str | None = None,
@@ -58,6 +61,7 @@ class Http:
                 data=body,
                 headers=headers,
                 server_hostname=server_name,
+                proxy=self._proxy,
             ) as response:
                 return Reply(response.status, response.headers, await response.read())
         except TimeoutError:

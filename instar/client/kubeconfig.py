@@ -11,11 +11,13 @@ import os
 import ssl
 import tempfile
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from instar.api.manifests import Unreadable, only_document
+from instar.client.execs import Credential, ExecError, ExecPlugin, read_exec
 
 _ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 
@@ -38,9 +40,41 @@ class Access:
     token_file: Path | None = None
     """Re-read on every use: a mounted account's token is rotated under us."""
     basic: tuple[str, str] | None = None
+    plugin: ExecPlugin | None = None
+    """A program to ask; ``bearer`` and ``ssl_context`` wait for it."""
+    acts_as: tuple[tuple[str, str], ...] = ()
+    """Headers of impersonation."""
+    proxy: str | None = None
     namespace: str = "default"
+    origin: str = ""
+    """Which user of which file this is, for people."""
+
+    def __str__(self) -> str:
+        return f"{self.server}, {self.origin}" if self.origin else self.server
+
+    def headers(self) -> list[tuple[str, str]]:
+        """Who we are."""
+        token = self.bearer()
+        if token:
+            return [("Authorization", f"Bearer {token}"), *self.acts_as]
+        if self.basic:
+            pair = base64.b64encode(":".join(self.basic).encode()).decode()
+            return [("Authorization", f"Basic {pair}"), *self.acts_as]
+        return list(self.acts_as)
+
+    def credential(self) -> Credential | None:
+        """Of the program, where there is one."""
+        if self.plugin is None:
+            return None
+        try:
+            return self.plugin.credential()
+        except ExecError as error:
+            raise KubeconfigError(f"{self.origin}: {error}") from None
 
     def bearer(self) -> str | None:
+        found = self.credential()
+        if found is not None:
+            return found.token
         if self.token_file is not None:
             try:
                 return self.token_file.read_text().strip()
@@ -62,13 +96,15 @@ class Access:
         if self.insecure:
             context.check_hostname = False
             context.verify_mode = ssl.CERT_NONE
-        if self.client_cert and self.client_key:
+        found = self.credential()
+        pair = (self.client_cert, self.client_key) if found is None else (found.cert, found.key)
+        if pair[0] and pair[1]:
             # The ssl module reads key pairs from files only.
             with tempfile.TemporaryDirectory() as folder:
                 cert, key = Path(folder, "cert.pem"), Path(folder, "key.pem")
-                cert.write_bytes(self.client_cert)
+                cert.write_bytes(pair[0])
                 key.touch(mode=0o600)
-                key.write_bytes(self.client_key)
+                key.write_bytes(pair[1])
                 context.load_cert_chain(cert, key)
         return context
 
@@ -102,6 +138,7 @@ def in_cluster(account: Path = _ACCOUNT) -> Access:
         server=f"https://{f'[{host}]' if ':' in host else host}:{port}",
         ca=_read(account / "ca.crt"),
         token_file=account / "token",
+        origin="the account of this pod",
         namespace=namespace.read_text().strip() if namespace.is_file() else "default",
     )
 
@@ -128,7 +165,9 @@ def read_kubeconfig(files: list[Path], context: str | None = None) -> Access:
     cluster = _entry(entries, "clusters", chosen, "cluster")
     user_name = chosen.body.get("user")
     user = _entry(entries, "users", chosen, "user") if user_name else _Entry({}, chosen.file)
-    return _access(cluster, user, str(chosen.body.get("namespace") or "default"))
+    origin = f"user {user_name!r} of {user.file}" if user_name else f"no user, {chosen.file}"
+    access = _access(cluster, user, origin)
+    return replace(access, namespace=str(chosen.body.get("namespace") or "default"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,11 +187,11 @@ class _Entry:
         return _read(self.file.parent / Path(named).expanduser()) if named else None
 
 
-def _access(cluster: _Entry, user: _Entry, namespace: str) -> Access:
+def _access(cluster: _Entry, user: _Entry, origin: str) -> Access:
     server = str(cluster.body.get("server") or "").rstrip("/")
     if not server.startswith(("http://", "https://")):
         raise KubeconfigError(f"{cluster.file}: server {server!r} is neither http nor https")
-    _refuse_helpers(user)
+    _refuse_provider(user)
     password = user.body.get("password")
     token_file = user.body.get("tokenFile")
     return Access(
@@ -165,19 +204,55 @@ def _access(cluster: _Entry, user: _Entry, namespace: str) -> Access:
         token=user.body.get("token") or None,
         token_file=user.file.parent / token_file if token_file else None,
         basic=(str(user.body.get("username", "")), str(password)) if password else None,
-        namespace=namespace,
+        plugin=_plugin(user, cluster),
+        acts_as=_acts_as(user),
+        proxy=_proxy(cluster),
+        origin=origin,
     )
 
 
-def _refuse_helpers(user: _Entry) -> None:
-    for helper in ("exec", "auth-provider"):
-        if user.body.get(helper):
-            command = user.body[helper].get("command") or user.body[helper].get("name") or helper
-            raise KubeconfigError(
-                f"{user.file}: this user logs in with the helper {command!r} ({helper}), which "
-                "instar does not run; use a service account's token or a client certificate "
-                "(kubectl create token NAME prints one)"
-            )
+def _plugin(user: _Entry, cluster: _Entry) -> ExecPlugin | None:
+    body = user.body.get("exec")
+    if not body:
+        return None
+    try:
+        return read_exec(body, user.file.parent, cluster.body)
+    except ExecError as error:
+        raise KubeconfigError(f"{user.file}: {error}") from None
+
+
+def _acts_as(user: _Entry) -> tuple[tuple[str, str], ...]:
+    name = user.body.get("as")
+    pairs = [("Impersonate-Group", str(each)) for each in user.body.get("as-groups") or ()]
+    if user.body.get("as-uid"):
+        pairs.append(("Impersonate-Uid", str(user.body["as-uid"])))
+    for key, values in (user.body.get("as-user-extra") or {}).items():
+        pairs += [(f"Impersonate-Extra-{quote(str(key), safe='')}", str(each)) for each in values]
+    if not name:
+        if pairs:
+            raise KubeconfigError(f"{user.file}: as-groups, as-uid or as-user-extra without as")
+        return ()
+    return (("Impersonate-User", str(name)), *pairs)
+
+
+def _proxy(cluster: _Entry) -> str | None:
+    url = cluster.body.get("proxy-url")
+    if not url:
+        return None
+    if not str(url).startswith(("http://", "https://")):
+        raise KubeconfigError(
+            f"{cluster.file}: proxy-url {url!r}: only http and https proxies can be used"
+        )
+    return str(url)
+
+
+def _refuse_provider(user: _Entry) -> None:
+    provider = user.body.get("auth-provider")
+    if provider:
+        raise KubeconfigError(
+            f"{user.file}: auth-provider {provider.get('name')!r} went with Kubernetes 1.26; use "
+            "exec, a token or a client certificate"
+        )
 
 
 def _entry(

@@ -7,12 +7,12 @@ the rest is still reviewed.
 from __future__ import annotations
 
 import asyncio
-import subprocess
 import sys
 import tomllib
-from collections.abc import AsyncIterator, Iterable, Iterator
+from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import parse_qs, unquote
@@ -27,6 +27,7 @@ from instar.reviewer.admission.configurations import GROUP as ADMISSION
 from instar.reviewer.admission.configurations import PLURALS as ADMISSION_KINDS
 from instar.reviewer.config import FILES, Config, ConfigError, parse, read_baseline, section
 from instar.reviewer.documents import crd_name, crd_problem, documents
+from instar.reviewer.git import Commit, GitError, commits_of, texts_at
 from instar.reviewer.report import Problem
 
 _PAGE = 500
@@ -55,17 +56,12 @@ class LoadedObjects:
     problems: list[Problem] = field(default_factory=list)
 
 
-class Commit(NamedTuple):
-    """One step of a file's history."""
-
-    revision: str
-    title: str
-    path: str
-
-
-async def load_crds(source: str, cluster: Cluster | None = None) -> LoadedCrds:
-    """The CRDs of a path, ``-``, ``git:REF:PATH``, ``kube:``, ``kube:NAME[?context=…]``."""
-    found = await _load(source, cluster or Cluster())
+async def load_crds(
+    source: str, cluster: Cluster | None = None, exclude: Sequence[str] = ()
+) -> LoadedCrds:
+    """The CRDs of a path, ``-``, ``git:REF:PATH``, ``kube:``, ``kube:NAME[?context=…]``; of a
+    folder not the files that match ``exclude``."""
+    found = await _load(source, cluster or Cluster(), exclude)
     return _crds(source, found)
 
 
@@ -110,15 +106,15 @@ class _Read(NamedTuple):
     problems: list[Problem]
 
 
-async def _load(source: str, cluster: Cluster) -> _Read:
+async def _load(source: str, cluster: Cluster, exclude: Sequence[str] = ()) -> _Read:
     scheme, _, rest = source.partition(":")
     if scheme == "kube":
         return await _from_cluster(rest.removeprefix("//"), cluster)
     if scheme == "git":
-        return await asyncio.to_thread(_from_git, rest)
+        return await asyncio.to_thread(_from_git, rest, exclude)
     if scheme == "file":
         source = rest.removeprefix("//")
-    return await asyncio.to_thread(_from_path, source)
+    return await asyncio.to_thread(_from_path, source, exclude)
 
 
 def _crds(source: str, found: _Read) -> LoadedCrds:
@@ -169,19 +165,28 @@ def _not_a_crd(source: str, found: list[Document]) -> Problem:
     return Problem(f"not a CRD but a {kind}" if kind else "not a CRD", source, line)
 
 
-def _from_path(source: str) -> _Read:
+def _from_path(source: str, exclude: Sequence[str]) -> _Read:
     if source == "-":
         return _parsed([("<stdin>", sys.stdin.read())])
     path = Path(source)
     try:
         if path.is_dir():
             files = sorted(item for item in path.rglob("*") if item.suffix in SUFFIXES)
-            return _parsed((str(item), item.read_text()) for item in files if item.is_file())
+            texts = ((str(item), item.read_text()) for item in files if item.is_file())
+            return _parsed(_wanted(texts, exclude))
         return _parsed([(source, path.read_text())])
     except OSError as error:
         return _Read([], [Problem(error.strerror or str(error), error.filename or source)])
     except UnicodeDecodeError:
         return _Read([], [Problem("not a text file", source)])
+
+
+def _wanted(texts: Iterable[tuple[str, str]], exclude: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """A pattern is a file's name, or a path with ``*`` for any part of it."""
+    for file, text in texts:
+        name = file.rpartition("/")[2]
+        if not any(fnmatch(name, each) or fnmatch(file, f"*{each}") for each in exclude):
+            yield file, text
 
 
 def _parsed(texts: Iterable[tuple[str, str]]) -> _Read:
@@ -193,8 +198,9 @@ def _parsed(texts: Iterable[tuple[str, str]]) -> _Read:
     return _Read(found, problems)
 
 
-def _from_git(rest: str) -> _Read:
-    """``REF:PATH``; a reference may hold slashes but no colon. Also ``//REF?path=PATH``."""
+def _from_git(rest: str, exclude: Sequence[str]) -> _Read:
+    """``REF:PATH``; a reference may hold slashes but no colon. Also ``//REF?path=PATH``. Where
+    ``REF...`` left the branch that is checked out, that commit is meant."""
     if rest.startswith("//") and "?path=" in rest:
         reference, _, path = rest[2:].partition("?path=")
         path = unquote(path)
@@ -204,85 +210,18 @@ def _from_git(rest: str) -> _Read:
             return _Read([], [Problem("write git:REF:PATH", f"git:{rest}")])
     shown = f"git:{reference}:{path}"
     try:
-        return _parsed(_git_texts(reference, path))
-    except _GitError as error:
+        return _parsed(_wanted(texts_at(reference, path), exclude))
+    except GitError as error:
         return _Read([], [Problem(str(error), shown)])
-
-
-class _GitError(Exception):
-    """What git said, in one line."""
-
-
-def _git_texts(reference: str, path: str) -> Iterator[tuple[str, str]]:
-    folder, inside = _repository(path)
-    revision = _git(folder, "rev-parse", "--verify", "--quiet", f"{reference}^{{commit}}")
-    if not revision:
-        raise _GitError(f"there is no revision {reference!r}")
-    spec = f"{revision}:{inside}"
-    kind = _git(folder, "cat-file", "-t", spec)
-    if not kind and not Path(path).is_absolute():
-        # Git itself reads such a path from the top of the repository.
-        spec = f"{revision}:{path}"
-        kind = _git(folder, "cat-file", "-t", spec)
-    if not kind:
-        raise _GitError(f"{path or '.'} does not exist at {reference}")
-    if kind == "blob":
-        yield f"git:{reference}:{path}", _git(folder, "show", spec, must=True)
-        return
-    names = _git(folder, "ls-tree", "-r", "--name-only", "-z", spec, must=True)
-    for name in sorted(filter(None, names.split("\0"))):
-        if name.endswith(SUFFIXES):
-            text = _git(folder, "show", f"{spec.rstrip('/')}/{name}".replace(":/", ":"), must=True)
-            yield f"git:{reference}:{path.rstrip('/')}/{name}", text
-
-
-def _repository(path: str) -> tuple[Path, str]:
-    """The top of the repository around a path, and the path inside it."""
-    start = Path(path).absolute()
-    around = next((item for item in (start, *start.parents) if item.is_dir()), Path.cwd())
-    top = _git(around, "rev-parse", "--show-toplevel")
-    if not top:
-        raise _GitError("not inside a git repository")
-    try:
-        inside = start.resolve().relative_to(Path(top).resolve())
-    except ValueError:
-        raise _GitError(f"{path} is outside the repository {top}") from None
-    return Path(top), "" if str(inside) == "." else inside.as_posix()
-
-
-def _git(folder: Path, *words: str, must: bool = False) -> str:
-    try:
-        done = subprocess.run(
-            ["git", *words], cwd=folder, capture_output=True, text=True, check=False
-        )
-    except (OSError, UnicodeDecodeError) as error:
-        raise _GitError(f"git: {error}") from None
-    if done.returncode:
-        if must:
-            raise _GitError(done.stderr.strip().splitlines()[0] if done.stderr else "git failed")
-        return ""
-    return done.stdout if must else done.stdout.strip()
 
 
 def history(path: str) -> tuple[list[Commit], Problem | None]:
     """The commits that touched a file, oldest first, following renames."""
     try:
-        top, inside = _repository(path)
-        log = _git(
-            top, "log", "--follow", "--name-only", "--format=%x00%h %ad %s", "--date=short",
-            "--", inside, must=True,
-        )  # fmt: skip
-    except _GitError as error:
+        commits = commits_of(path)
+    except GitError as error:
         return [], Problem(str(error), path)
-    commits = []
-    for entry in log.split("\0")[1:]:
-        head, _, names = entry.strip().partition("\n")
-        revision, _, title = head.partition(" ")
-        name = names.strip().splitlines()
-        commits.append(Commit(revision, title, str(top / (name[-1] if name else inside))))
-    if not commits:
-        return [], Problem("git knows no commit of it", path)
-    return commits[::-1], None
+    return commits, None if commits else Problem("git knows no commit of it", path)
 
 
 async def _from_cluster(rest: str, cluster: Cluster) -> _Read:

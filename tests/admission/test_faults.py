@@ -200,3 +200,21 @@ def test_a_client_that_leaves_takes_its_call_along(
         assert widgets.request("POST", "", widgets.obj("after")).status == 201
 
     assert widgets.get("old") == old
+
+
+def test_an_object_made_huge_is_refused_and_a_large_one_is_worked_on_elsewhere(
+    place: LiveServer, widgets: Collection, hook: AdmissionHook, old: Object
+) -> None:
+    large = {f"k{at}": "x" * 100 for at in range(5000)}
+    hook.says["/v"] = lambda request: patching(adding("/spec/m", large))
+    with asked(place, hook, "Mutating"):
+        fine = widgets.request("POST", "", widgets.obj("large", spec={}))
+        hook.says["/v"] = lambda request: patching(adding("/spec/a", "x" * (4 << 20)))
+        huge = widgets.request("POST", "", widgets.obj("huge", spec={}))
+
+    assert fine.status == 201
+    assert len(widgets.get("large")["spec"]["m"]) == 5000
+    assert huge.status == 500
+    assert "the patched object is larger than" in huge.json["message"]
+    held = [one for one in place.running.machinery.watchdog.held if one.seconds > 1.0]
+    assert held == []

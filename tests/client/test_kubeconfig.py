@@ -71,10 +71,10 @@ def test_inline_client_certificate_loads_into_the_tls_context(tmp_path: Path) ->
     assert access.ssl_context() is not None
 
 
-def test_exec_login_is_refused_with_a_way_out(tmp_path: Path) -> None:
-    path = _write(tmp_path / "config", _config(exec={"command": "aws"}))
+def test_a_provider_of_old_is_refused_with_a_way_out(tmp_path: Path) -> None:
+    path = _write(tmp_path / "config", _config(**{"auth-provider": {"name": "gcp"}}))
 
-    with pytest.raises(KubeconfigError, match=r"helper 'aws' \(exec\).*kubectl create token"):
+    with pytest.raises(KubeconfigError, match=r"auth-provider 'gcp'.*use exec"):
         load_access(path)
 
 

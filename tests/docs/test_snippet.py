@@ -29,9 +29,8 @@ asyncio.run(run())
 """
 
 
-def _snippet(page: Path, name: str = "") -> str:
-    mark = f"<!-- {name} -->\n" if name else ""
-    match = re.search(rf"{mark}```python\n(.*?)```", page.read_text(), re.DOTALL)
+def _snippet(page: Path, name: str) -> str:
+    match = re.search(rf"<!-- {name} -->\n```python\n(.*?)```", page.read_text(), re.DOTALL)
     assert match is not None
     return match.group(1)
 
@@ -49,7 +48,7 @@ def _run(*words: str, folder: Path, given: str = "") -> subprocess.CompletedProc
 
 
 def test_the_readmes_python_runs_as_written(tmp_path: Path) -> None:
-    done = _run("-W", "error", "-c", AROUND, folder=tmp_path, given=_snippet(README))
+    done = _run("-W", "error", "-c", AROUND, folder=tmp_path, given=_snippet(README, "running"))
 
     assert done.returncode == 0, done.stderr
     assert '"server": "https://127.0.0.1:' in done.stdout
@@ -70,3 +69,29 @@ def test_the_suite_of_the_docs_runs_as_written(tmp_path: Path) -> None:
     done = _run("-m", "pytest", "-p", "no:cacheprovider", folder=tmp_path)
 
     assert done.returncode == 0, done.stdout
+
+
+def test_the_readmes_sixty_seconds_run_as_written(tmp_path: Path) -> None:
+    (tmp_path / "test_readme.py").write_text(_snippet(README, "sixty"))
+    done = _run("-m", "pytest", "-p", "no:cacheprovider", folder=tmp_path)
+
+    assert done.returncode == 0, done.stdout
+
+
+def test_the_readmes_review_fails_as_shown() -> None:
+    match = re.search(r"<!-- review -->\n```sh\ninstar (.*?)\n```", README.read_text())
+    assert match is not None
+    done = _run("-m", "instar", *match.group(1).split(), folder=ROOT)
+    drawn = (ROOT / "docs" / "pictures" / "session.svg").read_text()
+
+    assert done.returncode == 1
+    for rule in ("field-removed", "maximum-tightened"):
+        assert rule in done.stdout
+        assert rule in drawn
+
+
+def test_pages_link_to_what_exists() -> None:
+    for page in (README, *ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")):
+        for target in re.findall(r"\]\(([^)#\s]+)(?:#[^)]*)?\)", page.read_text()):
+            if "://" not in target:
+                assert (page.parent / target).exists(), f"{page.name}: {target}"

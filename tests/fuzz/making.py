@@ -78,7 +78,7 @@ class Maker:
             (30, self._object_request),
             (14, self._patch),
             (16, self._read),
-            (8, self._crd),
+            (3, self._crd),
             (10, self._own),
             (6, self._document),
             (4, self._protobuf),
@@ -259,7 +259,7 @@ class Maker:
 
     def _own(self) -> Case:
         """The fuzzer's own CRDs, whose schemas are wrong in some way, and objects of them."""
-        step, at = self._chance.randrange(8), own_number(self._chance)
+        step, at = self._chance.randrange(16), own_number(self._chance)
         crd = own_crd(self._chance, at, self._material, self._samples)
         name = crd["metadata"]["name"]
         if step == 0:
@@ -270,7 +270,7 @@ class Maker:
         if step == 2:
             return self._sent("DELETE", f"{CRDS}/{name}", "", None)
         path = own_path(self._chance, at)
-        if step < 6:
+        if step < 10:
             obj = own_object(self._chance, at, self._samples)
             return self._sent("POST", path, "application/json", self._json(obj))
         headers = [*self._headers(), ("Accept", self._chance.choice((_TABLE, "application/yaml")))]

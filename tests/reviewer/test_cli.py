@@ -11,8 +11,8 @@ import pytest
 import yaml
 
 from instar.cli.main import main
-from instar.cli.review import OUTPUTS
 from instar.plain import Object
+from instar.reviewer.render.outputs import FORMS as OUTPUTS
 from instar.reviewer.rules import RULES
 from tests.reviewer.golden import FOLDER
 from tests.reviewer.widget import add, changed, drop, put, widget

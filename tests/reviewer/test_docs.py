@@ -6,9 +6,10 @@ import argparse
 import json
 from pathlib import Path
 
-from instar.cli.review import OUTPUTS, add_arguments
+from instar.cli.review import add_arguments
 from instar.reviewer.guide import advice
 from instar.reviewer.render.json import json_schema
+from instar.reviewer.render.outputs import FORMS as OUTPUTS
 from instar.reviewer.rules import RULES
 from tests.reviewer.golden import UPDATE
 from tests.reviewer.rulesdoc import DOC, rules_page

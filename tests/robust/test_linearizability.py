@@ -60,8 +60,9 @@ def test_refused(name: str) -> None:
     assert contradiction(BAD[name]) is not None
 
 
-def lived(chance: Random, length: int) -> list[Operation]:
-    """Operations on a real register, each somewhere within its interval; some lose their answer."""
+def lived(chance: Random, length: int, states: list[State] | None = None) -> list[Operation]:
+    """Operations on a real register, each somewhere within its interval; some lose their answer.
+    ``states`` gets what it went through."""
     state: State = None
     history = []
     for moment in range(length):
@@ -84,6 +85,8 @@ def lived(chance: Random, length: int) -> list[Operation]:
         if verb is not READ and chance.random() < 0.05:
             answer, ended = NONE, float("inf")
         history.append(Operation(verb, answer, began, ended, token, expected))
+        if result != state and states is not None:
+            states.append(result)
         state = result
     return history
 
@@ -107,3 +110,23 @@ def test_a_read_of_what_was_overwritten_long_ago_is_refused(seed: int) -> None:
     if written and contradiction([*history, absent]) is None:
         ghost = did(READ, late + 2, late + 3, written[0])
         assert contradiction([*history, absent, ghost]) is not None
+
+
+def test_what_watchers_never_saw_did_not_happen() -> None:
+    unanswered = [Operation(SET, NONE, 2, token=f"b{at}") for at in range(40)]
+    history = [did(CREATE, 0, 1, "a"), *unanswered, did(READ, 3, 4, "b7"), did(READ, 5, 6, "b7")]
+    assert contradiction(history, ["a", "b7"]) is None
+    assert contradiction(history, ["a"]) is not None
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(0, 2**32))
+def test_many_writes_without_an_answer_do_not_confuse_it(seed: int) -> None:
+    chance = Random(seed)
+    states: list[State] = []
+    history = lived(chance, 80, states)
+    lost = [
+        Operation(chance.choice((SET, SWAP)), NONE, each.began, token=f"lost{at}", expected="t0")
+        for at, each in enumerate(history[::2])
+    ]
+    assert contradiction([*history, *lost], states) is None

@@ -4,7 +4,8 @@ An object is a register: it holds the token of the last write, or nothing. A his
 linearizable when every operation can be put at one moment between its call and its answer so that,
 done one after the other, all answers are right. An operation without an answer may have happened
 at any moment after its call, or never. The search is Wing and Gong's, with a memory of the
-configurations it has been in.
+configurations it has been in. Where watchers saw which states the object went through, what they
+never saw did not happen, and their order is tried first.
 """
 
 from __future__ import annotations
@@ -77,6 +78,13 @@ def _effect(state: State, operation: Operation) -> tuple[bool, State]:
             return state is not None, None
 
 
+_MOST_CONFIGURATIONS = 300_000
+
+
+class Undecided(AssertionError):
+    """The search was given up."""
+
+
 class Contradiction(NamedTuple):
     """No order explains the history: how far one could get at best, and what was left."""
 
@@ -84,30 +92,54 @@ class Contradiction(NamedTuple):
     stuck: list[Operation]
 
 
-def contradiction(history: Sequence[Operation], first: State = None) -> Contradiction | None:
-    """None where the history is linearizable."""
-    answered = [each for each in history if each.verb is not Verb.READ or each.ended < inf]
+def contradiction(
+    history: Sequence[Operation], seen: Sequence[State] | None = None
+) -> Contradiction | None:
+    """None where the history is linearizable. ``seen``: the states after each change, in order.
+    Raises ``Undecided`` where that would take too long."""
+    known = history if seen is None else _happened(history, seen)
+    answered = [each for each in known if each.verb is not Verb.READ or each.ended < inf]
     operations = sorted(answered, key=lambda each: each.began)
     wanted = sum(1 << at for at, each in enumerate(operations) if each.ended < inf)
     been: set[tuple[int, State]] = set()
-    waiting: list[tuple[int, State]] = [(0, first)]
+    waiting: list[tuple[int, State, int]] = [(0, None, 0)]
     best, stuck = -1, list[Operation]()
     while waiting:
-        done, state = waiting.pop()
+        done, state, changes = waiting.pop()
         done, candidates = _settled(operations, done, state)
         if done & wanted == wanted:
             return None
         if (done, state) in been:
             continue
         been.add((done, state))
+        if len(been) > _MOST_CONFIGURATIONS:
+            raise Undecided(f"{len(history)} operations")
         if (done & wanted).bit_count() > best:
             best = (done & wanted).bit_count()
             stuck = [operations[at] for at in candidates]
-        for at in reversed(candidates):
+        followers = []
+        for at in candidates:
             fits, result = after(state, operations[at])
             if fits:
-                waiting.append((done | 1 << at, result))
+                expected = seen is not None and changes < len(seen) and seen[changes] == result
+                rank = (not expected, operations[at].ended)
+                followers.append((rank, (done | 1 << at, result, changes + (result != state))))
+        waiting += [each for _, each in sorted(followers, key=lambda each: each[0], reverse=True)]
     return Contradiction(best, stuck)
+
+
+def _happened(history: Sequence[Operation], seen: Sequence[State]) -> list[Operation]:
+    """Without the writes that got no answer and left no trace."""
+    traces = set(seen)
+    gone = sum(state is None for state in seen)
+    told = sum(each.verb is Verb.DELETE and each.answer is Answer.DONE for each in history)
+
+    def may_have(operation: Operation) -> bool:
+        if operation.answer is not Answer.NONE:
+            return True
+        return gone > told if operation.verb is Verb.DELETE else operation.token in traces
+
+    return [each for each in history if may_have(each)]
 
 
 def _settled(operations: Sequence[Operation], done: int, state: State) -> tuple[int, list[int]]:

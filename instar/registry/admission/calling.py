@@ -13,11 +13,12 @@ from typing import NamedTuple
 
 import orjson
 
-from instar import errors
+from instar import errors, offload
 from instar.admission.rules import Endpoint
 from instar.admission.verdict import BadAnswer, Denied, Verdict, verdict_of
 from instar.admission.webhooks import Webhook
 from instar.api.admission_review import NoAdmissionReview, encode_question, parse_answer
+from instar.api.jsontext import encode_sorted
 from instar.api.strings import qualified_name
 from instar.errors import ApiError, TooManyRequests
 from instar.registry.admission.hooks import Hook
@@ -140,14 +141,16 @@ class Caller:
         body = encode_question(webhook.version, uid, document, question.obj, question.old)
         # A call has a deadline, and asyncio's deadlines need a task of their own.
         answer = await asyncio.create_task(self._answer(hook, body, subject.operation))
+        version, mutating = webhook.version, phase.mutating
         try:
-            received = parse_answer(answer, webhook.version)
+            return await offload.run(
+                len(answer),
+                lambda: verdict_of(parse_answer(answer, version), version, uid, mutating=mutating),
+            )
         except NoAdmissionReview as error:
             advice = "the webhook must answer with an AdmissionReview in JSON"
             why = f"failed to call webhook: {error}"
             raise WebhookFailed(webhook, why, _UNAVAILABLE, advice) from error
-        try:
-            return verdict_of(received, webhook.version, uid, mutating=phase.mutating)
         except BadAnswer as error:
             raise WebhookFailed(webhook, str(error), _UNAVAILABLE) from error
 
@@ -232,6 +235,16 @@ async def all_done(calls: list[asyncio.Task[None]]) -> None:
             call.cancel()
         await asyncio.gather(*calls, return_exceptions=True)
         raise
+
+
+async def encoded(pair: Pair, size: int) -> tuple[bytes | None, bytes | None]:
+    """Both objects as a webhook is sent them."""
+
+    def work() -> tuple[bytes | None, bytes | None]:
+        new = None if pair.obj is None else encode_sorted(pair.obj)
+        return new, None if pair.old is None else encode_sorted(pair.old)
+
+    return await offload.run(size, work)
 
 
 def as_json(value: object) -> str:

@@ -14,6 +14,7 @@ from instar.admission.rules import Endpoint
 from instar.admission.webhooks import Webhook
 from instar.api.jsontext import decode, encode, encode_sorted
 from instar.errors import ApiError
+from instar.limits import MAX_BODY
 from instar.patches.jsonpatch import PatchFailed, json_patch
 from instar.plain import Object
 from instar.registry.admission.calling import (
@@ -22,6 +23,7 @@ from instar.registry.admission.calling import (
     Question,
     as_json,
     conversion_failure,
+    encoded,
 )
 from instar.registry.admission.hooks import Hook, Hooks, is_exempt
 from instar.registry.admission.subject import Pair, Subject, Subjects
@@ -29,6 +31,8 @@ from instar.registry.resources.admission import Interest, Operation
 from instar.registry.resources.serving import Serving
 
 _NAME = "MutatingAdmissionWebhook"
+_WORK_OF_AN_OPERATION = 64
+"""In bytes of an object."""
 
 
 class MutatingWebhooks:
@@ -90,7 +94,7 @@ class MutatingWebhooks:
             ADMIT, webhook, subject, endpoint, pair
         ):
             return False, False
-        question = Question(endpoint, _encoded(pair.obj), _encoded(pair.old))
+        question = Question(endpoint, *await encoded(pair, operation.size))
         verdict = await self._caller.ask(ADMIT, hook, subject, question, index)
         if verdict is None:
             return True, False
@@ -113,12 +117,18 @@ class MutatingWebhooks:
                 f'admission webhook "{name}" attempted to modify the object, which is not '
                 "supported for this operation"
             )
-        before = question.obj
-        size = len(before)
-        made = await offload.run(size, lambda: _apply(before, patch))
-        await offload.run(size, lambda: journey.readmit(made, endpoint))
-        if encode_sorted(made) == before:
+        before, operation = question.obj, journey.subject.operation
+        size = len(before) + len(patch) * _WORK_OF_AN_OPERATION
+
+        def work() -> tuple[Object, bytes]:
+            made = _apply(before, patch)
+            journey.readmit(made, endpoint)
+            return made, encode_sorted(made)
+
+        made, text = await offload.run(size, work)
+        if text == before:
             return False
+        operation.size = max(operation.size, len(text))
         journey.become(endpoint, made)
         return True
 
@@ -210,11 +220,14 @@ class _Journey:
 
 def _apply(before: bytes, patch: Sequence[Object]) -> Object:
     try:
-        made = decode(encode(json_patch(decode(before), list(patch))))
+        text = encode(json_patch(decode(before), list(patch)))
+        made = decode(text) if len(text) <= MAX_BODY else None
     except PatchFailed as error:
         raise errors.Internal(str(error)) from error
     except (TypeError, ValueError, RecursionError) as error:
         raise errors.Internal(f"the patched object cannot be written: {error}") from error
+    if made is None:
+        raise errors.Internal(f"the patched object is larger than {MAX_BODY} bytes")
     if not isinstance(made, dict):
         raise errors.Internal("the patched document is no object")
     return made

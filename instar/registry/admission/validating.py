@@ -7,15 +7,14 @@ from time import perf_counter
 from typing import NamedTuple
 
 from instar.admission.rules import Endpoint
-from instar.api.jsontext import encode_sorted
 from instar.errors import ApiError
-from instar.plain import Object
 from instar.registry.admission.calling import (
     VALIDATE,
     Caller,
     Question,
     all_done,
     conversion_failure,
+    encoded,
 )
 from instar.registry.admission.hooks import Hook, Hooks, is_exempt
 from instar.registry.admission.subject import Pair, Subject, Subjects
@@ -72,7 +71,7 @@ class ValidatingWebhooks:
                 continue
             question = questions.get(endpoint.api_version)
             if question is None:
-                question = Question(endpoint, _encoded(pair.obj), _encoded(pair.old))
+                question = Question(endpoint, *await encoded(pair, subject.operation.size))
                 questions[endpoint.api_version] = question
             calls.append(_Call(hook, question))
         return calls
@@ -104,7 +103,3 @@ async def _shown(subject: Subject, endpoint: Endpoint) -> Pair:
         return await subject.at(endpoint)
     except ApiError as error:
         raise conversion_failure(error, 1) from error
-
-
-def _encoded(obj: Object | None) -> bytes | None:
-    return None if obj is None else encode_sorted(obj)

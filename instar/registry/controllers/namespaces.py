@@ -6,6 +6,7 @@ import asyncio
 import logging
 
 from instar import errors
+from instar.access.attributes import AUTHENTICATED, OURSELVES, Attributes, User
 from instar.plain import Object
 from instar.registry.admission.namespaces import is_terminating
 from instar.registry.controllers.queue import Delays, Queue
@@ -21,6 +22,10 @@ from instar.storage.cache import Change
 
 log = logging.getLogger(__name__)
 INITIAL = ("default", "kube-system", "kube-public", "kube-node-lease")
+_USER = User(
+    "system:serviceaccount:kube-system:namespace-controller",
+    ("system:serviceaccounts", "system:serviceaccounts:kube-system", AUTHENTICATED),
+)
 _RETRY_SECONDS = 0.5
 _OPTIONS = WriteOptions(manager="kube-apiserver")
 _DELAYS = Delays(_RETRY_SECONDS, _RETRY_SECONDS)
@@ -98,7 +103,25 @@ class NamespaceController:
             if not serving.namespaced or not self._is_leaving(name):
                 continue
             target = Target(resource, serving, resource.codec, serving.storage, name)
-            await purge(self._context.backend, self._context, target)
+            try:
+                await purge(self._context.backend, self._context, target, self._asked(target))
+            except errors.ApiError as error:
+                # Somebody who set up this cluster refuses: what he guards stays, and so do we.
+                log.warning("namespace %s keeps its %s: %s", name, serving.plural, error)
+
+    def _asked(self, target: Target) -> Attributes:
+        """Where admission is set up, deletions are an ordinary client's."""
+        if not self._context.admission.is_configured:
+            return OURSELVES
+        serving = target.serving
+        return Attributes(
+            _USER,
+            "deletecollection",
+            serving.group,
+            target.version.name,
+            serving.plural,
+            namespace=target.namespace,
+        )
 
     def _lingers(self, name: str) -> bool:
         return any(

@@ -60,6 +60,9 @@ class Operation:
     """Of ``obj``, where it is not the resource's own (a Scale, an Eviction): it has one version."""
     annotate: Callable[[str, str], None] = lambda key, value: None
     """Tells the audit log something: the first word on a key counts."""
+    size: int = 0
+    """About how many bytes the objects are: how much work they may be. Whoever makes ``obj`` larger
+    says so."""
     seconds_left: Callable[[], float] = lambda: inf
     """Until the request must be answered."""
     round: int = 0

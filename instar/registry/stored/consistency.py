@@ -19,7 +19,8 @@ from instar.storage.store import Record, StoreError
 log = logging.getLogger(__name__)
 EVERY_SECONDS = 300.0
 METRIC = "instar_cache_consistency_checks_total"
-_PAGE = 500
+_PAGE = 50
+"""Records compared at once: each may be as large as a request."""
 _SHOWN = 5
 
 

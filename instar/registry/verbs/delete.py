@@ -14,7 +14,7 @@ from typing import NamedTuple
 import orjson
 
 from instar import errors
-from instar.access.attributes import OURSELVES
+from instar.access.attributes import OURSELVES, Attributes
 from instar.access.authorizers import authorize
 from instar.api.jsontext import encode
 from instar.fields import invalid
@@ -139,6 +139,7 @@ async def _admit(
         options=options,
         annotate=options.annotate,
         seconds_left=options.seconds_left,
+        size=entry.size,
     )
     await context.admission.admit(operation)
     await context.admission.validate(operation)
@@ -319,8 +320,11 @@ async def _delete_listed(
         return
 
 
-async def purge(backend: Backend, context: Context, target: Target) -> None:
-    """Delete the objects a resource has now in the target's namespace (all when empty).
+async def purge(
+    backend: Backend, context: Context, target: Target, asked: Attributes = OURSELVES
+) -> None:
+    """Delete the objects a resource has now in the target's namespace (all when empty). ``asked``
+    by somebody, admission has a say: the first refusal ends it.
 
     For clean-up after a CRD or a namespace: goes by keys, so objects that cannot be read any more
     go too; finalizers are respected. Another replica may be at the same work and done sooner:
@@ -328,17 +332,24 @@ async def purge(backend: Backend, context: Context, target: Target) -> None:
     """
     objects, below = target.resource.objects, f"{target.namespace}/" if target.namespace else ""
     doomed = [objects.entries[suffix] for suffix in objects.suffixes(below)]
-    for start in range(0, len(doomed), _AT_ONCE):
-        chunk = doomed[start : start + _AT_ONCE]
-        await asyncio.gather(*(_purge_one(backend, context, target, entry) for entry in chunk))
+    at_once = _AT_ONCE if asked is OURSELVES else 1
+    for start in range(0, len(doomed), at_once):
+        chunk = doomed[start : start + at_once]
+        await asyncio.gather(
+            *(_purge_one(backend, context, target, entry, asked) for entry in chunk)
+        )
 
 
-async def _purge_one(backend: Backend, context: Context, target: Target, entry: Entry) -> None:
+async def _purge_one(
+    backend: Backend, context: Context, target: Target, entry: Entry, asked: Attributes
+) -> None:
     namespace, _, name = entry.suffix.rpartition("/")
     one = Target(target.resource, target.serving, target.codec, target.version, namespace, name)
     try:
         uid = entry.decode()["metadata"].get("uid", "")
-        await delete(context, one, DeleteOptions(uid=uid, answered=False, grace=0))
+        policy = None if asked is OURSELVES else "Background"
+        how = DeleteOptions(uid=uid, answered=False, grace=0, asked=asked, policy=policy)
+        await delete(context, one, how, listed=True)
     except Unreadable:
         with contextlib.suppress(Stale):
             await backend.remove(target.resource.objects, entry.suffix, entry.revision)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 from collections.abc import Callable, Coroutine, Hashable, Sequence
 from dataclasses import dataclass
@@ -9,6 +10,7 @@ from typing import Any
 
 import orjson
 
+from instar import limits
 from instar.api.jsontext import encode
 from instar.errors import ApiError, Expired, Internal, invalid_options
 from instar.fields import FieldError, forbidden, not_supported
@@ -156,9 +158,12 @@ async def _open_with_state(
     selection = frames.selection
     entries = frames.current()
     views = await target.codec.views(entries, target.version)
+    slice_ = _Slice()
     for entry, view in zip(entries, views, strict=True):
         if selection.by_entry(entry) or selection.matches(view):
             stream.opening.append(render("ADDED", view))
+        if slice_.full(len(view)):
+            await asyncio.sleep(0)
     if options.bookmarks:
         stream.opening.append(
             render("BOOKMARK", _bookmark(target, revision, {INITIAL_END: "true"}))
@@ -180,14 +185,31 @@ async def _open_after(
     missed = [change for change in changes if change.revision <= known]
     if len(missed) > 1:
         await frames.prefetch(missed)
+    slice_ = _Slice()
     for change in missed:
         made = frames(change)
         frame = made if isinstance(made, bytes) else await made
+        if slice_.full(len(frame)):
+            await asyncio.sleep(0)
         if frame:
             stream.opening.append(frame)
         if is_error(frame):
             stream.finished = True
             return
+
+
+class _Slice:
+    """As much of an opening as is made in one turn of the event loop."""
+
+    def __init__(self) -> None:
+        self._left = limits.LOOP_BYTES
+
+    def full(self, size: int) -> bool:
+        self._left -= size
+        if self._left > 0:
+            return False
+        self._left = limits.LOOP_BYTES
+        return True
 
 
 def _bookmark(target: Target, revision: int, annotations: dict[str, str] | None = None) -> bytes:

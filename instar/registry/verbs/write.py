@@ -65,23 +65,24 @@ async def create(
         await offload.run(options.size, dedupe)
     await Ownership(context, target, options).on_create(obj, managed)
     owned = metadata.get("managedFields")
-    operation = _operation(Verb.CREATE, target, obj, None, options)
+    operation = _operation(Verb.CREATE, target, obj, None, options, options.size)
     await context.admission.admit(operation)
+    size = operation.size
     if operation.changed:
-        readmit_new(operation, owned)
+        await offload.run(size, partial(readmit_new, operation, owned))
     metadata = obj["metadata"]
     fill_for_create(metadata, uid=context.new_uid(), created=context.timestamp())
     generated = not metadata.get("name") and bool(metadata.get("generateName"))
     if generated:
         metadata["name"] = context.generated_name(metadata["generateName"])
-    if offload.is_small(options.size):
+    if offload.is_small(size):
         serving.strategy.prepare_create(obj, target.version)
     else:
         await offload.apart(lambda: serving.strategy.prepare_create(obj, target.version))
     if serving.builtin:
         context.admission.allocate(operation)
     check = partial(serving.strategy.check_create, obj, target.version, options.warn)
-    await _judge(target, obj, check, options.size)
+    await _judge(target, obj, check, size)
     for attempt in range(_GENERATE_ATTEMPTS if generated else 1):
         if attempt:
             metadata["name"] = context.generated_name(metadata["generateName"])
@@ -105,17 +106,17 @@ async def _store_new(
     context: Context, target: Target, operation: Operation, options: WriteOptions
 ) -> Written:
     assert operation.obj is not None
-    obj = operation.obj
+    obj, size = operation.obj, operation.size
     if operation.changed:
-        obj = pruned(target, copy_json(obj))
-    prepared = await target.codec.prepare(obj, target.version, size=options.size)
+        obj = await offload.run(size, lambda: pruned(target, copy_json(operation.obj)))
+    prepared = await target.codec.prepare(obj, target.version, size=size)
     await context.admission.validate(operation)
     if options.dry_run:
         await context.backend.consistent()
         if target.entry() is not None:
             raise Stale(target.suffix, 0, 1)
         seen = await target.codec.preview(prepared, target.version)
-        return Written(await offload.run(options.size, lambda: encode_sorted(seen)), created=True)
+        return Written(await offload.run(size, lambda: encode_sorted(seen)), created=True)
     _check_staying(target, target.name)
     view = await _commit(context, target, prepared, expected=0)
     return Written(view, created=True)
@@ -200,7 +201,8 @@ async def _store_changed(
     if not (_goes(target, new) and target.serving.converts_remotely):
         ownership = Ownership(context, target, options, rules.subresource, conversions, size)
         await ownership.on_update(new, old, proposal.managed)
-    operation = await _admitted_change(context, target, new, old, options, rules)
+    operation = await _admitted_change(context, target, new, old, options, rules, size)
+    size = operation.size
     check_revision(target, new, entry, rules)
     if offload.is_small(size):
         strategy.prepare_subresource(rules.subresource, new, old, target.version)
@@ -219,7 +221,7 @@ async def _store_changed(
     if not rules.admitted:
         await context.admission.validate(operation)
     if operation.changed:
-        pruned(target, new)
+        await offload.run(size, partial(pruned, target, new))
     if goes:
         return await _finish_deletion(context, target, entry, new, options)
     resealed = context.backend.sealed_anew(target.resource.objects, entry)
@@ -263,20 +265,21 @@ async def _admitted_change(
     old: Object,
     options: WriteOptions,
     rules: UpdateRules,
+    size: int,
 ) -> Operation:
     """``new`` as admission leaves it; what writes through a part of the object is seen as that."""
     part = rules.part
     if rules.admitted:
-        return _operation(Verb.UPDATE, target, new, old, options, rules.subresource)
+        return _operation(Verb.UPDATE, target, new, old, options, size, rules.subresource)
     if part is None:
         owned = new["metadata"].get("managedFields")
-        operation = _operation(Verb.UPDATE, target, new, old, options, rules.subresource)
+        operation = _operation(Verb.UPDATE, target, new, old, options, size, rules.subresource)
         await context.admission.admit(operation)
         if operation.changed:
-            readmit_changed(operation, owned)
+            await offload.run(operation.size, partial(readmit_changed, operation, owned))
         return operation
     shown, before = part.show(new), part.show(old)
-    operation = _operation(Verb.UPDATE, target, shown, before, options, rules.subresource)
+    operation = _operation(Verb.UPDATE, target, shown, before, options, size, rules.subresource)
     operation.kind = part.kind
     await context.admission.admit(operation)
     if operation.changed:
@@ -298,6 +301,7 @@ def _operation(
     obj: Object,
     old: Object | None,
     options: WriteOptions,
+    size: int,
     subresource: str = "",
 ) -> Operation:
     return Operation(
@@ -313,6 +317,7 @@ def _operation(
         options=options,
         annotate=options.annotate,
         seconds_left=options.seconds_left,
+        size=size,
     )
 
 

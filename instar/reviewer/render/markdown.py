@@ -9,6 +9,8 @@ from instar.reviewer.report import CrdReview, Finding, Report, Severity
 
 _MARK = {Severity.ERROR: "🔴", Severity.WARNING: "🟡", Severity.INFO: "🔵"}
 _MOST_ROWS = 60
+COMMENT = 65_536
+"""Characters that a comment on GitHub takes."""
 
 
 def to_markdown(report: Report) -> str:
@@ -20,7 +22,25 @@ def to_markdown(report: Report) -> str:
     ]
     lines += [f"- `{name}` is only in NEW: nothing to compare with" for name in report.only_new]
     lines += [f"- ⚠️ {_cell(str(problem))}" for problem in report.problems]
-    return "\n".join(lines).rstrip() + "\n"
+    return shortened("\n".join(lines).rstrip() + "\n", COMMENT)
+
+
+def shortened(text: str, most: int) -> str:
+    """Cut between lines, with every fold and block closed, so that the rest is still readable."""
+    if len(text) <= most:
+        return text
+    note = "\n**Shortened:** the whole report is too long for a comment.\n"
+    kept: list[str] = []
+    room = most - len(note) - len("```\n</details>\n")
+    for line in text.splitlines(keepends=True):
+        room -= len(line)
+        if room < 0:
+            break
+        kept.append(line)
+    cut = "".join(kept)
+    fences = sum(line.startswith("```") for line in kept)
+    folds = cut.count("<details>") - cut.count("</details>")
+    return cut + "```\n" * (fences % 2) + "</details>\n" * folds + note
 
 
 def _crd(crd: CrdReview) -> Iterator[str]:

@@ -1,0 +1,44 @@
+"""How a server's log lines look: for people, or one JSON object each. Times carry their zone."""
+
+from __future__ import annotations
+
+import json
+import logging
+import sys
+from datetime import UTC, datetime
+
+FORMS = ("text", "json")
+
+
+def set_up_logging(form: str, verbose: bool) -> None:
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(JsonLines() if form == "json" else TextLines())
+    logging.basicConfig(level=logging.WARNING, handlers=[handler])
+    logging.getLogger("instar").setLevel(logging.INFO)
+    # uvloop warns for every client that leaves in the middle of an answer.
+    logging.getLogger("asyncio").setLevel(logging.ERROR)
+    logging.getLogger("instar.access").setLevel(logging.INFO if verbose else logging.WARNING)
+
+
+class TextLines(logging.Formatter):
+    def __init__(self) -> None:
+        super().__init__("%(asctime)s %(levelname)s %(message)s")
+
+    def formatTime(self, record: logging.LogRecord, datefmt: str | None = None) -> str:  # noqa: N802
+        return datetime.fromtimestamp(record.created).astimezone().isoformat(" ", "milliseconds")
+
+
+class JsonLines(logging.Formatter):
+    """What a line is about, where it says so, stands in fields of its own (``fields``)."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        line = {
+            "ts": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "msg": record.getMessage(),
+            **getattr(record, "fields", {}),
+        }
+        if record.exc_info:
+            line["exc"] = self.formatException(record.exc_info)
+        return json.dumps(line)
