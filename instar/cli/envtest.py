@@ -11,7 +11,6 @@ from pathlib import Path
 from instar.cli.failure import CliFailure
 from instar.envtest.folder import write_folder
 
-
 _SERVERS = "httptools"
 """Comes with the extra that the server needs, and with no other."""
 
