@@ -8,18 +8,16 @@ from __future__ import annotations
 import argparse
 import asyncio
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
-from instar.api.manifests import SUFFIXES
 from instar.cli.converters import load_converters
 from instar.cli.failure import CliFailure
 from instar.plain import Object
-from instar.reviewer.sources import Cluster, load_crds, load_objects
-from instar.suites.model import Suite, SuiteError, read_suites
+from instar.reviewer.sources import load_objects
+from instar.suites.finding import Unfindable, assignments, crds_of
 from instar.suites.recording import recorded
 from instar.suites.render import FORMS
-from instar.suites.session import Assignment, run_suites
+from instar.suites.session import run_suites
 
 _HELP = """\
 A suite names its CRD (crdName, or crd: a file beside it) and holds cases under tests.onCreate,
@@ -62,13 +60,16 @@ def run(args: argparse.Namespace) -> int:
     if args.write:
         return _write(args)
     problems: list[str] = []
-    assignments = list(_assignments(args, problems))
-    if not assignments and not problems:
+    try:
+        found_suites = list(assignments([Path(each) for each in args.paths], args.crd, problems))
+    except Unfindable as error:
+        raise CliFailure(str(error), 2) from None
+    if not found_suites and not problems:
         raise CliFailure(f"there is no suite in {', '.join(args.paths)}", 2)
     measures = args.coverage or args.fail_under is not None
     found = asyncio.run(
         run_suites(
-            assignments, load_converters(args.converter), wanted=args.wanted, measures=measures
+            found_suites, load_converters(args.converter), wanted=args.wanted, measures=measures
         )
     )
     found.problems[:0] = problems
@@ -77,71 +78,14 @@ def run(args: argparse.Namespace) -> int:
     return int(bool(found.failed or found.problems or low))
 
 
-def _assignments(args: argparse.Namespace, problems: list[str]) -> Iterator[Assignment]:
-    given = _crds(args.crd)
-    for path in args.paths:
-        around: dict[str, Object] | None = None
-        for suite in _suites(Path(path)):
-            if suite.crd_file:
-                own = _crds([str(Path(suite.file).parent / suite.crd_file)])
-                yield Assignment(suite, next(iter(own.values())))
-                continue
-            crd = given.get(suite.crd_name)
-            if crd is None:
-                around = _crds_around(Path(path)) if around is None else around
-                crd = around.get(suite.crd_name)
-            if crd is None:
-                text = f"{suite.file}: there is no CRD {suite.crd_name} in --crd or around it"
-                problems.append(text)
-                continue
-            yield Assignment(suite, crd)
-
-
-def _suites(path: Path) -> Iterator[Suite]:
-    try:
-        files = [path]
-        if path.is_dir():
-            files = sorted(item for item in path.rglob("*") if item.suffix in SUFFIXES)
-        for file in files:
-            text = file.read_text()
-            if "tests:" in text or '"tests"' in text:
-                yield from read_suites(text, str(file))
-    except OSError as error:
-        raise CliFailure(f"{error.filename or path}: {error.strerror or error}", 2) from None
-    except UnicodeDecodeError:
-        raise CliFailure(f"{path}: not a text file", 2) from None
-    except SuiteError as error:
-        raise CliFailure(str(error), 2) from None
-
-
-def _crds(sources: list[str]) -> dict[str, Object]:
-    found: dict[str, Object] = {}
-    for source in sources:
-        loaded = asyncio.run(load_crds(source, Cluster()))
-        if loaded.problems:
-            raise CliFailure(str(loaded.problems[0]), 2)
-        found |= {name: each.value for name, each in loaded.crds.items()}
-    return found
-
-
-def _crds_around(path: Path) -> dict[str, Object]:
-    """The folder's own, then of the two above it: suites lie beside or below their CRDs."""
-    folder = (path if path.is_dir() else path.parent).resolve()
-    found: dict[str, Object] = {}
-    for place in (folder, folder.parent, folder.parent.parent):
-        loaded = asyncio.run(load_crds(str(place), Cluster()))
-        for name, each in loaded.crds.items():
-            found.setdefault(name, each.value)
-        if found:
-            break
-    return found
-
-
 def _write(args: argparse.Namespace) -> int:
     target = Path(args.paths[0])
     if target.exists():
         raise CliFailure(f"{target} is there already; it is not overwritten", 2)
-    crds = _crds([args.write])
+    try:
+        crds = crds_of([args.write])
+    except Unfindable as error:
+        raise CliFailure(str(error), 2) from None
     if len(crds) != 1:
         raise CliFailure(f"--write {args.write}: {len(crds)} CRDs in there, one is needed", 2)
     samples: list[Object] = []

@@ -1,7 +1,7 @@
 """Models of the built-in kinds, from the facts: types in full, and our own few words.
 
-The facts have no documentation. What every kind has in common is described here; what is special
-about one is its types. Must not know which kinds are served.
+The facts have no documentation. What every kind has in common is described here, what people ask
+for most in ``field_words``; for the rest its types must do. Must not know which kinds are served.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from typing import Any
 
 from instar.facts.types import definition_name, definitions
 from instar.openapi.dialect import V3, Dialect
+from instar.openapi.field_words import FIELD_WORDS
 from instar.openapi.kind_words import WORDS
 from instar.openapi.models import API_VERSION, KIND, LIST_META, OBJECT_META
 from instar.openapi.naming import META_PREFIX
@@ -42,6 +43,9 @@ def builtin_models(roots: Iterable[tuple[str, str]], dialect: Dialect) -> Object
     for name, model in found.items():
         if _KINDS in model:
             _describe(name, model)
+        for member, words in FIELD_WORDS.get(name.rpartition(".")[2], {}).items():
+            if member in model.get("properties", {}):
+                _tell(model["properties"][member], words)
     if dialect.v2:
         return {name: _poorer(model, dialect) for name, model in found.items()}
     return found

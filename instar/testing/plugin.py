@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     ServeWebhook = Callable[..., Webhook]
 
 _MARKER = "instar_crds"
+_SUITES = (".suite.yaml", ".suite.yml", ".testsuite.yaml")
 _INSTALLED = "instar_crds_of_marker"
 _READ_AT_IMPORT = tuple(
     f"{package}.config{module}"
@@ -65,6 +66,16 @@ def pytest_configure(config: pytest.Config) -> None:
         f"{_MARKER}(*paths): install these files or folders, relative to the test's own folder "
         "or to pytest's root, before the test",
     )
+
+
+def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
+    """Suites of ``instar test`` are collected by their file's name."""
+    if not file_path.name.endswith(_SUITES):
+        return None
+    # Only here: a suite that has none must not wait for it.
+    from instar.testing.suites import SuiteFile
+
+    return SuiteFile.from_parent(parent, path=file_path)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -50,7 +50,7 @@ LATE = {
     ("instar/server/lifetime.py", "instar.server.authorizing"): "only with the mode Webhook",
     ("instar/server/peers.py", "cryptography"): "only with a front proxy",
     ("instar/server/peers.py", "cryptography.exceptions"): "only with a front proxy",
-    ("instar/server/documents.py", "instar.openapi"): "only for clients that ask for OpenAPI v2",
+    ("instar/server/documents.py", "instar.openapi"): "only for clients that ask for OpenAPI",
     ("instar/server/responses.py", "instar.api.yamltext"): "only for answers in YAML",
     ("instar/api/admission_review.py", "instar.api.yamltext"): "only for answers in YAML",
     **{
@@ -72,6 +72,7 @@ LATE = {
     # Suites that merely have instar installed wait for nothing.
     ("instar/testing/plugin.py", "instar.testing.serving"): "only for the fixture instar",
     ("instar/testing/plugin.py", "instar.testing.webhooks"): "only for instar_webhook",
+    ("instar/testing/plugin.py", "instar.testing.suites"): "only for suites of instar test",
     # Libraries that take longer to import than the tool runs without them.
     ("instar/cli/webhook.py", "instar.sdk.certificates"): "cryptography only with --self-signed",
     ("instar/cli/webhook.py", "instar.sdk.crdpatch"): "cryptography only with --patch-crd",

@@ -15,6 +15,7 @@ from instar.api.discovery import Resource
 from instar.openapi import v2, v3
 from instar.openapi.builtin_crd import CRD_V1BETA1
 from instar.openapi.builtin_schemas import STORAGE_VERSION_MIGRATION
+from instar.openapi.field_words import FIELD_WORDS
 from instar.openapi.kind_words import WORDS
 from instar.openapi.models import SCALE, SHARED
 from instar.registry.kinds.table import builtin_servings
@@ -104,6 +105,17 @@ def test_every_kind_has_a_sentence_of_its_own() -> None:
     named = {item.crd.names.kind for item in resources()} - {"StorageVersionMigration"}
 
     assert named <= set(WORDS)
+
+
+def test_words_are_about_fields_that_exist() -> None:
+    models = {
+        name.rpartition(".")[2]: model
+        for document in v3_documents()
+        for name, model in document["components"]["schemas"].items()
+    }
+
+    for kind, members in FIELD_WORDS.items():
+        assert set(members) <= set(models[kind]["properties"]), kind
 
 
 def test_v2_knows_no_defaults_and_no_choice_between_types() -> None:

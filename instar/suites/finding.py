@@ -1,0 +1,80 @@
+"""Suites and the CRDs they mean, in files. The only module here that reads any."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from instar.api.manifests import SUFFIXES
+from instar.plain import Object
+from instar.reviewer.sources import Cluster, load_crds
+from instar.suites.model import Suite, SuiteError, read_suites
+from instar.suites.session import Assignment
+
+
+class Unfindable(Exception):
+    """Something that has to be there is not, or cannot be read; ``str()`` is one line."""
+
+
+def assignments(
+    paths: Sequence[Path], sources: Sequence[str], problems: list[str]
+) -> Iterator[Assignment]:
+    """The suites of ``paths`` with their CRDs: of ``sources``, of a file they name, or around
+    them. A suite without one is a problem, and the others go on. Raises ``Unfindable``."""
+    given = crds_of(sources)
+    for path in paths:
+        around: dict[str, Object] | None = None
+        for suite in suites_of(path):
+            if suite.crd_file:
+                own = crds_of([str(Path(suite.file).parent / suite.crd_file)])
+                yield Assignment(suite, next(iter(own.values())))
+                continue
+            crd = given.get(suite.crd_name)
+            if crd is None:
+                around = _crds_around(path) if around is None else around
+                crd = around.get(suite.crd_name)
+            if crd is None:
+                text = f"{suite.file}: there is no CRD {suite.crd_name} in --crd or around it"
+                problems.append(text)
+                continue
+            yield Assignment(suite, crd)
+
+
+def suites_of(path: Path) -> Iterator[Suite]:
+    """Of a file or of all files of a folder. Raises ``Unfindable``."""
+    try:
+        files = [path]
+        if path.is_dir():
+            files = sorted(item for item in path.rglob("*") if item.suffix in SUFFIXES)
+        for file in files:
+            text = file.read_text()
+            if "tests:" in text or '"tests"' in text:
+                yield from read_suites(text, str(file))
+    except OSError as error:
+        raise Unfindable(f"{error.filename or path}: {error.strerror or error}") from None
+    except UnicodeDecodeError:
+        raise Unfindable(f"{path}: not a text file") from None
+    except SuiteError as error:
+        raise Unfindable(str(error)) from None
+
+
+def crds_of(sources: Sequence[str]) -> dict[str, Object]:
+    """By name. Raises ``Unfindable``."""
+    found: dict[str, Object] = {}
+    for source in sources:
+        loaded = asyncio.run(load_crds(source, Cluster()))
+        if loaded.problems:
+            raise Unfindable(str(loaded.problems[0]))
+        found |= {name: each.value for name, each in loaded.crds.items()}
+    return found
+
+
+def _crds_around(path: Path) -> dict[str, Object]:
+    """The folder's own, then of the two above it: suites lie beside or below their CRDs."""
+    folder = (path if path.is_dir() else path.parent).resolve()
+    for place in (folder, folder.parent, folder.parent.parent):
+        loaded = asyncio.run(load_crds(str(place), Cluster()))
+        if loaded.crds:
+            return {name: each.value for name, each in loaded.crds.items()}
+    return {}
