@@ -42,7 +42,7 @@ from instar.server.problems import (
     too_many_requests,
     unexpected,
 )
-from instar.server.request import Request, ResourcePath, attributes_of
+from instar.server.request import Request, ResourcePath
 from instar.server.responses import Response, typed_response
 from instar.server.reviews import Reviews
 from instar.server.routing import KnownPath, Routes
@@ -148,7 +148,7 @@ class App:
             user = await self._authenticator.identify(request, peer)
         if self._auditor is not None:
             await self._auditor.begin(request, route.path, user, _known_audit_id(request))
-        request.asked = attributes_of(request, route.path, user)
+        request.asked = self._routes.asked(route, request, user)
         if not self.ready:
             raise errors.ServiceUnavailable(
                 "the server is starting and waits for its storage", retry_after=1

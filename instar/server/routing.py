@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from instar.access.attributes import Attributes, User
 from instar.registry.resources.catalog import Catalog
 from instar.registry.resources.resource import Resource, Target
-from instar.server.request import ResourcePath, parse_resource_path
+from instar.server.request import Request, ResourcePath, attributes_of, parse_resource_path
 
 _MOST_KEPT = 4096
 _LONGEST_KEPT = 512
@@ -24,6 +25,9 @@ class KnownPath:
     """None for a path that names no resource."""
     target: Target | None = None
     """Kept only where it is the same for every verb."""
+    method: str = ""
+    asked: Attributes | None = None
+    """What the last request by ``method`` and without a query asked for."""
 
 
 class Routes:
@@ -45,6 +49,21 @@ class Routes:
                 self._known.clear()
             self._known[text] = route
         return route
+
+    def asked(self, route: KnownPath, request: Request, user: User) -> Attributes:
+        """The request's attributes: those of the last one, where that was the same."""
+        known = route.asked
+        if (
+            known is not None
+            and known.user is user
+            and route.method == request.method
+            and not request.query
+        ):
+            return known
+        made = attributes_of(request, route.path, user)
+        if not request.query:
+            route.method, route.asked = request.method, made
+        return made
 
     def target(self, route: KnownPath, verb: str) -> Target | None:
         """By the CRDs of now, however long ago the route was found."""
