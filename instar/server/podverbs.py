@@ -29,7 +29,7 @@ _DONE = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Succes
 
 async def do_bind(context: Context, request: Request, target: Target) -> Response:
     form = response_form(request)
-    binding = typed_body(request, "v1", "Binding")
+    binding = await typed_body(request, "v1", "Binding")
     if _name_of(binding) != target.name:
         raise errors.BadRequest("name in URL does not match name in Binding object")
     await bind_pod(context, target, binding, write_options(request, "CreateOptions"))
@@ -41,7 +41,7 @@ async def do_bind_named(
 ) -> Response:
     """The same beside the pod: the body says which one is meant."""
     form = response_form(request)
-    binding = typed_body(request, "v1", "Binding")
+    binding = await typed_body(request, "v1", "Binding")
     target = _beside(pods, bindings.namespace, _name_of(binding))
     await bind_pod(context, target, binding, write_options(request, "CreateOptions"))
     return typed_response(201, _DONE, form)
@@ -51,7 +51,7 @@ async def do_evict(
     context: Context, request: Request, target: Target, budgets: Resource
 ) -> Response:
     form = response_form(request)
-    eviction = typed_body(request, "policy/v1", "Eviction")
+    eviction = await typed_body(request, "policy/v1", "Eviction")
     if _name_of(eviction) != target.name:
         raise errors.BadRequest("name in URL does not match name in Eviction object")
     options = write_options(request, "CreateOptions")
