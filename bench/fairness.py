@@ -1,4 +1,5 @@
-"""What one client's gets take while others are busy: listing everything, or watching in hundreds.
+"""What one client's gets take while others are busy: listing everything, watching in hundreds, or
+asking as fast as they can as another user.
 
 ``python -m bench.fairness [--objects 10000] [--watchers 500] [--seconds 5]``
 """
@@ -12,6 +13,7 @@ import multiprocessing
 import ssl
 import time
 from collections.abc import Callable
+from pathlib import Path
 from urllib.parse import urlsplit
 
 from bench.fixtures import BASE, CRDS, crd
@@ -20,6 +22,8 @@ from bench.measure import fill
 from bench.process import Measured, scratch, serving
 
 _WRITES_PER_SECOND = 10
+_CONNECTIONS = 200
+_CALM, _FLOOD = "calm-token", "flood-token"
 
 
 def main() -> None:
@@ -28,19 +32,29 @@ def main() -> None:
     parser.add_argument("--watchers", type=int, default=500)
     parser.add_argument("--seconds", type=int, default=5)
     options = parser.parse_args()
-    with scratch() as folder, serving(f"sqlite:{folder}/bench.db", folder) as server:
+    with scratch() as folder:
+        users = folder / "users.csv"
+        users.write_text(f"{_CALM},calm,1\n{_FLOOD},flood,2\n")
+        flags = ("--token-auth-file", str(users), "--authorization", "AlwaysAllow")
+        _measure(options, folder, *flags)
+
+
+def _measure(options: argparse.Namespace, folder: Path, *flags: str) -> None:
+    with serving(f"sqlite:{folder}/bench.db", folder, *flags) as server:
         server.call("POST", CRDS, crd())
         fill(server, options.objects)
         name = json.loads(server.call("GET", f"{BASE}?limit=1"))["items"][0]["metadata"]["name"]
 
         def gets() -> Rate:
             url = f"{server.url}{BASE}/{name}"
-            return wrk(url, server.token, connections=1, seconds=options.seconds)
+            return wrk(url, _CALM, connections=1, seconds=options.seconds)
 
         _show("alone", gets())
         _show("one lists everything in a loop", _beside(gets, _list_for_ever, server, 0))
         watching = f"{options.watchers} watch, {_WRITES_PER_SECOND} writes a second"
         _show(watching, _beside(gets, _watch_for_ever, server, options.watchers))
+        flooding = f"{_CONNECTIONS} connections of another user"
+        _show(flooding, _beside(gets, _flood, server, _CONNECTIONS))
 
 
 def _show(what: str, rate: Rate) -> None:
@@ -68,6 +82,13 @@ def _list_for_ever(server: Measured, count: int, ready: multiprocessing.synchron
     while True:
         server.call("GET", BASE)
         ready.set()
+
+
+def _flood(server: Measured, count: int, ready: multiprocessing.synchronize.Event) -> None:
+    name = json.loads(server.call("GET", f"{BASE}?limit=1"))["items"][0]["metadata"]["name"]
+    ready.set()
+    while True:
+        wrk(f"{server.url}{BASE}/{name}", _FLOOD, connections=count, seconds=2)
 
 
 def _watch_for_ever(server: Measured, count: int, ready: multiprocessing.synchronize.Event) -> None:

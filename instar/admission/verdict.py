@@ -113,7 +113,7 @@ class Denied(ApiError):
     def __init__(self, name: str, status: Object | None) -> None:
         told = dict(status or {})
         code = told.get("code") or 0
-        self.code = code if code >= 400 else 400
+        self.code = _http_code(code)
         self.reason = str(told.get("reason") or "")
         details = told.get("details")
         wait = details.get("retryAfterSeconds") if isinstance(details, dict) else 0
@@ -133,6 +133,13 @@ class Denied(ApiError):
         if status not in (None, "", "Success"):
             made["status"] = status
         return made
+
+
+def _http_code(code: int) -> int:
+    """What stands in the status line: three digits, and no success."""
+    if code < 400:
+        return 400
+    return code if code <= 999 else 500
 
 
 def _denial(name: str, message: str, reason: str) -> str:

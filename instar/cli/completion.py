@@ -14,10 +14,10 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from pathlib import Path
 
-from instar.cli.cluster import read_crds
 from instar.cli.failure import CliFailure
 from instar.client.client import Client
 from instar.client.kubeconfig import KubeconfigError, load_access
+from instar.client.paths import crd_path
 from instar.errors import ApiError
 
 _SCRIPTS = {
@@ -112,9 +112,10 @@ def _crd_names(before: Sequence[str]) -> list[str]:
             asyncio.timeout(_ASKED_SECONDS),
             Client(load_access(kubeconfig, given.get("--context"))) as client,
         ):
-            return [str(crd["metadata"]["name"]) for crd in await read_crds(client, [])]
+            pages = [page async for page in client.metadata_pages(crd_path())]
+            return [str(crd["metadata"]["name"]) for page in pages for crd in page["items"]]
 
     try:
         return asyncio.run(names())
-    except (KubeconfigError, ApiError, TimeoutError, OSError):
+    except (KubeconfigError, ApiError, TimeoutError, OSError, ModuleNotFoundError):
         return []  # a shell that waits for words has no use for a reason

@@ -97,14 +97,18 @@ def _one(args: argparse.Namespace, path: Path, convert: Convert, *, first: bool)
         sys.stdout.writelines(_diff(name, text, result.text))
     elif args.check:
         if result.converted:
-            print(f"{name}: {result.converted} objects to convert")
+            print(f"{name}: {_objects(result.converted)} to convert")
     elif args.in_place and path != Path("-"):
         if result.converted:
             write(path, result.text)
-            print(f"{name}: {result.converted} objects converted", file=sys.stderr)
+            print(f"{name}: {_objects(result.converted)} converted", file=sys.stderr)
     else:
         _print(result.text, first=first)
     return result
+
+
+def _objects(count: int) -> str:
+    return "1 object" if count == 1 else f"{count} objects"
 
 
 def _read(path: Path) -> str:

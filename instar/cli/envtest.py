@@ -5,10 +5,14 @@ from __future__ import annotations
 import argparse
 import shlex
 import shutil
+from importlib.util import find_spec
 from pathlib import Path
 
 from instar.cli.failure import CliFailure
 from instar.envtest.folder import write_folder
+
+_SERVERS = "httptools"
+"""Comes with the extra that the server needs, and with no other."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -29,6 +33,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
+    if find_spec(_SERVERS) is None:
+        # Told now; a suite that starts the server later would show nothing but a time-out.
+        raise ModuleNotFoundError(name=_SERVERS)
     kubectl = args.kubectl or shutil.which("kubectl")
     if kubectl is not None and not Path(kubectl).is_file():
         raise CliFailure(f"--kubectl {kubectl}: there is no such file", code=2)

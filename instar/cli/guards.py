@@ -43,6 +43,12 @@ def add_guard_arguments(parser: argparse.ArgumentParser) -> None:
     _add_tls_arguments(parser)
     add = parser.add_argument_group("limits").add_argument
     add(
+        "--admission-control-config-file",
+        metavar="YAML",
+        type=Path,
+        help="an AdmissionConfiguration: the limits of EventRateLimit",
+    )
+    add(
         "--max-requests-inflight",
         metavar="N",
         type=_natural,
@@ -141,6 +147,7 @@ def guard_settings(args: argparse.Namespace) -> dict[str, Any]:
             minimum=args.tls_min_version,
             ciphers=args.tls_cipher_suites,
         ),
+        "admission_config": args.admission_control_config_file,
         "reads_at_once": args.max_requests_inflight,
         "writes_at_once": args.max_mutating_requests_inflight,
     }

@@ -91,6 +91,13 @@ def kubectl_plugin() -> int:
     return main(program="kubectl instar")
 
 
+def kubectl_completion() -> int:
+    """What kubectl runs for a TAB after ``kubectl instar``: words, and a last line of its own."""
+    code = main(["completion", "words", "--", *sys.argv[1:]])
+    print(":0")  # where there are no words, files may be meant
+    return code
+
+
 def _run(command: str, rest: list[str], program: str) -> int:
     parser = argparse.ArgumentParser(
         prog=f"{program} {command}",

@@ -75,7 +75,9 @@ def _from_module(module_name: str, name: str) -> BuiltConverter | Admission:
     if isinstance(found, BuiltConverter | Admission):
         return found
     what = "nothing" if found is None else f"a {type(found).__name__}"
-    raise ConverterDefinitionError(f"{module_name}:{name} is {what}, not an instar.sdk.Converter")
+    raise ConverterDefinitionError(
+        f"{module_name}:{name} is {what}, not an instar.sdk.Converter or Admission"
+    )
 
 
 def _broken(module_name: str, error: Exception) -> str:

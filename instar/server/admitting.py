@@ -16,6 +16,7 @@ from instar.registry.admission.always import AlwaysDeny
 from instar.registry.admission.certificates import CertificateAdmission
 from instar.registry.admission.classes import ClassAdmission
 from instar.registry.admission.configured import LocalConfiguration
+from instar.registry.admission.eventrate import EventLimit, EventRateLimit
 from instar.registry.admission.limits import LimitRanger
 from instar.registry.admission.names import CRD_PROTECTION, HERE
 from instar.registry.admission.namespaces import NamespaceLifecycle
@@ -58,6 +59,7 @@ class Admissions:
     """Webhooks that are functions of this process."""
     enabled: frozenset[str] = HERE
     """Names of plugins."""
+    event_limits: Sequence[EventLimit] = ()
     metrics: WebhookMetrics = field(default_factory=WebhookMetrics)
     policy_metrics: PolicyMetrics = field(default_factory=PolicyMetrics)
 
@@ -91,6 +93,7 @@ class Admissions:
                 "ValidatingAdmissionWebhook" in on,
                 self._webhooks("validatingwebhookconfigurations"),
             ),
+            ("EventRateLimit" in on, EventRateLimit(self.event_limits)),
             ("ResourceQuota" in on, QuotaAdmission(backend)),
             ("AlwaysDeny" in on, AlwaysDeny()),
             (CRD_PROTECTION in on, CrdProtection(backend)),

@@ -164,7 +164,13 @@ class App:
             return await self._granted(request, route)
         if request.asked.long_running or is_health_path(request.path):
             return await self._granted(request, route)
-        return await self._seated(self._flow, request, route)
+        pool = self._flow.begin(user.name, request.asked.verb)
+        if pool is None:
+            return await self._seated(self._flow, request, route)
+        try:
+            return await self._granted(request, route)
+        finally:
+            self._flow.end(pool)
 
     async def _seated(self, flow: Flow, request: Request, route: KnownPath) -> Response:
         seat = flow.enter(request.asked.user.name, request.asked.verb)

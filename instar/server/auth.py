@@ -4,6 +4,7 @@ order, and the first that knows wins; what they may do is ``access/``'s."""
 from __future__ import annotations
 
 import csv
+import logging
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +15,7 @@ from instar.identity.tokens import Refused, Tokens
 from instar.server.frontproxy import FrontProxy, Proxy
 from instar.server.request import Request
 
+log = logging.getLogger("instar.access")
 _EXTRA_SPACE = (
     "the provided Authorization header contains extra space before the bearer token, and is ignored"
 )
@@ -76,6 +78,7 @@ class Authenticator:
                 return self.tokens.known(token) or await self.tokens.identify(token)
             except Refused as refused:
                 request.refused_because = str(refused)
+                log.info("%s %s: a token was refused: %s", request.method, request.path, refused)
                 raise errors.Unauthorized from refused
         if request.headers.get(b"authorization", b"")[:8].lower() == b"bearer  ":
             request.warn(_EXTRA_SPACE)

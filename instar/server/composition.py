@@ -16,6 +16,7 @@ from instar.metrics import Measured, Metric
 from instar.registry.admission.addresses import ServiceAddresses
 from instar.registry.admission.configured import LocalConfiguration
 from instar.registry.admission.escalation import EscalationCheck
+from instar.registry.admission.eventrate import EventLimit
 from instar.registry.admission.names import HERE
 from instar.registry.controllers.crds import CrdController
 from instar.registry.controllers.expiry import Expiry
@@ -153,6 +154,7 @@ def build(
     deny_breaking: bool = False,
     local_admissions: Sequence[LocalConfiguration] = (),
     admission_plugins: frozenset[str] = HERE,
+    event_limits: Sequence[EventLimit] = (),
     extras: Extras = NOTHING_MORE,
     auditor: Auditor | None = None,
     flow: Flow | None = None,
@@ -171,6 +173,7 @@ def build(
         strict_namespaces=strict_namespaces,
         local=local_admissions,
         enabled=admission_plugins,
+        event_limits=event_limits,
     )
     plugins = [*admissions.plugins(), EscalationCheck(authorizer, policy)]
     context = Context(

@@ -74,6 +74,8 @@ class Flow:
         self._patience = patience
         self._held: dict[str, int] = {}
         self._queues: dict[Key, deque[Seat]] = {}
+        self._alone = ""
+        """The only user about; empty while there are several."""
         self._about: set[str] = set()
         self._before: set[str] = set()
         self._until = 0.0
@@ -100,9 +102,24 @@ class Flow:
 
     def notice(self, user: str) -> None:
         """Somebody is about who need not wait."""
-        if monotonic() > self._until:
-            self._forget()
-        self._about.add(user)
+        if user != self._alone:
+            self._meet(user)
+
+    def begin(self, user: str, verb: str) -> Pool | None:
+        """At once, for whoever is alone and finds a seat; to be ended with ``end``. This is every
+        request of most servers, so it makes nothing and asks for no time."""
+        if user != self._alone:
+            return None
+        pool = self._pools[verb in _READ_ONLY]
+        if 0 < pool.seats <= pool.taken:
+            return None
+        pool.taken += 1
+        return pool
+
+    def end(self, pool: Pool) -> None:
+        pool.taken -= 1
+        if self._queues:
+            self._tick()
 
     def enter(self, user: str, verb: str) -> Seat | Refusal:
         """A seat. Where ``waiting`` is set, it is had when that is done, unless it says otherwise;
@@ -110,8 +127,7 @@ class Flow:
         self.notice(user)
         pool = self._pools[verb in _READ_ONLY]
         seat = Seat(user, pool)
-        alone = len(self._about) == 1 and self._about >= self._before
-        if not pool.full and (alone or self._may_begin(seat)):
+        if not pool.full and (user == self._alone or self._may_begin(seat)):
             self._take(seat)
             return seat
         queue = self._queues.setdefault(seat.key, deque())
@@ -130,14 +146,12 @@ class Flow:
             self._give_up(seat)
             return
         seat.held = False
-        seat.pool.taken -= 1
         left = self._held[seat.user] - 1
         if left:
             self._held[seat.user] = left
         else:
             del self._held[seat.user]
-        if self._queues:
-            self._tick()
+        self.end(seat.pool)
 
     def _may_begin(self, seat: Seat) -> bool:
         """Whether it is within the user's share of the seats and of this turn."""
@@ -159,11 +173,18 @@ class Flow:
         seat.pool.taken += 1
         self._held[seat.user] = self._held.get(seat.user, 0) + 1
 
-    def _forget(self) -> None:
+    def _meet(self, user: str) -> None:
+        """Who was alone until now has not been looked at since, and may still be about."""
         now = monotonic()
-        self._before = self._about if now < self._until + _ABOUT_SECONDS else set()
-        self._about = set()
-        self._until = now + _ABOUT_SECONDS
+        if now > self._until:
+            self._before = self._about if now < self._until + _ABOUT_SECONDS else set()
+            self._about = set()
+            self._until = now + _ABOUT_SECONDS
+        if self._alone:
+            self._about.add(self._alone)
+        self._about.add(user)
+        everybody = self._about | self._before
+        self._alone = user if len(everybody) == 1 else ""
 
     def _tick(self) -> None:
         """See to the queues in the next turn of the loop, after what has come in meanwhile."""

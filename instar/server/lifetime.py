@@ -11,7 +11,7 @@ import fcntl
 import itertools
 import logging
 import secrets
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass, replace
 from ipaddress import IPv4Network
 from pathlib import Path
@@ -21,20 +21,25 @@ from instar.conversion.factory import ConversionServices
 from instar.conversion.memo import Memo
 from instar.conversion.metrics import PrometheusConversionMetrics
 from instar.errors import TooManyRequests
-from instar.metrics import Metric
 from instar.registry.controllers.furniture.keeper import House
 from instar.registry.stored.backend import Backend
 from instar.server.app import EVERY_ANSWER
 from instar.server.authorization import ALWAYS_ALLOW, modes_of
 from instar.server.certificates import (
-    Certificates,
     ensure_certificates,
-    server_context,
     user_certificate,
     write_private,
 )
-from instar.server.composition import NOTHING_MORE, Extras, Machinery, build
+from instar.server.composition import Machinery, build
 from instar.server.flow import Flow
+from instar.server.guards import (
+    at_rest_of,
+    audit_of,
+    event_limits_of,
+    extras_of,
+    foreign_certificate,
+    tls_of,
+)
 from instar.server.http1 import Connections
 from instar.server.identities import (
     Identities,
@@ -51,7 +56,6 @@ from instar.server.request import Request
 from instar.server.responses import Response
 from instar.server.settings import Settings
 from instar.server.tempfolder import temporary_folder
-from instar.server.tls import Reloaded, cipher_string, minimum_version
 from instar.storage.compactor import Compactor
 from instar.storage.keys import collection_prefix
 from instar.storage.open import open_store
@@ -62,7 +66,6 @@ from instar.webhooks.transport import TransportPool, TransportSettings
 
 if TYPE_CHECKING:
     from instar.server.atrest import AtRest
-    from instar.server.audit.auditor import Auditor
     from instar.server.authorizing import WebhookAuthorizer
 
 log = logging.getLogger(__name__)
@@ -104,12 +107,13 @@ async def _served(settings: Settings, folder: Path) -> AsyncIterator[RunningServ
     modes = modes_of(settings.authorization)
     with _alone_in(settings.cert_dir or folder) as pki:
         certificates = ensure_certificates(pki, _names(settings))
-        tls = _tls(settings, certificates)
+        tls = tls_of(settings, certificates)
         token = _admin_token(pki)
         identities = _identities(settings, pki, token)
         issued = {user: user_certificate(pki, user.name, user.groups) for user in settings.users}
     webhook = _webhook_authorizer(settings, modes)
-    at_rest, (auditor, counted) = _at_rest(settings), _audit(settings)
+    at_rest, (auditor, counted) = at_rest_of(settings), audit_of(settings)
+    limited = event_limits_of(settings)
     store = await open_store(settings.storage, settings.storage_options)
     if at_rest is not None:
         store = at_rest.before(store)
@@ -130,7 +134,8 @@ async def _served(settings: Settings, folder: Path) -> AsyncIterator[RunningServ
         deny_breaking=settings.deny_breaking,
         local_admissions=settings.admissions,
         admission_plugins=settings.admission_plugins,
-        extras=_extras(at_rest, counted),
+        event_limits=limited,
+        extras=extras_of(at_rest, counted),
         auditor=auditor,
         flow=Flow(settings.reads_at_once, settings.writes_at_once, settings.request_timeout / 4),
         make_conversion=lambda backend, metrics: conversion_services(settings, backend, metrics),
@@ -169,7 +174,7 @@ async def _served(settings: Settings, folder: Path) -> AsyncIterator[RunningServ
         host = f"[{settings.host}]" if ":" in settings.host else settings.host
         url = f"https://{_reachable(host)}:{port}"
         machinery.app.issuer_documents.address = url.removeprefix("https://")
-        ca = certificates.ca.read_bytes() + _foreign_certificate(settings)
+        ca = certificates.ca.read_bytes() + foreign_certificate(settings)
         path = settings.kubeconfig or folder / "kubeconfig"
         write_kubeconfig(path, url, ca, token)
         for user, pair in issued.items():
@@ -206,50 +211,6 @@ def _alone_in(folder: Path) -> Iterator[Path]:
 def _one_too_many(request: Request) -> Response:
     text = "too many large answers are being read at once, please try again later"
     return problem(TooManyRequests(text), request)
-
-
-def _tls(settings: Settings, ours: Certificates) -> Reloaded:
-    """Raises ``ValueError`` for files that cannot be used."""
-    wanted, authorities = settings.tls, _client_authorities(settings)
-    minimum, ciphers = minimum_version(wanted.minimum), cipher_string(wanted.ciphers)
-    if (wanted.cert is None) != (wanted.key is None):
-        raise ValueError("a serving certificate needs its key, and the key its certificate")
-    used = ours
-    if wanted.cert is not None and wanted.key is not None:
-        used = replace(ours, server_cert=wanted.cert, server_key=wanted.key)
-    return Reloaded(
-        lambda: server_context(used, authorities, minimum, ciphers),
-        [used.server_cert, used.server_key, *authorities],
-    )
-
-
-def _foreign_certificate(settings: Settings) -> bytes:
-    """What our own kubeconfig must trust besides our authority."""
-    return b"" if settings.tls.cert is None else settings.tls.cert.read_bytes()
-
-
-def _at_rest(settings: Settings) -> AtRest | None:
-    if settings.encryption is None:
-        return None
-    # Only here: a server without one loads no cipher.
-    from instar.server.atrest import AtRest
-
-    return AtRest.load(settings.encryption)
-
-
-def _audit(settings: Settings) -> tuple[Auditor | None, Sequence[Metric]]:
-    if settings.audit is None:
-        return None, ()
-    # Only here: a server without a policy has nothing to record.
-    from instar.server.audit.setup import auditor_of
-
-    auditor, metrics = auditor_of(settings.audit)
-    return auditor, metrics.all()
-
-
-def _extras(at_rest: AtRest | None, counted: Sequence[Metric]) -> Extras:
-    found = NOTHING_MORE if at_rest is None else at_rest.extras()
-    return replace(found, metrics=(*found.metrics, *counted))
 
 
 async def _start_backend(backend: Backend, at_rest: AtRest | None) -> None:
@@ -307,18 +268,6 @@ def _identities(settings: Settings, pki: Path, token: str) -> Identities:
         front_proxy=front_proxy_of(settings.front_proxy),
         trusted=trusted,
     )
-
-
-def _client_authorities(settings: Settings) -> list[Path]:
-    """Besides our own."""
-    proxy = settings.front_proxy
-    if proxy is not None and proxy.ca == settings.client_ca and not proxy.names:
-        raise ValueError(
-            "--requestheader-client-ca-file and --client-ca-file are the same: then "
-            "--requestheader-allowed-names must say who is a proxy"
-        )
-    given = (settings.client_ca, None if proxy is None else proxy.ca)
-    return [path for path in given if path is not None]
 
 
 def _peers(settings: Settings, own: Path) -> PeerOf:

@@ -131,6 +131,8 @@ class Settings:
     converters: Mapping[str, ConvertFunction] = field(default_factory=dict)
     """By CRD name: functions run in this process instead of calling the CRD's webhook."""
     admission_plugins: frozenset[str] = HERE
+    admission_config: Path | None = None
+    """An ``AdmissionConfiguration``, for plugins that need one."""
     """Names of those that are on."""
     admissions: tuple[LocalConfiguration, ...] = ()
     """Admission webhooks that are functions of this process."""

@@ -170,7 +170,7 @@ async def read_review(context: Context, request: Request, target: Target) -> tup
     form = response_form(request, _offer(target))
     options = write_options(request, "CreateOptions")
     media = body_media(request.header(b"content-type"))
-    obj = await offload.run(options.size, lambda: _decoded(request, target, media, options))
+    obj = await _body(request, target, media, options)
     await Ownership(context, target, options).on_create(obj, None)
     await admit_question(context, target, obj, options)
     return obj, form

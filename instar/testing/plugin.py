@@ -87,9 +87,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 @pytest.fixture(scope="session")
 def instar(pytestconfig: pytest.Config) -> Iterator[Server]:
     """A Kubernetes API server: memory store, free port, one for the whole session."""
-    # Only here: a suite that never asks must not wait for it.
-    from instar.testing.serving import server
-
+    try:
+        # Only here: a suite that never asks must not wait for it.
+        from instar.testing.serving import server
+    except ModuleNotFoundError as error:
+        pytest.fail(f"instar's server needs {error.name}: pip install 'instar[server]'")
     sources = [*pytestconfig.getini(_MARKER), *pytestconfig.getoption("--instar-crds")]
     with server() as running, _only_way_in(running.kubeconfig):
         running.install(*sources)

@@ -36,6 +36,8 @@ def _nothing_is_left(place: LiveServer, widgets: Collection) -> Iterator[None]:
         ({}, 400, "denied the request without explanation", None),
         ({"code": 200, "message": "m"}, 400, ": m", None),
         ({"code": 599, "message": "m"}, 599, ": m", None),
+        ({"code": 12345, "message": "m"}, 500, ": m", None),
+        ({"code": -1, "message": "m"}, 400, ": m", None),
         ({"message": 'é "q"\nline'}, 400, ': é "q"\nline', None),
     ],
 )

@@ -293,6 +293,19 @@ def test_a_webhook_is_called_with_batches_and_called_again_after_a_failure(tmp_p
     assert not any("kind" in item for item in items)
 
 
+def test_a_webhook_beside_a_strict_log_holds_nobody_up(tmp_path: Path) -> None:
+    policy = write_policy(tmp_path, {"level": "Metadata"})
+    with Hook() as hook:
+        webhook = AuditWebhookSettings(config=hook.kubeconfig(tmp_path), most=1, wait=0.0)
+        log = AuditLogSettings(path=str(tmp_path / "a.log"), mode="blocking-strict")
+        settings = AuditSettings(policy=policy, log=log, webhook=webhook)
+        with live_server(audit=settings) as server:
+            answer = server.request("GET", "/version")
+            eventually(lambda: len(hook.lists) == 2)
+
+    assert answer.status == 200
+
+
 def test_events_for_a_webhook_that_is_away_are_dropped_and_counted(tmp_path: Path) -> None:
     policy = write_policy(tmp_path, {"level": "Metadata"})
     with Hook() as gone:

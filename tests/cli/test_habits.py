@@ -17,7 +17,7 @@ import pytest
 from instar.cli.completion import offered
 from instar.cli.help import Help
 from instar.cli.logs import JsonLines, TextLines
-from instar.cli.main import COMMANDS, main
+from instar.cli.main import COMMANDS, kubectl_completion, main
 from instar.cli.reloading import changed, snapshot
 from tests.e2e.make import widget_crd
 from tests.support.server import LiveServer
@@ -103,6 +103,16 @@ def test_bash_completes_a_command(tmp_path: Path, capsys: pytest.CaptureFixture[
     )
 
     assert done.stdout.strip() == "migrate"
+
+
+def test_kubectl_is_told_words_and_what_to_do_with_them(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["kubectl_complete-instar", "mig"])
+
+    assert kubectl_completion() == 0
+
+    assert capsys.readouterr().out == "migrate\n:0\n"
 
 
 def test_an_overview_of_every_crd(server: LiveServer, capsys: pytest.CaptureFixture[str]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import http.client
 import json
+import os
 import socket
 import ssl
 import subprocess
@@ -110,7 +111,7 @@ class Victim:
         assert "never awaited" not in told, told[-3000:]
         assert "the event loop was held" not in told, told[-3000:]
         assert probe.failure is None, probe.failure
-        assert probe.slowest < patience, f"/livez took {probe.slowest:.2f} s"
+        assert probe.slowest < patience * _crowd(), f"/livez took {probe.slowest:.2f} s"
 
     def stop(self) -> int:
         self.process.terminate()
@@ -118,6 +119,12 @@ class Victim:
         assert self.process.stdout is not None
         self.process.stdout.close()
         return code
+
+
+def _crowd() -> float:
+    """How many want each processor: on a busy machine everybody waits for their turn. What the
+    server itself holds up is processor time, and the watchdog tells of it however busy it is."""
+    return max(os.getloadavg()[0] / (os.cpu_count() or 1), 1.0)
 
 
 class Probe:

@@ -118,7 +118,7 @@ def test_check_tells_and_writes_nothing(
     code = _run(rules, "--check", str(path))
 
     assert code == 1
-    assert "1 objects to convert" in capsys.readouterr().out
+    assert "1 object to convert" in capsys.readouterr().out
     assert path.read_text() == MANIFEST
     path.write_text(MANIFEST.split("---")[0])
     assert _run(rules, "--check", str(path)) == 0

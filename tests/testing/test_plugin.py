@@ -75,6 +75,13 @@ def test_a_suite_that_asks_for_nothing_loads_nothing(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stdout
 
 
+def test_without_the_servers_packages_it_says_what_to_install(tmp_path: Path) -> None:
+    (tmp_path / "conftest.py").write_text("import sys\nsys.modules['uvloop'] = None\n")
+    done = _pytest(_suite(tmp_path, "def test_it(instar): pass\n"))
+
+    assert "pip install 'instar[server]'" in done.stdout
+
+
 def test_clients_find_no_other_cluster(tmp_path: Path) -> None:
     """Not the user's, and not the one that a CI runner's pod lives in."""
     code = (

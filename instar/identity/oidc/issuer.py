@@ -22,7 +22,9 @@ from instar.identity.tokens import KEPT_SECONDS, Audiences, Identified, Refused,
 log = logging.getLogger(__name__)
 _RETRY_SECONDS = 10.0
 _LEAST_SECONDS, _MOST_SECONDS = 10.0, 3600.0
-"""How often keys are fetched anew, whatever the issuer wishes."""
+"""How long keys are fresh, whatever the issuer wishes: an unknown one is not asked for before."""
+_BACKGROUND_SECONDS = 300.0
+"""Between two looks at the keys while nobody shows an unknown one."""
 _LEEWAY = 60.0
 _GOOGLE = ("accounts.google.com", "https://accounts.google.com")
 
@@ -60,7 +62,7 @@ class Keys:
                 if not self._uri:
                     self._uri = await self._discover()
                 await self._refresh()
-                pause = max(self._fresh_until - self._clock(), _LEAST_SECONDS)
+                pause = max(self._fresh_until - self._clock(), _BACKGROUND_SECONDS)
             except (FetchTrouble, KeyTrouble, ValueError) as error:
                 log.warning("tokens of %s cannot be verified: %s", self._issuer.url, error)
                 pause = _RETRY_SECONDS

@@ -61,6 +61,11 @@ class WebhookFailed(errors.Internal):
             self.details["causes"].append({"reason": "Advice", "message": advice})
 
 
+_NO_TIME = 0.02
+"""Seconds in which nothing more can be done for a request."""
+_TOO_LATE = "request did not complete within requested timeout - context deadline exceeded"
+
+
 class Question(NamedTuple):
     """What a webhook is asked about: the operation at a version, encoded once for all who see it
     there."""
@@ -116,6 +121,9 @@ class Caller:
             if rejected:
                 self._count_rejection(phase, webhook, operation, "calling_webhook_error", code)
                 raise
+            if operation.seconds_left() < _NO_TIME:
+                # It was the request's own time that ended: nothing is stored for nobody.
+                raise errors.Timeout(_TOO_LATE) from error
             log.warning("failing open: %s", error)
             self.metrics.failed_open.add((webhook.name, phase.label))
             key = f"{phase.opened}/round_{operation.round}_index_{index}"

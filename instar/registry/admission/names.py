@@ -23,7 +23,7 @@ HERE = frozenset(
 """On unless somebody turns them off."""
 
 ON_REQUEST = frozenset({"AlwaysAdmit", "AlwaysDeny", "OwnerReferencesPermissionEnforcement"})
-ON_REQUEST |= {"ServiceAccount", CRD_PROTECTION}
+ON_REQUEST |= {"ServiceAccount", CRD_PROTECTION, "EventRateLimit"}
 """``ServiceAccount`` is on upstream, where something runs the pods it prepares."""
 
 IDLE = frozenset(
@@ -39,7 +39,7 @@ running pods) is not there."""
 UNAVAILABLE = frozenset(
     {
         *("NamespaceAutoProvision", "NamespaceExists", "LimitPodHardAntiAffinityTopology"),
-        *("AlwaysPullImages", "ImagePolicyWebhook", "PodNodeSelector", "EventRateLimit"),
+        *("AlwaysPullImages", "ImagePolicyWebhook", "PodNodeSelector"),
         *("PodTolerationRestriction", "ExtendedResourceToleration", "DenyServiceExternalIPs"),
     }
 )

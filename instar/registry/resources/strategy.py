@@ -100,8 +100,8 @@ class Strategy:
     def undecodable(
         self, obj: Object, version: VersionServing, text: str, restored: str = ""
     ) -> Undecodable:
-        kind = obj.get("kind", "")
-        named = obj.get("apiVersion", "").rpartition("/")[2] or version.name
+        kind = obj.get("kind") or ""
+        named = (obj.get("apiVersion") or "").rpartition("/")[2] or version.name
         told = f'{kind} in version "{named}" cannot be handled as a {version.kind}: {text}'
         return Undecodable(told, text, restored)
 

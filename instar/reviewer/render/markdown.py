@@ -14,7 +14,9 @@ COMMENT = 65_536
 
 
 def to_markdown(report: Report) -> str:
-    lines = ["## CRD review", "", f"**{counts(report)}** in {len(report.crds)} CRDs", ""]
+    number = len(report.crds)
+    among = f"{number} CRD{'' if number == 1 else 's'}"
+    lines = ["## CRD review", "", f"**{counts(report)}** in {among}", ""]
     for crd in report.crds:
         lines += _crd(crd)
     lines += [

@@ -92,7 +92,7 @@ class Auditor:
         request.trail = trail
         if trail is UNRECORDED:
             return
-        if self._patient and any(sink.full for sink in self._sinks):
+        if self._patient and any(sink.crowded for sink in self._sinks):
             await self._room()
         event = trail.at(Stage.RECEIVED, trail.received, {})
         if event is None:
@@ -193,7 +193,7 @@ class Auditor:
 
     async def _room(self) -> None:
         for _ in range(_LOOKS):
-            if not any(sink.full for sink in self._sinks):
+            if not any(sink.crowded for sink in self._sinks):
                 return
             await asyncio.sleep(_PAUSE)
 
@@ -201,6 +201,9 @@ class Auditor:
         loop = asyncio.get_running_loop()
         self._metrics.events.add()
         for sink in self._sinks:
+            if not sink.confirms:
+                sink.put(event)
+                continue
             answer: asyncio.Future[bool] = loop.create_future()
 
             def stored(well: bool, answer: asyncio.Future[bool] = answer) -> None:

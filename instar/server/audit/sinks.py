@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from queue import Empty, SimpleQueue
 from threading import Thread
 from time import monotonic
-from typing import NamedTuple, Protocol
+from typing import ClassVar, NamedTuple, Protocol
 
 from instar.audit.lines import event_list, json_line, legacy_line
 from instar.audit.trail import Event
@@ -29,12 +29,17 @@ _FAREWELL_SECONDS = 5.0
 
 
 class Sink(Protocol):
+    confirms: ClassVar[bool]
+    """Whether ``stored`` is told; who waits for it otherwise waits for ever."""
+
     def put(self, event: Event, stored: Callable[[bool], None] | None = None) -> bool:
         """Whether there was room. ``stored`` is told, from any thread, how it went."""
         ...
 
     @property
-    def full(self) -> bool: ...
+    def crowded(self) -> bool:
+        """Whether half of the room is taken: who can wait should leave the rest to who cannot."""
+        ...
 
     def start(self) -> None: ...
 
@@ -63,6 +68,8 @@ class Complaints:
 
 
 class LogSink:
+    confirms: ClassVar[bool] = True
+
     def __init__(
         self, output: Output, errors: Counter, *, legacy: bool, room: int, longest: int
     ) -> None:
@@ -75,11 +82,11 @@ class LogSink:
         self._thread = Thread(target=self._work, name="audit-log", daemon=True)
 
     @property
-    def full(self) -> bool:
-        return self._queue.qsize() >= self._room
+    def crowded(self) -> bool:
+        return self._queue.qsize() * 2 >= self._room
 
     def put(self, event: Event, stored: Callable[[bool], None] | None = None) -> bool:
-        if self.full:
+        if self._queue.qsize() >= self._room:
             self._overflow.lost(1, "audit buffer queue blocked")
             return False
         self._queue.put(_Item(event, stored))
@@ -162,6 +169,8 @@ class Caller(Protocol):
 
 
 class WebhookSink:
+    confirms: ClassVar[bool] = False
+
     def __init__(
         self, caller: Caller, errors: Counter, batching: Batching, *, backoff: float, longest: int
     ) -> None:
@@ -176,11 +185,11 @@ class WebhookSink:
         self._ending = asyncio.Event()
 
     @property
-    def full(self) -> bool:
-        return self._queue.qsize() >= self._batching.room
+    def crowded(self) -> bool:
+        return False  # what a webhook does not take in time is dropped
 
     def put(self, event: Event, stored: Callable[[bool], None] | None = None) -> bool:
-        if self.full:
+        if self._queue.qsize() >= self._batching.room:
             self._overflow.lost(1, "audit buffer queue blocked")
             return False
         self._queue.put_nowait(_Item(event, stored))
