@@ -48,3 +48,30 @@ def test_a_review_with_a_very_long_selector_is_parsed_beside_the_event_loop(
     with victim.watched():
         answer = victim.request("POST", _SELF, {"spec": {"resourceAttributes": attributes}})
     assert answer.status == 201, answer.text[:300]
+
+
+def test_a_role_of_very_many_rules_nobody_holds_is_refused_beside_the_event_loop(
+    victim: Victim,
+) -> None:
+    roles = "/apis/rbac.authorization.k8s.io/v1"
+    rule = {"apiGroups": [roles.split("/")[2]], "resources": ["clusterroles"], "verbs": ["create"]}
+    role = {"metadata": {"name": "granting"}, "rules": [rule]}
+    binding = {
+        "metadata": {"name": "granting"},
+        "roleRef": {"apiGroup": roles.split("/")[2], "kind": "ClusterRole", "name": "granting"},
+        "subjects": [{"kind": "User", "name": "granter", "apiGroup": roles.split("/")[2]}],
+    }
+    assert victim.request("POST", f"{roles}/clusterroles", role).status == 201
+    assert victim.request("POST", f"{roles}/clusterrolebindings", binding).status == 201
+    resources = [f"r{number}" for number in range(20)]
+    rules = [
+        {"apiGroups": [f"g{number}"], "resources": resources, "verbs": ["get"]}
+        for number in range(5_000)
+    ]
+    much = {"metadata": {"name": "much"}, "rules": rules}
+    with victim.watched():
+        answer = victim.request(
+            "POST", f"{roles}/clusterroles", much, headers={"Impersonate-User": "granter"}
+        )
+    assert answer.status == 403, answer.text[:300]
+    assert "not currently held" in answer.text
