@@ -78,6 +78,12 @@ def selector_troubles(spec: Object) -> Iterator[str]:
             yield f"{child(_RESOURCE, name)} {ignored} due to parse error"
 
 
+def selector_size(spec: Object) -> int:
+    """Characters that ``selector_troubles`` parses: anybody may send many of them."""
+    resource = spec.get("resourceAttributes") or {}
+    return sum(len((resource.get(name) or {}).get("rawSelector") or "") for name in _SELECTORS)
+
+
 def _ignored(name: str, selector: Object) -> str:
     raw = selector.get("rawSelector")
     if raw:

@@ -36,7 +36,7 @@ async def do_token(call: Call) -> Response:
     request, target, issuer = call.request, call.target, call.issuer
     form = response_form(request, Offer.BUILTIN)
     options = write_options(request, "CreateOptions")
-    wanted = typed_body(request, f"{_GROUP}/v1", _KIND)
+    wanted = await typed_body(request, f"{_GROUP}/v1", _KIND)
     entry = target.entry()
     if entry is None:
         await call.context.backend.consistent()

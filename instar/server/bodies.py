@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from instar import offload
 from instar.api.jsontext import TooDeep
 from instar.api.objecttext import Body, Malformed, Repeated, object_of, read_json_object
 from instar.api.strictness import as_json_is_read, as_yaml_is_read
@@ -134,10 +135,14 @@ def _summary(body: bytes) -> str:
     return start.hex() + more
 
 
-def typed_body(request: Request, api_version: str, kind: str) -> Object:
+async def typed_body(request: Request, api_version: str, kind: str) -> Object:
     """A body that is no object of the resource it is sent to; only its type is looked at."""
-    media = body_media(request.header(b"content-type"))
-    body = read_object(request.content(), media, kind, api_version).obj
+    media, content = body_media(request.header(b"content-type")), request.content()
+    return await offload.run(len(content), lambda: _typed(content, media, api_version, kind))
+
+
+def _typed(content: bytes, media: str, api_version: str, kind: str) -> Object:
+    body = read_object(content, media, kind, api_version).obj
     if (body["apiVersion"], body["kind"]) != (api_version, kind):
         raise BadRequest(
             f"the API version in the data ({body['apiVersion']}) does not match the expected API "

@@ -16,6 +16,7 @@ from instar.registry.resources.resource import Resource, Target
 from instar.registry.verbs.asking import admit_connection
 from instar.registry.verbs.binding import bind_pod
 from instar.registry.verbs.eviction import evict_pod
+from instar.registry.verbs.metadata import check_namespace
 from instar.registry.verbs.read import get
 from instar.server.bodies import typed_body
 from instar.server.negotiate import response_form
@@ -29,7 +30,7 @@ _DONE = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Succes
 
 async def do_bind(context: Context, request: Request, target: Target) -> Response:
     form = response_form(request)
-    binding = typed_body(request, "v1", "Binding")
+    binding = await _posted(request, target, "v1", "Binding")
     if _name_of(binding) != target.name:
         raise errors.BadRequest("name in URL does not match name in Binding object")
     await bind_pod(context, target, binding, write_options(request, "CreateOptions"))
@@ -41,7 +42,7 @@ async def do_bind_named(
 ) -> Response:
     """The same beside the pod: the body says which one is meant."""
     form = response_form(request)
-    binding = typed_body(request, "v1", "Binding")
+    binding = await _posted(request, bindings, "v1", "Binding")
     target = _beside(pods, bindings.namespace, _name_of(binding))
     await bind_pod(context, target, binding, write_options(request, "CreateOptions"))
     return typed_response(201, _DONE, form)
@@ -51,7 +52,7 @@ async def do_evict(
     context: Context, request: Request, target: Target, budgets: Resource
 ) -> Response:
     form = response_form(request)
-    eviction = typed_body(request, "policy/v1", "Eviction")
+    eviction = await _posted(request, target, "policy/v1", "Eviction")
     if _name_of(eviction) != target.name:
         raise errors.BadRequest("name in URL does not match name in Eviction object")
     options = write_options(request, "CreateOptions")
@@ -59,6 +60,13 @@ async def do_evict(
     beside = _beside(budgets, target.namespace, "")
     await evict_pod(context, target, eviction, beside, how, options)
     return typed_response(201, _DONE, form)
+
+
+async def _posted(request: Request, target: Target, api_version: str, kind: str) -> Object:
+    """The body; like any object that is created it is of the namespace it is sent to."""
+    body = await typed_body(request, api_version, kind)
+    check_namespace(body.setdefault("metadata", {}), target)
+    return body
 
 
 async def do_log(context: Context, request: Request, target: Target, nodes: Resource) -> Response:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from instar import errors
+from instar import errors, offload
 from instar.access.attributes import Attributes, User
 from instar.access.authorizers import Authorizer
-from instar.access.reviews import asked_of, selector_troubles, spec_errors
+from instar.access.reviews import asked_of, selector_size, selector_troubles, spec_errors
 from instar.identity.tokens import Refused, Tokens
 from instar.plain import Object
 
@@ -57,7 +57,8 @@ class Reviews:
             status["denied"] = True
         if decision.reason:
             status["reason"] = decision.reason
-        troubles = [text for text in (decision.error, *selector_troubles(spec)) if text]
+        selectors = await offload.run(selector_size(spec), lambda: list(selector_troubles(spec)))
+        troubles = [text for text in (decision.error, *selectors) if text]
         if troubles:
             status["evaluationError"] = "; ".join(troubles)
         return {**review, "status": status}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import orjson
 
-from instar import errors
+from instar import errors, offload
 from instar.api.crd import Column, ScalePaths
 from instar.api.patch_types import PatchType
 from instar.patches.documents import read_patch
@@ -48,10 +48,8 @@ async def do_scale(
 
 async def _update(context: Context, request: Request, target: Target, paths: ScalePaths) -> Written:
     options = write_options(request, "UpdateOptions")
-    body = read_object(request.content(), body_media(request.header(b"content-type")), KIND)
-    _check_type(body.obj)
-    scale, unknown = _decoded(body.obj)
-    problems = [*map(str, body.duplicates), *(f'unknown field "{path}"' for path in unknown)]
+    media, content = body_media(request.header(b"content-type")), request.content()
+    scale, problems = await offload.run(options.size, lambda: _read(content, media))
     if problems and options.field_validation == "Strict":
         raise errors.BadRequest(f"{_HANDLED}strict decoding error: {', '.join(problems)}")
     if options.field_validation == "Warn":
@@ -65,12 +63,27 @@ async def _patch(
 ) -> Written:
     if kind is PatchType.APPLY:
         options = write_options(request, "PatchOptions", apply=True)
-        config = read_applied(request.content()).obj
-        _decoded(config)
+        config = await offload.run(options.size, lambda: _read_applied(request.content()))
         return await apply_scale(context, target, config, paths, options)
     options = write_options(request, "PatchOptions")
-    change = read_patch(request.content(), kind, options.field_validation)
+    change = await offload.run(
+        options.size, lambda: read_patch(request.content(), kind, options.field_validation)
+    )
     return await patch_scale(context, target, change, paths, options)
+
+
+def _read(content: bytes, media: str) -> tuple[Object, list[str]]:
+    """The Scale, and what is wrong with its fields."""
+    body = read_object(content, media, KIND)
+    _check_type(body.obj)
+    scale, unknown = _decoded(body.obj)
+    return scale, [*map(str, body.duplicates), *(f'unknown field "{path}"' for path in unknown)]
+
+
+def _read_applied(content: bytes) -> Object:
+    config = read_applied(content).obj
+    _decoded(config)
+    return config
 
 
 def _decoded(body: Object) -> tuple[Object, list[str]]:

@@ -15,6 +15,7 @@ from instar.registry.resources.resource import Target
 from instar.registry.verbs.apply import apply_configuration
 from instar.registry.verbs.asking import admit_question
 from instar.registry.verbs.delete import delete, delete_collection
+from instar.registry.verbs.delete_options import DeleteOptions
 from instar.registry.verbs.metadata import check_namespace
 from instar.registry.verbs.ownership import Ownership
 from instar.registry.verbs.patch import patch
@@ -147,7 +148,7 @@ async def do_patch(
 
 async def do_delete(context: Context, request: Request, target: Target) -> Response:
     form = response_form(request, _offer(target))
-    options = delete_options(request, target.serving)
+    options = await _delete_options(request, target)
     deleted = await delete(context, target, options)
     status = 202 if deleted.accepted and deleted.lingers else 200
     if not deleted.is_object:
@@ -159,7 +160,7 @@ async def do_delete(context: Context, request: Request, target: Target) -> Respo
 async def do_delete_collection(context: Context, request: Request, target: Target) -> Response:
     form = response_form(request, _offer(target))
     select = list_options(request, target.serving, target.version)
-    options = delete_options(request, target.serving)
+    options = await _delete_options(request, target)
     listing = await delete_collection(context, target, select, options)
     return await list_response(listing, form, target.version, _include(request, form))
 
@@ -173,6 +174,12 @@ async def read_review(context: Context, request: Request, target: Target) -> tup
     await Ownership(context, target, options).on_create(obj, None)
     await admit_question(context, target, obj, options)
     return obj, form
+
+
+async def _delete_options(request: Request, target: Target) -> DeleteOptions:
+    if offload.is_small(len(request.body)):
+        return delete_options(request, target.serving)
+    return await offload.apart(lambda: delete_options(request, target.serving))
 
 
 async def _body(request: Request, target: Target, media: str, options: WriteOptions) -> Object:

@@ -66,6 +66,22 @@ def test_an_eviction_is_a_creation_and_the_deletion_it_leads_to_is_not_asked_abo
     assert seen["object"]["deleteOptions"] == {"gracePeriodSeconds": 0}
 
 
+@pytest.mark.parametrize(
+    ("below", "api_version", "kind"),
+    [("foreign/eviction", "policy/v1", "Eviction"), ("foreign/binding", "v1", "Binding")],
+)
+def test_what_is_posted_to_a_pod_is_of_the_pods_namespace(
+    place: LiveServer, below: str, api_version: str, kind: str
+) -> None:
+    metadata = {"name": "foreign", "namespace": "kube-system"}
+    body = {"apiVersion": api_version, "kind": kind, "metadata": metadata}
+
+    answer = place.request("POST", f"{PODS}/{below}", body)
+
+    assert answer.status == 400, answer.text
+    assert "does not match the namespace sent on the request" in answer.text
+
+
 def test_a_binding_is_a_creation(place: LiveServer, hook: AdmissionHook) -> None:
     pod(place, "bound")
     binding = {

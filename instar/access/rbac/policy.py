@@ -78,12 +78,12 @@ class Policy:
         self.drop_binding(place)
         namespace, name = place
         kind, role = referred(binding)
-        found: list[str] = []
+        found: dict[str, None] = {}  # whoever may bind may name very many
         for position, subject in enumerate(_objects(binding.get("subjects"))):
             key = _subject_key(subject, namespace)
             if not key or key in found:
                 continue
-            found.append(key)
+            found[key] = None
             whom = _shown(subject, namespace)
             grant = Grant(place, kind, role, str(subject.get("kind", "")), whom, position)
             self._grants.setdefault((namespace, key), {})[name] = grant

@@ -92,13 +92,15 @@ class EscalationCheck:
                 "it grants more at once than can be compared with the permissions currently held; "
                 "use several smaller roles",
             )
-        missing = await offload.run(steps * _BYTES_A_STEP, lambda: uncovered(held, wanted))
+        missing = await offload.run(
+            steps * _BYTES_A_STEP, lambda: [str(rule) for rule in uncovered(held, wanted)]
+        )
         if not missing:
             return
         user, policy = operation.asked.user, self._policy()
         text = f"{_who(user)} is attempting to grant RBAC permissions not currently held:"
         unresolved = policy.missing(policy.grants(user, operation.target.namespace))
-        told = "\n".join((text, *map(str, missing)))
+        told = "\n".join((text, *missing))
         if unresolved:
             told += f"; resolution errors: [{', '.join(unresolved)}]"
         raise _forbidden(operation, told)
