@@ -14,8 +14,8 @@ import time
 from typing import Any
 
 from bench.fixtures import BASE, CRDS, OTHER, crd, thing
-from instar.server.lifetime import RunningServer, running
-from instar.server.request import Request
+from instar.server.life.lifetime import RunningServer, running
+from instar.server.rest.request import Request
 from instar.server.settings import Settings
 
 VERBS = ("create", "get", "other", "patch", "list")

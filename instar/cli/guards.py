@@ -11,7 +11,8 @@ from typing import Any
 
 from instar.errors import ApiError
 from instar.limits import READS_AT_ONCE, WRITES_AT_ONCE
-from instar.server.deadlines import duration
+from instar.server.http.tls import VERSIONS, cipher_string
+from instar.server.rest.deadlines import duration
 from instar.server.settings import (
     AuditLogSettings,
     AuditSettings,
@@ -19,7 +20,6 @@ from instar.server.settings import (
     EncryptionSettings,
     TlsSettings,
 )
-from instar.server.tls import VERSIONS, cipher_string
 
 
 def add_guard_arguments(parser: argparse.ArgumentParser) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 from instar.cel.times import parse_duration
 from instar.cli.failure import CliFailure
 from instar.identity.oidc.given import is_given
-from instar.server.identities import (
+from instar.server.access.identities import (
     DEFAULT_ISSUER,
     AccountSettings,
     FrontProxySettings,

@@ -82,7 +82,7 @@ class Inspector:
 
 def _vault(config: Path) -> Vault:
     # Only here: most stores are not encrypted.
-    from instar.server.atrest import load_vault
+    from instar.server.life.atrest import load_vault
 
     try:
         return load_vault(config)[0]

@@ -27,7 +27,7 @@ from instar.cli.guards import add_guard_arguments, guard_settings
 from instar.cli.identities import add_identity_arguments, identity_settings
 from instar.cli.logs import FORMS, set_up_logging
 from instar.cli.workers import with_workers
-from instar.server.lifetime import RunningServer, running
+from instar.server.life.lifetime import RunningServer, running
 from instar.server.settings import Settings
 from instar.storage.peer import PeerStore
 from instar.storage.store import Store, StoreError, bare

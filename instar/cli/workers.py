@@ -17,10 +17,10 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from instar.cli.failure import CliFailure
-from instar.server.kubeconfig import write_kubeconfig
-from instar.server.lifetime import RunningServer, running
+from instar.server.files.kubeconfig import write_kubeconfig
+from instar.server.files.tempfolder import temporary_folder
+from instar.server.life.lifetime import RunningServer, running
 from instar.server.settings import Settings
-from instar.server.tempfolder import temporary_folder
 from instar.storage.peer_server import StoreServer
 from instar.storage.store import Local, bare
 

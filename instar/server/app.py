@@ -21,34 +21,34 @@ from instar.registry.resources.catalog import Catalog
 from instar.registry.resources.context import Context
 from instar.registry.resources.resource import Target
 from instar.registry.resources.serving import Serving
-from instar.server import verbs
-from instar.server.accounttokens import IssuerDocuments
-from instar.server.auth import Authenticator
-from instar.server.calls import Call
-from instar.server.compress import compress
-from instar.server.converting import as_asked, waiting_counted
-from instar.server.deadlines import check_timeout, limit, too_late
-from instar.server.documents import Documents
-from instar.server.flow import Flow, Refusal
-from instar.server.health import Health, is_health_path
-from instar.server.impersonation import Impersonation, is_asked_for
-from instar.server.insight import Insight
-from instar.server.metrics import Metrics
-from instar.server.negotiate import ACCEPTED
-from instar.server.problems import (
+from instar.server.access.accounttokens import IssuerDocuments
+from instar.server.access.auth import Authenticator
+from instar.server.access.impersonation import Impersonation, is_asked_for
+from instar.server.access.reviews import Reviews
+from instar.server.http.compress import compress
+from instar.server.http.flow import Flow, Refusal
+from instar.server.pages.documents import Documents
+from instar.server.pages.health import Health, is_health_path
+from instar.server.pages.insight import Insight
+from instar.server.pages.metrics import Metrics
+from instar.server.rest import verbs
+from instar.server.rest.calls import Call
+from instar.server.rest.converting import as_asked, waiting_counted
+from instar.server.rest.deadlines import check_timeout, limit, too_late
+from instar.server.rest.negotiate import ACCEPTED
+from instar.server.rest.problems import (
     page_not_found,
     problem,
     told,
     too_many_requests,
     unexpected,
 )
-from instar.server.request import Request, ResourcePath
-from instar.server.responses import Response, typed_response
-from instar.server.reviews import Reviews
-from instar.server.routing import KnownPath, Routes
-from instar.server.scaling import do_scale
-from instar.server.subresources import HANDLERS
-from instar.server.warnings import warning_headers
+from instar.server.rest.request import Request, ResourcePath
+from instar.server.rest.responses import Response, typed_response
+from instar.server.rest.routing import KnownPath, Routes
+from instar.server.rest.scaling import do_scale
+from instar.server.rest.subresources import HANDLERS
+from instar.server.rest.warnings import warning_headers
 
 if TYPE_CHECKING:
     from instar.server.audit.auditor import Auditor

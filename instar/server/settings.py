@@ -11,7 +11,12 @@ from instar.conversion.inprocess import ConvertFunction
 from instar.limits import READS_AT_ONCE, WRITES_AT_ONCE
 from instar.registry.admission.configured import LocalConfiguration
 from instar.registry.admission.names import HERE
-from instar.server.identities import AccountSettings, FrontProxySettings, JwtSettings, NewUser
+from instar.server.access.identities import (
+    AccountSettings,
+    FrontProxySettings,
+    JwtSettings,
+    NewUser,
+)
 from instar.storage.open import StorageOptions
 
 

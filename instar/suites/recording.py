@@ -14,7 +14,7 @@ from instar.api.crd import Crd
 from instar.crds.documents import read_definition
 from instar.plain import Object, copy_json
 from instar.reviewer.witnesses.samples import Samples
-from instar.server.embedded import embedded
+from instar.server.life.embedded import embedded
 from instar.suites.running import Runner
 
 _MOST_CASES = 60

@@ -13,7 +13,7 @@ import orjson
 from instar.api.names import parse_group_version
 from instar.plain import Object, copy_json
 from instar.sdk.checking.differences import differences
-from instar.server.embedded import Embedded, Reply, ServedKind
+from instar.server.life.embedded import Embedded, Reply, ServedKind
 from instar.suites.model import Act, Case, Suite
 
 _CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"

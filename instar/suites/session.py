@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from instar.conversion.inprocess import ConvertFunction
 from instar.crds.documents import read_definition
 from instar.plain import Object
-from instar.server.embedded import embedded
+from instar.server.life.embedded import embedded
 from instar.suites.coverage import Coverage, Step, covered
 from instar.suites.model import Act, Suite
 from instar.suites.running import Result, Runner

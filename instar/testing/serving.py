@@ -21,7 +21,7 @@ from urllib.parse import quote, urlsplit
 import orjson
 import uvloop
 
-from instar.server.lifetime import RunningServer, running
+from instar.server.life.lifetime import RunningServer, running
 from instar.server.settings import Settings
 from instar.testing.manifests import Source, read_manifests
 

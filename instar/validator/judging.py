@@ -9,7 +9,7 @@ from instar.api.crd import is_crd
 from instar.api.manifests import Document
 from instar.api.names import parse_group_version
 from instar.plain import Object, copy_json
-from instar.server.embedded import Embedded, Reply, ServedKind
+from instar.server.life.embedded import Embedded, Reply, ServedKind
 from instar.validator.places import pointer_of
 from instar.validator.report import Finding, Judged, Level
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from instar.api.crd import is_crd
 from instar.api.manifests import Document, Unreadable, documents, members
 from instar.plain import Object
-from instar.server.embedded import embedded
+from instar.server.life.embedded import embedded
 from instar.validator.judging import Identity, Judge, identity
 from instar.validator.report import Finding, Level, Verdicts
 

@@ -10,7 +10,7 @@ import pytest
 
 from instar.registry.admission.eventrate import BadLimits, EventLimit, _Buckets, read_limits
 from instar.registry.admission.names import HERE
-from instar.server.admissionconfig import event_limits
+from instar.server.life.admissionconfig import event_limits
 from tests.support.server import Answer, LiveServer, live_server
 
 EVENTS = "/api/v1/namespaces/{}/events"

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from instar.server.identities import NewUser
+from instar.server.access.identities import NewUser
 from tests.support.kubectl import MISSING, PATIENCE, kubectls
 from tests.support.server import LiveServer, live_server
 

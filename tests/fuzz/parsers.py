@@ -33,10 +33,10 @@ from instar.protobuf.errors import ProtobufError, UnknownKind
 from instar.quantities import QuantityError, canonical_quantity
 from instar.schema.formats import FORMATS
 from instar.schema.patterns import PatternError, compile_pattern
-from instar.server.bodies import parse
-from instar.server.deadlines import duration
-from instar.server.http1_request import RequestReader
-from instar.server.negotiate import YAML
+from instar.server.http.http1_request import RequestReader
+from instar.server.rest.bodies import parse
+from instar.server.rest.deadlines import duration
+from instar.server.rest.negotiate import YAML
 from tests.fuzz.material import CEL, JSONPATHS, SAMPLE, SELECTORS
 
 _SAMPLE = encode(SAMPLE)

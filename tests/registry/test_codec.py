@@ -9,7 +9,7 @@ import orjson
 from instar.registry.resources.serving import VersionServing
 from instar.registry.stored.codec import Codec
 from instar.registry.stored.entry import Entry, ingest
-from instar.server.lifetime import running
+from instar.server.life.lifetime import running
 from instar.storage.store import Record
 
 MANY = 6000

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from instar.server.certificates import ensure_certificates, write_private
+from instar.server.files.certificates import ensure_certificates, write_private
 from tests.storage.etcd_server import EtcdCluster, free_ports
 from tests.support.server import Answer
 

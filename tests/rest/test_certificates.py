@@ -14,7 +14,7 @@ import pytest
 
 from instar.certificates import Authority, KeyPair
 from instar.client.kubeconfig import read_kubeconfig
-from instar.server.identities import FrontProxySettings, NewUser
+from instar.server.access.identities import FrontProxySettings, NewUser
 from tests.support.server import LiveServer, live_server
 
 DAY = timedelta(days=1)

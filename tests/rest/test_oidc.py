@@ -13,7 +13,7 @@ import pytest
 
 from instar.identity.keys import made_key, signing_key
 from instar.identity.oidc import trusted
-from instar.server.identities import JwtSettings
+from instar.server.access.identities import JwtSettings
 from tests.rest.support import failed
 from tests.support.issuer import LocalIssuer, local_issuer
 from tests.support.server import Answer, LiveServer, live_server

@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 import pytest
 
-from instar.server.deadlines import duration
+from instar.server.rest.deadlines import duration
 from instar.storage.store import TooLarge
 from tests.rest.support import JSON_PATCH, MERGE, Collection, failed, foo_crd
 from tests.support.server import Answer, live_server

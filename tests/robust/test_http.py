@@ -43,7 +43,7 @@ def test_what_does_not_end_is_cut_off(victim: Victim, name: str) -> None:
 
 
 def test_a_drop_now_and_then_does_not_lengthen_a_deadline() -> None:
-    from instar.server.http1_request import RequestReader
+    from instar.server.http.http1_request import RequestReader
 
     class Owner:
         def __getattr__(self, name: str) -> object:
@@ -123,7 +123,7 @@ def test_who_asks_on_and_on_without_reading_gets_no_more(victim: Victim) -> None
 
 
 def test_large_bodies_that_never_end_are_bounded_together() -> None:
-    from instar.server.connections import ConnectionSet
+    from instar.server.http.connections import ConnectionSet
 
     class Connection:
         def close_when_idle(self) -> bool:
@@ -145,7 +145,7 @@ def test_large_bodies_that_never_end_are_bounded_together() -> None:
 
 
 def test_the_slowest_reader_is_cut_off_first(monkeypatch: pytest.MonkeyPatch) -> None:
-    from instar.server import connections
+    from instar.server.http import connections
 
     now = 0.0
     monkeypatch.setattr(connections, "monotonic", lambda: now)
@@ -194,7 +194,7 @@ def test_a_stop_does_not_wait_for_idle_connections(tmp_path: Path) -> None:
 def test_a_killed_server_leaves_nothing_for_ever(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from instar.server import tempfolder
+    from instar.server.files import tempfolder
 
     monkeypatch.setattr(tempfolder, "_YOUNG_SECONDS", -1.0)
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))

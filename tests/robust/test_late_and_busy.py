@@ -10,9 +10,10 @@ import pytest
 
 from instar import offload
 from instar.errors import Invalid, TooManyRequests
-from instar.server import compress, problems
-from instar.server.request import Request
-from instar.server.responses import Response
+from instar.server.http import compress
+from instar.server.rest import problems
+from instar.server.rest.request import Request
+from instar.server.rest.responses import Response
 from tests.robust.conftest import CRDS, GROUP
 from tests.robust.victim import Victim
 from tests.support import crds

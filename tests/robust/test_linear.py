@@ -23,7 +23,7 @@ from instar.api.selectors import parse_field_selector, parse_label_selector
 from instar.errors import ApiError
 from instar.schema import formats_net, metatypes
 from instar.schema.formats import FORMATS
-from instar.server.deadlines import duration
+from instar.server.rest.deadlines import duration
 from tests.robust.regexes import Use, uses
 
 NOT_FROM_CLIENTS = (
@@ -129,9 +129,9 @@ WORST: dict[str, tuple[str, ...]] = {
     "instar.schema.formats_net:_is_display_name()": (),
     "instar.schema.metatypes:_RFC3339": ("2001-01-01T00:00:00.|1|x",),
     "instar.schema.metatypes:_time_text()": (),
-    "instar.server.deadlines:_PART": ("|1|", "|.|", "|a|"),
-    "instar.server.request:_INTEGER": ("|1|x",),
-    "instar.server.warnings:_CONTROL": ("|a|",),
+    "instar.server.rest.deadlines:_PART": ("|1|", "|.|", "|a|"),
+    "instar.server.rest.request:_INTEGER": ("|1|x",),
+    "instar.server.rest.warnings:_CONTROL": ("|a|",),
     "instar.typed.scalars:_MICRO_TIME": ("2001-01-01T00:00:00.|1|x",),
     "instar.typed.scalars:_micro_sentence()": (),
     "instar.api.yamltext:_FLOAT": ("|1.|", "|1e|"),

@@ -13,7 +13,7 @@ from cryptography.hazmat.primitives.asymmetric import ed25519, rsa
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
 from instar.certificates import Authority, KeyPair
-from instar.server.certificates import ensure_certificates, server_context
+from instar.server.files.certificates import ensure_certificates, server_context
 
 _DAY = timedelta(days=1)
 

@@ -8,9 +8,9 @@ from typing import Any, cast
 import pytest
 
 from instar.access.attributes import User
-from instar.server.http1 import Connection, Connections
-from instar.server.request import Request
-from instar.server.responses import Response
+from instar.server.http.http1 import Connection, Connections
+from instar.server.rest.request import Request
+from instar.server.rest.responses import Response
 
 GET = b"GET / HTTP/1.1\r\nhost: a\r\n\r\n"
 

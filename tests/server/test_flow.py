@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from instar import limits
-from instar.server.flow import Flow, Refusal, Seat
+from instar.server.http.flow import Flow, Refusal, Seat
 
 pytestmark = pytest.mark.anyio
 

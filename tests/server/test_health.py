@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from instar.server.health import Check, Health
-from instar.server.request import Request, parse_query
+from instar.server.pages.health import Check, Health
+from instar.server.rest.request import Request, parse_query
 from tests.support.server import LiveServer
 
 SUITES_LOOK_FOR = (

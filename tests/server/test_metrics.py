@@ -11,7 +11,7 @@ from instar.conversion.metrics import PrometheusConversionMetrics
 from instar.metrics import Counter, Gauge, Histogram, Measured, page
 from instar.sdk.conversion_reviews import ConversionAnswer
 from instar.sdk.metrics import WebhookMetrics
-from instar.server.metrics import Metrics
+from instar.server.pages.metrics import Metrics
 from tests.support.server import LiveServer, live_server
 
 

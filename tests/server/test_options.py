@@ -9,8 +9,8 @@ import pytest
 
 from instar.registry.resources.serving import Serving
 from instar.registry.verbs.delete_options import UNREADABLE
-from instar.server.options import delete_options
-from instar.server.request import Request
+from instar.server.rest.options import delete_options
+from instar.server.rest.request import Request
 
 SERVING = cast(Serving, SimpleNamespace(group="ex.io"))
 ESCAPED = "\\u0069" + UNREADABLE[1:]

@@ -12,8 +12,8 @@ from urllib.parse import urlsplit
 import pytest
 import trustme
 
+from instar.server.http.tls import Reloaded, cipher_string, minimum_version
 from instar.server.settings import TlsSettings
-from instar.server.tls import Reloaded, cipher_string, minimum_version
 from tests.support.server import LiveServer, live_server
 
 
@@ -52,7 +52,7 @@ def trusting(authority: trustme.CA) -> ssl.SSLContext:
 def test_a_changed_certificate_is_served_without_a_restart_and_open_connections_go_on(
     tmp_path: Path, authority: trustme.CA, trusting: ssl.SSLContext, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("instar.server.tls._LOOK_SECONDS", 0.05)
+    monkeypatch.setattr("instar.server.http.tls._LOOK_SECONDS", 0.05)
     with live_server(tls=write_pair(tmp_path, authority, "one.example")) as server:
         old = shaken(server, trusting)
         write_pair(tmp_path, authority, "two.example")

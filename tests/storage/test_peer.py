@@ -12,8 +12,8 @@ import pytest
 
 from instar.errors import ServiceUnavailable
 from instar.registry.stored.backend import Backend
-from instar.server.lifetime import running
-from instar.server.request import Request
+from instar.server.life.lifetime import running
+from instar.server.rest.request import Request
 from instar.server.settings import Settings
 from instar.storage import peer_server
 from instar.storage.memory import MemoryStore

@@ -26,8 +26,8 @@ from instar.audit.trail import (
 from instar.errors import ApiError, Internal
 from instar.metrics import Counter, Metric
 from instar.server.audit.sinks import Sink
-from instar.server.request import Request, ResourcePath, attributes_of, parse_resource_path
-from instar.server.responses import Feed, Outlet, Response
+from instar.server.rest.request import Request, ResourcePath, attributes_of, parse_resource_path
+from instar.server.rest.responses import Feed, Outlet, Response
 
 _NOBODY = User("")
 _STATUS = b'{"kind":"Status"'

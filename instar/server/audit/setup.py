@@ -13,7 +13,7 @@ from instar.metrics import Counter
 from instar.server.audit.auditor import AuditMetrics, Auditor
 from instar.server.audit.logfile import LogFile, Output, Rotation, Stdout
 from instar.server.audit.sinks import Batching, LogSink, Sink, WebhookSink
-from instar.server.configfiles import read_configuration
+from instar.server.files.configfiles import read_configuration
 from instar.server.settings import AuditLogSettings, AuditSettings, AuditWebhookSettings
 
 log = logging.getLogger(__name__)

@@ -1,0 +1,197 @@
+"""Everything by which this server recognises who asks, put together from the operator's settings.
+
+Files are read here, at the start, so that what cannot be read is told before anybody is served.
+"""
+
+from __future__ import annotations
+
+import time
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from instar.access.attributes import ADMIN_GROUP, AUTHENTICATED, User
+from instar.identity.accounts import Lookup
+from instar.identity.issuer import Issuer, KeyFiles
+from instar.identity.tokens import StaticTokens, TokenAuthenticator, Tokens
+from instar.plain import Object
+from instar.registry.stored.backend import Backend
+from instar.registry.stored.entry import Unreadable
+from instar.server.access.auth import Anonymous, Authenticator, read_token_file
+from instar.server.access.frontproxy import FrontProxy
+from instar.server.files.certificates import write_private
+from instar.storage.keys import collection_prefix
+
+if TYPE_CHECKING:
+    from instar.identity.oidc.trusted import TrustedIssuers
+
+DEFAULT_ISSUER = "https://kubernetes.default.svc"
+_SIGNING_KEY = "sa.key"
+
+
+@dataclass(frozen=True, kw_only=True)
+class AccountSettings:
+    """Tokens of ServiceAccounts."""
+
+    issuers: tuple[str, ...] = (DEFAULT_ISSUER,)
+    audiences: tuple[str, ...] = ()
+    """Of the API itself; none: the issuers."""
+    signing_key: Path | None = None
+    """None: one of our own, made at the first start."""
+    keys: tuple[Path, ...] = ()
+    """Further keys that verify."""
+    longest_seconds: int = 0
+    extends: bool = True
+    jwks_uri: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class JwtSettings:
+    """Tokens that others sign."""
+
+    config: Path | None = None
+    """An ``AuthenticationConfiguration``."""
+    oidc: Mapping[str, Any] = field(default_factory=dict)
+    """The ``--oidc-…`` flags by the rest of their names."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class FrontProxySettings:
+    ca: Path
+    names: tuple[str, ...] = ()
+    user_headers: tuple[str, ...] = ()
+    uid_headers: tuple[str, ...] = ()
+    group_headers: tuple[str, ...] = ()
+    extra_prefixes: tuple[str, ...] = ()
+
+
+class NewUser(NamedTuple):
+    """Somebody who gets a kubeconfig when the server is ready."""
+
+    name: str
+    groups: tuple[str, ...]
+    kubeconfig: Path
+
+
+@dataclass(frozen=True, kw_only=True)
+class Identities:
+    static: Mapping[str, User]
+    accounts: AccountSettings
+    keys: KeyFiles
+    anonymous: Anonymous
+    front_proxy: FrontProxy | None = None
+    trusted: TrustedIssuers | None = None
+    """Issuers of tokens elsewhere."""
+
+    def issuer(self, backend: Backend) -> Issuer:
+        accounts = self.accounts
+        return Issuer(
+            names=accounts.issuers,
+            audiences=accounts.audiences or accounts.issuers,
+            keys=self.keys,
+            lookup=_lookup_in(backend),
+            now=time.time,
+            new_id=lambda: str(uuid.uuid4()),
+            longest_seconds=accounts.longest_seconds,
+            extends=accounts.extends,
+            jwks_uri=accounts.jwks_uri,
+        )
+
+    def authenticator(self, issuer: Issuer) -> Authenticator:
+        static = StaticTokens(self.static, issuer.audiences)
+        several: list[TokenAuthenticator] = [static, issuer]
+        if self.trusted is not None:
+            several.append(self.trusted)
+        tokens = Tokens(several, issuer.audiences)
+        if self.trusted is not None:
+            self.trusted.changed = tokens.forget
+        return Authenticator(
+            tokens, self.static, anonymous=self.anonymous, front_proxy=self.front_proxy
+        )
+
+
+def static_tokens(admin: str, file: Path | None) -> dict[str, User]:
+    tokens = {admin: User("kubernetes-admin", (ADMIN_GROUP, AUTHENTICATED))}
+    return tokens if file is None else tokens | read_token_file(file)
+
+
+def account_keys(settings: AccountSettings, pki: Path) -> KeyFiles:
+    """Keys an operator names are read now; one of our own is made where there is none.
+
+    To rotate it, rename ``sa.key`` to ``sa.key.1`` and start again: the old one still verifies.
+    """
+    if not settings.issuers or not all(settings.issuers):
+        raise ValueError("service-account-issuer is a required flag")
+    if settings.signing_key is not None:
+        given = KeyFiles(settings.signing_key, settings.keys)
+        assert given.verifiers, "there is at least the one that signs"
+        return given
+    own = pki / _SIGNING_KEY
+    if not own.exists():
+        # Only here: a restart finds a key, and does not wait for cryptography.
+        from instar.identity.keys import made_key
+
+        write_private(own, made_key())
+    former = sorted(pki.glob(f"{_SIGNING_KEY}.*"))
+    keys = KeyFiles(own, (*former, *settings.keys))
+    if settings.keys:
+        assert keys.verifiers, "there is at least the one that signs"
+    return keys
+
+
+def trusted_issuers(settings: JwtSettings, accounts: AccountSettings) -> TrustedIssuers | None:
+    """Raises ``ValueError`` for a configuration that is wrong."""
+    if settings.config is None and not settings.oidc:
+        return None
+    # Only here: most servers believe nobody else.
+    from instar.server.access.trusting import load_trusted
+
+    return load_trusted(
+        settings.config, settings.oidc, accounts.issuers, accounts.audiences or accounts.issuers
+    )
+
+
+def anonymous_of(
+    flag: bool | None, trusted: TrustedIssuers | None, *, all_allowed: bool
+) -> Anonymous:
+    rules = None if trusted is None else trusted.anonymous
+    if rules is None:
+        return Anonymous(flag is not False and not all_allowed)
+    if flag is not None:
+        raise ValueError(
+            "--anonymous-auth flag cannot be set when anonymous field is configured in "
+            "authentication configuration file"
+        )
+    paths = frozenset(rules.paths) if rules.paths else None
+    return Anonymous(rules.enabled and not all_allowed, paths)
+
+
+def front_proxy_of(settings: FrontProxySettings | None) -> FrontProxy | None:
+    if settings is None:
+        return None
+    if not settings.user_headers:
+        raise ValueError("a front proxy needs --requestheader-username-headers")
+
+    def lower(names: tuple[str, ...]) -> tuple[bytes, ...]:
+        return tuple(name.lower().encode() for name in names)
+
+    return FrontProxy(
+        lower(settings.user_headers),
+        lower(settings.uid_headers),
+        lower(settings.group_headers),
+        lower(settings.extra_prefixes),
+    )
+
+
+def _lookup_in(backend: Backend) -> Lookup:
+    def lookup(plural: str, namespace: str, name: str) -> Object | None:
+        objects = backend.collection(collection_prefix("", plural))
+        entry = objects.entries.get(f"{namespace}/{name}" if namespace else name)
+        try:
+            return None if entry is None else entry.decode()
+        except Unreadable:
+            return None
+
+    return lookup

@@ -1,0 +1,107 @@
+"""Acting as somebody else (``kubectl --as``): from headers to the user the request is of.
+
+Which way of being allowed worked last is tried first the next time, as upstream does.
+"""
+
+from __future__ import annotations
+
+from urllib.parse import unquote
+
+from instar.access.attributes import Attributes, User
+from instar.access.authorizers import Authorizer, Decision, Verdict, refused
+from instar.access.impersonation import Check, Mode, modes, resulting
+from instar.errors import ApiError, BadRequest
+from instar.fields import go_quote
+from instar.server.rest.request import Request
+
+_PREFIX = b"impersonate-"
+_USER, _UID, _GROUP = b"impersonate-user", b"impersonate-uid", b"impersonate-group"
+_EXTRA = b"impersonate-extra-"
+_REMEMBERED = 10_000
+
+
+class Impersonation:
+    def __init__(self, authorizer: Authorizer) -> None:
+        self._authorizer = authorizer
+        self._last: dict[str, str] = {}
+        """By who asks: the mode that last allowed it."""
+
+    async def user_of(self, request: Request, asked: Attributes) -> tuple[User, str]:
+        """Whose the request is to be, and by which constraint. Raises ``ApiError``."""
+        wanted = _wanted(request)
+        if not wanted.name:
+            raise BadRequest(f"requested {_shown(wanted)} without impersonating a user name")
+        fitting = list(modes(asked, wanted))
+        last = self._last.get(asked.user.name)
+        fitting.sort(key=lambda mode: mode.name != last)
+        first: ApiError | None = None
+        for mode in fitting:
+            failure = await self._failure(mode)
+            if failure is None:
+                self._remember(asked.user.name, mode.name)
+                return resulting(wanted, mode), mode.constraint
+            first = first or failure
+        assert first is not None, "the legacy mode fits always"
+        raise first
+
+    def _remember(self, name: str, mode: str) -> None:
+        if len(self._last) >= _REMEMBERED:
+            self._last.clear()
+        self._last[name] = mode
+
+    async def _failure(self, mode: Mode) -> ApiError | None:
+        for check in mode.checks:
+            failure = await self._refusal(check)
+            if failure is not None:
+                return failure
+        return None
+
+    async def _refusal(self, check: Check) -> ApiError | None:
+        if check.refused:
+            return refused(check.asked, Decision(Verdict.DENY, check.refused))
+        decision = await self._authorizer.ask(check.asked)
+        if decision.allowed:
+            return None
+        if not check.instead:
+            return refused(check.asked, decision)
+        for each in check.instead:
+            decision = await self._authorizer.ask(each)
+            if not decision.allowed:
+                return refused(each, decision)
+        return None
+
+
+def is_asked_for(request: Request) -> bool:
+    """Whether a request wants to be taken for somebody else's."""
+    if _PREFIX not in b"".join(request.headers):  # one look at all names: this is the hot path
+        return False
+    return any(name.startswith(_PREFIX) for name in request.headers)
+
+
+def _wanted(request: Request) -> User:
+    extra = {
+        unquote(rest.decode("latin-1"), errors="replace").lower(): tuple(values)
+        for rest, values in request.begin_with(_EXTRA).items()
+    }
+    groups = tuple(request.all_of(_GROUP))
+    return User(_first(request, _USER), groups, _first(request, _UID), extra)
+
+
+def _first(request: Request, header: bytes) -> str:
+    return next(iter(request.all_of(header)), "")
+
+
+def _shown(user: User) -> str:
+    """As Go prints the struct."""
+    extra = ", ".join(
+        f"{go_quote(key)}:{_strings(values)}" for key, values in sorted(user.extra.items())
+    )
+    extras = f"map[string][]string{{{extra}}}" if user.extra else "map[string][]string(nil)"
+    return (
+        f"&user.DefaultInfo{{Name:{go_quote(user.name)}, UID:{go_quote(user.uid)}, "
+        f"Groups:{_strings(user.groups)}, Extra:{extras}}}"
+    )
+
+
+def _strings(values: tuple[str, ...]) -> str:
+    return f"[]string{{{', '.join(map(go_quote, values))}}}" if values else "[]string(nil)"

@@ -1,0 +1,41 @@
+"""gzip for answers large enough that the network costs more than the processor."""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+
+from instar import offload
+from instar.errors import TooManyRequests
+from instar.server.rest.request import Request
+from instar.server.rest.responses import Response
+
+LEAST = 128 << 10
+_LEVEL = 1
+
+
+async def compress(request: Request, response: Response) -> None:
+    """Compress a large answer, in place, where the client can read it; in a thread."""
+    if response.stream is not None or response.length <= LEAST:
+        return
+    if not _reads_gzip(request.header(b"accept-encoding")):
+        return
+    chunks = response.chunks
+    try:
+        packed = await offload.apart(lambda: gzip.compress(b"".join(chunks), _LEVEL, mtime=0))
+    except TooManyRequests:
+        return  # there is an answer already, only larger
+    except asyncio.CancelledError:
+        if not request.expired:
+            raise
+        return  # it is late enough
+    response.chunks, response.length = (packed,), len(packed)
+    response.headers += ((b"content-encoding", b"gzip"), (b"vary", b"Accept-Encoding"))
+
+
+def _reads_gzip(accepted: str) -> bool:
+    for clause in accepted.lower().split(","):
+        coding, _, parameter = clause.partition(";")
+        if coding.strip() in ("gzip", "*"):
+            return parameter.replace(" ", "").rstrip("0.") != "q="
+    return False

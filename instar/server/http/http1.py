@@ -1,0 +1,365 @@
+"""A connection that speaks HTTP/1.1: serves requests, writes answers, knows nothing of Kubernetes.
+
+Hand-written because it is the hot path (docs/performance.md has the comparison): answers that
+need no waiting are written in the same turn of the event loop, and a client that goes away
+cancels what it asked for.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Callable, Coroutine, Iterable, Iterator
+from time import monotonic
+from typing import Any, cast
+
+from instar import limits
+from instar.access.attributes import User
+from instar.server.access.peers import PeerOf, plain_peer
+from instar.server.http.connections import ConnectionSet
+from instar.server.http.eager import start
+from instar.server.http.http1_request import RequestReader
+from instar.server.http.httphead import head, header_lines
+from instar.server.rest.request import Request
+from instar.server.rest.responses import TEXT_TYPE, Feed, Header, Response
+
+log = logging.getLogger(__name__)
+Handler = Callable[[Request, User | None], Coroutine[Any, Any, Response]]
+
+_SMALL = 64 << 10
+"""Bytes written at once; more is written in pieces, at the client's pace."""
+_PIECE = 64 << 10
+_TURN = 1 << 20
+_LINGER_SECONDS = 1.0
+
+
+class Connections(ConnectionSet):
+    """Makes a connection for whoever calls, and hands its requests on."""
+
+    def __init__(
+        self,
+        handler: Handler,
+        refused: Callable[[Request], Response] | None = None,
+        every_answer: Iterable[Header] = (),
+        peer_of: PeerOf = plain_peer,
+    ) -> None:
+        super().__init__()
+        self.handler = handler
+        self.peer_of = peer_of
+        """Whose certificate is at the other end."""
+        self.always = header_lines(every_answer)
+        self.refused = refused or (lambda request: Response(503))
+        """The answer to a request whose own answer would be one too many."""
+
+    def __call__(self) -> Connection:
+        return Connection(self)
+
+
+class Connection(asyncio.Protocol):
+    def __init__(self, connections: Connections) -> None:
+        self._connections = connections
+        self._reader = RequestReader(self)
+        self._transport: asyncio.Transport | None = None
+        self._peer: User | None = None
+        self._remote = ""
+        self._queue: deque[tuple[Request, bool]] = deque()
+        self._task: asyncio.Task[Any] | None = None
+        self._timer: asyncio.TimerHandle | None = None
+        self._busy = False
+        self._feed: Feed | None = None
+        self._feed_keeps_alive = True
+        self._writable: asyncio.Future[None] | None = None
+        self._paused = False
+        self._last_activity = monotonic()
+        self._unsent = 0
+        self._unsent_since = 0.0
+        self._queued_bytes = 0
+        self._last_answer = False
+
+    # --- asyncio -------------------------------------------------------------------------
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        # uvloop's transports have the methods but not the base class.
+        self._transport = cast(asyncio.Transport, transport)
+        self._transport.set_write_buffer_limits(high=limits.WRITE_BUFFER)
+        self._remote = (transport.get_extra_info("peername") or ("",))[0]
+        tls = transport.get_extra_info("ssl_object")
+        if tls is not None:
+            self._peer = self._connections.peer_of(tls)
+        self._connections.add(self)
+
+    def connection_lost(self, error: Exception | None) -> None:
+        self._connections.discard(self)
+        self._transport = None
+        self._queue.clear()
+        if self._task is not None:
+            self._task.cancel()
+        feed, self._feed = self._feed, None
+        if feed is not None:
+            feed.close()
+        if self._writable is not None and not self._writable.done():
+            self._writable.set_result(None)
+
+    def data_received(self, data: bytes) -> None:
+        self._last_activity = monotonic()
+        self._reader.feed(data)
+
+    def pause_writing(self) -> None:
+        self._paused = True
+
+    def resume_writing(self) -> None:
+        self._paused = False
+        if self._writable is not None and not self._writable.done():
+            self._writable.set_result(None)
+        if self._feed is not None:
+            self._feed.resume()
+
+    # --- requests ------------------------------------------------------------------------
+
+    def requested(self, request: Request, keep_alive: bool) -> None:
+        keep_alive = keep_alive and not self._connections.closing
+        request.remote = self._remote
+        if self._busy:
+            self._enqueue(request, keep_alive)
+        else:
+            self._serve(request, keep_alive)
+
+    def encourage(self) -> None:
+        if self._transport is not None:
+            self._transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
+
+    def takes(self, size: int) -> bool:
+        return self._connections.receives(self, size)
+
+    def drops(self) -> None:
+        self._connections.received(self)
+
+    def refuse(self, status: int, text: bytes) -> None:
+        if self._transport is None:
+            return
+        # A client that goes on sending would be listened to until it says goodbye.
+        self._transport.pause_reading()
+        if self._busy:
+            self._last_answer = True  # an answer in the middle of another would be part of it
+            return
+        response = Response(status, (text,), [TEXT_TYPE])
+        length = b"content-length: %d\r\n" % len(text)
+        self._transport.write(head(response, False, length) + text)
+        self._part()
+
+    def _part(self) -> None:
+        """Close, and do not wait for the client to do so, too."""
+        if self._transport is not None:
+            self._transport.close()
+            asyncio.get_running_loop().call_later(_LINGER_SECONDS, self.abort)
+
+    def _enqueue(self, request: Request, keep_alive: bool) -> None:
+        self._queue.append((request, keep_alive))
+        self._queued_bytes += len(request.body)
+        full = len(self._queue) > limits.MAX_PIPELINED or self._queued_bytes > limits.MAX_BODY
+        if full and self._transport is not None:
+            self._transport.pause_reading()
+
+    # --- serving -------------------------------------------------------------------------
+
+    def _serve(self, request: Request, keep_alive: bool) -> None:
+        self._busy = True
+        started = start(self._exchange(request, keep_alive))
+        if started is None:
+            return
+        self._task = started
+        if request.patience:
+            loop = asyncio.get_running_loop()
+            self._timer = loop.call_later(request.patience, _expire, request, started)
+
+    async def _exchange(self, request: Request, keep_alive: bool) -> None:
+        """The answer is written in the step in which it is found, not in a callback after it."""
+        try:
+            response = await self._connections.handler(request, self._peer)
+        except (Exception, asyncio.CancelledError) as failure:
+            # Where it was not the client who left, it would wait for an answer for ever.
+            if self._transport is not None:
+                log.error("%s %s got no answer", request.method, request.path, exc_info=failure)
+            self.abort()
+            return
+        finally:
+            self._task = None
+            if self._timer is not None:
+                self._timer.cancel()
+                self._timer = None
+        self._respond(request, response, keep_alive)
+
+    def _respond(self, request: Request, response: Response, keep_alive: bool) -> None:
+        self._connections.received(self)
+        if response.stream is not None and request.method == "HEAD":
+            response.stream.close()
+        elif response.stream is not None:
+            self._open_stream(response, response.stream, keep_alive)
+            return
+        if response.length > _SMALL and not self._connections.answers(self, response.length):
+            response = self._connections.refused(request)
+        if response.length > _SMALL:
+            writing = self._write_large(request, response, keep_alive)
+        elif self._transport is None:
+            self._busy = False
+            return
+        else:
+            self._write_small(request, response, keep_alive)
+            if not self._paused:
+                self._next()
+                return
+            writing = self._wait_for_reader()
+        self._task = asyncio.get_running_loop().create_task(writing)
+
+    async def _wait_for_reader(self) -> None:
+        """Who sends requests without reading answers gets no more of them."""
+        try:
+            await self._drain()
+        except ConnectionError:
+            return
+        finally:
+            self._task = None
+        self._next()
+
+    def _open_stream(self, response: Response, feed: Feed, keep_alive: bool) -> None:
+        if self._transport is None:
+            feed.close()
+            return
+        self._feed, self._feed_keeps_alive = feed, keep_alive
+        framing = b"transfer-encoding: chunked\r\n"
+        self._write(head(response, keep_alive, framing, self._connections.always))
+        feed.open(self)
+
+    def send(self, data: bytes) -> None:
+        if data and self._transport is not None:  # an empty chunk would be the end of the answer
+            self._transport.write(b"%x\r\n%b\r\n" % (len(data), data))
+
+    def backlog(self) -> int:
+        return self._transport.get_write_buffer_size() if self._transport is not None else 0
+
+    def finish(self) -> None:
+        if self._feed is None or self._transport is None:
+            return
+        self._feed = None
+        self._write(b"0\r\n\r\n")
+        self._finish(self._feed_keeps_alive)
+        self._next()
+
+    async def _write_large(self, request: Request, response: Response, keep_alive: bool) -> None:
+        try:
+            await self._write_body(request, response, keep_alive)
+        except ConnectionError:
+            self.abort()
+        finally:
+            self._task = None
+            self._connections.answered(self)
+        self._next()
+
+    async def _write_body(self, request: Request, response: Response, keep_alive: bool) -> None:
+        length = b"content-length: %d\r\n" % response.length
+        self._write(head(response, keep_alive, length, self._connections.always))
+        if request.method != "HEAD":
+            sent = 0
+            for piece in _pieces(response):
+                self._write(piece)
+                await self._drain()
+                self._connections.sent(self, len(piece))
+                sent += len(piece)
+                if sent > _TURN:  # however fast this client takes it, others want their turn
+                    sent = 0
+                    await asyncio.sleep(0)
+        self._finish(keep_alive)
+
+    def _write_small(self, request: Request, response: Response, keep_alive: bool) -> None:
+        length = b"content-length: %d\r\n" % response.length
+        opening = head(response, keep_alive, length, self._connections.always)
+        if request.method == "HEAD":
+            self._write(opening)
+        else:
+            self._write(b"".join((opening, *response.chunks)))
+        self._finish(keep_alive)
+
+    def _write(self, data: bytes) -> None:
+        if self._transport is None:
+            raise ConnectionResetError
+        self._transport.write(data)
+
+    async def _drain(self) -> None:
+        if self._transport is None:
+            raise ConnectionResetError
+        if self._paused:
+            self._writable = asyncio.get_running_loop().create_future()
+            await self._writable
+            self._writable = None
+
+    def _finish(self, keep_alive: bool) -> None:
+        self._last_activity = monotonic()
+        if not keep_alive and self._transport is not None:
+            self._queue.clear()
+            self._reader.over = True
+            self._transport.close()
+
+    def _next(self) -> None:
+        if self._transport is not None and self._queue:
+            # Not here: as many calls would stand upon each other as a client sends at once.
+            asyncio.get_running_loop().call_soon(self._serve_queued)
+            return
+        self._busy = False
+        if self._last_answer:
+            self._part()
+        elif self._transport is not None and self._connections.closing:
+            self._transport.close()
+
+    def _serve_queued(self) -> None:
+        if self._transport is None:
+            self._busy = False
+            return
+        request, keep_alive = self._queue.popleft()
+        self._queued_bytes -= len(request.body)
+        self._transport.resume_reading()
+        self._serve(request, keep_alive)
+
+    # --- limits --------------------------------------------------------------------------
+
+    def close_when_idle(self) -> bool:
+        if not self._busy and self._transport is not None:
+            self._transport.close()
+        return not self._busy
+
+    def close_if_stalled(self, now: float) -> None:
+        """A request has a deadline, so that a drop now and then does not hold a connection."""
+        if self._busy:
+            if self._takes_nothing(now):
+                self.abort()
+            return
+        limit = limits.SILENT_SECONDS if self._reader.reading else limits.IDLE_SECONDS
+        if now > self._reader.deadline or now - self._last_activity > limit:
+            self.abort()
+
+    def _takes_nothing(self, now: float) -> bool:
+        """Whether the client has stopped reading an answer, which is held in memory for it."""
+        unsent = self.backlog()
+        if unsent != self._unsent:
+            self._unsent, self._unsent_since = unsent, now
+        return unsent > 0 and now - self._unsent_since > limits.UNREAD_SECONDS
+
+    def abort(self) -> None:
+        if self._transport is not None:
+            self._transport.abort()
+
+
+def _pieces(response: Response) -> Iterator[bytes]:
+    """What the connection keeps of an answer until it is sent is a piece, never the whole."""
+    for chunk in response.chunks:
+        if len(chunk) <= 2 * _PIECE:
+            yield chunk
+        else:
+            for begin in range(0, len(chunk), _PIECE):
+                yield chunk[begin : begin + _PIECE]
+
+
+def _expire(request: Request, task: asyncio.Task[None]) -> None:
+    """The handler turns the cancellation into an answer."""
+    request.expired = True
+    task.cancel()

@@ -1,0 +1,172 @@
+"""Reads requests out of bytes, within limits. Knows no sockets, and not who answers."""
+
+from __future__ import annotations
+
+from math import inf
+from time import monotonic
+from typing import Protocol
+
+import httptools
+
+from instar import limits
+from instar.server.http.httphead import target
+from instar.server.rest.request import Request, parse_query
+
+_METERED = 16 << 10
+"""Bytes looked at together where they are counted."""
+_LARGE = 64 << 10
+"""Bodies above this are counted together with all others."""
+
+
+class Owner(Protocol):
+    """The connection's side."""
+
+    def requested(self, request: Request, keep_alive: bool) -> None: ...
+
+    def refuse(self, status: int, text: bytes) -> None:
+        """Answer so and close: what follows cannot be told from what was sent."""
+        ...
+
+    def encourage(self) -> None:
+        """The client waits to be told that its body is welcome."""
+        ...
+
+    def takes(self, size: int) -> bool:
+        """Whether there is room for so much more of a large body."""
+        ...
+
+    def drops(self) -> None:
+        """The body taken so far is not kept."""
+        ...
+
+
+class RequestReader:
+    """One connection's requests, one after the other. The ``on_`` methods are httptools'."""
+
+    def __init__(self, owner: Owner) -> None:
+        self.reading = False
+        """Whether a request has begun and not ended."""
+        self.deadline = inf
+        """By when what is being read must have come."""
+        self._body_allowed_for = False
+        self.over = False
+        """Whatever comes is not read any more."""
+        self._owner = owner
+        self._parser = httptools.HttpRequestParser(self)
+        self._expect_next()
+
+    def _expect_next(self) -> None:
+        self.reading = False
+        self.deadline = inf
+        self._in_head = True
+        self._overhead = 0
+        self._url = b""
+        self._headers: dict[bytes, bytes] = {}
+        self._repeated: list[tuple[bytes, bytes]] | None = None
+        self._body: list[bytes] = []
+        self._size = 0
+
+    def feed(self, data: bytes) -> None:
+        if self.reading or len(data) > limits.MAX_HEAD:
+            self._feed_metered(data)
+        else:
+            self._parse(data)
+        if self.reading:
+            self._keep_time()
+
+    def _keep_time(self) -> None:
+        """Most requests come whole, and need no deadline."""
+        if self.deadline == inf:
+            self.deadline = monotonic() + limits.HEAD_SECONDS
+            self._body_allowed_for = False
+        if not self._in_head and not self._body_allowed_for:
+            self.deadline += limits.BODY_SECONDS
+            self._body_allowed_for = True
+
+    def _feed_metered(self, data: bytes) -> None:
+        """Counts what comes without being content: heads, trailers and chunk sizes have no end
+        of their own, and the parser tells of them only when they are whole."""
+        for begin in range(0, len(data), _METERED):
+            if self.over:
+                return
+            piece = data[begin : begin + _METERED]
+            self._overhead += len(piece)
+            self._parse(piece)
+            if self._overhead > limits.MAX_HEAD and self.reading:
+                self._refuse(431, b"431 Request Header Fields Too Large\n")
+
+    def _parse(self, data: bytes) -> None:
+        if self.over:
+            return
+        try:
+            self._parser.feed_data(data)
+        except httptools.HttpParserUpgrade as upgrade:
+            # The request is served as if it had not asked; what follows is HTTP as before.
+            self._parser = httptools.HttpRequestParser(self)
+            rest = data[upgrade.args[0] :]
+            if rest:
+                self._parse(rest)
+        except httptools.HttpParserError:
+            self._refuse(400, b"400 Bad Request\n")
+
+    def _refuse(self, status: int, text: bytes) -> None:
+        if not self.over:
+            self.over = True
+            self._owner.refuse(status, text)
+
+    # --- httptools -----------------------------------------------------------------------
+
+    def on_message_begin(self) -> None:
+        self.reading = True
+
+    def on_url(self, url: bytes) -> None:
+        self._url += url
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        if self._in_head:  # what comes behind the body is nobody's credential
+            name = name.lower()
+            if self._headers.setdefault(name, value) is not value:
+                if self._repeated is None:
+                    self._repeated = []
+                self._repeated.append((name, value))
+
+    def on_headers_complete(self) -> None:
+        self._in_head = False
+        headers = self._headers
+        if self._parser.should_upgrade() and (
+            b"transfer-encoding" in headers or headers.get(b"content-length", b"0") != b"0"
+        ):
+            # The parser would take the body for the next request.
+            self._refuse(400, b"400 Bad Request: an upgrade has no body\n")
+        elif b"expect" in headers and headers[b"expect"].lower() == b"100-continue":
+            self._owner.encourage()
+
+    def on_body(self, data: bytes) -> None:
+        self._overhead = 0
+        self._size += len(data)
+        if self._size > limits.MAX_BODY:
+            self._body = []
+            self._owner.drops()
+            return
+        self._body.append(data)
+        if self._size > _LARGE and not self._owner.takes(len(data)):
+            self._refuse(503, b"503 Service Unavailable: too many large bodies at once\n")
+
+    def on_message_complete(self) -> None:
+        if self.over:
+            self._expect_next()
+            return
+        uri = target(self._url)
+        path, _, query = uri.partition(b"?")
+        request = Request(
+            self._parser.get_method().decode(),
+            path.decode("latin-1"),
+            parse_query(query) if query else {},
+            self._headers,
+            b"".join(self._body) if self._body else b"",
+            self._size > limits.MAX_BODY,
+            self._repeated or (),
+            uri=uri,
+        )
+        self._expect_next()
+        self._owner.requested(request, self._parser.should_keep_alive())

@@ -1,0 +1,86 @@
+"""The heads of HTTP/1.1: what a request's target names, and how an answer begins."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from email.utils import formatdate
+from time import time
+
+from instar.server.rest.responses import Header, Response
+
+_REASONS = {
+    200: b"OK",
+    201: b"Created",
+    202: b"Accepted",
+    304: b"Not Modified",
+    400: b"Bad Request",
+    401: b"Unauthorized",
+    403: b"Forbidden",
+    404: b"Not Found",
+    405: b"Method Not Allowed",
+    406: b"Not Acceptable",
+    409: b"Conflict",
+    410: b"Gone",
+    413: b"Request Entity Too Large",
+    415: b"Unsupported Media Type",
+    422: b"Unprocessable Entity",
+    429: b"Too Many Requests",
+    431: b"Request Header Fields Too Large",
+    500: b"Internal Server Error",
+    503: b"Service Unavailable",
+    504: b"Gateway Timeout",
+}
+_STATUS_LINES = {
+    status: b"HTTP/1.1 %d %b\r\n" % (status, reason) for status, reason in _REASONS.items()
+}
+
+
+def head(response: Response, keep_alive: bool, framing: bytes, always: bytes = b"") -> bytes:
+    """``always`` are header lines as they are sent."""
+    status = response.status
+    return b"".join(
+        (
+            _STATUS_LINES.get(status) or _status_line(status),
+            *[b"%b: %b\r\n" % header for header in response.headers],
+            always,
+            _date(),
+            framing,
+            b"\r\n" if keep_alive else b"connection: close\r\n\r\n",
+        )
+    )
+
+
+def header_lines(headers: Iterable[Header]) -> bytes:
+    return b"".join(b"%b: %b\r\n" % header for header in headers)
+
+
+def _status_line(status: int) -> bytes:
+    return b"HTTP/1.1 %d %b\r\n" % (status, _REASONS.get(status, b""))
+
+
+def target(url: bytes) -> bytes:
+    """Path and query. A client may name the whole address, as it must to a proxy."""
+    if url[:1] == b"/":
+        return url
+    scheme, found, rest = url.partition(b"://")
+    if not found or scheme.lower() not in (b"http", b"https"):
+        return url
+    authority, slash, path = rest.partition(b"/")
+    if b"?" in authority:
+        return b"/?" + rest.partition(b"?")[2]
+    return slash + path if slash else b"/"
+
+
+class _Clock:
+    """The ``Date`` line, made once a second."""
+
+    second = 0
+    line = b""
+
+
+def _date() -> bytes:
+    second = int(time())
+    if second != _Clock.second:
+        _Clock.second = second
+        _Clock.line = f"date: {formatdate(second, usegmt=True)}\r\n".encode()
+    return _Clock.line

@@ -1,0 +1,290 @@
+"""The composition root: which parts a server is made of, wired once, by keyword."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from ipaddress import IPv4Network
+from typing import TYPE_CHECKING, Any
+
+from instar.access.authorizers import Authorizer
+from instar.api.crd import Crd
+from instar.conversion.factory import ConversionServices, shared_converter_for
+from instar.conversion.metrics import PrometheusConversionMetrics
+from instar.crds.documents import as_v1
+from instar.metrics import Measured, Metric
+from instar.registry.admission.addresses import ServiceAddresses
+from instar.registry.admission.configured import LocalConfiguration
+from instar.registry.admission.escalation import EscalationCheck
+from instar.registry.admission.eventrate import EventLimit
+from instar.registry.admission.names import HERE
+from instar.registry.controllers.crds import CrdController
+from instar.registry.controllers.expiry import Expiry
+from instar.registry.controllers.furniture.keeper import Furniture
+from instar.registry.controllers.garbage.collector import GarbageCollector
+from instar.registry.controllers.leadership import Company, Leadership
+from instar.registry.controllers.migrations import MigrationController
+from instar.registry.controllers.namespaces import NamespaceController
+from instar.registry.controllers.policies import PolicyController
+from instar.registry.controllers.quotas import QuotaController
+from instar.registry.controllers.roles.keeper import RoleKeeper
+from instar.registry.insight.access import AccessRecord
+from instar.registry.insight.census import Census, StoredPrinter
+from instar.registry.insight.usage import Usage, UsageKeeper
+from instar.registry.kinds.crds import CrdStrategy, ReviewChange
+from instar.registry.kinds.migrations import GROUP as MIGRATION_GROUP
+from instar.registry.kinds.migrations import PLURAL as MIGRATIONS
+from instar.registry.kinds.migrations import MigrationPrinter
+from instar.registry.kinds.table import builtin_servings
+from instar.registry.resources.admission import Chain
+from instar.registry.resources.catalog import Catalog
+from instar.registry.resources.context import Context
+from instar.registry.resources.serving import Serving, build_serving
+from instar.registry.resources.strategy import Strategy
+from instar.registry.stored.backend import Backend
+from instar.registry.stored.consistency import Consistency
+from instar.registry.stored.entry import Entry
+from instar.registry.stored.roles import StoredPolicy
+from instar.schema.rules import RuleCompiler
+from instar.schema.validations.ondemand import check_if_any, compile_if_any
+from instar.server.access.authorization import RBAC, authorizer_of
+from instar.server.access.identities import Identities
+from instar.server.app import App
+from instar.server.http.flow import Flow
+from instar.server.life.admitting import Admissions
+from instar.server.life.watchdog import Watchdog
+from instar.server.pages.health import Check, Health
+from instar.server.pages.insight import Insight
+from instar.server.pages.metrics import Metrics
+from instar.storage.store import Local, Near, Store
+
+if TYPE_CHECKING:
+    from instar.server.audit.auditor import Auditor
+
+
+@dataclass(frozen=True)
+class Extras:
+    """What parts that few servers have add to the pages of all."""
+
+    checks: Mapping[str, Check] = field(default_factory=dict)
+    metrics: Sequence[Metric] = ()
+
+
+NOTHING_MORE = Extras()
+
+
+@dataclass(frozen=True)
+class Machinery:
+    """Everything that runs behind the HTTP port."""
+
+    app: App
+    backend: Backend
+    catalog: Catalog
+    crds: CrdController
+    namespaces: NamespaceController
+    migrations: MigrationController
+    leadership: Leadership
+    garbage: GarbageCollector | None
+    furniture: Furniture | None
+    roles: RoleKeeper | None
+    quotas: QuotaController
+    policies: PolicyController
+    expiry: Expiry
+    usage: UsageKeeper
+    conversion: ConversionServices
+    watchdog: Watchdog
+    consistency: Consistency
+
+    async def start(self) -> None:
+        """The backend must be started already."""
+        self.watchdog.start()
+        self.catalog.follow(
+            self.catalog.builtin("apiextensions.k8s.io", "customresourcedefinitions")
+        )
+        await self.namespaces.start()
+        self.crds.start()
+        await self.usage.start()
+        self.migrations.start()
+        if self.garbage is not None:
+            self.garbage.start()
+        self.quotas.start()
+        self.policies.start()
+        self.expiry.start()
+        if self.roles is not None:
+            await self.roles.start()
+        await self.leadership.start()
+        self.app.ready = True
+
+    async def stop(self) -> None:
+        if self.furniture is not None:
+            await self.furniture.stop()
+        if self.roles is not None:
+            await self.roles.stop()
+        await self.quotas.stop()
+        await self.policies.stop()
+        await self.expiry.stop()
+        await self.leadership.stop()
+        if self.garbage is not None:
+            await self.garbage.stop()
+        await self.usage.stop()
+        await self.migrations.stop()
+        await self.crds.stop()
+        await self.namespaces.stop()
+        for resource in self.catalog.resources():
+            resource.hub.end_all()
+        await self.conversion.close()
+        await self.backend.stop()
+        self.watchdog.stop()
+
+
+def build(
+    store: Store,
+    *,
+    identities: Identities,
+    authorization: tuple[str, ...],
+    webhook_authorizer: Authorizer | None = None,
+    shared_port: bool = False,
+    strict_namespaces: bool,
+    request_timeout: float,
+    collect_garbage: bool,
+    service_network: IPv4Network,
+    furnish: bool,
+    rescue_deletes: bool,
+    review: ReviewChange | None = None,
+    deny_breaking: bool = False,
+    local_admissions: Sequence[LocalConfiguration] = (),
+    admission_plugins: frozenset[str] = HERE,
+    event_limits: Sequence[EventLimit] = (),
+    extras: Extras = NOTHING_MORE,
+    auditor: Auditor | None = None,
+    flow: Flow | None = None,
+    make_conversion: Callable[[Backend, PrometheusConversionMetrics], ConversionServices],
+) -> Machinery:
+    backend = Backend(store)
+    conversion_metrics = PrometheusConversionMetrics()
+    conversion = make_conversion(backend, conversion_metrics)
+    policy = StoredPolicy(backend)
+    authorizer = authorizer_of(authorization, policy, webhook_authorizer)
+    admissions = Admissions(
+        backend,
+        authorizer,
+        conversion.transports,
+        lambda group, kind: catalog.of_kind(group, kind),
+        strict_namespaces=strict_namespaces,
+        local=local_admissions,
+        enabled=admission_plugins,
+        event_limits=event_limits,
+    )
+    plugins = [*admissions.plugins(), EscalationCheck(authorizer, policy)]
+    context = Context(
+        backend=backend,
+        authorizer=authorizer,
+        admission=Chain(plugins, [ServiceAddresses(backend, service_network)]),
+        rescue_deletes=rescue_deletes,
+    )
+    crd_strategy = CrdStrategy(check_if_any, review=review, deny=deny_breaking)
+    catalog = Catalog(
+        backend,
+        builtin_servings(crd_strategy, "v1beta1" if _company(store) is Company.EQUALS else "v1"),
+        read_stored_crd,
+        lambda crd: serving_for(crd, conversion, compile_if_any),
+    )
+    crds = catalog.builtin("apiextensions.k8s.io", "customresourcedefinitions")
+    controller = CrdController(context, catalog, crds)
+    crd_strategy.after_write = controller.at_rest
+    namespaces = NamespaceController(context, catalog, catalog.builtin("", "namespaces"))
+    census, usage = Census(catalog), Usage()
+    for version in crds.serving.versions.values():
+        version.printer = StoredPrinter(version.printer, census)
+    migrations = catalog.builtin(MIGRATION_GROUP, MIGRATIONS)
+    for version in migrations.serving.versions.values():
+        version.printer = MigrationPrinter()
+    leadership = Leadership(
+        context,
+        catalog.builtin("coordination.k8s.io", "leases"),
+        f"instar-{context.new_uid()}",
+        company=_company(store),
+    )
+    quotas = QuotaController(context, catalog, leadership)
+    furniture = Furniture(context, catalog, leadership) if furnish else None
+    garbage = GarbageCollector(context, catalog, leadership) if collect_garbage else None
+    roles = RoleKeeper(context, catalog, leadership) if RBAC in authorization else None
+    issuer = identities.issuer(backend)
+    authorizer.recorder = access = AccessRecord(of_several=shared_port)
+    metrics, watchdog, consistency = Metrics(), Watchdog(), Consistency(backend)
+    metrics.add(*watchdog.metrics(), consistency.checks, census.metric())
+    metrics.add(_stored_objects(backend), *conversion_metrics.all())
+    metrics.add(*admissions.all_metrics(), *extras.metrics)
+    if flow is not None:
+        metrics.add(*flow.metrics())
+    app = App(
+        context=context,
+        catalog=catalog,
+        authenticator=identities.authenticator(issuer),
+        issuer=issuer,
+        health=Health(
+            {
+                "etcd": lambda: backend.trouble,
+                "cache-consistency": lambda: consistency.trouble,
+                **extras.checks,
+            },
+            started=lambda: None if backend.cache.revision else "not finished",
+        ),
+        metrics=metrics,
+        conversion_metrics=conversion_metrics,
+        insight=Insight(census, usage, access, backend),
+        request_timeout=request_timeout,
+        auditor=auditor,
+        flow=flow,
+    )
+    return Machinery(
+        app=app,
+        backend=backend,
+        catalog=catalog,
+        crds=controller,
+        namespaces=namespaces,
+        migrations=MigrationController(context, catalog, census, migrations),
+        leadership=leadership,
+        garbage=garbage,
+        furniture=furniture,
+        roles=roles,
+        quotas=quotas,
+        policies=PolicyController(context, catalog, leadership),
+        expiry=Expiry(context, catalog.builtin("", "events"), leadership),
+        usage=UsageKeeper(usage, store),
+        conversion=conversion,
+        watchdog=watchdog,
+        consistency=consistency,
+    )
+
+
+def _company(store: Store) -> Company:
+    if isinstance(store, Near):
+        return Company.LENDER
+    return Company.ALONE if isinstance(store, Local) else Company.EQUALS
+
+
+def serving_for(crd: Crd, conversion: ConversionServices, compile_rules: RuleCompiler) -> Serving:
+    return build_serving(
+        crd,
+        converter=shared_converter_for(crd, conversion),
+        strategy=Strategy,
+        compile_rules=compile_rules,
+    )
+
+
+def read_stored_crd(entry: Entry) -> dict[str, Any]:
+    """A stored CRD in v1 shape, whichever version it lies in."""
+    obj = entry.decode()
+    if obj.get("apiVersion", "").endswith("/v1"):
+        return obj
+    return as_v1(obj)
+
+
+def _stored_objects(backend: Backend) -> Measured:
+    def measure() -> Iterable[tuple[tuple[str], int]]:
+        for collection in backend.cache.collections():
+            yield (collection.prefix.rstrip("/"),), len(collection.entries)
+
+    help = "Objects in the store, by collection."
+    return Measured("apiserver_storage_objects", help, ("resource",), measure)

@@ -1,0 +1,1 @@
+"""Requests for objects: what is asked, in which form, and the answer's bytes."""

@@ -1,0 +1,158 @@
+"""Request bodies → plain objects, in whichever form they came."""
+
+from __future__ import annotations
+
+from instar import offload
+from instar.api.jsontext import TooDeep
+from instar.api.objecttext import Body, Malformed, Repeated, object_of, read_json_object
+from instar.api.strictness import as_json_is_read, as_yaml_is_read
+from instar.errors import BadRequest
+from instar.plain import Object
+from instar.protobuf.envelope import decode_object
+from instar.protobuf.errors import MessageError, ProtobufError, UnknownKind
+from instar.schema.metatypes import MetaError
+from instar.schema.pipeline import decode_metadata
+from instar.server.rest.negotiate import PROTOBUF, YAML, body_media, unknown_format
+from instar.server.rest.request import Request
+from instar.typed.reading import TypedError
+from instar.typed.reading import read_object as read_typed
+
+__all__ = [
+    "Body",
+    "Malformed",
+    "in_order_of_reading",
+    "parse",
+    "read_applied",
+    "read_object",
+    "typed_body",
+]
+
+
+class NotYaml(Malformed):
+    """It could not even be made JSON."""
+
+
+def read_object(body: bytes, media: str, kind: str, typed_as: str = "") -> Body:
+    """The object of a create or update. ``kind`` is what the endpoint expects.
+
+    ``typed_as`` is the apiVersion of a built-in kind: its endpoint knows what an object without
+    a type must be, where a custom resource has to say.
+    """
+    summary = _summary(body)
+    unrecognised = f"the object provided is unrecognized (must be of type {kind})"
+    if media == PROTOBUF:
+        return _read_protobuf_object(body, kind, typed_as, unrecognised)
+    try:
+        parsed = parse(body, media)
+    except NotYaml as error:
+        raise BadRequest(f"{unrecognised}: {error} ({summary})") from error
+    except Malformed as error:
+        raise BadRequest(
+            f"{unrecognised}: couldn't get version/kind; {error} ({summary})"
+        ) from error
+    if typed_as:
+        for name, expected in (("apiVersion", typed_as), ("kind", kind)):
+            parsed.obj[name] = parsed.obj.get(name) or expected
+    if not parsed.obj.get("kind"):
+        text = body.decode(errors="replace")
+        raise BadRequest(f"{unrecognised}: Object 'Kind' is missing in '{text}' ({summary})")
+    return parsed
+
+
+def read_applied(body: bytes) -> Body:
+    """The configuration of an apply: YAML, whatever it begins with."""
+    try:
+        return parse(body, YAML)
+    except NotYaml as error:
+        raise BadRequest(f"error decoding YAML: error converting YAML to JSON: {error}") from error
+    except Malformed as error:
+        raise BadRequest(f"error decoding YAML: {error}") from error
+
+
+def parse(body: bytes, media: str) -> Body:
+    """Any JSON, YAML or protobuf object. Raises ``Malformed``."""
+    if media == PROTOBUF:
+        try:
+            return _read_protobuf(body)
+        except ProtobufError as error:
+            raise Malformed(str(error)) from error
+    return _read_yaml(body) if media == YAML else read_json_object(body)
+
+
+def in_order_of_reading(
+    body: bytes, media: str, duplicates: list[Repeated], unknown: list[str]
+) -> list[Repeated]:
+    """What is wrong with the fields of a built-in kind, as Go's decoder comes across it."""
+    if media == PROTOBUF:
+        return duplicates
+    if media != YAML:
+        return [Repeated(text) for text in as_json_is_read(body, unknown)]
+    from instar.api.yamltext import read_yaml
+
+    value, _ = read_yaml(body)
+    return [*duplicates, *map(Repeated, as_yaml_is_read(value, unknown))]
+
+
+def _read_yaml(body: bytes) -> Body:
+    # Only here: most servers never meet a word of YAML.
+    from instar.api.goyaml import YamlError
+    from instar.api.yamltext import read_yaml
+
+    try:
+        value, repeated = read_yaml(body)
+    except TooDeep as error:
+        raise Malformed(f"json parse error: {error}") from error
+    except YamlError as error:
+        raise NotYaml(str(error)) from error
+    return object_of(value, [Repeated(text, by_line=True) for text in repeated])
+
+
+def _read_protobuf(body: bytes, api_version: str = "", kind: str = "") -> Body:
+    """The arguments are the type of an object that states none. Raises ``ProtobufError``."""
+    try:
+        return Body(decode_object(body, api_version, kind), [])
+    except UnknownKind as error:
+        raise unknown_format() from error
+
+
+def _read_protobuf_object(body: bytes, kind: str, api_version: str, unrecognised: str) -> Body:
+    try:
+        return _read_protobuf(body, api_version, kind if api_version else "")
+    except MessageError as error:
+        raise BadRequest(
+            f'{error.kind} in version "{error.version}" cannot be handled as a {kind}: {error}'
+        ) from error
+    except ProtobufError as error:
+        raise BadRequest(f"{unrecognised}: {error} ({_summary(body)})") from error
+
+
+def _summary(body: bytes) -> str:
+    if not body:
+        return "<empty>"
+    start, more = body[:30], " ..." if len(body) > 30 else ""
+    if body.startswith(b"{"):
+        return start.decode(errors="replace") + more
+    return start.hex() + more
+
+
+async def typed_body(request: Request, api_version: str, kind: str) -> Object:
+    """A body that is no object of the resource it is sent to; only its type is looked at."""
+    media, content = body_media(request.header(b"content-type")), request.content()
+    return await offload.run(len(content), lambda: _typed(content, media, api_version, kind))
+
+
+def _typed(content: bytes, media: str, api_version: str, kind: str) -> Object:
+    body = read_object(content, media, kind, api_version).obj
+    if (body["apiVersion"], body["kind"]) != (api_version, kind):
+        raise BadRequest(
+            f"the API version in the data ({body['apiVersion']}) does not match the expected API "
+            f"version ({api_version})"
+        )
+    try:
+        decode_metadata(body, within=kind)
+        read_typed(body, api_version, kind)
+    except (MetaError, TypedError) as error:
+        version = api_version.rpartition("/")[2]
+        text = f'{kind} in version "{version}" cannot be handled as a {kind}: {error}'
+        raise BadRequest(text) from error
+    return body

@@ -1,0 +1,50 @@
+"""Proxies to services and nodes: there is no network behind this server, so each ends at the point
+where upstream would dial."""
+
+from __future__ import annotations
+
+import orjson
+
+from instar import errors
+from instar.plain import Object
+from instar.registry.resources.context import Context
+from instar.registry.resources.resource import Target
+from instar.registry.verbs.read import get
+from instar.server.rest.calls import Call
+from instar.server.rest.responses import Response
+
+_SCHEMES = ("", "http", "https")
+
+
+async def do_service_proxy(call: Call) -> Response:
+    name, port = _split(call.target.name, "service")
+    service = await _read(call.context, call.target.named(name))
+    ports = service["spec"].get("ports") or ()
+    if port.isdigit() and not any(str(item.get("port")) == port for item in ports):
+        raise errors.ServiceUnavailable(f'no service port {port} found for service "{name}"')
+    raise errors.ServiceUnavailable(f'no endpoints available for service "{call.target.name}"')
+
+
+async def do_node_proxy(call: Call) -> Response:
+    name, _ = _split(call.target.name, "node")
+    node = await _read(call.context, call.target.named(name))
+    addresses = (node.get("status") or {}).get("addresses") or []
+    if not addresses:
+        raise errors.Unclassified("no preferred addresses found; known addresses: []")
+    address = addresses[0].get("address", "")
+    raise errors.ServiceUnavailable(f"error trying to reach service: dial tcp {address}: no route")
+
+
+def _split(text: str, what: str) -> tuple[str, str]:
+    """``[scheme:]name[:port]`` → name and port."""
+    parts = text.split(":")
+    if len(parts) > 3 or (len(parts) == 3 and parts[0] not in _SCHEMES):
+        raise errors.BadRequest(f'invalid {what} request "{text}"')
+    if len(parts) == 3:
+        parts = parts[1:]
+    return parts[0], parts[1] if len(parts) > 1 else ""
+
+
+async def _read(context: Context, target: Target) -> Object:
+    found: Object = orjson.loads(await get(context.backend, target, None))
+    return found

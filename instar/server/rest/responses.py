@@ -1,0 +1,311 @@
+"""Answers as values: status, headers, bytes or a stream; and objects in the form asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import chain
+from typing import Any, Protocol
+
+import orjson
+
+from instar import offload
+from instar.api.jsontext import encode, encode_pretty, encode_sorted
+from instar.errors import BadRequest, NotAcceptable, Unclassified
+from instar.protobuf.envelope import encode_list, encode_message, encode_object
+from instar.registry.resources.columns import TablePrinter, utc_now
+from instar.registry.resources.serving import VersionServing
+from instar.registry.verbs.read import Listing
+from instar.server.rest.negotiate import PROTOBUF, YAML, Form
+
+Header = tuple[bytes, bytes]
+JSON_TYPE: Header = (b"content-type", b"application/json")
+PROTOBUF_TYPE: Header = (b"content-type", PROTOBUF.encode())
+YAML_TYPE: Header = (b"content-type", b"application/yaml")
+TEXT_TYPE: Header = (b"content-type", b"text/plain; charset=utf-8")
+_CHUNK = 96 << 10
+
+
+class Outlet(Protocol):
+    """The connection's side of a stream."""
+
+    def send(self, data: bytes) -> None: ...
+
+    def backlog(self) -> int:
+        """Bytes the client has not taken yet."""
+        ...
+
+    def finish(self) -> None:
+        """Nothing more will be sent."""
+        ...
+
+    def abort(self) -> None: ...
+
+
+class Feed(Protocol):
+    """An answer without an end of its own: it is opened once and sends when it likes."""
+
+    def open(self, outlet: Outlet) -> None: ...
+
+    def resume(self) -> None:
+        """The outlet's backlog has gone down."""
+        ...
+
+    def close(self) -> None:
+        """The client has left; also called after ``finish``."""
+        ...
+
+
+@dataclass(slots=True)
+class Response:
+    status: int
+    chunks: Iterable[bytes] = ()
+    headers: list[Header] = field(default_factory=list)
+    stream: Feed | None = None
+    length: int = -1
+    """Of all chunks; needed where they are not made yet."""
+
+    def __post_init__(self) -> None:
+        if self.length < 0:
+            self.length = sum(map(len, self.chunks))
+
+
+def text_response(status: int, text: str) -> Response:
+    return Response(status, (text.encode(),), [TEXT_TYPE])
+
+
+def json_response(status: int, value: Any) -> Response:
+    return Response(status, (encode(value) + b"\n",), [JSON_TYPE])
+
+
+def plain_response(status: int, view: bytes) -> Response:
+    """One object as most clients want it."""
+    return Response(status, (view, b"\n"), [JSON_TYPE], None, len(view) + 1)
+
+
+async def object_response(
+    status: int, view: bytes, form: Form, version: VersionServing, include: str = ""
+) -> Response:
+    """One object, as itself, as a Table or as partial metadata."""
+    if _is_plain(form):
+        return _written(status, (view,), form)
+    printer = version.printer.detached()
+    return await offload.run(
+        len(view), lambda: _formed_object(status, view, form, version, printer, include)
+    )
+
+
+def _formed_object(
+    status: int,
+    view: bytes,
+    form: Form,
+    version: VersionServing,
+    printer: TablePrinter,
+    include: str,
+) -> Response:
+    if not form.transform:
+        return _written(status, (view,), form)
+    obj = orjson.loads(view)
+    if form.transform == "Table":
+        meta = {"resourceVersion": obj["metadata"].get("resourceVersion", "")}
+        rows = [table_row(obj, printer, include, form.version)]
+        return typed_response(status, table(version, rows, meta, form.version), form)
+    if form.transform == "PartialObjectMetadataList":
+        raise Unclassified("content is not a list")
+    return typed_response(status, partial(obj, form.version), form)
+
+
+async def list_response(
+    listing: Listing, form: Form, version: VersionServing, include: str = ""
+) -> Response:
+    if _is_plain(form):
+        if not version.builtin:
+            return _written_list(listing, version)
+        return await offload.run(listing.views.size, lambda: _bare_list(listing, version))
+    if form.transform == "PartialObjectMetadata":
+        raise NotAcceptable(
+            "you requested PartialObjectMetadata, but the requested object is a list "
+            "(*unstructured.UnstructuredList)"
+        )
+    printer = version.printer.detached()
+    return await offload.run(
+        listing.views.size, lambda: _formed_list(listing, form, version, printer, include)
+    )
+
+
+def _formed_list(
+    listing: Listing, form: Form, version: VersionServing, printer: TablePrinter, include: str
+) -> Response:
+    """Object by object: the whole of it decoded would be ten times its text."""
+    meta = _list_meta(listing)
+    objects: Iterator[dict[str, Any]] = map(orjson.loads, listing.views)
+    if version.builtin and not form.transform:
+        objects = map(_untyped, objects)
+    if not form.transform and form.media == PROTOBUF:
+        return Response(200, (_protobuf_list(version, meta, objects),), [PROTOBUF_TYPE])
+    if not form.transform and form.media == YAML:
+        return Response(200, (_yaml_list(version, listing, objects),), [YAML_TYPE])
+    if not form.transform:
+        return Response(200, (_pretty_list(version, listing, objects),), [JSON_TYPE])
+    if form.transform == "Table":
+        rows = [table_row(obj, printer, include, form.version) for obj in objects]
+        return typed_response(200, table(version, rows, meta, form.version), form)
+    document = {
+        "kind": "PartialObjectMetadataList",
+        "apiVersion": f"meta.k8s.io/{form.version}",
+        "metadata": meta,
+        "items": [partial(obj, form.version) for obj in objects] or None,
+    }
+    return typed_response(200, document, form)
+
+
+def _is_plain(form: Form) -> bool:
+    """Whether an answer is nothing but stored bytes, put together."""
+    return not (form.transform or form.pretty or form.media in (YAML, PROTOBUF))
+
+
+def _yaml_list(
+    version: VersionServing, listing: Listing, objects: Iterator[dict[str, Any]]
+) -> bytes:
+    # Only here and in ``to_yaml``: most servers never meet a word of YAML.
+    from instar.api.yamltext import write_yaml
+
+    return write_yaml({**_without_items(version, listing), "items": objects})
+
+
+def _protobuf_list(
+    version: VersionServing, meta: dict[str, Any], objects: Iterator[dict[str, Any]]
+) -> bytes:
+    api_version, kind = version.api_version, version.kind
+    items = (encode_message(api_version, kind, obj) for obj in objects)
+    return encode_list(api_version, version.list_kind, meta, items)
+
+
+def to_protobuf(document: bytes) -> bytes:
+    return encode_object(orjson.loads(document))
+
+
+def _pretty_list(
+    version: VersionServing, listing: Listing, objects: Iterator[dict[str, Any]]
+) -> bytes:
+    shell = encode_pretty(_without_items(version, listing))
+    if not len(listing.views):
+        return shell
+    before, _, after = shell.partition(b'"items": []')
+    items = (b"    " + encode_pretty(obj).replace(b"\n", b"\n    ") for obj in objects)
+    return b"".join((before, b'"items": [\n', b",\n".join(items), b"\n  ]", after))
+
+
+def _without_items(version: VersionServing, listing: Listing) -> dict[str, Any]:
+    ends = version.list_opening + version.list_closing + _closing(listing)
+    document: dict[str, Any] = orjson.loads(ends)
+    if version.builtin:
+        document["metadata"] = _list_meta(listing)
+    return document
+
+
+def _written_list(listing: Listing, version: VersionServing) -> Response:
+    """Spliced from ready objects while it is sent: no second copy of it lies in memory."""
+    closing = version.list_closing + _closing(listing)
+    chunks = chain((version.list_opening,), listing.views.pieces(_CHUNK), (closing,))
+    between = max(0, len(listing.views) - 1)
+    length = len(version.list_opening) + listing.views.size + between + len(closing) + 1
+    return Response(200, chain(chunks, (b"\n",)), [JSON_TYPE], length=length)
+
+
+def _bare_list(listing: Listing, version: VersionServing) -> Response:
+    """Of built-in kinds: what the list says of its items they do not repeat."""
+    document = {
+        "kind": version.list_kind,
+        "apiVersion": version.api_version,
+        "metadata": _list_meta(listing),
+        "items": [orjson.Fragment(_bare(view)) for view in listing.views],
+    }
+    return Response(200, (orjson.dumps(document), b"\n"), [JSON_TYPE])
+
+
+def _bare(view: bytes) -> bytes:
+    return encode_sorted(_untyped(orjson.loads(view)))
+
+
+def _untyped(obj: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in obj.items() if name not in ("kind", "apiVersion")}
+
+
+def _closing(listing: Listing) -> bytes:
+    remaining = b""
+    if listing.remaining is not None:
+        remaining = b'"remainingItemCount":%d,' % listing.remaining
+    token = listing.token.encode()
+    return b'"continue":"%b",%b"resourceVersion":"%d"}}' % (token, remaining, listing.revision)
+
+
+def _list_meta(listing: Listing) -> dict[str, Any]:
+    meta: dict[str, Any] = {"resourceVersion": str(listing.revision)}
+    if listing.token:
+        meta["continue"] = listing.token
+    if listing.remaining is not None:
+        meta["remainingItemCount"] = listing.remaining
+    return meta
+
+
+def table(
+    version: VersionServing, rows: list[Any], meta: dict[str, Any], meta_version: str
+) -> dict[str, Any]:
+    return {
+        "kind": "Table",
+        "apiVersion": f"meta.k8s.io/{meta_version}",
+        "metadata": meta,
+        "columnDefinitions": version.printer.definitions,
+        "rows": rows,
+    }
+
+
+def table_row(
+    obj: dict[str, Any], printer: TablePrinter, include: str, meta_version: str
+) -> dict[str, Any]:
+    row: dict[str, Any] = {"cells": printer.cells(obj, utc_now())}
+    told = printer.conditions(obj)
+    if told:
+        row["conditions"] = told
+    if include == "None":
+        return {**row, "object": None}
+    return {**row, "object": obj if include == "Object" else partial(obj, meta_version)}
+
+
+def check_include(include: str) -> None:
+    if include not in ("", "Metadata", "Object", "None"):
+        raise BadRequest(
+            f'Unable to convert to Table as requested: includeObject: Invalid value: "{include}": '
+            "must be 'Metadata', 'Object', 'None', or empty"
+        )
+
+
+def partial(obj: dict[str, Any], meta_version: str) -> dict[str, Any]:
+    return {
+        "kind": "PartialObjectMetadata",
+        "apiVersion": f"meta.k8s.io/{meta_version}",
+        "metadata": obj.get("metadata", {}),
+    }
+
+
+def _written(status: int, chunks: Sequence[bytes], form: Form) -> Response:
+    if form.media == PROTOBUF:
+        return Response(status, (to_protobuf(b"".join(chunks)),), [PROTOBUF_TYPE])
+    if form.media == YAML:
+        return Response(status, (to_yaml(b"".join(chunks)),), [YAML_TYPE])
+    if form.pretty:
+        return Response(status, (encode_pretty(orjson.loads(b"".join(chunks))),), [JSON_TYPE])
+    return Response(status, (*chunks, b"\n"), [JSON_TYPE])
+
+
+def to_yaml(document: bytes) -> bytes:
+    # Only here: most servers never meet a word of YAML.
+    from instar.api.yamltext import write_yaml
+
+    return write_yaml(orjson.loads(document))
+
+
+def typed_response(status: int, document: dict[str, Any], form: Form) -> Response:
+    """A document that is no stored object: Status, Scale, a review."""
+    return _written(status, (encode(document),), form)

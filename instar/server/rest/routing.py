@@ -1,0 +1,96 @@
+"""From a path to what it points at, remembered: most requests ask for a path asked for before.
+
+Knows no verb's rule and no header. What is remembered is forgotten with the next change of any
+CRD, so a closed resource is never held.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from instar.access.attributes import Attributes, User
+from instar.registry.resources.catalog import Catalog
+from instar.registry.resources.resource import Resource, Target
+from instar.server.rest.request import Request, ResourcePath, attributes_of, parse_resource_path
+
+_MOST_KEPT = 4096
+_LONGEST_KEPT = 512
+"""Anybody may ask for any path, before it is known who asks."""
+_ACROSS_NAMESPACES = ("list", "watch")
+
+
+@dataclass(slots=True)
+class KnownPath:
+    path: ResourcePath | None
+    """None for a path that names no resource."""
+    target: Target | None = None
+    """Kept only where it is the same for every verb."""
+    method: str = ""
+    asked: Attributes | None = None
+    """What the last request by ``method`` and without a query asked for."""
+
+
+class Routes:
+    def __init__(self, catalog: Catalog) -> None:
+        self._catalog = catalog
+        self._generation = catalog.generation
+        self._known: dict[str, KnownPath] = {}
+
+    def of(self, text: str) -> KnownPath:
+        if self._generation != self._catalog.generation:
+            self._generation = self._catalog.generation
+            self._known.clear()
+        known = self._known.get(text)
+        if known is not None:
+            return known
+        route = KnownPath(parse_resource_path(text))
+        if len(text) <= _LONGEST_KEPT:
+            if len(self._known) >= _MOST_KEPT:
+                self._known.clear()
+            self._known[text] = route
+        return route
+
+    def asked(self, route: KnownPath, request: Request, user: User) -> Attributes:
+        """The request's attributes: those of the last one, where that was the same."""
+        known = route.asked
+        if (
+            known is not None
+            and known.user is user
+            and route.method == request.method
+            and not request.query
+        ):
+            return known
+        made = attributes_of(request, route.path, user)
+        if not request.query:
+            route.method, route.asked = request.method, made
+        return made
+
+    def target(self, route: KnownPath, verb: str) -> Target | None:
+        """By the CRDs of now, however long ago the route was found."""
+        current = self._generation == self._catalog.generation
+        if route.target is not None and current:
+            return route.target
+        path = route.path
+        resource = None if path is None else self._catalog.find(path.group, path.plural)
+        if path is None or resource is None:
+            return None
+        target = _target(resource, path, verb)
+        if current and target is not None and (path.namespace or not target.serving.namespaced):
+            route.target = target
+        return target
+
+
+def _target(resource: Resource, path: ResourcePath, verb: str) -> Target | None:
+    """None when upstream's handler would decline: wrong scope, version not served, not accepted."""
+    serving = resource.serving
+    version = serving.served(path.version)
+    if version is None:
+        return None
+    if path.namespace and not serving.namespaced:
+        return None
+    if serving.namespaced and not path.namespace and verb not in _ACROSS_NAMESPACES:
+        return None
+    crd = resource.crd
+    if not (crd.is_true("NamesAccepted") or crd.is_true("Established")):
+        return None
+    return Target(resource, serving, resource.codec, version, path.namespace, path.name)

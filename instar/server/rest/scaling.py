@@ -1,0 +1,133 @@
+"""The scale subresource over HTTP: reads and answers a Scale; what it changes is the registry's."""
+
+from __future__ import annotations
+
+import orjson
+
+from instar import errors, offload
+from instar.api.crd import Column, ScalePaths
+from instar.api.patch_types import PatchType
+from instar.patches.documents import read_patch
+from instar.plain import Object
+from instar.registry.resources.columns import AGE_DESCRIPTION, TablePrinter, utc_now
+from instar.registry.resources.context import Context
+from instar.registry.resources.resource import Target
+from instar.registry.verbs.proposal import Written
+from instar.registry.verbs.read import get
+from instar.registry.verbs.scale import API_VERSION, KIND, to_scale
+from instar.registry.verbs.scale_decode import decode_scale
+from instar.registry.verbs.scaling import apply_scale, patch_scale, update_scale
+from instar.schema.objectmeta import MetaError
+from instar.server.rest.bodies import read_applied, read_object
+from instar.server.rest.negotiate import Form, Offer, body_media, patch_type, response_form
+from instar.server.rest.options import exact_revision, write_options
+from instar.server.rest.request import Request
+from instar.server.rest.responses import Response, partial, typed_response
+
+_HANDLED = 'Scale in version "v1" cannot be handled as a Scale: '
+
+
+async def do_scale(
+    context: Context, request: Request, target: Target, verb: str, paths: ScalePaths
+) -> Response:
+    if verb == "get":
+        form = response_form(request, Offer.BUILTIN)
+        view = await get(context.backend, target, exact_revision(request))
+        return _answer(orjson.loads(view), paths, form)
+    if verb == "update":
+        form = response_form(request, Offer.BUILTIN)
+        written = await _update(context, request, target, paths)
+    else:
+        accepted = target.serving.strategy.patch_types
+        builtin = target.serving.builtin
+        kind = patch_type(request.header(b"content-type"), accepted, builtin=builtin)
+        form = response_form(request, Offer.BUILTIN)
+        written = await _patch(context, request, target, paths, kind)
+    return _answer(orjson.loads(written.view), paths, form)
+
+
+async def _update(context: Context, request: Request, target: Target, paths: ScalePaths) -> Written:
+    options = write_options(request, "UpdateOptions")
+    media, content = body_media(request.header(b"content-type")), request.content()
+    scale, problems = await offload.run(options.size, lambda: _read(content, media))
+    if problems and options.field_validation == "Strict":
+        raise errors.BadRequest(f"{_HANDLED}strict decoding error: {', '.join(problems)}")
+    if options.field_validation == "Warn":
+        for text in problems:
+            request.warn(text)
+    return await update_scale(context, target, scale, paths, options)
+
+
+async def _patch(
+    context: Context, request: Request, target: Target, paths: ScalePaths, kind: PatchType
+) -> Written:
+    if kind is PatchType.APPLY:
+        options = write_options(request, "PatchOptions", apply=True)
+        config = await offload.run(options.size, lambda: _read_applied(request.content()))
+        return await apply_scale(context, target, config, paths, options)
+    options = write_options(request, "PatchOptions")
+    change = await offload.run(
+        options.size, lambda: read_patch(request.content(), kind, options.field_validation)
+    )
+    return await patch_scale(context, target, change, paths, options)
+
+
+def _read(content: bytes, media: str) -> tuple[Object, list[str]]:
+    """The Scale, and what is wrong with its fields."""
+    body = read_object(content, media, KIND)
+    _check_type(body.obj)
+    scale, unknown = _decoded(body.obj)
+    return scale, [*map(str, body.duplicates), *(f'unknown field "{path}"' for path in unknown)]
+
+
+def _read_applied(content: bytes) -> Object:
+    config = read_applied(content).obj
+    _decoded(config)
+    return config
+
+
+def _decoded(body: Object) -> tuple[Object, list[str]]:
+    try:
+        return decode_scale(body)
+    except MetaError as error:
+        raise errors.BadRequest(f"{_HANDLED}{error}") from error
+
+
+def _check_type(body: Object) -> None:
+    given = body.get("apiVersion") or ""
+    if given != API_VERSION:
+        raise errors.BadRequest(
+            f"the API version in the data ({given}) does not match the expected API version "
+            f"({API_VERSION})"
+        )
+
+
+def _answer(obj: Object, paths: ScalePaths, form: Form) -> Response:
+    scale = to_scale(obj, paths)
+    if form.transform == "Table":
+        return typed_response(200, _table(scale, form.version), form)
+    if form.transform == "PartialObjectMetadata":
+        return typed_response(200, partial(scale, form.version), form)
+    if form.transform:
+        raise errors.Unclassified("content is not a list")
+    return typed_response(200, scale, form)
+
+
+_COLUMNS = (
+    Column("Desired", "integer", ".spec.replicas", "", "Number of desired replicas"),
+    Column("Available", "integer", ".status.replicas", "", "Number of actual replicas"),
+    Column("Age", "date", ".metadata.creationTimestamp", "", AGE_DESCRIPTION),
+)
+
+
+def _table(scale: Object, version: str) -> Object:
+    printer = TablePrinter(_COLUMNS)
+    shown = {**scale, "spec": {"replicas": 0, **scale["spec"]}}
+    row = {"cells": printer.cells(shown, utc_now()), "object": partial(scale, version)}
+    return {
+        "kind": "Table",
+        "apiVersion": f"meta.k8s.io/{version}",
+        "metadata": {"resourceVersion": scale["metadata"].get("resourceVersion", "")},
+        "columnDefinitions": printer.definitions,
+        "rows": [row],
+    }

@@ -1,0 +1,157 @@
+"""The lines of a watch: what opens it, live events, bookmarks, and its end in time."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Hashable
+from typing import Any
+
+import orjson
+
+from instar.api.jsontext import encode
+from instar.protobuf.watch import watch_frame
+from instar.registry.resources.serving import VersionServing
+from instar.registry.stored.backend import Backend
+from instar.registry.stored.watchers import MAX_PENDING
+from instar.registry.verbs.watch import Render, Stream, plain_event
+from instar.server.rest.negotiate import PROTOBUF, Form
+from instar.server.rest.responses import Outlet, partial, table, table_row, to_protobuf
+
+BOOKMARK_SECONDS = 60.0
+_LAST_BOOKMARK_SECONDS = 2.0
+_MIN_TIMEOUT = 1800
+_LINES_AT_ONCE = 100
+_PACE = 256 << 10
+"""Bytes of an opening that may wait in a connection before the rest is held back."""
+
+
+def watch_renderer(form: Form, version: VersionServing, include: str) -> tuple[Hashable, Render]:
+    """How each event is written; watches of the same kind share the bytes."""
+    if form.media == PROTOBUF:
+        return ("protobuf", form.transform, form.version), _ProtobufEvents(form)
+    if not form.transform:
+        return "", plain_event
+    if form.transform == "Table":
+        return object(), _TableEvents(version, include, form.version)
+    return ("partial", form.version), lambda type_, view: plain_event(
+        type_, encode(partial(orjson.loads(view), form.version))
+    )
+
+
+class _ProtobufEvents:
+    """Frames: a length and an event, whose object is a whole message."""
+
+    def __init__(self, form: Form) -> None:
+        self._form = form
+
+    def __call__(self, type_: str, view: bytes) -> bytes:
+        if self._form.transform and type_ != "ERROR":
+            view = encode(partial(orjson.loads(view), self._form.version))
+        return watch_frame(type_, to_protobuf(view))
+
+
+class _TableEvents:
+    """One row a line; only the first line says what the columns are."""
+
+    def __init__(self, version: VersionServing, include: str, meta_version: str) -> None:
+        self._version = version
+        self._include = include
+        self._meta_version = meta_version
+        self._first = True
+
+    def __call__(self, type_: str, view: bytes) -> bytes:
+        obj: dict[str, Any] = orjson.loads(view)
+        include = self._include
+        if type_ == "BOOKMARK":
+            annotated = bool(obj.get("metadata", {}).get("annotations"))
+            include = "Metadata" if annotated and include == "None" else include
+        row = table_row(obj, self._version.printer, include, self._meta_version)
+        meta = {"resourceVersion": obj.get("metadata", {}).get("resourceVersion", "")}
+        document = table(self._version, [row], meta, self._meta_version)
+        if not self._first:
+            document["columnDefinitions"] = None
+        self._first = False
+        return plain_event(type_, encode(document))
+
+
+class WatchFeed:
+    """Pushes a watch into a connection: what opens it at the client's pace, then each event at
+    once, until the client leaves, the time is up, or the watcher is ended. No task, no queue."""
+
+    def __init__(
+        self, backend: Backend, stream: Stream, *, bookmarks: bool, timeout_seconds: int
+    ) -> None:
+        self._backend = backend
+        self._stream = stream
+        self._bookmarks = bookmarks
+        self._seconds = (
+            timeout_seconds if timeout_seconds > 0 else _MIN_TIMEOUT * (1 + random.random())
+        )
+        self._position = 0
+        self._told = 0
+        self._attached = False
+        self._timers: list[asyncio.TimerHandle] = []
+        self._outlet: Outlet | None = None
+
+    def open(self, outlet: Outlet) -> None:
+        self._outlet = outlet
+        loop = asyncio.get_running_loop()
+        self._timers.append(loop.call_later(self._seconds, self.over))
+        if self._bookmarks:
+            self._timers.append(loop.call_later(BOOKMARK_SECONDS, self._bookmark))
+            if self._seconds > 2 * _LAST_BOOKMARK_SECONDS:
+                last = self._seconds - _LAST_BOOKMARK_SECONDS
+                self._timers.append(loop.call_later(last, self._tell_progress))
+        self.resume()
+
+    def resume(self) -> None:
+        """The connection can take more of the opening."""
+        outlet, opening = self._outlet, self._stream.opening
+        if outlet is None or self._attached:
+            return
+        while self._position < len(opening):
+            if outlet.backlog() > _PACE:
+                return
+            outlet.send(b"".join(opening[self._position : self._position + _LINES_AT_ONCE]))
+            self._position += _LINES_AT_ONCE
+        self._stream.opening = []
+        self._attached = True
+        if self._stream.finished:
+            self.over()
+        else:
+            self._stream.watcher.attach(self)
+
+    def receive(self, data: bytes) -> None:
+        outlet = self._outlet
+        if outlet is not None:
+            outlet.send(data)
+            if outlet.backlog() > MAX_PENDING:
+                outlet.abort()
+
+    def over(self) -> None:
+        outlet, self._outlet = self._outlet, None
+        self.close()
+        if outlet is not None:
+            outlet.finish()
+
+    def close(self) -> None:
+        """The client has gone, or everything was said."""
+        self._outlet = None
+        for timer in self._timers:
+            timer.cancel()
+        self._stream.close()
+
+    def _bookmark(self) -> None:
+        loop = asyncio.get_running_loop()
+        self._timers = [timer for timer in self._timers if timer.when() > loop.time()]
+        self._timers.append(loop.call_later(BOOKMARK_SECONDS, self._bookmark))
+        self._tell_progress()
+
+    def _tell_progress(self) -> None:
+        """A bookmark, unless there is nothing new to say or something is still on its way."""
+        revision, watcher = self._backend.revision, self._stream.watcher
+        news = self._attached and revision > max(self._told, watcher.last_revision)
+        if news and self._stream.complete():
+            self._told = revision
+            self.receive(self._stream.bookmark(revision))

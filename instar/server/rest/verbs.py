@@ -1,0 +1,274 @@
+"""One short function per verb: HTTP in, registry call, HTTP out. No rule lives here."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from functools import partial
+
+from instar import errors, offload
+from instar.api.objecttext import Repeated
+from instar.api.patch_types import PatchType
+from instar.patches.documents import read_patch
+from instar.plain import Object
+from instar.registry.resources.context import Context, WriteOptions
+from instar.registry.resources.resource import Target
+from instar.registry.verbs.apply import apply_configuration
+from instar.registry.verbs.asking import admit_question
+from instar.registry.verbs.delete import delete, delete_collection
+from instar.registry.verbs.delete_options import DeleteOptions
+from instar.registry.verbs.metadata import check_namespace
+from instar.registry.verbs.ownership import Ownership
+from instar.registry.verbs.patch import patch
+from instar.registry.verbs.proposal import Written
+from instar.registry.verbs.read import get, list_objects
+from instar.registry.verbs.watch import WatchOptions, open_watch
+from instar.registry.verbs.write import create, replace
+from instar.server.rest.bodies import Body, in_order_of_reading, read_applied, read_object
+from instar.server.rest.negotiate import (
+    PLAIN,
+    PROTOBUF,
+    Form,
+    Offer,
+    body_media,
+    patch_type,
+    response_form,
+    watch_form,
+)
+from instar.server.rest.options import (
+    delete_options,
+    exact_revision,
+    list_options,
+    write_options,
+)
+from instar.server.rest.request import Request
+from instar.server.rest.responses import (
+    JSON_TYPE,
+    Header,
+    Response,
+    check_include,
+    list_response,
+    object_response,
+    plain_response,
+)
+from instar.server.rest.stream import WatchFeed, watch_renderer
+
+
+async def do_get(context: Context, request: Request, target: Target) -> Response:
+    form = response_form(request, _offer(target))
+    if request.query:
+        if request.flag("export"):
+            raise errors.BadRequest(
+                "the export parameter, deprecated since v1.14, is no longer supported"
+            )
+        revision = exact_revision(request)
+    else:
+        revision = None
+    view = await get(context.backend, target, revision)
+    if form is PLAIN:
+        return plain_response(200, view)
+    return await object_response(200, view, form, target.version, _include(request, form))
+
+
+async def do_list(context: Context, request: Request, target: Target) -> Response:
+    form = response_form(request, _offer(target))
+    include = _include(request, form)
+    options = list_options(request, target.serving, target.version)
+    listing = await list_objects(context.backend, target, options)
+    return await list_response(listing, form, target.version, include)
+
+
+async def do_watch(context: Context, request: Request, target: Target) -> Response:
+    form = watch_form(request, _offer(target))
+    include = _include(request, form)
+    exact_revision(request)
+    select = list_options(request, target.serving, target.version)
+    timeout = select.timeout_seconds
+    if select.fields is not None:
+        target = _narrowed_to_name(target, select.fields.exact("metadata.name"))
+    options = WatchOptions(select, bookmarks=bool(request.flag("allowWatchBookmarks")))
+    kind, render = watch_renderer(form, target.version, include)
+    stream = await open_watch(context.backend, target, options, kind, render)
+    feed = WatchFeed(context.backend, stream, bookmarks=options.bookmarks, timeout_seconds=timeout)
+    return Response(200, (), [_stream_type(form)], stream=feed)
+
+
+def _stream_type(form: Form) -> Header:
+    if form.media == PROTOBUF:
+        return (b"content-type", f"{PROTOBUF};stream=watch".encode())
+    return JSON_TYPE
+
+
+def _narrowed_to_name(target: Target, name: str | None) -> Target:
+    if target.name and name is not None and name != target.name:
+        raise errors.BadRequest("fieldSelector metadata.name doesn't match requested name")
+    return target
+
+
+async def do_create(context: Context, request: Request, target: Target) -> Response:
+    form = response_form(request, _offer(target))
+    media = body_media(request.header(b"content-type"))
+    options = write_options(request, "CreateOptions")
+    obj = await _body(request, target, media, options)
+    check_namespace(obj["metadata"], target)
+    written = await create(context, target, obj, options)
+    return await _written(201, written, request, form, target)
+
+
+async def do_update(
+    context: Context, request: Request, target: Target, subresource: str = ""
+) -> Response:
+    _check_named(target)
+    form = response_form(request, _offer(target))
+    options = write_options(request, "UpdateOptions")
+    media = body_media(request.header(b"content-type"))
+    obj = await _body(request, target, media, options)
+    written = await replace(context, target, obj, options, subresource)
+    return await _written(201 if written.created else 200, written, request, form, target)
+
+
+async def do_patch(
+    context: Context, request: Request, target: Target, subresource: str = ""
+) -> Response:
+    accepted, builtin = target.serving.strategy.patch_types, target.serving.builtin
+    kind = patch_type(request.header(b"content-type"), accepted, builtin=builtin)
+    _check_named(target)
+    form = response_form(request, _offer(target))
+    options = write_options(request, "PatchOptions", apply=kind is PatchType.APPLY)
+    if kind is PatchType.APPLY:
+        body = await offload.run(options.size, lambda: read_applied(request.content()))
+        written = await apply_configuration(
+            context, target, body.obj, body.duplicates, options, subresource
+        )
+    else:
+        read = partial(read_patch, request.content(), kind, options.field_validation)
+        change = read() if offload.is_small(options.size) else await offload.apart(read)
+        written = await patch(context, target, change, options, subresource)
+    return await _written(201 if written.created else 200, written, request, form, target)
+
+
+async def do_delete(context: Context, request: Request, target: Target) -> Response:
+    form = response_form(request, _offer(target))
+    options = await _delete_options(request, target)
+    deleted = await delete(context, target, options)
+    status = 202 if deleted.accepted and deleted.lingers else 200
+    if not deleted.is_object:
+        form = Form(form.media, pretty=form.pretty)
+    include = _include(request, form)
+    return await object_response(status, deleted.body, form, target.version, include)
+
+
+async def do_delete_collection(context: Context, request: Request, target: Target) -> Response:
+    form = response_form(request, _offer(target))
+    select = list_options(request, target.serving, target.version)
+    options = await _delete_options(request, target)
+    listing = await delete_collection(context, target, select, options)
+    return await list_response(listing, form, target.version, _include(request, form))
+
+
+async def read_review(context: Context, request: Request, target: Target) -> tuple[Object, Form]:
+    """A body that is answered rather than stored; it has owners like any other object."""
+    form = response_form(request, _offer(target))
+    options = write_options(request, "CreateOptions")
+    media = body_media(request.header(b"content-type"))
+    obj = await _body(request, target, media, options)
+    await Ownership(context, target, options).on_create(obj, None)
+    await admit_question(context, target, obj, options)
+    return obj, form
+
+
+async def _delete_options(request: Request, target: Target) -> DeleteOptions:
+    if offload.is_small(len(request.body)):
+        return delete_options(request, target.serving)
+    return await offload.apart(lambda: delete_options(request, target.serving))
+
+
+async def _body(request: Request, target: Target, media: str, options: WriteOptions) -> Object:
+    if offload.is_small(options.size):
+        obj = _decoded(request, target, media, options)
+    else:
+        obj = await offload.apart(lambda: _decoded(request, target, media, options))
+    trail = request.trail
+    if trail is not None:
+        await offload.run(options.size, lambda: trail.decoded(obj))
+    return obj
+
+
+def _read(request: Request, target: Target, media: str) -> Body:
+    typed_as = target.version.api_version if target.serving.builtin else ""
+    return read_object(request.content(), media, target.serving.kind, typed_as)
+
+
+def _offer(target: Target) -> Offer:
+    return Offer.BUILTIN if target.serving.builtin else Offer.CUSTOM
+
+
+def _include(request: Request, form: Form) -> str:
+    if form.transform != "Table":
+        return ""
+    include = request.one("includeObject")
+    check_include(include)
+    return include
+
+
+def _check_named(target: Target) -> None:
+    if not target.name:
+        raise errors.BadRequest("name must be provided")
+
+
+def _decoded(request: Request, target: Target, media: str, options: WriteOptions) -> Object:
+    """An object of the target's version; unknown or repeated fields reported as asked."""
+    version, body = target.version, _read(request, target, media)
+    unknown = target.serving.strategy.decode(body.obj, version)
+    problems = [*body.duplicates, *(Repeated(f'unknown field "{path}"') for path in unknown)]
+    if problems and target.serving.builtin:
+        problems = in_order_of_reading(request.content(), media, body.duplicates, unknown)
+    if problems and options.field_validation == "Strict":
+        raise errors.BadRequest(
+            f'{body.obj.get("kind")} in version "{version.name}" cannot be handled as a '
+            f"{version.kind}: strict decoding error: {_listed(problems)}"
+        )
+    if options.field_validation == "Warn":
+        for problem in problems:
+            options.warn(problem.text)
+    _check_api_version(target, body.obj)
+    return body.obj
+
+
+def _listed(problems: list[Repeated]) -> str:
+    """What YAML's reader found by line comes first, in a sentence of its own."""
+    lines = [f"  {problem.text}" for problem in problems if problem.by_line]
+    told = [problem.text for problem in problems if not problem.by_line]
+    if lines:
+        told.insert(0, "yaml: unmarshal errors:\n" + "\n".join(lines))
+    return ", ".join(told)
+
+
+def _check_api_version(target: Target, obj: Object) -> None:
+    given = obj.get("apiVersion") or ""
+    if given != target.version.api_version:
+        raise errors.BadRequest(
+            f"the API version in the data ({given}) does not match the expected API version "
+            f"({target.version.api_version})"
+        )
+
+
+async def _written(
+    status: int, written: Written, request: Request, form: Form, target: Target
+) -> Response:
+    if form is PLAIN:
+        return plain_response(status, written.view)
+    include = _include(request, form)
+    return await object_response(status, written.view, form, target.version, include)
+
+
+Verb = Callable[[Context, Request, Target], Awaitable[Response]]
+VERBS: dict[str, Verb] = {
+    "get": do_get,
+    "list": do_list,
+    "watch": do_watch,
+    "create": do_create,
+    "update": do_update,
+    "patch": do_patch,
+    "delete": do_delete,
+    "deletecollection": do_delete_collection,
+}
