@@ -21,6 +21,8 @@ _SLOW_SECONDS = 0.5
 _TYPED = ("/api/", "/apis/")
 """Paths beside resources whose answers are objects."""
 LATENCY = "apiserver.latency.k8s.io/total"
+_PATCHES = "patch.webhook.admission.k8s.io/"
+"""What webhooks changed is content of the object, and is told only where that is."""
 
 
 class Sent(NamedTuple):
@@ -100,6 +102,8 @@ class Trail:
         if self.level is Level.NONE or stage in self.decision.omitted:
             return None
         said = dict(annotations)
+        if self.level < Level.REQUEST:
+            said = {key: text for key, text in said.items() if not key.startswith(_PATCHES)}
         slow = when - self.received > _SLOW_SECONDS and not self.long_running
         if slow and stage is Stage.COMPLETE:
             said.setdefault(LATENCY, go_duration(when - self.received))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -100,6 +101,22 @@ def test_levels_say_how_much_is_told() -> None:
         "apiVersion": "v1",
         "resourceVersion": "7",
     }
+
+
+@pytest.mark.parametrize(
+    ("level", "told"), [(Level.METADATA, False), (Level.REQUEST, True)], ids=["metadata", "request"]
+)
+def test_what_webhooks_changed_is_told_only_where_content_is(level: Level, told: bool) -> None:
+    patch = "patch.webhook.admission.k8s.io/round_0_index_0"
+    mutation = "mutation.webhook.admission.k8s.io/round_0_index_0"
+    said = {mutation: "{}", patch: '{"patch":[{"op":"add","path":"/data/token","value":"s"}]}'}
+    found = trail(level, Attributes(User("jane"), "create", resource="secrets"))
+
+    event = found.at(Stage.COMPLETE, STAGED, said, {"code": 201})
+
+    assert event is not None
+    assert mutation in event.annotations
+    assert (patch in event.annotations) is told
 
 
 def test_the_first_event_knows_nothing_of_the_body_however_late_it_is_written() -> None:
