@@ -44,7 +44,7 @@ print("port", SOCKET.getsockname()[1], flush=True)
 async def test_an_operator_serves_conversions_beside_its_handlers(tmp_path: Path) -> None:
     issued = self_signed("127.0.0.1")
     issued.write(tmp_path / "tls.crt", tmp_path / "tls.key")
-    (tmp_path / "operator.py").write_text(_operator(tmp_path))
+    (tmp_path / "handlers.py").write_text(_operator(tmp_path))
     storage = ("--storage", "memory:", "--cert-dir", "certs", "--kubeconfig", "config")
     serve = ("serve", "--listen", "127.0.0.1:0", *storage)
     async with _instar(*serve, cwd=tmp_path, until="ready"):
@@ -57,7 +57,7 @@ async def test_an_operator_serves_conversions_beside_its_handlers(tmp_path: Path
 
 async def _ask_operator(folder: Path, ca: str) -> tuple[dict[str, Any], int]:
     process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "kopf", "run", "--all-namespaces", "operator.py"),
+        *(sys.executable, "-m", "kopf", "run", "--all-namespaces", "handlers.py"),
         cwd=folder,
         env={
             "KUBECONFIG": str(folder / "config"),

@@ -89,10 +89,15 @@ def test_whole_addresses_are_routed(victim: Victim, target: str) -> None:
     assert b'"gitVersion"' in answer
 
 
-@pytest.mark.parametrize("header", ["Impersonate-User", "Impersonate-Group", "Impersonate-Uid"])
-def test_impersonation_is_refused(victim: Victim, header: str) -> None:
+@pytest.mark.parametrize(
+    ("header", "status"),
+    [("Impersonate-User", 403), ("Impersonate-Group", 400), ("Impersonate-Uid", 400)],
+)
+def test_impersonation_never_gives_the_askers_own_rights(
+    victim: Victim, header: str, status: int
+) -> None:
     answer = victim.request("GET", "/api/v1/namespaces", headers={header: "nobody"})
-    assert (answer.status, answer.json["reason"]) == (403, "Forbidden")
+    assert answer.status == status
 
 
 def test_answers_nobody_reads_do_not_fill_memory(victim: Victim) -> None:

@@ -96,11 +96,12 @@ def test_yaml_that_cannot_be_read(victim: Victim, text: str) -> None:
     assert answer.status == 400, answer.text
 
 
-def test_reviews_of_others_are_answered_and_tokens_nobody_makes_are_not_found(
+def test_reviews_of_others_are_answered_and_no_token_is_made_for_nobody(
     victim: Victim,
 ) -> None:
     reviews = "/apis/authorization.k8s.io/v1"
-    asked = {"user": "x", "resourceAttributes": {"verb": "get", "resource": "pods"}}
+    wanted = {"verb": "get", "resource": "pods", "namespace": "default"}
+    asked = {"user": "x", "resourceAttributes": wanted}
 
     whole = victim.request("POST", f"{reviews}/subjectaccessreviews", {"spec": asked})
     local = victim.request(
@@ -108,7 +109,6 @@ def test_reviews_of_others_are_answered_and_tokens_nobody_makes_are_not_found(
     )
     token = victim.request("POST", "/api/v1/namespaces/default/serviceaccounts/a/token", {})
 
-    assert (whole.status, whole.json["status"]["allowed"]) == (201, True)
-    assert (local.status, local.json["status"]["allowed"]) == (201, True)
-    assert token.status == 404
-    assert "serviceaccounts" not in token.json["message"]
+    assert (whole.status, whole.json["status"]["allowed"]) == (201, False)
+    assert (local.status, local.json["status"]["allowed"]) == (201, False)
+    assert (token.status, token.json["message"]) == (404, 'serviceaccounts "a" not found')
