@@ -7,9 +7,10 @@ reworded into Go's, which is what clients of kube-apiserver know.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import lru_cache
 
 import re2
+
+from instar.remembered import Remembered
 
 _GO_WORDING = {
     "no argument for repetition operator": "missing argument to repetition operator",
@@ -22,13 +23,25 @@ _GO_WORDING = {
 }
 
 
+_PROGRAM, _CHARACTER = 16 << 10, 256
+"""Bytes a compiled expression takes, about: most of it when it is first searched for."""
+_KEPT: Remembered[str, Callable[[str], bool]] = Remembered(16 << 20)
+"""For versions and CRDs that say the same; a schema holds what it uses anyway."""
+
+
 class PatternError(ValueError):
     """The text is not a regular expression; the message is Go's."""
 
 
-@lru_cache(maxsize=4096)
 def compile_pattern(pattern: str) -> Callable[[str], bool]:
     """Whether the pattern occurs in a text."""
+    known = _KEPT.get(pattern)
+    if known is None:
+        known = _KEPT.put(pattern, _compiled(pattern), _PROGRAM + _CHARACTER * len(pattern))
+    return known
+
+
+def _compiled(pattern: str) -> Callable[[str], bool]:
     options = re2.Options()
     options.log_errors = False
     options.never_capture = True
