@@ -90,7 +90,7 @@ class SharedConverter:
         """
         if self._memo is None:
             return 0
-        own = {}
+        own: dict[Hashable, int] = {}
         for at, key in enumerate(keys):
             whole = (api_version, key)
             if whole not in self._flights and not self._memo.holds(self._scope, whole):
