@@ -6,7 +6,7 @@ Requests in flight keep the ``Serving`` they began with.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from instar.api.crd import Crd
 from instar.errors import NotFound
@@ -16,11 +16,12 @@ from instar.registry.stored.codec import Codec
 from instar.registry.stored.entry import Entry
 from instar.registry.stored.labelindex import LabelIndex
 from instar.registry.stored.watchers import WatchHub
+from instar.storage.cache import Listener
 
 
 @dataclass(eq=False)
 class Resource:
-    """Mutable only through ``swap``, ``note`` and ``reset``; everything else reads."""
+    """Mutable only through its methods; everything else reads."""
 
     serving: Serving
     crd: Crd
@@ -30,6 +31,13 @@ class Resource:
     hub: WatchHub
     closed: bool = False
     _labels: LabelIndex | None = None
+    _followers: list[Listener[Entry]] = field(default_factory=list)
+
+    def follow(self, listener: Listener[Entry]) -> None:
+        """Have the changes of its objects told, as long as it is served: who listens to the
+        collection itself would stay there when the CRD is long gone."""
+        self._followers.append(listener)
+        self.objects.listeners.append(listener)
 
     @property
     def labels(self) -> LabelIndex:
@@ -62,6 +70,9 @@ class Resource:
         self.hub.close()
         if self._labels is not None:
             self._labels.close()
+        for listener in self._followers:
+            self.objects.listeners.remove(listener)
+        self._followers.clear()
 
 
 def open_resource(serving: Serving, backend: Backend) -> Resource:
