@@ -21,7 +21,7 @@ from instar.storage.cache import Listener
 
 @dataclass(eq=False)
 class Resource:
-    """Mutable only through its methods; everything else reads."""
+    """Mutable only through ``swap``, ``note`` and ``reset``; everything else reads."""
 
     serving: Serving
     crd: Crd
@@ -33,11 +33,11 @@ class Resource:
     _labels: LabelIndex | None = None
     _followers: list[Listener[Entry]] = field(default_factory=list)
 
-    def follow(self, listener: Listener[Entry]) -> None:
-        """Have the changes of its objects told, as long as it is served: who listens to the
-        collection itself would stay there when the CRD is long gone."""
-        self._followers.append(listener)
-        self.objects.listeners.append(listener)
+    def follow(self, told: Listener[Entry]) -> None:
+        """Have ``told`` called with every change of an object, as long as the resource lives: a
+        collection outlives its CRD, and who comes back must not find yesterday's followers."""
+        self._followers.append(told)
+        self.objects.listeners.append(told)
 
     @property
     def labels(self) -> LabelIndex:
@@ -68,11 +68,11 @@ class Resource:
         self.closed = True
         self.codec.close()
         self.hub.close()
+        for told in self._followers:
+            self.objects.listeners.remove(told)
+        self._followers.clear()
         if self._labels is not None:
             self._labels.close()
-        for listener in self._followers:
-            self.objects.listeners.remove(listener)
-        self._followers.clear()
 
 
 def open_resource(serving: Serving, backend: Backend) -> Resource:
