@@ -41,7 +41,8 @@ def used_and_deleted(server: LiveServer, number: int) -> None:
     server.create_crd(crds.crd(version, group=GROUP, plural=plural, kind=kind))
     owner = {"apiVersion": "v1", "kind": "Namespace", "name": "default", "uid": "unknown"}
     metadata = {"name": "one", "labels": {f"l{number}": "x"}, "ownerReferences": [owner]}
-    thing = {"apiVersion": f"{GROUP}/v1", "kind": kind, "metadata": metadata, "spec": {}}
+    thing: dict[str, object] = {"apiVersion": f"{GROUP}/v1", "kind": kind, "metadata": metadata}
+    thing["spec"] = {"name": f"a{number}"}
     where = f"/apis/{GROUP}/v1/namespaces/default/{plural}"
     assert server.request("POST", where, thing).status == 201
     assert server.request("GET", f"{where}?labelSelector=l{number}%3Dx").status == 200
