@@ -27,6 +27,7 @@ from instar.cli.guards import add_guard_arguments, guard_settings
 from instar.cli.identities import add_identity_arguments, identity_settings
 from instar.cli.logs import FORMS, set_up_logging
 from instar.cli.workers import with_workers
+from instar.console.opening import before
 from instar.server.life.lifetime import RunningServer, running
 from instar.server.settings import Settings
 from instar.storage.peer import PeerStore
@@ -75,6 +76,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--webhook-timeout", metavar="SECONDS", type=float, default=30.0)
     add("--webhook-timeout-for", metavar="CRD=SECONDS", action="append", default=[])
     add("--no-conversion-cache", action="store_true")
+    add(
+        "--convert-ahead",
+        choices=["on", "off"],
+        default="on",
+        help="ask conversion webhooks after a write, for the versions somebody reads",
+    )
     add_etcd_arguments(parser)
     add("--history", metavar="SECONDS", type=float, default=300.0, help="how long revisions stay")
     add("--tls-name", metavar="NAME", action="append", default=[], help="more certificate names")
@@ -83,6 +90,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         choices=["off", "warn", "deny"],
         default="off",
         help="review CRD updates: warn about breaking changes, or refuse them",
+    )
+    add(
+        "--console",
+        choices=["on", "off"],
+        default="on",
+        help="the web console at /console (off: nothing is served there)",
     )
     add(
         "--rescue-deletes",
@@ -161,6 +174,8 @@ def _settings(args: argparse.Namespace) -> Settings:
         webhook_timeout=args.webhook_timeout,
         webhook_timeouts=tuple(args.webhook_timeout_for),
         conversion_cache=not args.no_conversion_cache,
+        front=before if args.console == "on" else None,
+        convert_ahead=args.convert_ahead == "on",
         extra_names=tuple(args.tls_name),
         **identity_settings(args),
         **guard_settings(args),
