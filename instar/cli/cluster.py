@@ -5,25 +5,18 @@ from __future__ import annotations
 import argparse
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable
-from pathlib import Path
 from typing import Any, TypeVar
 
 import uvloop
 
 from instar.cli.failure import CliFailure
+from instar.cli.flags import add_cluster_arguments as add_cluster_arguments
 from instar.client.client import Client
 from instar.client.kubeconfig import KubeconfigError, load_access
 from instar.client.paths import crd_path
 from instar.errors import ApiError, Forbidden, NotFound, ServiceUnavailable, Unauthorized
 
 T = TypeVar("T")
-
-
-def add_cluster_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--kubeconfig", type=Path, metavar="FILE", help="(default: $KUBECONFIG, ~/.kube/config)"
-    )
-    parser.add_argument("--context", metavar="NAME", help="of the kubeconfig, not its current one")
 
 
 def with_client(

@@ -20,8 +20,9 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
 from rich.progress import Progress as RichProgress
 
-from instar.cli.cluster import add_cluster_arguments, read_crds, with_client
+from instar.cli.cluster import read_crds, with_client
 from instar.cli.failure import CliFailure
+from instar.cli.flags import add_cluster_arguments, add_output_argument
 from instar.client.client import Client
 from instar.migrator.journal import Journal, JournalBusy
 from instar.migrator.live_crd import USER_AGENT, LiveCrd, read_live_crd
@@ -34,6 +35,7 @@ from instar.migrator.references import dependents, repoint
 from instar.migrator.report import MigrationReport
 from instar.migrator.retrying import Patience
 from instar.migrator.settling import seconds_to_settle
+from instar.wording import counted
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -86,7 +88,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add("--progress", type=Path, metavar="FILE", help="where to note how far it got")
     add("--report", type=Path, metavar="FILE", help="write a JSON report")
-    add("--output", "-o", choices=["text", "json"], default="text", help="form of the answer")
+    add_output_argument(parser, ("text", "json"))
 
 
 def run(args: argparse.Namespace) -> int:
@@ -216,8 +218,8 @@ def _interrupted(journal: Journal) -> str:
     counts = journal.counts()
     done = sum(count for fate, count in counts.items() if fate in DONE)
     return (
-        f"interrupted after {done} objects; storedVersions was not changed; run the same command "
-        f"again to go on ({journal.path})"
+        f"interrupted after {counted(done, 'object')}; storedVersions was not changed; run the "
+        f"same command again to go on ({journal.path})"
     )
 
 

@@ -17,8 +17,13 @@ from datetime import UTC, date, datetime
 from pathlib import Path
 
 from instar.api.crd_codec import CrdDecodeError
-from instar.cli.cluster import add_cluster_arguments, with_client
+from instar.cli.cluster import with_client
 from instar.cli.failure import CliFailure
+from instar.cli.flags import (
+    add_cluster_arguments,
+    add_output_argument,
+    add_workload_arguments,
+)
 from instar.client.client import Client
 from instar.migrator.journal import Journal
 from instar.migrator.live_crd import read_live_crd
@@ -47,7 +52,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("source", nargs="*", metavar="SOURCE", help="files and folders with CRDs")
     add_cluster_arguments(parser)
     add("--plan", action="store_true", help="review, try on the server, say what would be done")
-    add("--fail-on", choices=("error", "warning", "none"), help="refuse findings of this severity")
+    add(
+        "--fail-on",
+        choices=("error", "warning", "none"),
+        help="refuse findings of this severity (default: the configuration's, or error)",
+    )
     add(
         "--allow",
         action="append",
@@ -64,13 +73,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--retries", type=int, default=5, metavar="N", help="per request, with back-off")
     add("--settle", type=float, default=10.0, metavar="SECONDS", help="as in instar migrate")
     add("--report", type=Path, metavar="FILE", help="write a JSON report")
-    add("--output", "-o", choices=["text", "json"], default="text", help="form of the answer")
+    add_output_argument(parser, ("text", "json"))
     job = parser.add_argument_group("as a Job")
     job.add_argument("--manifests", action="store_true", help="print a Job with its permissions")
-    job.add_argument("--hook", choices=("none", "helm", "argocd"), default="none")
-    job.add_argument("--name", default="crd-upgrade")
-    job.add_argument("--namespace", default="default")
-    job.add_argument("--image", default="registry.example.com/instar:latest")
+    job.add_argument(
+        "--hook",
+        choices=("none", "helm", "argocd"),
+        default="none",
+        help="whose annotations the Job carries, to run before all else of a release",
+    )
+    add_workload_arguments(job, "crd-upgrade", "registry.example.com/instar:latest")
     job.add_argument("--config-map", default="", metavar="NAME", help="holds the CRDs")
 
 
