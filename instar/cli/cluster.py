@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import getpass
+import os
+import socket
 from collections.abc import Awaitable, Callable, Iterable
 from typing import Any, TypeVar
 
@@ -37,6 +40,15 @@ def with_client(
             return runner.run(connected())
     except (KubeconfigError, ApiError) as error:
         raise CliFailure(str(error)) from error
+
+
+def who_and_where() -> str:
+    """For whoever reads a report later. In a container nobody may have a name."""
+    try:
+        who = getpass.getuser()
+    except (KeyError, OSError):
+        who = f"uid {os.getuid()}"
+    return f"{who}@{socket.gethostname()}"
 
 
 async def read_crds(client: Client, names: Iterable[str]) -> list[dict[str, Any]]:

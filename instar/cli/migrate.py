@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import getpass
 import hashlib
 import json
 import os
-import socket
+import sqlite3
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -20,7 +19,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
 from rich.progress import Progress as RichProgress
 
-from instar.cli.cluster import read_crds, with_client
+from instar.cli.cluster import read_crds, who_and_where, with_client
 from instar.cli.failure import CliFailure
 from instar.cli.flags import add_cluster_arguments, add_output_argument
 from instar.client.client import Client
@@ -188,6 +187,8 @@ async def _run(args: argparse.Namespace, client: Client, plan: Plan) -> Migratio
         journal = Journal(":memory:" if args.dry_run else path)
     except JournalBusy as error:
         raise CliFailure(f"{error}; wait for it, or give --progress another file") from None
+    except (OSError, sqlite3.Error) as error:
+        raise CliFailure(f"{path}: {error}; give --progress a file that can be written") from None
     finished = False
     try:
         _decide(args, journal)
@@ -233,12 +234,12 @@ def _options(args: argparse.Namespace) -> Options:
         clean_managed_fields=args.clean_managed_fields,
         keep_going=args.keep_going,
         patience=Patience(attempts=args.retries + 1),
-        who=f"{getpass.getuser()}@{socket.gethostname()}",
+        who=who_and_where(),
     )
 
 
 def _default_progress(plan: Plan) -> Path:
-    home = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
+    home = os.environ.get("XDG_STATE_HOME") or os.path.expanduser("~/.local/state")
     server = hashlib.sha256(plan.facts.server.encode()).hexdigest()[:8]
     return Path(home) / "instar" / "migrate" / f"{plan.live.name}-{server}.progress"
 

@@ -7,9 +7,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import getpass
 import json
-import socket
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
@@ -17,7 +15,7 @@ from datetime import UTC, date, datetime
 from pathlib import Path
 
 from instar.api.crd_codec import CrdDecodeError
-from instar.cli.cluster import with_client
+from instar.cli.cluster import who_and_where, with_client
 from instar.cli.failure import CliFailure
 from instar.cli.flags import (
     add_cluster_arguments,
@@ -39,7 +37,7 @@ from instar.reviewer.config import Config, decide, fail_on
 from instar.reviewer.engine import severity_map
 from instar.reviewer.side import read_side
 from instar.reviewer.sources import load_config, load_crds
-from instar.upgrader.job import UpgradeJob
+from instar.upgrader.job import UpgradeJob, smallest_rules
 from instar.upgrader.judging import judged, sample
 from instar.upgrader.report import UpgradeReport
 from instar.upgrader.upgrade import Options, upgrade
@@ -77,6 +75,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     job = parser.add_argument_group("as a Job")
     job.add_argument("--manifests", action="store_true", help="print a Job with its permissions")
     job.add_argument(
+        "--owner-references",
+        action="store_true",
+        help="permit it to change them in objects of every kind, for a release that drops a "
+        "version",
+    )
+    job.add_argument(
         "--hook",
         choices=("none", "helm", "argocd"),
         default="none",
@@ -87,13 +91,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    if args.manifests:
-        job = UpgradeJob(args.name, args.namespace, args.image, args.config_map, args.hook)
-        print(job.render(), end="")
-        return 0
     if not args.source:
         raise CliFailure("which CRDs? Name files or folders", EXIT_UNUSABLE)
     crds = asyncio.run(_crds(args.source))
+    if args.manifests:
+        rules = smallest_rules(crds, owner_references=args.owner_references)
+        job = UpgradeJob(args.name, args.namespace, args.image, rules, args.config_map, args.hook)
+        print(job.render(), end="")
+        return 0
     try:
         config = load_config(args.config)
         allowed = severity_map(dict.fromkeys(args.allow, "info"))
@@ -187,7 +192,7 @@ async def _migrated(
         clean_managed_fields=True,
         leaving=tuple(leaving),
         patience=Patience(attempts=args.retries + 1),
-        who=f"{getpass.getuser()}@{socket.gethostname()}",
+        who=who_and_where(),
     )
     journal = Journal()
     try:
