@@ -10,8 +10,9 @@ import signal
 from ipaddress import ip_address
 
 from instar.api.agents import CONSOLE
-from instar.cli.cluster import add_cluster_arguments, with_client
+from instar.cli.cluster import with_client
 from instar.cli.failure import CliFailure
+from instar.cli.flags import add_cluster_arguments
 from instar.client.client import Client
 from instar.console.listening import serving
 
@@ -22,7 +23,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_cluster_arguments(parser)
     parser.add_argument(
         "--listen",
-        metavar="HOST:PORT",
+        metavar="[HOST]:PORT",
         default="127.0.0.1:8088",
         help="an address of this machine only; port 0 is a free one (default: %(default)s)",
     )
@@ -58,7 +59,7 @@ def _place(text: str) -> tuple[str, int]:
     host, colon, port = text.rpartition(":")
     host = host.strip("[]") or "127.0.0.1"
     if not colon or not port.isdecimal() or int(port) > 65535:
-        raise CliFailure(f"--listen {text}: expected HOST:PORT", code=2)
+        raise CliFailure(f"--listen {text}: expected [HOST]:PORT", code=2)
     try:
         local = host == "localhost" or ip_address(host).is_loopback
     except ValueError:
