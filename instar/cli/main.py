@@ -29,6 +29,7 @@ COMMANDS = {
     "census": "how many objects are stored at which version",
     "versions": "a CRD's versions, who uses them, and what can be done next",
     "fields": "a field's way out of a CRD: announce, warn, count, remove",
+    "console": "the web console for any cluster, through its public API",
     "access": "the roles somebody needs, by what they did; why somebody may or may not",
     "storage": "copy a store to another engine, or verify one",
     "envtest": "a folder for KUBEBUILDER_ASSETS: Go's test suites on instar",
@@ -51,6 +52,7 @@ EXTRAS = {
     "versions": "cluster",
     "fields": "cluster",
     "access": "cluster",
+    "console": "console",
     "envtest": "server",
     "completion": "cluster",
 }
