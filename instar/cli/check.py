@@ -88,11 +88,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     search.add_argument("--list-laws", action="store_true", help="print the laws and exit")
     live = parser.add_argument_group("objects of a cluster instead of generated ones")
     live.add_argument("--live", action="store_true", help="read-only: lists every object")
-    live.add_argument("--kubeconfig", type=Path, metavar="FILE")
-    live.add_argument("--context", metavar="NAME")
+    live.add_argument(
+        "--kubeconfig", type=Path, metavar="FILE", help="(default: $KUBECONFIG, ~/.kube/config)"
+    )
+    live.add_argument("--context", metavar="NAME", help="of the kubeconfig, not its current one")
     live.add_argument("--limit", type=int, default=0, metavar="N", help="objects per version")
     output = parser.add_argument_group("output")
-    output.add_argument("--output", "-o", choices=("text", "json", "junit"), default="text")
+    output.add_argument(
+        "--output",
+        "-o",
+        choices=("text", "json", "junit"),
+        default="text",
+        help="form of the report",
+    )
     output.add_argument(
         "--write-tests", type=Path, metavar="FILE", help="counterexamples as a pytest module"
     )

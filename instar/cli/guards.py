@@ -6,6 +6,7 @@ Named as kube-apiserver's, so that its command lines can be taken over.
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -68,7 +69,12 @@ def _add_tls_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument_group("TLS").add_argument
     add("--tls-cert-file", metavar="PEM", type=Path, help="serve this certificate (and its chain)")
     add("--tls-private-key-file", metavar="PEM", type=Path, help="its key; both are read again")
-    add("--tls-min-version", choices=sorted(VERSIONS), default="VersionTLS12")
+    add(
+        "--tls-min-version",
+        choices=sorted(VERSIONS),
+        default="VersionTLS12",
+        help="the oldest TLS that is spoken",
+    )
     add(
         "--tls-cipher-suites",
         metavar="NAME,…",
@@ -92,8 +98,18 @@ def _add_audit_arguments(parser: argparse.ArgumentParser) -> None:
     add = group.add_argument
     add("--audit-policy-file", metavar="YAML", type=Path, help="what is recorded; nothing without")
     add("--audit-log-path", metavar="PATH", default="", help="- is standard output")
-    add("--audit-log-format", choices=["json", "legacy"], default="json")
-    add("--audit-log-version", choices=["audit.k8s.io/v1"], default="audit.k8s.io/v1")
+    add(
+        "--audit-log-format",
+        choices=["json", "legacy"],
+        default="json",
+        help="legacy: one line of words for each event",
+    )
+    add(
+        "--audit-log-version",
+        choices=["audit.k8s.io/v1"],
+        default="audit.k8s.io/v1",
+        help="of the events",
+    )
     add(
         "--audit-log-mode",
         choices=["blocking", "batch", "blocking-strict"],
@@ -104,36 +120,77 @@ def _add_audit_arguments(parser: argparse.ArgumentParser) -> None:
     add("--audit-log-maxsize", metavar="MB", type=_natural, default=100, help="0: any size")
     add("--audit-log-maxage", metavar="DAYS", type=_natural, default=366, help="0: for ever")
     add("--audit-log-maxbackup", metavar="N", type=_natural, default=100, help="0: any number")
-    add("--audit-log-compress", metavar="BOOL", type=_boolean, nargs="?", const=True, default=False)
-    add("--audit-webhook-config-file", metavar="KUBECONFIG", type=Path)
-    add("--audit-webhook-version", choices=["audit.k8s.io/v1"], default="audit.k8s.io/v1")
-    add("--audit-webhook-mode", choices=["batch", "blocking", "blocking-strict"], default="batch")
-    add("--audit-webhook-initial-backoff", metavar="DURATION", type=_seconds, default=10.0)
-    for name, most, wait, throttled in (("log", 1, 0.0, False), ("webhook", 400, 30.0, True)):
-        lead = f"--audit-{name}-"
-        add(f"{lead}batch-buffer-size", metavar="N", type=_natural, default=10_000)
-        add(f"{lead}batch-max-size", metavar="N", type=_natural, default=most)
-        add(f"{lead}batch-max-wait", metavar="DURATION", type=_seconds, default=wait)
-        add(
-            f"{lead}batch-throttle-enable",
-            metavar="BOOL",
-            type=_boolean,
-            nargs="?",
-            const=True,
-            default=throttled,
+    add(
+        "--audit-log-compress",
+        metavar="BOOL",
+        type=_boolean,
+        nargs="?",
+        const=True,
+        default=False,
+        help="gzip files that are full",
+    )
+    add(
+        "--audit-webhook-config-file",
+        metavar="KUBECONFIG",
+        type=Path,
+        help="who is sent the events",
+    )
+    add(
+        "--audit-webhook-version",
+        choices=["audit.k8s.io/v1"],
+        default="audit.k8s.io/v1",
+        help="of the events",
+    )
+    add(
+        "--audit-webhook-mode",
+        choices=["batch", "blocking", "blocking-strict"],
+        default="batch",
+        help="batch: many events in a call; else one each",
+    )
+    add(
+        "--audit-webhook-initial-backoff",
+        metavar="DURATION",
+        type=_seconds,
+        default=10.0,
+        help="the wait before a call is tried again",
+    )
+    for name in ("log", "webhook"):
+        _add_batch_arguments(group, name)
+
+
+_LOG_HAS_NONE = "of the webhook's; a log is written event by event, so it changes nothing here"
+
+
+def _add_batch_arguments(group: argparse._ArgumentGroup, name: str) -> None:
+    """Upstream has all of them for both; what has no effect says so."""
+    log = name == "log"
+
+    def told(text: str) -> str:
+        return _LOG_HAS_NONE if log else text
+
+    def add(flag: str, value: Any, kind: Callable[[str], Any], metavar: str, help: str) -> None:
+        optional: dict[str, Any] = {"nargs": "?", "const": True} if kind is _boolean else {}
+        group.add_argument(
+            f"--audit-{name}-{flag}",
+            metavar=metavar,
+            type=kind,
+            default=value,
+            help=help,
+            **optional,
         )
-        add(f"{lead}batch-throttle-qps", metavar="N", type=float, default=10.0)
-        add(f"{lead}batch-throttle-burst", metavar="N", type=_natural, default=15)
-        add(
-            f"{lead}truncate-enabled",
-            metavar="BOOL",
-            type=_boolean,
-            nargs="?",
-            const=True,
-            default=False,
-        )
-        add(f"{lead}truncate-max-event-size", metavar="BYTES", type=_natural, default=100 << 10)
-        add(f"{lead}truncate-max-batch-size", metavar="BYTES", type=_natural, default=10 << 20)
+
+    add("batch-buffer-size", 10_000, _natural, "N", "events that may wait; more are dropped")
+    add("batch-max-size", 1 if log else 400, _natural, "N", told("events in one call"))
+    wait = told("until a call is made with fewer")
+    add("batch-max-wait", 0.0 if log else 30.0, _seconds, "DURATION", wait)
+    add("batch-throttle-enable", not log, _boolean, "BOOL", told("bound the calls a second"))
+    add("batch-throttle-qps", 10.0, float, "N", told("calls a second, on average"))
+    add("batch-throttle-burst", 15, _natural, "N", told("calls at once after a pause"))
+    add("truncate-enabled", False, _boolean, "BOOL", "leave objects out of events that are large")
+    size = "bytes beyond which an event is large"
+    add("truncate-max-event-size", 100 << 10, _natural, "BYTES", size)
+    batch = "taken and not needed: events are cut one by one"
+    add("truncate-max-batch-size", 10 << 20, _natural, "BYTES", batch)
 
 
 def guard_settings(args: argparse.Namespace) -> dict[str, Any]:

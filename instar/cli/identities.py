@@ -32,9 +32,24 @@ def add_identity_arguments(parser: argparse.ArgumentParser) -> None:
         default="RBAC",
         help="who decides, in order: RBAC, AlwaysAllow, AlwaysDeny, Webhook (default: %(default)s)",
     )
-    add("--authorization-webhook-config-file", metavar="KUBECONFIG", type=Path)
-    add("--authorization-webhook-cache-authorized-ttl", metavar="DURATION", default="5m0s")
-    add("--authorization-webhook-cache-unauthorized-ttl", metavar="DURATION", default="30s")
+    add(
+        "--authorization-webhook-config-file",
+        metavar="KUBECONFIG",
+        type=Path,
+        help="whom the mode Webhook asks",
+    )
+    add(
+        "--authorization-webhook-cache-authorized-ttl",
+        metavar="DURATION",
+        default="5m0s",
+        help="how long its yes is believed",
+    )
+    add(
+        "--authorization-webhook-cache-unauthorized-ttl",
+        metavar="DURATION",
+        default="30s",
+        help="how long its no is believed",
+    )
     add(
         "--user",
         metavar="NAME[:GROUP,…]=KUBECONFIG",
@@ -42,7 +57,12 @@ def add_identity_arguments(parser: argparse.ArgumentParser) -> None:
         default=[],
         help="write a kubeconfig for this user, with a certificate of our own authority",
     )
-    add("--anonymous-auth", metavar="true|false", choices=_BOOLEANS)
+    add(
+        "--anonymous-auth",
+        metavar="true|false",
+        choices=_BOOLEANS,
+        help="who shows no credential is system:anonymous (default: true, unless all is allowed)",
+    )
     add(
         *("--token-file", "--token-auth-file"),
         metavar="CSV",
@@ -63,32 +83,109 @@ def add_identity_arguments(parser: argparse.ArgumentParser) -> None:
 
 def _add_account_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument_group("tokens of ServiceAccounts").add_argument
-    add("--service-account-issuer", metavar="URL", action="append", default=[])
-    add("--service-account-signing-key-file", metavar="PEM", type=Path)
-    add("--service-account-key-file", metavar="PEM", type=Path, action="append", default=[])
-    add("--service-account-max-token-expiration", metavar="DURATION", default="0s")
-    add("--service-account-extend-token-expiration", choices=_BOOLEANS, default="true")
-    add("--service-account-jwks-uri", metavar="URL", default="")
+    add(
+        "--service-account-issuer",
+        metavar="URL",
+        action="append",
+        default=[],
+        help="who our tokens say they are from; the first signs, all are accepted",
+    )
+    add(
+        "--service-account-signing-key-file",
+        metavar="PEM",
+        type=Path,
+        help="the key that signs (default: one of our own making)",
+    )
+    add(
+        "--service-account-key-file",
+        metavar="PEM",
+        type=Path,
+        action="append",
+        default=[],
+        help="keys whose tokens are accepted; may be repeated",
+    )
+    add(
+        "--service-account-max-token-expiration",
+        metavar="DURATION",
+        default="0s",
+        help="the longest life of a token; 0s: as long as is asked for",
+    )
+    add(
+        "--service-account-extend-token-expiration",
+        choices=_BOOLEANS,
+        default="true",
+        help="tokens that pods ask for live for a year, so that old clients go on working",
+    )
+    add(
+        "--service-account-jwks-uri",
+        metavar="URL",
+        default="",
+        help="where the discovery document says our keys are",
+    )
     add("--service-account-lookup", choices=_BOOLEANS, default="true", help="always true here")
-    add("--api-audiences", metavar="NAME,…", default="")
+    add(
+        "--api-audiences",
+        metavar="NAME,…",
+        default="",
+        help="for whom a token must be made to be accepted (default: the issuer)",
+    )
 
 
 def _add_oidc_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument_group("one OIDC issuer").add_argument
-    for name in ("issuer-url", "client-id", "username-prefix", "groups-claim", "groups-prefix"):
-        add(f"--oidc-{name}", default="")
-    add("--oidc-username-claim", default="sub")
-    add("--oidc-ca-file", metavar="PEM", type=Path)
-    add("--oidc-signing-algs", metavar="ALG,…", default="RS256")
-    add("--oidc-required-claim", metavar="NAME=VALUE", action="append", default=[])
+    add("--oidc-issuer-url", metavar="URL", default="", help="whose tokens are accepted")
+    add("--oidc-client-id", metavar="NAME", default="", help="for whom they must be made")
+    add("--oidc-username-prefix", metavar="TEXT", default="", help="before user names; -: none")
+    add("--oidc-groups-claim", metavar="NAME", default="", help="the claim that lists groups")
+    add("--oidc-groups-prefix", metavar="TEXT", default="", help="before names of groups")
+    add(
+        "--oidc-username-claim",
+        metavar="NAME",
+        default="sub",
+        help="the claim that is the user name",
+    )
+    add(
+        "--oidc-ca-file",
+        metavar="PEM",
+        type=Path,
+        help="the authority of the issuer (default: those of the system)",
+    )
+    add(
+        "--oidc-signing-algs",
+        metavar="ALG,…",
+        default="RS256",
+        help="with which its tokens may be signed",
+    )
+    add(
+        "--oidc-required-claim",
+        metavar="NAME=VALUE",
+        action="append",
+        default=[],
+        help="a claim a token must have; may be repeated",
+    )
 
 
 def _add_proxy_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument_group("a front proxy that authenticates").add_argument
-    add("--requestheader-client-ca-file", metavar="PEM", type=Path)
-    add("--requestheader-allowed-names", metavar="NAME,…", default="")
-    for name in ("username-headers", "uid-headers", "group-headers", "extra-headers-prefix"):
-        add(f"--requestheader-{name}", metavar="NAME,…", default="")
+    add(
+        "--requestheader-client-ca-file",
+        metavar="PEM",
+        type=Path,
+        help="who signs the certificate of the proxy",
+    )
+    add(
+        "--requestheader-allowed-names",
+        metavar="NAME,…",
+        default="",
+        help="common names its certificate may have (default: any)",
+    )
+    for name, what in (
+        ("username-headers", "headers that name the user"),
+        ("uid-headers", "headers with the user's uid"),
+        ("group-headers", "headers that list groups"),
+        ("extra-headers-prefix", "how headers with more about the user begin"),
+    ):
+        add(f"--requestheader-{name}", metavar="NAME,…", default="", help=what)
 
 
 def identity_settings(args: argparse.Namespace) -> dict[str, Any]:

@@ -1,6 +1,6 @@
 """The ``instar`` command: finds the subcommand, imports only that, turns errors into exit codes.
 
-0 is success, 1 a failure said in one line, 2 a wrong call.
+What the codes mean is in ``exits.py``.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import sys
 from collections.abc import Sequence
 
 from instar import __version__
+from instar.cli.exits import told
 from instar.cli.failure import CliFailure
 from instar.cli.help import Help
 
@@ -98,15 +99,22 @@ def kubectl_completion() -> int:
     return code
 
 
-def _run(command: str, rest: list[str], program: str) -> int:
+def parser_of(command: str, program: str = "instar") -> argparse.ArgumentParser:
+    """With every flag, as ``--help`` and the reference on the site tell it."""
     parser = argparse.ArgumentParser(
         prog=f"{program} {command}",
         description=_sentence(COMMANDS[command]),
         formatter_class=Help,
     )
+    importlib.import_module(f"instar.cli.{command}").add_arguments(parser)
+    parser.epilog = "\n\n".join(filter(None, (parser.epilog, told(command))))
+    return parser
+
+
+def _run(command: str, rest: list[str], program: str) -> int:
     try:
+        parser = parser_of(command, program)
         module = importlib.import_module(f"instar.cli.{command}")
-        module.add_arguments(parser)
         mixed = getattr(module, "INTERMIXED", False)
         options = parser.parse_intermixed_args(rest) if mixed else parser.parse_args(rest)
         options.arguments = rest

@@ -67,14 +67,42 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default="strict",
         help="strict: an object needs an existing namespace; open: any name will do",
     )
-    add("--service", metavar="NS/NAME[:PORT]=HOST:PORT", action="append", default=[])
-    add("--converter", metavar="CRD=MODULE:NAME", action="append", default=[])
+    add(
+        "--service",
+        metavar="NS/NAME[:PORT]=HOST:PORT",
+        action="append",
+        default=[],
+        help="where a service that a webhook names can be reached; may be repeated",
+    )
+    add(
+        "--converter",
+        metavar="CRD=MODULE:NAME",
+        action="append",
+        default=[],
+        help="convert objects of this CRD in the server, without its webhook; may be repeated",
+    )
     admission.add_arguments(parser)
-    add("--webhook-client-cert", metavar="PEM", type=Path)
-    add("--webhook-client-key", metavar="PEM", type=Path)
-    add("--webhook-timeout", metavar="SECONDS", type=float, default=30.0)
-    add("--webhook-timeout-for", metavar="CRD=SECONDS", action="append", default=[])
-    add("--no-conversion-cache", action="store_true")
+    add("--webhook-client-cert", metavar="PEM", type=Path, help="show this certificate to webhooks")
+    add("--webhook-client-key", metavar="PEM", type=Path, help="its key")
+    add(
+        "--webhook-timeout",
+        metavar="SECONDS",
+        type=float,
+        default=30.0,
+        help="for an answer of a conversion webhook",
+    )
+    add(
+        "--webhook-timeout-for",
+        metavar="CRD=SECONDS",
+        action="append",
+        default=[],
+        help="the same for one CRD; may be repeated",
+    )
+    add(
+        "--no-conversion-cache",
+        action="store_true",
+        help="ask conversion webhooks anew for every read",
+    )
     add_etcd_arguments(parser)
     add("--history", metavar="SECONDS", type=float, default=300.0, help="how long revisions stay")
     add("--tls-name", metavar="NAME", action="append", default=[], help="more certificate names")

@@ -53,7 +53,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="make a first suite for a CRD's file, with the answers of today, at PATH",
     )
     parser.add_argument("--samples", metavar="PATH", help="with --write: objects to begin with")
-    parser.add_argument("--output", "-o", choices=tuple(FORMS), default="text")
+    parser.add_argument(
+        "--output", "-o", choices=tuple(FORMS), default="text", help="form of the answer"
+    )
 
 
 def run(args: argparse.Namespace) -> int:

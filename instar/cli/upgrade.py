@@ -67,10 +67,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--output", "-o", choices=["text", "json"], default="text", help="form of the answer")
     job = parser.add_argument_group("as a Job")
     job.add_argument("--manifests", action="store_true", help="print a Job with its permissions")
-    job.add_argument("--hook", choices=("none", "helm", "argocd"), default="none")
-    job.add_argument("--name", default="crd-upgrade")
-    job.add_argument("--namespace", default="default")
-    job.add_argument("--image", default="registry.example.com/instar:latest")
+    job.add_argument(
+        "--hook", choices=("none", "helm", "argocd"), default="none", help="whose hook the Job is"
+    )
+    job.add_argument("--name", default="crd-upgrade", help="of everything printed")
+    job.add_argument("--namespace", default="default", help="of everything printed")
+    job.add_argument("--image", default="registry.example.com/instar:latest", help="holds instar")
     job.add_argument("--config-map", default="", metavar="NAME", help="holds the CRDs")
 
 

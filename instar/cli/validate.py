@@ -62,10 +62,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="processes at most (default: as many as there are cores)",
     )
-    parser.add_argument("--output", "-o", choices=tuple(FORMS), default="text")
+    parser.add_argument(
+        "--output", "-o", choices=tuple(FORMS), default="text", help="form of the answer"
+    )
     cluster = parser.add_argument_group("cluster")
-    cluster.add_argument("--kubeconfig", metavar="FILE")
-    cluster.add_argument("--context", metavar="NAME")
+    cluster.add_argument(
+        "--kubeconfig", metavar="FILE", help="(default: $KUBECONFIG, ~/.kube/config)"
+    )
+    cluster.add_argument("--context", metavar="NAME", help="of the kubeconfig, not its current one")
 
 
 def run(args: argparse.Namespace) -> int:

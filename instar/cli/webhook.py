@@ -91,15 +91,23 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="written into the CRD: 443 for a service, the listening port for another host",
     )
     self_signed.add_argument("--path", default="/convert", help="the path written into the CRD")
-    self_signed.add_argument("--kubeconfig", type=Path, metavar="FILE")
-    self_signed.add_argument("--context", metavar="NAME")
+    self_signed.add_argument(
+        "--kubeconfig", type=Path, metavar="FILE", help="(default: $KUBECONFIG, ~/.kube/config)"
+    )
+    self_signed.add_argument(
+        "--context", metavar="NAME", help="of the kubeconfig, not its current one"
+    )
     manifests = parser.add_argument_group("manifests")
     manifests.add_argument(
         "--manifests", action="store_true", help="print Deployment, Service and Certificate"
     )
-    manifests.add_argument("--name", default="conversion-webhook")
-    manifests.add_argument("--namespace", default="default")
-    manifests.add_argument("--image", default="registry.example.com/conversion-webhook:latest")
+    manifests.add_argument("--name", default="conversion-webhook", help="of everything printed")
+    manifests.add_argument("--namespace", default="default", help="of everything printed")
+    manifests.add_argument(
+        "--image",
+        default="registry.example.com/conversion-webhook:latest",
+        help="holds instar and the converter",
+    )
 
 
 def run(args: argparse.Namespace) -> int:
