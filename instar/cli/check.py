@@ -15,10 +15,12 @@ from rich.progress import Progress
 
 from instar.api.crd import Crd
 from instar.cli.failure import CliFailure
+from instar.cli.flags import add_cluster_arguments, add_output_argument
 from instar.client.client import Client
 from instar.client.kubeconfig import KubeconfigError, load_access
 from instar.client.paths import crd_path
 from instar.errors import ApiError
+from instar.manifestfiles import Unopenable, text_of
 from instar.sdk.checking import startup
 from instar.sdk.checking.admission import NAMES as ADMISSION_LAWS
 from instar.sdk.checking.admission import check_admission
@@ -37,6 +39,16 @@ from instar.sdk.loading import load, load_admission
 
 EXIT_UNCHECKED = 2
 _LIVE = "kube:"
+_UNCHECKED = (
+    Uncheckable,
+    ConverterDefinitionError,
+    KubeconfigError,
+    ApiError,
+    Unopenable,
+    OSError,
+    ValueError,
+)
+"""What keeps the laws from being tried."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -55,7 +67,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     asked = parser.add_mutually_exclusive_group()
     asked.add_argument("--converter", metavar="MODULE:NAME", help="or a conversion.yaml")
-    asked.add_argument("--url", help="a conversion webhook, written in any language")
+    asked.add_argument(
+        *("--webhook", "--url"),
+        dest="url",
+        metavar="URL",
+        help="a conversion webhook, written in any language",
+    )
     parser.add_argument(
         "--admission",
         metavar="MODULE:NAME",
@@ -63,10 +80,22 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "webhook needs --converter or --url, too",
     )
     webhook = parser.add_argument_group("with --url")
-    webhook.add_argument("--ca", type=Path, metavar="FILE", help="authority of the webhook")
-    webhook.add_argument("--cert", type=Path, metavar="FILE", help="client certificate")
-    webhook.add_argument("--key", type=Path, metavar="FILE", help="its key")
-    webhook.add_argument("--insecure", action="store_true", help="do not verify the webhook")
+    add = webhook.add_argument
+    add("--webhook-ca", "--ca", dest="ca", type=Path, metavar="PEM", help="its authority")
+    add(
+        *("--webhook-client-cert", "--cert"),
+        dest="cert",
+        type=Path,
+        metavar="PEM",
+        help="certificate shown to it",
+    )
+    add("--webhook-client-key", "--key", dest="key", type=Path, metavar="PEM", help="its key")
+    add(
+        *("--webhook-insecure", "--insecure"),
+        dest="insecure",
+        action="store_true",
+        help="do not verify it",
+    )
     webhook.add_argument(
         "--review-version", choices=("v1", "v1beta1"), default="v1", help="of ConversionReviews"
     )
@@ -82,25 +111,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     search = parser.add_argument_group("search")
     search.add_argument("--examples", type=int, default=200, metavar="N", help="objects per law")
-    search.add_argument("--seed", type=int, help="repeat a run that printed this seed")
+    search.add_argument("--seed", type=int, metavar="N", help="repeat a run that printed this seed")
     search.add_argument("--laws", default="", metavar="A,B", help="only these laws")
     search.add_argument("--skip", default="", metavar="A,B", help="all laws but these")
     search.add_argument("--list-laws", action="store_true", help="print the laws and exit")
     live = parser.add_argument_group("objects of a cluster instead of generated ones")
     live.add_argument("--live", action="store_true", help="read-only: lists every object")
-    live.add_argument(
-        "--kubeconfig", type=Path, metavar="FILE", help="(default: $KUBECONFIG, ~/.kube/config)"
-    )
-    live.add_argument("--context", metavar="NAME", help="of the kubeconfig, not its current one")
+    add_cluster_arguments(live)
     live.add_argument("--limit", type=int, default=0, metavar="N", help="objects per version")
     output = parser.add_argument_group("output")
-    output.add_argument(
-        "--output",
-        "-o",
-        choices=("text", "json", "junit"),
-        default="text",
-        help="form of the report",
-    )
+    add_output_argument(output, ("text", "json", "junit"))
     output.add_argument(
         "--write-tests", type=Path, metavar="FILE", help="counterexamples as a pytest module"
     )
@@ -125,9 +145,7 @@ def run(args: argparse.Namespace) -> int:
             if live_crd:
                 version = args.controller_version or case.crd.storage_version()
                 report.outcomes.extend(startup_outcomes(case.crd, version))
-    except (Uncheckable, ConverterDefinitionError, KubeconfigError, ApiError) as error:
-        raise CliFailure(str(error), EXIT_UNCHECKED) from error
-    except (OSError, ValueError) as error:
+    except _UNCHECKED as error:
         raise CliFailure(str(error), EXIT_UNCHECKED) from error
     _print(args, report)
     return report.exit_code
@@ -151,9 +169,7 @@ def _check_admission(args: argparse.Namespace) -> int:
                     seed=args.seed,
                     progress=advance,
                 )
-    except (Uncheckable, ConverterDefinitionError, KubeconfigError, ApiError) as error:
-        raise CliFailure(str(error), EXIT_UNCHECKED) from error
-    except (OSError, ValueError) as error:
+    except _UNCHECKED as error:
         raise CliFailure(str(error), EXIT_UNCHECKED) from error
     _print(args, report)
     return report.exit_code
@@ -225,8 +241,7 @@ async def _live_crd(args: argparse.Namespace) -> Crd:
 
 
 def _read_crd(source: str, name: str | None) -> Crd:
-    text = sys.stdin.read() if source == "-" else Path(source).read_text()
-    return crd_in(text, source, name)
+    return crd_in(text_of(source), source, name)
 
 
 def _check(args: argparse.Namespace, case: Case, built: BuiltConverter | None) -> CheckReport:

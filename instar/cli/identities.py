@@ -42,13 +42,13 @@ def add_identity_arguments(parser: argparse.ArgumentParser) -> None:
         "--authorization-webhook-cache-authorized-ttl",
         metavar="DURATION",
         default="5m0s",
-        help="how long its yes is believed",
+        help="how long its yes is remembered",
     )
     add(
         "--authorization-webhook-cache-unauthorized-ttl",
         metavar="DURATION",
         default="30s",
-        help="how long its no is believed",
+        help="how long its no is remembered",
     )
     add(
         "--user",
@@ -59,9 +59,9 @@ def add_identity_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add(
         "--anonymous-auth",
-        metavar="true|false",
         choices=_BOOLEANS,
-        help="who shows no credential is system:anonymous (default: true, unless all is allowed)",
+        help="let in who shows nothing, as system:anonymous (default: true, unless the modes are "
+        "AlwaysAllow alone)",
     )
     add(
         *("--token-file", "--token-auth-file"),
@@ -88,13 +88,14 @@ def _add_account_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="URL",
         action="append",
         default=[],
-        help="who our tokens say they are from; the first signs, all are accepted",
+        help=f"who our tokens say they are from; repeated: more whose tokens are taken (default: "
+        f"{DEFAULT_ISSUER})",
     )
     add(
         "--service-account-signing-key-file",
         metavar="PEM",
         type=Path,
-        help="the key that signs (default: one of our own making)",
+        help="private key that signs them (default: one made in --cert-dir)",
     )
     add(
         "--service-account-key-file",
@@ -102,66 +103,56 @@ def _add_account_arguments(parser: argparse.ArgumentParser) -> None:
         type=Path,
         action="append",
         default=[],
-        help="keys whose tokens are accepted; may be repeated",
+        help="keys they are verified by, besides the one that signs; may be repeated",
     )
     add(
         "--service-account-max-token-expiration",
         metavar="DURATION",
         default="0s",
-        help="the longest life of a token; 0s: as long as is asked for",
+        help="the longest life a token may ask for; 0s is any",
     )
     add(
         "--service-account-extend-token-expiration",
         choices=_BOOLEANS,
         default="true",
-        help="tokens that pods ask for live for a year, so that old clients go on working",
+        help="tokens of Pods live a year, so that clients that never read theirs again go on",
     )
     add(
         "--service-account-jwks-uri",
         metavar="URL",
         default="",
-        help="where the discovery document says our keys are",
+        help="where discovery says our keys are (default: /openid/v1/jwks of this server)",
     )
     add("--service-account-lookup", choices=_BOOLEANS, default="true", help="always true here")
     add(
         "--api-audiences",
         metavar="NAME,…",
         default="",
-        help="for whom a token must be made to be accepted (default: the issuer)",
+        help="whom a token must be meant for (default: the issuers)",
     )
 
 
 def _add_oidc_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument_group("one OIDC issuer").add_argument
-    add("--oidc-issuer-url", metavar="URL", default="", help="whose tokens are accepted")
-    add("--oidc-client-id", metavar="NAME", default="", help="for whom they must be made")
-    add("--oidc-username-prefix", metavar="TEXT", default="", help="before user names; -: none")
-    add("--oidc-groups-claim", metavar="NAME", default="", help="the claim that lists groups")
-    add("--oidc-groups-prefix", metavar="TEXT", default="", help="before names of groups")
+    add("--oidc-issuer-url", metavar="URL", default="", help="whose tokens are taken; https only")
+    add("--oidc-client-id", metavar="ID", default="", help="the audience they must name")
+    add("--oidc-username-claim", metavar="CLAIM", default="sub", help="what the user is called")
     add(
-        "--oidc-username-claim",
-        metavar="NAME",
-        default="sub",
-        help="the claim that is the user name",
+        "--oidc-username-prefix",
+        metavar="TEXT",
+        default="",
+        help="put before it; - is none (default: ISSUER# unless the claim is email)",
     )
-    add(
-        "--oidc-ca-file",
-        metavar="PEM",
-        type=Path,
-        help="the authority of the issuer (default: those of the system)",
-    )
-    add(
-        "--oidc-signing-algs",
-        metavar="ALG,…",
-        default="RS256",
-        help="with which its tokens may be signed",
-    )
+    add("--oidc-groups-claim", metavar="CLAIM", default="", help="which groups the user is in")
+    add("--oidc-groups-prefix", metavar="TEXT", default="", help="put before each of them")
+    add("--oidc-ca-file", metavar="PEM", type=Path, help="authority of the issuer's certificate")
+    add("--oidc-signing-algs", metavar="ALG,…", default="RS256", help="algorithms accepted")
     add(
         "--oidc-required-claim",
         metavar="NAME=VALUE",
         action="append",
         default=[],
-        help="a claim a token must have; may be repeated",
+        help="tokens without it are refused; may be repeated",
     )
 
 
@@ -171,21 +162,21 @@ def _add_proxy_arguments(parser: argparse.ArgumentParser) -> None:
         "--requestheader-client-ca-file",
         metavar="PEM",
         type=Path,
-        help="who signs the certificate of the proxy",
+        help="authority of the proxy's certificate; no proxy is believed without",
     )
     add(
         "--requestheader-allowed-names",
         metavar="NAME,…",
         default="",
-        help="common names its certificate may have (default: any)",
+        help="common names of proxies (default: any that the authority signed)",
     )
-    for name, what in (
-        ("username-headers", "headers that name the user"),
-        ("uid-headers", "headers with the user's uid"),
-        ("group-headers", "headers that list groups"),
+    for name, told in (
+        ("username-headers", "headers with the user's name"),
+        ("uid-headers", "headers with the user's UID"),
+        ("group-headers", "headers with a group each"),
         ("extra-headers-prefix", "how headers with more about the user begin"),
     ):
-        add(f"--requestheader-{name}", metavar="NAME,…", default="", help=what)
+        add(f"--requestheader-{name}", metavar="NAME,…", default="", help=told)
 
 
 def identity_settings(args: argparse.Namespace) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from instar import __version__
 from instar.cli.exits import told
 from instar.cli.failure import CliFailure
-from instar.cli.help import Help
+from instar.cli.help import Parser
 
 COMMANDS = {
     "serve": "run the API server for CRDs and custom resources",
@@ -99,18 +99,6 @@ def kubectl_completion() -> int:
     return code
 
 
-def parser_of(command: str, program: str = "instar") -> argparse.ArgumentParser:
-    """With every flag, as ``--help`` and the reference on the site tell it."""
-    parser = argparse.ArgumentParser(
-        prog=f"{program} {command}",
-        description=_sentence(COMMANDS[command]),
-        formatter_class=Help,
-    )
-    importlib.import_module(f"instar.cli.{command}").add_arguments(parser)
-    parser.epilog = "\n\n".join(filter(None, (parser.epilog, told(command))))
-    return parser
-
-
 def _run(command: str, rest: list[str], program: str) -> int:
     try:
         parser = parser_of(command, program)
@@ -122,6 +110,14 @@ def _run(command: str, rest: list[str], program: str) -> int:
     except ModuleNotFoundError as error:
         raise _missing(error, command) from error
     return code
+
+
+def parser_of(command: str, program: str = "instar") -> argparse.ArgumentParser:
+    """All there is to know of one command's arguments. Imports what the command needs."""
+    parser = Parser(prog=f"{program} {command}", description=_sentence(COMMANDS[command]))
+    importlib.import_module(f"instar.cli.{command}").add_arguments(parser)
+    parser.epilog = "\n\n".join(filter(None, (parser.epilog, told(command))))
+    return parser
 
 
 def _missing(error: ModuleNotFoundError, command: str) -> Exception:

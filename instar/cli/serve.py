@@ -20,13 +20,14 @@ import uvloop
 
 from instar.api.crd import Crd
 from instar.cli import admission
-from instar.cli.converters import load_converters, unused
+from instar.cli.converters import add_conversion_arguments, load_converters, unused
 from instar.cli.etcd import add_etcd_arguments, storage_options
 from instar.cli.failure import CliFailure
 from instar.cli.guards import add_guard_arguments, guard_settings
 from instar.cli.identities import add_identity_arguments, identity_settings
 from instar.cli.logs import FORMS, set_up_logging
 from instar.cli.workers import with_workers
+from instar.console.opening import before
 from instar.server.life.lifetime import RunningServer, running
 from instar.server.settings import Settings
 from instar.storage.peer import PeerStore
@@ -51,7 +52,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default="sqlite:instar.db",
         help="sqlite:PATH, memory: or etcd://HOST:PORT,…/PREFIX (default: %(default)s)",
     )
-    add("--kubeconfig", metavar="PATH", type=Path, help="write a kubeconfig here when ready")
+    add("--kubeconfig", metavar="FILE", type=Path, help="write a kubeconfig here when ready")
     add(
         "--workers",
         metavar="N",
@@ -67,42 +68,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default="strict",
         help="strict: an object needs an existing namespace; open: any name will do",
     )
-    add(
-        "--service",
-        metavar="NS/NAME[:PORT]=HOST:PORT",
-        action="append",
-        default=[],
-        help="where a service that a webhook names can be reached; may be repeated",
-    )
-    add(
-        "--converter",
-        metavar="CRD=MODULE:NAME",
-        action="append",
-        default=[],
-        help="convert objects of this CRD in the server, without its webhook; may be repeated",
-    )
+    add_conversion_arguments(parser)
     admission.add_arguments(parser)
-    add("--webhook-client-cert", metavar="PEM", type=Path, help="show this certificate to webhooks")
-    add("--webhook-client-key", metavar="PEM", type=Path, help="its key")
-    add(
-        "--webhook-timeout",
-        metavar="SECONDS",
-        type=float,
-        default=30.0,
-        help="for an answer of a conversion webhook",
-    )
-    add(
-        "--webhook-timeout-for",
-        metavar="CRD=SECONDS",
-        action="append",
-        default=[],
-        help="the same for one CRD; may be repeated",
-    )
-    add(
-        "--no-conversion-cache",
-        action="store_true",
-        help="ask conversion webhooks anew for every read",
-    )
     add_etcd_arguments(parser)
     add("--history", metavar="SECONDS", type=float, default=300.0, help="how long revisions stay")
     add("--tls-name", metavar="NAME", action="append", default=[], help="more certificate names")
@@ -111,6 +78,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         choices=["off", "warn", "deny"],
         default="off",
         help="review CRD updates: warn about breaking changes, or refuse them",
+    )
+    add(
+        "--console",
+        choices=["on", "off"],
+        default="on",
+        help="the web console at /console (off: nothing is served there)",
     )
     add(
         "--rescue-deletes",
@@ -189,6 +162,8 @@ def _settings(args: argparse.Namespace) -> Settings:
         webhook_timeout=args.webhook_timeout,
         webhook_timeouts=tuple(args.webhook_timeout_for),
         conversion_cache=not args.no_conversion_cache,
+        front=before if args.console == "on" else None,
+        convert_ahead=args.convert_ahead == "on",
         extra_names=tuple(args.tls_name),
         **identity_settings(args),
         **guard_settings(args),

@@ -9,13 +9,14 @@ import argparse
 import asyncio
 import os
 import sys
-from pathlib import Path
 
-from instar.api.manifests import SUFFIXES, Document
+from instar.api.manifests import Document
 from instar.cli.failure import CliFailure
+from instar.cli.flags import add_cluster_arguments, add_output_argument
+from instar.manifestfiles import Text, Unopenable, texts_of
 from instar.reviewer.sources import Cluster, load_crds
 from instar.validator.render import FORMS
-from instar.validator.run import Task, Text, validate
+from instar.validator.run import Task, validate
 
 INTERMIXED = True
 """Options may stand among the sources, and between those and the ``--``."""
@@ -31,12 +32,12 @@ serve the others:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.epilog = _EXAMPLES
     parser.usage = "instar validate [options] [CRD … --] OBJECT …"
     parser.add_argument("sources", nargs="+", metavar="SOURCE", help=argparse.SUPPRESS)
     parser.add_argument(
-        "--crds",
+        *("--crd", "--crds"),
+        dest="crds",
         action="append",
         default=[],
         metavar="SOURCE",
@@ -62,14 +63,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="processes at most (default: as many as there are cores)",
     )
-    parser.add_argument(
-        "--output", "-o", choices=tuple(FORMS), default="text", help="form of the answer"
-    )
-    cluster = parser.add_argument_group("cluster")
-    cluster.add_argument(
-        "--kubeconfig", metavar="FILE", help="(default: $KUBECONFIG, ~/.kube/config)"
-    )
-    cluster.add_argument("--context", metavar="NAME", help="of the kubeconfig, not its current one")
+    add_output_argument(parser, FORMS)
+    add_cluster_arguments(parser.add_argument_group("cluster"))
 
 
 def run(args: argparse.Namespace) -> int:
@@ -108,15 +103,7 @@ async def _crds(sources: list[str], cluster: Cluster) -> list[Document]:
 
 
 def _texts(source: str) -> list[Text]:
-    if source == "-":
-        return [("<stdin>", sys.stdin.read())]
-    path = Path(source)
     try:
-        if path.is_dir():
-            files = sorted(item for item in path.rglob("*") if item.suffix in SUFFIXES)
-            return [(str(item), item.read_text()) for item in files if item.is_file()]
-        return [(source, path.read_text())]
-    except OSError as error:
-        raise CliFailure(f"{error.filename or source}: {error.strerror or error}", 2) from None
-    except UnicodeDecodeError:
-        raise CliFailure(f"{source}: not a text file", 2) from None
+        return list(texts_of(source))
+    except Unopenable as error:
+        raise CliFailure(str(error), 2) from None

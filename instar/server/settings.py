@@ -17,6 +17,7 @@ from instar.server.access.identities import (
     JwtSettings,
     NewUser,
 )
+from instar.server.rest.handling import Front
 from instar.storage.open import StorageOptions
 
 
@@ -150,8 +151,12 @@ class Settings:
     """Calls of one webhook at once; as many as ``webhook_queue`` more may wait, others get 429."""
     webhook_queue: int = 512
     conversion_cache: bool = True
+    convert_ahead: bool = True
+    """Whether what was written is converted, for versions somebody reads, before it is read."""
     review: Callable[[dict[str, Any], dict[str, Any]], list[str]] | None = None
     """Judges CRD updates: its texts become ``Warning`` headers, or a refusal."""
     deny_breaking: bool = False
+    front: Front | None = None
+    """What stands before the API: the console."""
     extra_names: tuple[str, ...] = field(default=())
     """More host names or addresses for the server certificate."""

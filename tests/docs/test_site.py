@@ -93,13 +93,6 @@ def test_the_reference_tells_every_flag(site: dict[Path, Html], command: str) ->
             assert f"cmdoption-{program.replace(' ', '-')}-{name.lstrip('-')}" in ids, name
 
 
-@pytest.mark.parametrize("command", COMMANDS)
-def test_every_flag_says_what_it_does(command: str) -> None:
-    silent = [action.dest for _, action in _told(parser_of(command)) if not action.help]
-
-    assert silent == []
-
-
 def _told(parser: argparse.ArgumentParser) -> Iterator[tuple[str, argparse.Action]]:
     for action in parser._actions:
         if isinstance(action, argparse._SubParsersAction):
