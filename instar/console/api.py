@@ -12,7 +12,17 @@ from instar.client.client import Client
 from instar.console.answers import json_answer
 from instar.console.bodies import body_of
 from instar.console.jobs.running import Jobs
-from instar.console.views import check, convert, fields, objects, overview, review, rules, versions
+from instar.console.views import (
+    check,
+    convert,
+    fields,
+    migration,
+    objects,
+    overview,
+    review,
+    rules,
+    versions,
+)
 from instar.console.views import webhooks as webhook_view
 from instar.console.views.summaries import Summaries
 from instar.conversion.factory import ConversionServices
@@ -68,6 +78,9 @@ class Api:
             case ["crds", name, "fields"]:
                 most = _count(request, "most", fields.DEFAULT_OBJECTS)
                 return await fields.fields(client, name, most)
+            case ["crds", name, "migration"]:
+                planned = request.one("plan") != "0"
+                return await migration.migration(client, name, planned=planned)
             case ["crds", crd, "objects", namespace, name]:
                 return await objects.object_everywhere(client, crd, namespace, name)
         return None
@@ -88,6 +101,9 @@ class Api:
                 return json_answer(
                     200, await check.check(client, self._jobs, asked, self._services)
                 )
+            case ["crds", name, "migration", action]:
+                body_of(request)
+                return json_answer(200, await migration.act(client, name, action))
             case ["crds", name, "versions", version, step]:
                 return await self._step(request, client, name, version, step)
         return None

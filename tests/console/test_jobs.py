@@ -9,6 +9,7 @@ import yaml
 
 from instar.console.jobs.running import Jobs
 from instar.errors import BadRequest, TooManyRequests
+from instar.plain import Object
 from tests.console.support import Browser
 from tests.console.worlds import forgetting, renaming, widgets
 from tests.support.server import LiveServer
@@ -111,7 +112,7 @@ def test_a_crd_with_one_version_has_nothing_to_check(console: LiveServer, browse
 def test_who_waits_behind_too_many_is_sent_away() -> None:
     async def scenario() -> None:
         jobs = Jobs(at_once=1, more=0)
-        work = {"old": None, "new": {"text": "", "name": "n"}, "objects": []}
+        work: Object = {"old": None, "new": {"text": "", "name": "n"}, "objects": []}
         first = asyncio.create_task(
             jobs.run("review", {**work, "witnesses": False, "form": "json"}, seconds=20)
         )

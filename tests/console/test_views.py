@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import pytest
 
+from instar.plain import Object
 from tests.console.support import Browser
 from tests.console.worlds import forgetting, renaming, store, widget, widgets
 from tests.support.server import LiveServer
 from tests.support.webhook import Webhook
 
 
-def row(browser: Browser, name: str) -> dict[str, object]:
+def row(browser: Browser, name: str) -> Object:
     answer = browser.request("GET", "/console/api/overview")
     assert answer.status == 200, answer.text
-    found: dict[str, object] = next(crd for crd in answer.json["crds"] if crd["name"] == name)
+    found: Object = next(crd for crd in answer.json["crds"] if crd["name"] == name)
     return found
 
 
@@ -24,7 +25,7 @@ def test_home_shows_what_is_stored_at_which_version(console: LiveServer, browser
 
     found = row(browser, "widgets.home.example.com")
 
-    old, new = found["versions"]  # type: ignore[misc]
+    old, new = found["versions"]
     assert (found["total"], found["storageVersion"], found["kind"]) == (1, "v1", "Widget")
     assert (old["stored"], old["recent"], old["deprecated"]) == (0, 1, True)
     assert (new["stored"], new["recent"]) == (1, 1)
@@ -37,7 +38,7 @@ def test_looking_at_versions_in_the_console_is_no_use_of_them(
     console.create_crd(widgets("looked.example.com"))
     browser.request("GET", "/apis/looked.example.com/v1beta1/widgets")
 
-    old = row(browser, "widgets.looked.example.com")["versions"][0]  # type: ignore[index]
+    old = row(browser, "widgets.looked.example.com")["versions"][0]
 
     assert (old["recent"], old["lastUsed"]) == (0, None)
 
@@ -46,15 +47,15 @@ def test_home_is_live(console: LiveServer, browser: Browser) -> None:
     crd = console.create_crd(widgets("live.example.com"))
     before = row(browser, "widgets.live.example.com")
     path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/widgets.live.example.com"
-    patch = {"spec": {"versions": [{**v, "served": True} for v in crd["spec"]["versions"]]}}
-    patch["spec"]["versions"][0]["deprecated"] = False
+    old, new = crd["spec"]["versions"]
+    patch = {"spec": {"versions": [{**old, "deprecated": False}, new]}}
     merge = "application/merge-patch+json"
     assert console.request("PATCH", path, patch, content_type=merge).status == 200
 
     after = row(browser, "widgets.live.example.com")
 
-    assert before["versions"][0]["deprecated"] is True  # type: ignore[index]
-    assert after["versions"][0]["deprecated"] is False  # type: ignore[index]
+    assert before["versions"][0]["deprecated"] is True
+    assert after["versions"][0]["deprecated"] is False
 
 
 def test_versions_say_who_uses_them_and_what_can_be_done(
@@ -160,7 +161,7 @@ def test_a_webhook_that_is_down_is_told_and_the_other_versions_are_shown(
     mine = next(item for item in webhooks if item["id"] == f"conversion/widgets.{group}")
     assert (mine["health"], mine["failures"]) == ("failing", 1)
     assert "connection refused" in mine["recentFailures"][0]["text"]
-    assert row(browser, f"widgets.{group}")["conversion"]["failures"] == 1  # type: ignore[index]
+    assert row(browser, f"widgets.{group}")["conversion"]["failures"] == 1
 
 
 def test_a_webhook_that_does_well(console: LiveServer, browser: Browser) -> None:

@@ -101,10 +101,10 @@ async def conversion_of(
     """``services``: for clusters whose server does not convert on request; None where ours is the
     only one there can be. Raises ``Forbidden``."""
     by_server = ByServer(client, crd, namespace)
-    if services is None:
-        return by_server
     try:
-        await by_server.convert([], crd.storage_version())
+        await by_server.convert([], crd.storage_version())  # whether it is offered, and allowed
     except (NotFound, Forbidden):
+        if services is None:
+            raise
         return Directly(client, crd, services)
     return by_server

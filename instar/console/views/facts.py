@@ -10,6 +10,7 @@ from instar.plain import Object
 
 _OTHER = {
     "census": "this server does not count stored objects by version",
+    "migrations": "this server does not tell how far its migrations are",
     "usage": "this server does not count requests",
     "webhooks": "this server does not tell how its webhooks do",
 }

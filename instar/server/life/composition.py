@@ -209,6 +209,7 @@ def build(
     migrations = catalog.builtin(MIGRATION_GROUP, MIGRATIONS)
     for version in migrations.serving.versions.values():
         version.printer = MigrationPrinter()
+    migrating = MigrationController(context, catalog, census, migrations)
     leadership = Leadership(
         context,
         catalog.builtin("coordination.k8s.io", "leases"),
@@ -242,7 +243,9 @@ def build(
         ),
         metrics=metrics,
         conversion_metrics=conversion_metrics,
-        insight=Insight(census, usage, access, backend, calls, conversion.transports),
+        insight=Insight(
+            census, usage, access, backend, calls, conversion.transports, migrating.document
+        ),
         request_timeout=request_timeout,
         auditor=auditor,
         flow=flow,
@@ -253,7 +256,7 @@ def build(
         catalog=catalog,
         crds=controller,
         namespaces=namespaces,
-        migrations=MigrationController(context, catalog, census, migrations),
+        migrations=migrating,
         leadership=leadership,
         garbage=garbage,
         furniture=furniture,

@@ -1,5 +1,5 @@
 """What instar knows beyond the Kubernetes API: ``/instar/census``, ``/instar/usage``,
-``/instar/access`` and ``/instar/webhooks``.
+``/instar/access``, ``/instar/webhooks`` and ``/instar/migrations``.
 
 Read-only JSON for whoever is known to the server; ``instar census`` and ``instar versions`` read
 it, and take its absence for "this is another server".
@@ -8,11 +8,12 @@ it, and take its absence for "this is another server".
 from __future__ import annotations
 
 import ssl
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 from typing import Any
 
 from instar.access.attributes import Attributes
+from instar.plain import Object
 from instar.registry.insight.access import AccessRecord
 from instar.registry.insight.census import Census
 from instar.registry.insight.seals import seals_document
@@ -34,7 +35,9 @@ class Insight:
         backend: Backend,
         calls: CallLog,
         transports: TransportPool,
+        migrations: Callable[[], Object],
     ) -> None:
+        self._migrations = migrations
         self._access = access
         self._calls = calls
         self._transports = transports
@@ -74,6 +77,8 @@ class Insight:
                 return json_response(200, self._access.document(request.one("user")))
             case "/instar/usage":
                 return json_response(200, self._usage.document())
+            case "/instar/migrations":
+                return json_response(200, {"migrations": self._migrations()})
             case "/instar/webhooks":
                 return json_response(200, self._called())
         return None
