@@ -49,7 +49,7 @@ class Assets:
     def respond(self, request: Request, path: str) -> Response:
         """The file below ``assets/``, else the page that finds out by itself what a path means."""
         named = path.startswith("assets/")
-        asset = self._files.get(path.removeprefix("assets/") if named else INDEX)
+        asset = self._files.get(path if named else INDEX)
         if asset is None and named:
             raise NotFound(f"the console has no file {path[:200]}", details={})
         if asset is None:

@@ -21,10 +21,11 @@ def asked(path: str, **headers: str) -> Request:
 
 @pytest.fixture
 def assets(tmp_path: Path) -> Assets:
+    (tmp_path / "assets").mkdir()
     (tmp_path / "index.html").write_text("<!doctype html>")
-    (tmp_path / "app-0123abcd.js").write_text("export {}")
-    (tmp_path / "app-0123abcd.js.br").write_bytes(b"brotli")
-    (tmp_path / "notes.md").write_text("not served")
+    (tmp_path / "assets" / "app-0123abcd.js").write_text("export {}")
+    (tmp_path / "assets" / "app-0123abcd.js.br").write_bytes(b"brotli")
+    (tmp_path / "assets" / "notes.md").write_text("not served")
     return Assets(tmp_path)
 
 

@@ -82,7 +82,7 @@ def test_a_migration_that_is_paused_rewrites_nothing_until_it_goes_on() -> None:
     group = "paused.example.com"
     with live_server(front=before, conversion_cache=False) as server, Webhook(renaming) as hook:
         browser = Browser(server)
-        browser.sign_in()
+        browser.sign_in(server.token)
         old_world(server, group, hook, count=120)
         hook.pause()
         path = "/apis/storagemigration.k8s.io/v1/storageversionmigrations"

@@ -19,7 +19,7 @@ SESSIONS = Sessions(Sealer(b"secret"))
 
 
 def test_a_token_begins_a_session_that_the_page_cannot_read(console: LiveServer) -> None:
-    answer = Browser(console).sign_in()
+    answer = Browser(console).sign_in(console.token)
 
     [first, *_] = cookie_lines(answer)
     assert answer.json["user"]["username"] == "kubernetes-admin"

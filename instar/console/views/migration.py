@@ -19,11 +19,12 @@ from instar.errors import BadRequest, Forbidden, NotFound
 from instar.migrator.census import Census, exact_census
 from instar.migrator.crd_status import CrdStatus
 from instar.migrator.live_crd import LiveCrd, read_live_crd
-from instar.migrator.plan import Plan, objects
+from instar.migrator.plan import Plan
 from instar.migrator.preflight import find_out
 from instar.migrator.reading import Reading, read_everything
 from instar.migrator.retrying import Patience
 from instar.plain import Object
+from instar.wording import counted
 
 GROUP, PLURAL = "storagemigration.k8s.io", "storageversionmigrations"
 VERSIONS = ("v1", "v1beta1")
@@ -127,7 +128,8 @@ def _trim_blocks(state: State, *, under_way: bool) -> list[str]:
             "it and trims"
         )
     elif state.stale:
-        found.append(f"{objects(state.stale)} may be stored at {', '.join(live.old_versions)}")
+        versions = ", ".join(live.old_versions)
+        found.append(f"{counted(state.stale, 'object')} may be stored at {versions}")
     return found
 
 
