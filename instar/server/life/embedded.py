@@ -31,7 +31,7 @@ from instar.server.rest.request import Request
 from instar.server.rest.responses import JSON_TYPE
 from instar.server.settings import Settings
 from instar.storage.memory import MemoryStore
-from instar.storage.store import Write
+from instar.storage.store import Store, Write
 
 _ADMIN = User("kubernetes-admin", (ADMIN_GROUP, AUTHENTICATED))
 _NOBODY = Identities(
@@ -155,12 +155,13 @@ class Embedded:
 
 @contextlib.asynccontextmanager
 async def embedded(
-    converters: Mapping[str, ConvertFunction] | None = None,
+    converters: Mapping[str, ConvertFunction] | None = None, store: Store | None = None
 ) -> AsyncIterator[Embedded]:
-    """From ``async with`` to its end. Namespaces need not exist; nothing is collected."""
+    """From ``async with`` to its end. Namespaces need not exist; nothing is collected. ``store``
+    is one that holds something already; it is closed with the server."""
     settings = Settings(converters=converters or {}, conversion_cache=False)
     machinery = build(
-        MemoryStore(),
+        MemoryStore() if store is None else store,
         identities=_NOBODY,
         authorization=(ALWAYS_ALLOW,),
         strict_namespaces=False,
