@@ -185,7 +185,7 @@ def cluster(walk: Walk) -> None:
         walk.run("upgrade", "new.yaml", "--plan")
         walk.run("review", f"kube:{NAME}", "new.yaml")
         walk.run("access", "explain", "jane", "list", NAME, code=1, told="refused")
-        walk.run("access", "record", "jane")
+        walk.run("access", "record", "jane", code=1, told="nothing on record")
         walk.run("completion", "words", "--", "versions", "gad", told=NAME)
         kubectl = shutil.which("kubectl")
         if kubectl is None:
@@ -193,8 +193,8 @@ def cluster(walk: Walk) -> None:
         else:
             folder = str(Path(walk.program).parent)
             env = {**walk.environment(), "PATH": f"{folder}:{os.environ['PATH']}"}
-            for words in (("get", NAME, "-o", "name"), ("instar", "census")):
-                subprocess.run([kubectl, *words], cwd=walk.folder, env=env, check=True, timeout=60)
+            for asked in (("get", NAME, "-o", "name"), ("instar", "census")):
+                subprocess.run([kubectl, *asked], cwd=walk.folder, env=env, check=True, timeout=60)
     walk.run("storage", "verify", "walk.db", told="sound")
     walk.run("storage", "copy", "sqlite:walk.db", "sqlite:copy.db", told="verified")
     walk.run("census", "--storage", "sqlite:copy.db", told="3")
