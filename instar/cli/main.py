@@ -90,6 +90,12 @@ def main(argv: Sequence[str] | None = None, program: str = "instar") -> int:
         return 130
     except BrokenPipeError:
         return 1
+    except OSError as error:
+        # A file that cannot be read or written; whatever is not a file is the command's to explain.
+        if error.filename is None:
+            raise
+        print(f"{program} {command}: {error.filename}: {error.strerror}", file=sys.stderr)
+        return 1
 
 
 def kubectl_plugin() -> int:
