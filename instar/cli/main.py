@@ -30,6 +30,7 @@ COMMANDS = {
     "census": "how many objects are stored at which version",
     "versions": "a CRD's versions, who uses them, and what can be done next",
     "fields": "a field's way out of a CRD: announce, warn, count, remove",
+    "console": "the web console for any cluster, through its public API",
     "access": "the roles somebody needs, by what they did; why somebody may or may not",
     "storage": "copy a store to another engine, or verify one",
     "envtest": "a folder for KUBEBUILDER_ASSETS: Go's test suites on instar",
@@ -52,6 +53,7 @@ EXTRAS = {
     "versions": "cluster",
     "fields": "cluster",
     "access": "cluster",
+    "console": "console",
     "envtest": "server",
     "completion": "cluster",
 }
@@ -88,6 +90,12 @@ def main(argv: Sequence[str] | None = None, program: str = "instar") -> int:
     except KeyboardInterrupt:
         return 130
     except BrokenPipeError:
+        return 1
+    except OSError as error:
+        # A file that cannot be read or written; whatever is not a file is the command's to explain.
+        if error.filename is None:
+            raise
+        print(f"{program} {command}: {error.filename}: {error.strerror}", file=sys.stderr)
         return 1
 
 
