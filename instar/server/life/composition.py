@@ -97,6 +97,7 @@ class Machinery:
     conversion: ConversionServices
     watchdog: Watchdog
     consistency: Consistency
+    metrics: Metrics
 
     async def start(self) -> None:
         """The backend must be started already."""
@@ -192,7 +193,9 @@ def build(
         admission=Chain(plugins, [ServiceAddresses(backend, service_network)]),
         rescue_deletes=rescue_deletes,
     )
-    crd_strategy = CrdStrategy(check_if_any, review=review, deny=deny_breaking)
+    crd_strategy = CrdStrategy(
+        check_if_any, review=review, deny=deny_breaking, converted_here=conversion.in_process
+    )
     catalog = Catalog(
         backend,
         builtin_servings(crd_strategy, "v1beta1" if _company(store) is Company.EQUALS else "v1"),
@@ -269,6 +272,7 @@ def build(
         conversion=conversion,
         watchdog=watchdog,
         consistency=consistency,
+        metrics=metrics,
     )
 
 
