@@ -8,18 +8,16 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import Any, Literal, Self
 
 import orjson
 
 from instar.client.execs import Credential
 from instar.client.kubeconfig import Access
 from instar.client.pace import Pace
+from instar.client.wire import Lost, Reply, Transport
 from instar.errors import ApiError, ServiceUnavailable, Timeout, Unclassified, from_status
 from instar.plain import Object
-
-if TYPE_CHECKING:
-    from instar.client.http import Http, Reply
 
 Query = Mapping[str, str | int | bool | None]
 PatchType = Literal["merge", "json", "apply", "strategic"]
@@ -46,12 +44,15 @@ class Client:
         burst: int = 10,
         timeout: float = 60,
         user_agent: str = "instar",
+        transport: Transport | None = None,
     ) -> None:
+        """``transport`` carries the requests instead of connections to ``access.server``."""
         self._access = access
         self._pace = Pace(qps, burst)
         self._timeout = timeout
         self._user_agent = user_agent
-        self._http: Http | None = None
+        self._given = transport
+        self._http: Transport | None = None
         self._shown: Credential | None = None
         self._tls = access.ssl_context() if access.plugin is None else None
 
@@ -159,9 +160,6 @@ class Client:
         body: bytes | None,
         query: Query | None,
     ) -> Reply:
-        # Only here: aiohttp takes longer to import than most tools run that ask no cluster.
-        from instar.client.http import Lost
-
         http = await self._connected()
         try:
             return await http.send(
@@ -177,8 +175,10 @@ class Client:
         except Lost as error:
             raise ServiceUnavailable(f"{method} {path}: {error}") from None
 
-    async def _connected(self) -> Http:
-        # Only here: as above.
+    async def _connected(self) -> Transport:
+        if self._given is not None:
+            return self._given
+        # Only here: aiohttp takes longer to import than most tools run that ask no cluster.
         from instar.client.http import Http
 
         access = self._access

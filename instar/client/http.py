@@ -8,20 +8,11 @@ from __future__ import annotations
 
 import ssl
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
 from urllib.request import getproxies
 
 import aiohttp
 
-
-class Reply(NamedTuple):
-    status: int
-    headers: Mapping[str, str]
-    body: bytes
-
-
-class Lost(Exception):
-    """No connection, or none until the end of the answer; ``str()`` says why."""
+from instar.client.wire import Lost, Reply
 
 
 class Http:

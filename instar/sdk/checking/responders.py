@@ -16,6 +16,7 @@ import orjson
 
 from instar.api import conversion_review
 from instar.api.crd import Crd
+from instar.client.wire import Lost
 from instar.conversion import contract
 from instar.plain import Object
 from instar.sdk.checking.case import Uncheckable
@@ -122,7 +123,7 @@ class UrlResponder:
 
     async def _post(self, body: bytes) -> bytes:
         # Only here: aiohttp takes longer to import than a converter in Python to be checked.
-        from instar.client.http import Http, Lost
+        from instar.client.http import Http
 
         if self._http is None:
             self._http = Http(self._tls, self._timeout, proxies=False)

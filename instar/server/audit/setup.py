@@ -7,8 +7,9 @@ import logging
 from pathlib import Path
 
 from instar.audit.policy import Misconfigured, Policy, read
-from instar.client.http import Http, Lost
+from instar.client.http import Http
 from instar.client.kubeconfig import Access, KubeconfigError, read_kubeconfig
+from instar.client.wire import Lost
 from instar.metrics import Counter
 from instar.server.audit.auditor import AuditMetrics, Auditor
 from instar.server.audit.logfile import LogFile, Output, Rotation, Stdout

@@ -1,0 +1,200 @@
+"""A whole rehearsal: a captured world and the releases to come, batch by batch, in one report."""
+
+from __future__ import annotations
+
+import asyncio
+import multiprocessing
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from dataclasses import dataclass
+from typing import Protocol
+
+from instar.api.crd import read_crd
+from instar.plain import Object
+from instar.rehearsal.batch import Batch, play
+from instar.rehearsal.clients import CountedUse, clients_of
+from instar.rehearsal.converting import Conversion, Converting
+from instar.rehearsal.estimate import load_of
+from instar.rehearsal.model import CrdRehearsal, Rehearsal
+
+BATCH = 4_000
+"""Objects at a time; what a process holds at once."""
+Progress = Callable[[str, int], None]
+"""Told a CRD's name and how many more of its objects are done."""
+
+
+class Captured(Protocol):
+    """What is needed of a world."""
+
+    origin: str
+    problems: list[str]
+
+    def crds(self) -> Iterable[Object]: ...
+
+    def objects(self, crd_name: str) -> Iterable[Object]: ...
+
+    def audit(self) -> Iterable[Object]: ...
+
+    def usage(self) -> Iterable[CountedUse]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Release:
+    name: str
+    crds: Mapping[str, Object]
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    converting: Converting
+    jobs: int = 1
+    batch: int = BATCH
+    sample: int = 20
+    faults: bool = True
+
+
+def rehearse(
+    world: Captured, releases: Sequence[Release], options: Options, progress: Progress
+) -> Rehearsal:
+    began = time.monotonic()
+    report = Rehearsal(world.origin, [release.name for release in releases])
+    before = {crd["metadata"]["name"]: crd for crd in world.crds()}
+    named = {name for release in releases for name in release.crds}
+    usage = list(world.usage())
+    events = [event for event in world.audit() if isinstance(event.get("objectRef"), dict)]
+    found: dict[str, CrdRehearsal] = {}
+    with _Players(options.jobs) as players:
+        for name in sorted(named):
+            crd = before.get(name)
+            if crd is None:
+                continue
+            batches = _batches(world, crd, releases, options, usage, events)
+            for batch, result in players.run(batches):
+                known = found.setdefault(name, CrdRehearsal(name))
+                known.absorb(result)
+                progress(name, len(batch.objects))
+    report.crds = [found[name] for name in sorted(found)]
+    for crd_result in report.crds:
+        served = sum(bool(v.get("served")) for v in before[crd_result.name]["spec"]["versions"])
+        crd_result.load = load_of(crd_result, served)
+    _complete(report, world, before, named, releases, options)
+    report.seconds = time.monotonic() - began
+    return report
+
+
+def _batches(
+    world: Captured,
+    crd: Object,
+    releases: Sequence[Release],
+    options: Options,
+    usage: Sequence[CountedUse],
+    events: Sequence[Object],
+) -> Iterator[Batch]:
+    """At least one, as a CRD without objects has clients, too."""
+    name = crd["metadata"]["name"]
+    steps = tuple((one.name, one.crds[name]) for one in releases if name in one.crds)
+    clients = tuple(clients_of(read_crd(crd), usage, events).values())
+    first = True
+    for objects in _chunks(world.objects(name), options.batch):
+        yield Batch(
+            crd=crd,
+            releases=steps,
+            objects=tuple(objects),
+            clients=clients,
+            converting=options.converting,
+            first=first,
+            faults=options.faults,
+            sample=options.sample,
+        )
+        first = False
+
+
+def _chunks(objects: Iterable[Object], size: int) -> Iterator[list[Object]]:
+    chunk: list[Object] = []
+    empty = True
+    for obj in objects:
+        chunk.append(obj)
+        empty = False
+        if len(chunk) >= size:
+            yield chunk
+            chunk = []
+    if chunk or empty:
+        yield chunk
+
+
+def _complete(
+    report: Rehearsal,
+    world: Captured,
+    before: Mapping[str, Object],
+    named: set[str],
+    releases: Sequence[Release],
+    options: Options,
+) -> None:
+    """What concerns no single CRD."""
+    report.problems += list(world.problems)
+    for name in sorted(named - before.keys()):
+        report.assumptions.append(f"{name} is new: nothing of it is in the world of before")
+    report.untouched = dict.fromkeys(sorted(before.keys() - named), 0)
+    unknown = [
+        name
+        for name in sorted(named & before.keys())
+        if options.converting.of(
+            before[name], *(one.crds[name] for one in releases if name in one.crds)
+        )
+        is Conversion.ABSENT
+    ]
+    if unknown:
+        report.assumptions.append(
+            f"no converter and no webhook was given for {', '.join(unknown)}: what needs a "
+            "conversion is unknown"
+        )
+    if not getattr(world, "exact", True):
+        report.assumptions.append(
+            "objects were captured through the API: each is taken to be stored at the version it "
+            "was read at"
+        )
+
+
+class _Players:
+    """Plays batches here, or in processes of their own, a few in hand at any time."""
+
+    def __init__(self, jobs: int) -> None:
+        self._jobs = jobs
+        self._pool: ProcessPoolExecutor | None = None
+
+    def __enter__(self) -> _Players:
+        if self._jobs > 1:
+            # Spawned, not forked: a fork of a process with threads may never wake up.
+            context = multiprocessing.get_context("spawn")
+            self._pool = ProcessPoolExecutor(self._jobs, mp_context=context)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._pool is not None:
+            self._pool.shutdown(cancel_futures=True)
+
+    def run(self, batches: Iterable[Batch]) -> Iterator[tuple[Batch, CrdRehearsal]]:
+        if self._pool is None:
+            for batch in batches:
+                yield batch, _play(batch)
+            return
+        waiting: dict[Future[CrdRehearsal], Batch] = {}
+        for batch in batches:
+            waiting[self._pool.submit(_play, batch)] = batch
+            if len(waiting) > self._jobs:
+                yield from _finished(waiting)
+        while waiting:
+            yield from _finished(waiting)
+
+
+def _finished(
+    waiting: dict[Future[CrdRehearsal], Batch],
+) -> Iterator[tuple[Batch, CrdRehearsal]]:
+    done, _ = wait(waiting, return_when=FIRST_COMPLETED)
+    for future in done:
+        yield waiting.pop(future), future.result()
+
+
+def _play(batch: Batch) -> CrdRehearsal:
+    return asyncio.run(play(batch))
