@@ -79,3 +79,14 @@ LARGE_WAITING = 200
 
 LOOP_HELD_SECONDS = 0.25
 """Processor time of one step in the event loop above which the log names who took it."""
+
+# --- snapshots and other copies of clusters ----------------------------------------------------
+
+MAX_LINE = 8 * MIB
+"""Bytes of one object in a snapshot, or of one document in a folder or dump."""
+
+MAX_ARCHIVE_FILES = 5_000_000
+"""Files in an archive."""
+
+MAX_ARCHIVE_RATIO = 300
+"""Times its own size that an archive may unpack to, above 256 MiB."""

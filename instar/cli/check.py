@@ -19,6 +19,7 @@ from instar.client.client import Client
 from instar.client.kubeconfig import KubeconfigError, load_access
 from instar.client.paths import crd_path
 from instar.errors import ApiError
+from instar.manifestfiles import Unopenable, text_of
 from instar.sdk.checking import startup
 from instar.sdk.checking.admission import NAMES as ADMISSION_LAWS
 from instar.sdk.checking.admission import check_admission
@@ -37,6 +38,16 @@ from instar.sdk.loading import load, load_admission
 
 EXIT_UNCHECKED = 2
 _LIVE = "kube:"
+_UNCHECKED = (
+    Uncheckable,
+    ConverterDefinitionError,
+    KubeconfigError,
+    ApiError,
+    Unopenable,
+    OSError,
+    ValueError,
+)
+"""What keeps the laws from being tried."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -117,9 +128,7 @@ def run(args: argparse.Namespace) -> int:
             if live_crd:
                 version = args.controller_version or case.crd.storage_version()
                 report.outcomes.extend(startup_outcomes(case.crd, version))
-    except (Uncheckable, ConverterDefinitionError, KubeconfigError, ApiError) as error:
-        raise CliFailure(str(error), EXIT_UNCHECKED) from error
-    except (OSError, ValueError) as error:
+    except _UNCHECKED as error:
         raise CliFailure(str(error), EXIT_UNCHECKED) from error
     _print(args, report)
     return report.exit_code
@@ -143,9 +152,7 @@ def _check_admission(args: argparse.Namespace) -> int:
                     seed=args.seed,
                     progress=advance,
                 )
-    except (Uncheckable, ConverterDefinitionError, KubeconfigError, ApiError) as error:
-        raise CliFailure(str(error), EXIT_UNCHECKED) from error
-    except (OSError, ValueError) as error:
+    except _UNCHECKED as error:
         raise CliFailure(str(error), EXIT_UNCHECKED) from error
     _print(args, report)
     return report.exit_code
@@ -217,8 +224,7 @@ async def _live_crd(args: argparse.Namespace) -> Crd:
 
 
 def _read_crd(source: str, name: str | None) -> Crd:
-    text = sys.stdin.read() if source == "-" else Path(source).read_text()
-    return crd_in(text, source, name)
+    return crd_in(text_of(source), source, name)
 
 
 def _check(args: argparse.Namespace, case: Case, built: BuiltConverter | None) -> CheckReport:

@@ -8,13 +8,14 @@ import sys
 from pathlib import Path
 
 from instar.cli.failure import CliFailure
+from instar.manifestfiles import Unopenable, files_of, text_of
 from instar.schema.pipeline import Pipeline, pipeline_of
 from instar.sdk.checking.case import Uncheckable
 from instar.sdk.checking.definition import crds_in
 from instar.sdk.errors import ConverterDefinitionError
 from instar.sdk.loading import load
 from instar.sdk.manifests.documents import Convert, Rewritten, rewrite
-from instar.sdk.manifests.files import GroupKind, converting, manifest_files, write
+from instar.sdk.manifests.files import GroupKind, converting, write
 
 EXIT_CHANGES = 1
 EXIT_USAGE = 2
@@ -65,11 +66,18 @@ def run(args: argparse.Namespace) -> int:
         raise CliFailure(f"no CRD given has version {args.to!r} of {named}", EXIT_USAGE)
     convert = converting(converters, args.to, pipelines)
     changed = failed = 0
-    for number, path in enumerate(manifest_files(args.paths)):
+    for number, path in enumerate(_files(args.paths)):
         result = _one(args, path, convert, first=number == 0)
         changed += result.converted
         failed += len(result.problems)
     return EXIT_CHANGES if failed or (args.check and changed) else 0
+
+
+def _files(paths: list[Path]) -> list[Path]:
+    try:
+        return [file for path in paths for file in files_of(path)]
+    except Unopenable as error:
+        raise CliFailure(str(error), EXIT_USAGE) from error
 
 
 def _pipelines(files: list[Path], version: str) -> dict[GroupKind, Pipeline]:
@@ -113,12 +121,9 @@ def _objects(count: int) -> str:
 
 def _read(path: Path) -> str:
     try:
-        if path == Path("-"):
-            return sys.stdin.read()
-        with path.open(encoding="utf-8", newline="") as file:
-            return file.read()
-    except (OSError, UnicodeDecodeError) as error:
-        raise CliFailure(f"{path}: {error}", EXIT_USAGE) from error
+        return text_of(path, exact=True)
+    except Unopenable as error:
+        raise CliFailure(str(error), EXIT_USAGE) from error
 
 
 def _diff(name: str, before: str, after: str) -> list[str]:

@@ -75,6 +75,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--webhook-timeout", metavar="SECONDS", type=float, default=30.0)
     add("--webhook-timeout-for", metavar="CRD=SECONDS", action="append", default=[])
     add("--no-conversion-cache", action="store_true")
+    add(
+        "--convert-ahead",
+        choices=["on", "off"],
+        default="on",
+        help="ask conversion webhooks after a write, for the versions somebody reads",
+    )
     add_etcd_arguments(parser)
     add("--history", metavar="SECONDS", type=float, default=300.0, help="how long revisions stay")
     add("--tls-name", metavar="NAME", action="append", default=[], help="more certificate names")
@@ -161,6 +167,7 @@ def _settings(args: argparse.Namespace) -> Settings:
         webhook_timeout=args.webhook_timeout,
         webhook_timeouts=tuple(args.webhook_timeout_for),
         conversion_cache=not args.no_conversion_cache,
+        convert_ahead=args.convert_ahead == "on",
         extra_names=tuple(args.tls_name),
         **identity_settings(args),
         **guard_settings(args),

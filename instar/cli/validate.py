@@ -9,13 +9,13 @@ import argparse
 import asyncio
 import os
 import sys
-from pathlib import Path
 
-from instar.api.manifests import SUFFIXES, Document
+from instar.api.manifests import Document
 from instar.cli.failure import CliFailure
+from instar.manifestfiles import Text, Unopenable, texts_of
 from instar.reviewer.sources import Cluster, load_crds
 from instar.validator.render import FORMS
-from instar.validator.run import Task, Text, validate
+from instar.validator.run import Task, validate
 
 INTERMIXED = True
 """Options may stand among the sources, and between those and the ``--``."""
@@ -104,15 +104,7 @@ async def _crds(sources: list[str], cluster: Cluster) -> list[Document]:
 
 
 def _texts(source: str) -> list[Text]:
-    if source == "-":
-        return [("<stdin>", sys.stdin.read())]
-    path = Path(source)
     try:
-        if path.is_dir():
-            files = sorted(item for item in path.rglob("*") if item.suffix in SUFFIXES)
-            return [(str(item), item.read_text()) for item in files if item.is_file()]
-        return [(source, path.read_text())]
-    except OSError as error:
-        raise CliFailure(f"{error.filename or source}: {error.strerror or error}", 2) from None
-    except UnicodeDecodeError:
-        raise CliFailure(f"{source}: not a text file", 2) from None
+        return list(texts_of(source))
+    except Unopenable as error:
+        raise CliFailure(str(error), 2) from None

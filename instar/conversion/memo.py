@@ -50,13 +50,27 @@ class Memo:
                 found[key] = entry[0]
         return found
 
-    def put(self, scope: Hashable, key: Hashable, data: bytes) -> None:
+    @property
+    def crowded(self) -> bool:
+        """Whether there is no room for what nobody has asked for yet."""
+        return self.bytes > self._max_bytes // 4 * 3
+
+    def holds(self, scope: Hashable, key: Hashable) -> bool:
+        """Whether it is there, without counting as a use of it."""
+        return (scope, key) in self._entries
+
+    def put(
+        self, scope: Hashable, key: Hashable, data: bytes, *, first_to_go: bool = False
+    ) -> None:
+        """``first_to_go``: until somebody asks for it."""
         if (scope, key) in self._entries:
             self._remove((scope, key))
         cost = len(data) + _ENTRY_OVERHEAD
         if cost > self._max_bytes:
             return
         self._entries[scope, key] = (data, self._clock())
+        if first_to_go:
+            self._entries.move_to_end((scope, key), last=False)
         self.bytes += cost
         while self.bytes > self._max_bytes:
             self._remove(next(iter(self._entries)))

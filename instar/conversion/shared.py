@@ -75,6 +75,33 @@ class SharedConverter:
             memorable = frozenset(kept.values())
             return await self._collected(wanted, memorable, load, api_version, finish)
 
+    @property
+    def has_room(self) -> bool:
+        """Whether it makes sense to convert what nobody has asked for yet."""
+        return self._memo is not None and not self._memo.crowded
+
+    async def convert_ahead(
+        self, keys: Sequence[Hashable], load: Load, api_version: str, finish: Finish
+    ) -> int:
+        """Learn now what somebody is going to ask for, as one batch; how many were converted.
+
+        What is known, or just being converted, is left out. Whoever asks meanwhile shares the call.
+        What comes of it is the first to be forgotten where memory is short.
+        """
+        if self._memo is None:
+            return 0
+        own: dict[Hashable, int] = {}
+        for at, key in enumerate(keys):
+            whole = (api_version, key)
+            if whole not in self._flights and not self._memo.holds(self._scope, whole):
+                own[whole] = at
+        if own:
+            memorable = frozenset(own)
+            flight = self._start(own, memorable, load, api_version, finish, first_to_go=True)
+            await self._landed({flight})
+            flight.task.result()
+        return len(own)
+
     def known(self, key: Hashable, api_version: str) -> bytes | None:
         """What is remembered, at once; counts only when there is something."""
         data = None if self._memo is None else self._memo.get(self._scope, (api_version, key))
@@ -153,6 +180,8 @@ class SharedConverter:
         load: Load,
         api_version: str,
         finish: Finish,
+        *,
+        first_to_go: bool = False,
     ) -> _Flight:
         objects = load(list(own.values()))
         flight, scope = _Flight(frozenset(own)), self._scope
@@ -162,7 +191,7 @@ class SharedConverter:
                 converted = await self._inner.convert(objects, api_version)
                 results = self._finished(own, converted, finish)
                 if scope is self._scope:
-                    self._keep(results, memorable)
+                    self._keep(results, memorable, first_to_go=first_to_go)
                 return results
             finally:
                 self._forget(flight)
@@ -183,10 +212,16 @@ class SharedConverter:
             results[key] = finish(at, obj)
         return results
 
-    def _keep(self, results: Mapping[Hashable, bytes], memorable: frozenset[Hashable]) -> None:
+    def _keep(
+        self,
+        results: Mapping[Hashable, bytes],
+        memorable: frozenset[Hashable],
+        *,
+        first_to_go: bool,
+    ) -> None:
         if self._memo is not None:
             for key in memorable & results.keys():
-                self._memo.put(self._scope, key, results[key])
+                self._memo.put(self._scope, key, results[key], first_to_go=first_to_go)
 
     async def _landed(self, flights: set[_Flight]) -> None:
         """Waits for all; a flight that nobody waits for any more is called off."""

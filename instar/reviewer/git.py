@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import subprocess
 from collections.abc import Iterator
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
-from instar.api.manifests import SUFFIXES
+from instar.manifestfiles import is_manifest
 
 MERGE_BASE = "..."
 """``main...`` is where the checked-out branch left ``main``."""
@@ -45,7 +45,7 @@ def texts_at(reference: str, path: str) -> Iterator[tuple[str, str]]:
         return
     names = _git(folder, "ls-tree", "-r", "--name-only", "-z", spec, must=True)
     for name in sorted(filter(None, names.split("\0"))):
-        if name.endswith(SUFFIXES):
+        if is_manifest(PurePosixPath(name)):
             text = _git(folder, "show", f"{spec.rstrip('/')}/{name}".replace(":/", ":"), must=True)
             yield f"git:{reference}:{path.rstrip('/')}/{name}", text
 

@@ -7,21 +7,20 @@ the rest is still reviewed.
 from __future__ import annotations
 
 import asyncio
-import sys
 import tomllib
-from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import parse_qs, unquote
 
 from instar.api.crd import GROUP, PLURAL, is_crd
-from instar.api.manifests import SUFFIXES, Document, Unreadable, only_document
+from instar.api.manifests import Document, Unreadable, only_document
 from instar.client.client import Client
 from instar.client.kubeconfig import KubeconfigError, load_access
 from instar.errors import ApiError, NotFound
+from instar.manifestfiles import Unopenable, is_excluded, texts_of
 from instar.plain import Object
 from instar.reviewer.admission.configurations import GROUP as ADMISSION
 from instar.reviewer.admission.configurations import PLURALS as ADMISSION_KINDS
@@ -166,27 +165,10 @@ def _not_a_crd(source: str, found: list[Document]) -> Problem:
 
 
 def _from_path(source: str, exclude: Sequence[str]) -> _Read:
-    if source == "-":
-        return _parsed([("<stdin>", sys.stdin.read())])
-    path = Path(source)
     try:
-        if path.is_dir():
-            files = sorted(item for item in path.rglob("*") if item.suffix in SUFFIXES)
-            texts = ((str(item), item.read_text()) for item in files if item.is_file())
-            return _parsed(_wanted(texts, exclude))
-        return _parsed([(source, path.read_text())])
-    except OSError as error:
-        return _Read([], [Problem(error.strerror or str(error), error.filename or source)])
-    except UnicodeDecodeError:
-        return _Read([], [Problem("not a text file", source)])
-
-
-def _wanted(texts: Iterable[tuple[str, str]], exclude: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """A pattern is a file's name, or a path with ``*`` for any part of it."""
-    for file, text in texts:
-        name = file.rpartition("/")[2]
-        if not any(fnmatch(name, each) or fnmatch(file, f"*{each}") for each in exclude):
-            yield file, text
+        return _parsed(texts_of(source, exclude))
+    except Unopenable as error:
+        return _Read([], [Problem(error.problem, error.file)])
 
 
 def _parsed(texts: Iterable[tuple[str, str]]) -> _Read:
@@ -210,7 +192,8 @@ def _from_git(rest: str, exclude: Sequence[str]) -> _Read:
             return _Read([], [Problem("write git:REF:PATH", f"git:{rest}")])
     shown = f"git:{reference}:{path}"
     try:
-        return _parsed(_wanted(texts_at(reference, path), exclude))
+        texts = texts_at(reference, path)
+        return _parsed(each for each in texts if not is_excluded(each[0], exclude))
     except GitError as error:
         return _Read([], [Problem(str(error), shown)])
 

@@ -150,6 +150,8 @@ class Settings:
     """Calls of one webhook at once; as many as ``webhook_queue`` more may wait, others get 429."""
     webhook_queue: int = 512
     conversion_cache: bool = True
+    convert_ahead: bool = True
+    """Whether what was written is converted, for versions somebody reads, before it is read."""
     review: Callable[[dict[str, Any], dict[str, Any]], list[str]] | None = None
     """Judges CRD updates: its texts become ``Warning`` headers, or a refusal."""
     deny_breaking: bool = False

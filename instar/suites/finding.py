@@ -1,4 +1,4 @@
-"""Suites and the CRDs they mean, in files. The only module here that reads any."""
+"""Suites and the CRDs they mean, in files. The only module here that has any read."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from instar.api.manifests import SUFFIXES
+from instar.manifestfiles import Unopenable, texts_of
 from instar.plain import Object
 from instar.reviewer.sources import Cluster, load_crds
 from instar.suites.model import Suite, SuiteError, read_suites
@@ -44,18 +44,10 @@ def assignments(
 def suites_of(path: Path) -> Iterator[Suite]:
     """Of a file or of all files of a folder. Raises ``Unfindable``."""
     try:
-        files = [path]
-        if path.is_dir():
-            files = sorted(item for item in path.rglob("*") if item.suffix in SUFFIXES)
-        for file in files:
-            text = file.read_text()
+        for file, text in texts_of(path):
             if "tests:" in text or '"tests"' in text:
-                yield from read_suites(text, str(file))
-    except OSError as error:
-        raise Unfindable(f"{error.filename or path}: {error.strerror or error}") from None
-    except UnicodeDecodeError:
-        raise Unfindable(f"{path}: not a text file") from None
-    except SuiteError as error:
+                yield from read_suites(text, file)
+    except (Unopenable, SuiteError) as error:
         raise Unfindable(str(error)) from None
 
 

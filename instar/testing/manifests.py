@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from instar.api.manifests import SUFFIXES, documents, members
+from instar.manifestfiles import files_of, text_of
 
 Source = str | Path | Mapping[str, Any]
 
@@ -17,19 +18,11 @@ def read_manifests(source: Source) -> Iterator[dict[str, Any]]:
     if isinstance(source, Mapping):
         yield dict(source)
         return
-    path = Path(source)
-    files = sorted(_below(path)) if path.is_dir() else [path]
+    files = files_of(source)
     if not files:
-        raise FileNotFoundError(f"{path}: no manifests (*{', *'.join(SUFFIXES)}) in this folder")
+        raise FileNotFoundError(f"{source}: no manifests (*{', *'.join(SUFFIXES)}) in this folder")
     for file in files:
-        for document in documents(file.read_text(encoding="utf-8"), str(file)):
+        for document in documents(text_of(file), str(file)):
             for member in members(document):
                 if isinstance(member.value, dict):
                     yield member.value
-
-
-def _below(folder: Path) -> Iterator[Path]:
-    for path in folder.rglob("*"):
-        hidden = any(part.startswith(".") for part in path.relative_to(folder).parts)
-        if path.suffix in SUFFIXES and path.is_file() and not hidden:
-            yield path

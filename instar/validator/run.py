@@ -13,13 +13,12 @@ from dataclasses import dataclass
 
 from instar.api.crd import is_crd
 from instar.api.manifests import Document, Unreadable, documents, members
+from instar.manifestfiles import Text
 from instar.plain import Object
 from instar.server.life.embedded import embedded
 from instar.validator.judging import Identity, Judge, identity
 from instar.validator.report import Finding, Level, Verdicts
 
-Text = tuple[str, str]
-"""A file's name and what is in it."""
 _BYTES_A_PROCESS = 400_000
 """Less is judged before another process would have started."""
 

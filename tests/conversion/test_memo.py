@@ -56,3 +56,15 @@ def test_dropping_a_scope_leaves_the_others() -> None:
     memo.drop("s")
 
     assert (memo.get("s", "a"), memo.get("t", "a")) == (None, b"y")
+
+
+def test_what_nobody_asked_for_yet_is_the_first_to_go() -> None:
+    memo = Memo(max_bytes=3 * 500)
+    memo.put("s", "asked", b"x" * 100)
+    memo.put("s", "ahead", b"x" * 100, first_to_go=True)
+    memo.put("s", "more", b"x" * 100)
+
+    memo.put("s", "last", b"x" * 100)
+
+    assert memo.get("s", "ahead") is None
+    assert memo.get("s", "asked") is not None

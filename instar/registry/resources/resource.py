@@ -6,7 +6,7 @@ Requests in flight keep the ``Serving`` they began with.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from instar.api.crd import Crd
 from instar.errors import NotFound
@@ -16,6 +16,7 @@ from instar.registry.stored.codec import Codec
 from instar.registry.stored.entry import Entry
 from instar.registry.stored.labelindex import LabelIndex
 from instar.registry.stored.watchers import WatchHub
+from instar.storage.cache import Listener
 
 
 @dataclass(eq=False)
@@ -30,6 +31,13 @@ class Resource:
     hub: WatchHub
     closed: bool = False
     _labels: LabelIndex | None = None
+    _followers: list[Listener[Entry]] = field(default_factory=list)
+
+    def follow(self, told: Listener[Entry]) -> None:
+        """Have ``told`` called with every change of an object, as long as the resource lives: a
+        collection outlives its CRD, and who comes back must not find yesterday's followers."""
+        self._followers.append(told)
+        self.objects.listeners.append(told)
 
     @property
     def labels(self) -> LabelIndex:
@@ -60,6 +68,9 @@ class Resource:
         self.closed = True
         self.codec.close()
         self.hub.close()
+        for told in self._followers:
+            self.objects.listeners.remove(told)
+        self._followers.clear()
         if self._labels is not None:
             self._labels.close()
 

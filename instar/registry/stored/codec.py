@@ -10,7 +10,7 @@ as they are, or with another ``apiVersion`` spliced in.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Hashable, Sequence
 from functools import partial
 from operator import attrgetter, methodcaller
 from typing import NamedTuple, cast
@@ -21,10 +21,11 @@ from instar import offload
 from instar.api.jsontext import encode_sorted
 from instar.conversion.converter import Known
 from instar.conversion.failure import Attempt, ConversionFailed, FailureType
-from instar.conversion.shared import SharedConverter
+from instar.conversion.shared import Finish, Load, SharedConverter
 from instar.plain import Object, copy_json
 from instar.registry.resources.serving import Serving, VersionServing
 from instar.registry.stored.entry import Entry, offset_by_uid
+from instar.registry.stored.readership import Readership
 from instar.registry.stored.views import Views
 
 _CHUNK = 200
@@ -56,6 +57,7 @@ class Codec:
         self.serving = serving
         self._shared = shared
         self._cached = cached
+        self.readership = Readership()
         self._by_api_version = {
             version.api_version: version for version in serving.versions.values()
         }
@@ -89,6 +91,7 @@ class Codec:
             return encode_sorted({**orjson.loads(view), "apiVersion": wanted.api_version})
         if not self._cached:
             return None
+        self.readership.note(wanted.name)
         return self._shared.known((entry.suffix, entry.revision), wanted.api_version)
 
     def is_direct(self, entry: Entry, wanted: VersionServing) -> bool:
@@ -259,7 +262,33 @@ class Codec:
         self.serving.strategy.from_storage(obj, stored)
         return revised(obj, entry.revision)
 
-    async def _converted(self, entries: list[Entry], wanted: VersionServing) -> list[bytes]:
+    def ahead_of_readers(self, entry: Entry) -> list[VersionServing]:
+        """The versions an entry may soon be asked for at, that only a webhook can tell."""
+        if not (self._cached and self.serving.converts_remotely and self._shared.has_room):
+            return []
+        lively = self.readership.lively
+        return [
+            version
+            for version in self.serving.versions.values()
+            if version.served and version.api_version != entry.api_version and lively(version.name)
+        ]
+
+    async def convert_ahead(self, entries: Sequence[Entry], wanted: VersionServing) -> int:
+        """Have ready what readers of ``wanted`` will ask for; how many had to be converted."""
+        return await self._shared.convert_ahead(*self._conversion(entries, wanted))
+
+    async def _converted(self, entries: Sequence[Entry], wanted: VersionServing) -> list[bytes]:
+        converting = self._shared.convert_encoded(
+            *self._conversion(entries, wanted), bypass=not self._cached
+        )
+        # A remote call has a deadline, and asyncio's deadlines need a task of their own.
+        return await (converting if self._cached else asyncio.create_task(converting))
+
+    def _conversion(
+        self, entries: Sequence[Entry], wanted: VersionServing
+    ) -> tuple[list[Hashable], Load, str, Finish]:
+        """What a ``SharedConverter`` wants to know of a batch."""
+
         def load(positions: Sequence[int]) -> list[Object]:
             return [self._unrevised(entries[position], wanted) for position in positions]
 
@@ -267,12 +296,8 @@ class Codec:
             self.serving.strategy.after_conversion(converted, wanted)
             return revised(converted, entries[position].revision)
 
-        keys = [(entry.suffix, entry.revision) for entry in entries]
-        converting = self._shared.convert_encoded(
-            keys, load, wanted.api_version, finish, bypass=not self._cached
-        )
-        # A remote call has a deadline, and asyncio's deadlines need a task of their own.
-        return await (converting if self._cached else asyncio.create_task(converting))
+        keys: list[Hashable] = [(entry.suffix, entry.revision) for entry in entries]
+        return keys, load, wanted.api_version, finish
 
     def _unrevised(self, entry: Entry, wanted: VersionServing) -> Object:
         # Asked anew: while the request waited its turn, a request that began under an older

@@ -1,16 +1,15 @@
-"""Which files hold manifests, which objects in them change, and writing them back safely."""
+"""Which objects of manifests change, and writing their files back safely."""
 
 from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import orjson
 
-from instar.api.manifests import SUFFIXES
 from instar.plain import Object, copy_json
 from instar.schema.answers import create
 from instar.schema.pipeline import Pipeline
@@ -19,18 +18,6 @@ from instar.sdk.errors import ConversionError
 from instar.sdk.manifests.documents import Convert
 
 GroupKind = tuple[str, str]
-
-
-def manifest_files(paths: Iterable[Path]) -> Iterator[Path]:
-    """Files as named; directories by suffix, hidden ones left out, in a stable order."""
-    for path in paths:
-        if path.is_dir():
-            for found in sorted(path.rglob("*")):
-                hidden = any(part.startswith(".") for part in found.relative_to(path).parts)
-                if found.suffix in SUFFIXES and found.is_file() and not hidden:
-                    yield found
-        else:
-            yield path
 
 
 def converting(

@@ -18,6 +18,7 @@ from instar.registry.admission.configured import LocalConfiguration
 from instar.registry.admission.escalation import EscalationCheck
 from instar.registry.admission.eventrate import EventLimit
 from instar.registry.admission.names import HERE
+from instar.registry.controllers.ahead import AheadOfReaders
 from instar.registry.controllers.crds import CrdController
 from instar.registry.controllers.expiry import Expiry
 from instar.registry.controllers.furniture.keeper import Furniture
@@ -90,6 +91,7 @@ class Machinery:
     quotas: QuotaController
     policies: PolicyController
     expiry: Expiry
+    ahead: AheadOfReaders | None
     usage: UsageKeeper
     conversion: ConversionServices
     watchdog: Watchdog
@@ -110,6 +112,8 @@ class Machinery:
         self.quotas.start()
         self.policies.start()
         self.expiry.start()
+        if self.ahead is not None:
+            self.ahead.start()
         if self.roles is not None:
             await self.roles.start()
         await self.leadership.start()
@@ -120,6 +124,8 @@ class Machinery:
             await self.furniture.stop()
         if self.roles is not None:
             await self.roles.stop()
+        if self.ahead is not None:
+            await self.ahead.stop()
         await self.quotas.stop()
         await self.policies.stop()
         await self.expiry.stop()
@@ -150,6 +156,7 @@ def build(
     service_network: IPv4Network,
     furnish: bool,
     rescue_deletes: bool,
+    convert_ahead: bool = False,
     review: ReviewChange | None = None,
     deny_breaking: bool = False,
     local_admissions: Sequence[LocalConfiguration] = (),
@@ -250,6 +257,7 @@ def build(
         roles=roles,
         quotas=quotas,
         policies=PolicyController(context, catalog, leadership),
+        ahead=AheadOfReaders(catalog) if convert_ahead else None,
         expiry=Expiry(context, catalog.builtin("", "events"), leadership),
         usage=UsageKeeper(usage, store),
         conversion=conversion,

@@ -130,6 +130,7 @@ async def _served(settings: Settings, folder: Path) -> AsyncIterator[RunningServ
         service_network=network,
         furnish=settings.furniture,
         rescue_deletes=settings.rescue_deletes,
+        convert_ahead=settings.convert_ahead and settings.conversion_cache,
         review=settings.review,
         deny_breaking=settings.deny_breaking,
         local_admissions=settings.admissions,
