@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
+from uuid import NAMESPACE_URL, uuid5
 
 from instar.plain import Object
 from instar.rehearsal.clients import Client
@@ -91,11 +92,12 @@ async def play(batch: Batch) -> CrdRehearsal:
             why = f"the server refuses the CRD of before: {refused}"
             result.unloaded[why] += len(batch.objects)
             return result
-        await _load(base, batch, result)
+        placed = _placed(batch, base)
+        await _load(base, batch, placed, result)
         origin = Reference(base)
-        origin.home = {key_of(obj): _version(obj) for obj in _placed(batch, base)}
+        origin.home = {key_of(obj): _version(obj) for obj in placed}
         await origin.learn()
-        _read_back(batch, origin, result, await _differing(batch, origin))
+        _read_back(origin, result, await _differing(placed, origin))
         stage = await stack.enter_async_context(base.copied())
         managed = managers_of(batch.objects, base.crd.group, batch.sample)
         play = _Play(batch, stage, origin, origin, Judge(stage, origin), managed, result=result)
@@ -124,11 +126,22 @@ async def _install(stage: Stage, batch: Batch) -> str:
 
 def _placed(batch: Batch, stage: Stage) -> list[Object]:
     known = {version.name for version in stage.crd.versions}
-    return [obj for obj in batch.objects if _version(obj) in known and _named(obj)]
+    wanted = [obj for obj in batch.objects if _version(obj) in known and _named(obj)]
+    return [as_stored(obj) for obj in wanted]
 
 
-async def _load(stage: Stage, batch: Batch, result: CrdRehearsal) -> None:
-    placed = _placed(batch, stage)
+def as_stored(obj: Object) -> Object:
+    """A manifest that no server has seen yet, with what every stored object has."""
+    metadata = {
+        "generation": 1,
+        "creationTimestamp": "2000-01-01T00:00:00Z",
+        "uid": str(uuid5(NAMESPACE_URL, f"{obj.get('kind')}/{key_of(obj)}")),
+        **obj["metadata"],
+    }
+    return {**obj, "metadata": metadata}
+
+
+async def _load(stage: Stage, batch: Batch, placed: list[Object], result: CrdRehearsal) -> None:
     result.objects = len(batch.objects)
     result.size = await stage.place(placed)
     if len(placed) < len(batch.objects):
@@ -145,10 +158,10 @@ def _version(obj: Object) -> str:
     return str(obj.get("apiVersion") or "").rpartition("/")[2]
 
 
-async def _differing(batch: Batch, origin: Reference) -> list[str]:
+async def _differing(placed: list[Object], origin: Reference) -> list[str]:
     """Objects that the copy shows otherwise than they were captured."""
     found = []
-    for obj in _placed(batch, origin.stage):
+    for obj in placed:
         key, version = key_of(obj), _version(obj)
         known = origin.marks.get(version)
         if known is None or known.get(key) in (None, mark(obj)):
@@ -160,7 +173,7 @@ async def _differing(batch: Batch, origin: Reference) -> list[str]:
     return found
 
 
-def _read_back(batch: Batch, origin: Reference, result: CrdRehearsal, differing: list[str]) -> None:
+def _read_back(origin: Reference, result: CrdRehearsal, differing: list[str]) -> None:
     unread = 0
     for key in origin.stage.keys:
         unread += not any(key in marks for marks in origin.marks.values())

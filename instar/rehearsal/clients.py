@@ -14,6 +14,7 @@ from urllib.parse import parse_qs, unquote, urlsplit
 from instar.api.crd import Crd
 from instar.migrator.live_crd import OUR_AGENTS
 from instar.plain import Object
+from instar.snapshots.world import Use
 
 READING = frozenset({"get", "list", "watch"})
 CREATING = frozenset({"create"})
@@ -37,7 +38,7 @@ MERGE_PATCH = "application/merge-patch+json"
 APPLY_PATCH = "application/apply-patch+yaml"
 
 
-class Use(NamedTuple):
+class Called(NamedTuple):
     """So often a version was asked with a verb."""
 
     version: str
@@ -63,7 +64,7 @@ class Recorded(NamedTuple):
 @dataclass
 class Client:
     name: str
-    uses: list[Use] = field(default_factory=list)
+    uses: list[Called] = field(default_factory=list)
     recorded: list[Recorded] = field(default_factory=list)
     left_out: int = 0
     """Recorded requests that are not repeated: alike, or too many."""
@@ -73,28 +74,14 @@ class Client:
         return not self.uses and not self.recorded
 
 
-class CountedUse(NamedTuple):
-    """A line of usage, as a world has it."""
-
-    group: str
-    resource: str
-    version: str
-    verb: str
-    user: str
-    agent: str
-    number: int
-
-
-def clients_of(
-    crd: Crd, usage: Iterable[CountedUse], events: Iterable[Object]
-) -> dict[str, Client]:
+def clients_of(crd: Crd, usage: Iterable[Use], events: Iterable[Object]) -> dict[str, Client]:
     """By name; instar's own tools are nobody's clients."""
     found: dict[str, Client] = {}
     for use in usage:
         if (use.group, use.resource) != (crd.group, crd.names.plural) or is_ours(use.agent):
             continue
         client = _client(found, named(use.agent, use.user))
-        client.uses.append(Use(use.version, use.verb, use.number))
+        client.uses.append(Called(use.version, use.verb, use.number))
     for event in events:
         about = event.get("objectRef")
         if not isinstance(about, dict) or event.get("stage", "ResponseComplete") not in _FINAL:

@@ -58,8 +58,10 @@ def _crd_reasons(crd: CrdRehearsal) -> list[Reason]:
         Reason("unknown", f"{crd.name}: {number} objects: {why}")
         for why, number in crd.unloaded.items()
     ]
+    known: dict[str, Standing] = {}
     for step in crd.steps:
         found += _step_reasons(crd, step)
+        found += _client_reasons(crd, step, known)
     found += [
         Reason("fault", f"{crd.name}: {fault.fault}: {'; '.join(fault.evidence) or fault.happened}")
         for fault in crd.faults
@@ -85,28 +87,40 @@ def _step_reasons(crd: CrdRehearsal, step: StepOutcome) -> list[Reason]:
     if step.migration is not None and (step.migration.trouble or not step.migration.trimmed):
         why = step.migration.trouble[0] if step.migration.trouble else "it does not end"
         found.append(Reason("unmigrated", f"{where}: {why}"))
-    for name, verdict in step.clients.items():
-        if verdict.standing is Standing.BROKEN:
-            found.append(Reason("broken", f"{where}: {name}: {'; '.join(verdict.reasons)}"))
     unknown = Counter(step.unknown)
     if unknown:
         why, number = unknown.most_common(1)[0]
         found.append(Reason("unknown", f"{where}: {number} readings and writes: {why}"))
+    return found
+
+
+def _client_reasons(
+    crd: CrdRehearsal, step: StepOutcome, known: dict[str, Standing]
+) -> list[Reason]:
+    """Each client once, at the first step that is worse for it than those before."""
+    found = []
     for name, verdict in step.clients.items():
-        if verdict.standing is Standing.UNKNOWN:
-            found.append(Reason("unknown", f"{where}: {name}: {'; '.join(verdict.reasons)}"))
+        before = known.get(name, Standing.UNAFFECTED)
+        if verdict.standing.rank <= before.rank:
+            continue
+        known[name] = verdict.standing
+        if verdict.standing in (Standing.BROKEN, Standing.UNKNOWN):
+            text = f"{crd.name}, {step.title}: {name}: {'; '.join(verdict.reasons)}"
+            found.append(Reason(verdict.standing.value, text))
     return found
 
 
 def _warnings(crd: CrdRehearsal) -> list[str]:
     found = []
+    warned: set[str] = set()
     for step in crd.steps:
         for damage in (Damage.FROZEN, Damage.CHANGED):
             number = step.damages.counts[damage]
             if number:
                 found.append(f"{crd.name}, {step.title}: {number} {damage}")
         for name, verdict in step.clients.items():
-            if verdict.standing is Standing.WARNED:
+            if verdict.standing is Standing.WARNED and name not in warned:
+                warned.add(name)
                 found.append(f"{crd.name}, {step.title}: {name}: {'; '.join(verdict.reasons)}")
     if crd.differing_count:
         found.append(

@@ -25,6 +25,7 @@ from instar.server.life.embedded import Reply
 _INVALID = 422
 _ELSEWHERE = "rehearsal-of-a-creation"
 """A namespace where no object of the copy is."""
+_LONG_NAME = 240
 _DROPPED = ("uid", "resourceVersion", "managedFields", "creationTimestamp", "generation")
 NO_CONVERTER = "conversion was not judged: the CRD has a webhook, and none was given"
 
@@ -286,7 +287,7 @@ def anew(stage: Stage, version: str, key: str, obj: Object) -> tuple[str, Object
         metadata["namespace"] = _ELSEWHERE
         path = stage.path(version, f"{_ELSEWHERE}/x").rpartition("/")[0]
     else:
-        metadata["name"] = f"{metadata['name'][:-1]}{'0' if metadata['name'][-1] != '0' else '1'}"
+        metadata["name"] = f"{metadata['name'][:_LONG_NAME]}-rehearsed"
         path = stage.path(version)
     metadata.pop("deletionTimestamp", None)
     metadata.pop("deletionGracePeriodSeconds", None)

@@ -14,9 +14,9 @@ from instar.rehearsal.clients import (
     CREATING,
     READING,
     WRITING,
+    Called,
     Client,
     Recorded,
-    Use,
     is_ours,
     manager_name,
 )
@@ -71,7 +71,9 @@ def by_usage(
     return verdict
 
 
-def _use(verdict: ClientVerdict, use: Use, found: VersionJudgement, reference: Reference) -> None:
+def _use(
+    verdict: ClientVerdict, use: Called, found: VersionJudgement, reference: Reference
+) -> None:
     """One line of usage against what is known of its version."""
     what = f"{use.verb} at {use.version}"
     fresh = set(found.warnings) - set(reference.warnings.get(use.version, ()))

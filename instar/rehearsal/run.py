@@ -8,35 +8,20 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from dataclasses import dataclass
-from typing import Protocol
 
 from instar.api.crd import read_crd
 from instar.plain import Object
 from instar.rehearsal.batch import Batch, play
-from instar.rehearsal.clients import CountedUse, clients_of
+from instar.rehearsal.clients import clients_of
 from instar.rehearsal.converting import Conversion, Converting
 from instar.rehearsal.estimate import load_of
 from instar.rehearsal.model import CrdRehearsal, Rehearsal
+from instar.snapshots.world import Use, World
 
 BATCH = 4_000
 """Objects at a time; what a process holds at once."""
 Progress = Callable[[str, int], None]
 """Told a CRD's name and how many more of its objects are done."""
-
-
-class Captured(Protocol):
-    """What is needed of a world."""
-
-    origin: str
-    problems: list[str]
-
-    def crds(self) -> Iterable[Object]: ...
-
-    def objects(self, crd_name: str) -> Iterable[Object]: ...
-
-    def audit(self) -> Iterable[Object]: ...
-
-    def usage(self) -> Iterable[CountedUse]: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +40,7 @@ class Options:
 
 
 def rehearse(
-    world: Captured, releases: Sequence[Release], options: Options, progress: Progress
+    world: World, releases: Sequence[Release], options: Options, progress: Progress
 ) -> Rehearsal:
     began = time.monotonic()
     report = Rehearsal(world.origin, [release.name for release in releases])
@@ -84,11 +69,11 @@ def rehearse(
 
 
 def _batches(
-    world: Captured,
+    world: World,
     crd: Object,
     releases: Sequence[Release],
     options: Options,
-    usage: Sequence[CountedUse],
+    usage: Sequence[Use],
     events: Sequence[Object],
 ) -> Iterator[Batch]:
     """At least one, as a CRD without objects has clients, too."""
@@ -125,7 +110,7 @@ def _chunks(objects: Iterable[Object], size: int) -> Iterator[list[Object]]:
 
 def _complete(
     report: Rehearsal,
-    world: Captured,
+    world: World,
     before: Mapping[str, Object],
     named: set[str],
     releases: Sequence[Release],
@@ -149,7 +134,7 @@ def _complete(
             f"no converter and no webhook was given for {', '.join(unknown)}: what needs a "
             "conversion is unknown"
         )
-    if not getattr(world, "exact", True):
+    if not world.exact:
         report.assumptions.append(
             "objects were captured through the API: each is taken to be stored at the version it "
             "was read at"

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from io import BytesIO
 from typing import Any
 
+import orjson
+
 from instar.plain import Object
-from instar.rehearsal.clients import CountedUse
 from instar.rehearsal.converting import Converting
 from instar.rehearsal.model import Rehearsal
 from instar.rehearsal.run import Options, Release, rehearse
+from instar.snapshots.manifest import AUDIT, CRDS, objects_of
+from instar.snapshots.parts import Part
+from instar.snapshots.world import Use, World
 
 GROUP = "example.com"
 NAME = f"widgets.{GROUP}"
@@ -87,37 +91,33 @@ def widget(number: int, at: str, spec: Object, **metadata: Any) -> Object:
     }
 
 
-def use(
-    at: str, verb: str, agent: str = "argocd/v2", user: str = "ci", number: int = 1
-) -> CountedUse:
-    return CountedUse(GROUP, "widgets", at, verb, user, agent, number)
+def use(at: str, verb: str, agent: str = "argocd/v2", user: str = "ci", number: int = 1) -> Use:
+    return Use(GROUP, "widgets", at, verb, user, agent, number, "", "")
 
 
-@dataclass
-class World:
-    the_crds: list[Object]
-    the_objects: list[Object] = field(default_factory=list)
-    uses: list[CountedUse] = field(default_factory=list)
-    events: list[Object] = field(default_factory=list)
-    problems: list[str] = field(default_factory=list)
-    origin: str = "a test"
+def world(
+    the_crd: Object,
+    objects: Iterable[Object] = (),
+    uses: Iterable[Use] = (),
+    events: Iterable[Object] = (),
+    **more: Any,
+) -> World:
+    parts = [
+        _part(CRDS, [the_crd]),
+        _part(objects_of(NAME), objects),
+        _part(AUDIT, events),
+    ]
+    return World("a test", parts, uses=list(uses), exact=True, **more)
 
-    def crds(self) -> list[Object]:
-        return self.the_crds
 
-    def objects(self, crd_name: str) -> list[Object]:
-        return self.the_objects
-
-    def audit(self) -> list[Object]:
-        return self.events
-
-    def usage(self) -> list[CountedUse]:
-        return self.uses
+def _part(name: str, objects: Iterable[Object]) -> Part:
+    lines = [orjson.dumps(each) + b"\n" for each in objects]
+    return Part(name, lambda: BytesIO(b"".join(lines)), len(lines))
 
 
 def rehearsed(
-    world: World, *releases: Object, converting: Converting | None = None, **options: Any
+    before: World, *releases: Object, converting: Converting | None = None, **options: Any
 ) -> Rehearsal:
     named = [Release(f"r{number}", {NAME: crd}) for number, crd in enumerate(releases, 1)]
     chosen = Options(converting=converting or Converting({}, {}), **options)
-    return rehearse(world, named, chosen, lambda name, count: None)
+    return rehearse(before, named, chosen, lambda name, count: None)
