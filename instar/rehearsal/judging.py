@@ -8,12 +8,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
-from typing import NamedTuple
+from dataclasses import dataclass, field, replace
 
 import orjson
 
-from instar.migrator.ownership import entries_of, lost
+from instar.migrator.ownership import entries_of, lost, versions_named
 from instar.plain import Object
 from instar.rehearsal.converting import Conversion
 from instar.rehearsal.model import Exchange, Harm
@@ -79,18 +78,11 @@ class Reference:
 _Attempt = Callable[[str, str, Object], Awaitable[Reply]]
 
 
-class Inputs(NamedTuple):
-    """What readings and writes at a version depend on."""
-
-    reading: str
-    writing: str
-
-
 class Judge:
     def __init__(self, stage: Stage, reference: Reference) -> None:
         self._stage = stage
         self._reference = reference
-        self._known: dict[str, tuple[Inputs, VersionJudgement]] = {}
+        self._known: dict[str, tuple[str, VersionJudgement]] = {}
         self.rewritten = 0
         """Counts migrations: readings of before say nothing about objects rewritten since."""
 
@@ -105,15 +97,47 @@ class Judge:
             judgement = await _Look(self._stage, self._reference, version, step).run()
             self._known[version] = (inputs, judgement)
             found[version] = judgement
+        bereft = await self._bereft()
+        if bereft:
+            first = next(iter(found))
+            found[first] = replace(found[first], harms=[*found[first].harms, *bereft])
         return found
 
-    def _inputs(self, version: str) -> Inputs:
-        spec = self._stage.document["spec"]
-        schemas = {item["name"]: item.get("schema") for item in spec["versions"]}
-        reading = orjson.dumps(
-            [schemas, spec.get("conversion"), self.rewritten], option=orjson.OPT_SORT_KEYS
-        ).decode()
-        return Inputs(reading, f"{self._stage.crd.storage_version()} {version}")
+    def _inputs(self, version: str) -> str:
+        """What readings and writes at a version depend on."""
+        spec, crd = self._stage.document["spec"], self._stage.crd
+        touching = {version, crd.storage_version(), *crd.stored_versions}
+        schemas = {
+            item["name"]: item.get("schema")
+            for item in spec["versions"]
+            if item["name"] in touching
+        }
+        deprecated = [
+            item.get("deprecated") for item in spec["versions"] if item["name"] == version
+        ]
+        parts = [schemas, spec.get("conversion"), crd.storage_version(), deprecated, self.rewritten]
+        return orjson.dumps(parts, option=orjson.OPT_SORT_KEYS).decode()
+
+    async def _bereft(self) -> list[Harm]:
+        """Objects whose managedFields name a version that this release has taken away. An instar
+        server drops those entries alone; kube-apiserver, which this is about, drops all."""
+        crd = self._stage.crd
+        known = {version.name for version in crd.versions}
+        gone = {version.name for version in self._reference.stage.crd.versions} - known
+        served = crd.served()
+        if not gone or not served:
+            return []
+        harms = []
+        async for listed in self._stage.pages(served[0]):
+            for reading in listed.readings:
+                named = versions_named(reading.obj, crd.group) if reading.obj is not None else set()
+                for version in sorted(named & gone):
+                    text = (
+                        f"managedFields name {version}, which is gone: with the next write a "
+                        "kube-apiserver drops every owner of every field"
+                    )
+                    harms.append(Harm(reading.key, served[0], Damage.OWNERSHIP_LOST, text))
+        return harms
 
 
 class _Look:
