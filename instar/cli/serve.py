@@ -27,6 +27,7 @@ from instar.cli.guards import add_guard_arguments, guard_settings
 from instar.cli.identities import add_identity_arguments, identity_settings
 from instar.cli.logs import FORMS, set_up_logging
 from instar.cli.workers import with_workers
+from instar.console.opening import before
 from instar.server.life.lifetime import RunningServer, running
 from instar.server.settings import Settings
 from instar.storage.peer import PeerStore
@@ -89,6 +90,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         choices=["off", "warn", "deny"],
         default="off",
         help="review CRD updates: warn about breaking changes, or refuse them",
+    )
+    add(
+        "--console",
+        choices=["on", "off"],
+        default="on",
+        help="the web console at /console (off: nothing is served there)",
     )
     add(
         "--rescue-deletes",
@@ -167,6 +174,7 @@ def _settings(args: argparse.Namespace) -> Settings:
         webhook_timeout=args.webhook_timeout,
         webhook_timeouts=tuple(args.webhook_timeout_for),
         conversion_cache=not args.no_conversion_cache,
+        front=before if args.console == "on" else None,
         convert_ahead=args.convert_ahead == "on",
         extra_names=tuple(args.tls_name),
         **identity_settings(args),

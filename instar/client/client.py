@@ -15,7 +15,7 @@ import orjson
 from instar.client.execs import Credential
 from instar.client.kubeconfig import Access
 from instar.client.pace import Pace
-from instar.client.wire import Lost, Reply, Transport
+from instar.client.sending import Lost, Reply, Sender
 from instar.errors import ApiError, ServiceUnavailable, Timeout, Unclassified, from_status
 from instar.plain import Object
 
@@ -44,17 +44,18 @@ class Client:
         burst: int = 10,
         timeout: float = 60,
         user_agent: str = "instar",
-        transport: Transport | None = None,
+        sender: Sender | None = None,
     ) -> None:
-        """``transport`` carries the requests instead of connections to ``access.server``."""
+        """``sender`` carries the requests in place of connections of one's own."""
         self._access = access
         self._pace = Pace(qps, burst)
         self._timeout = timeout
         self._user_agent = user_agent
-        self._given = transport
-        self._http: Transport | None = None
+        self._own_connections = sender is None
+        self._sender = sender
         self._shown: Credential | None = None
-        self._tls = access.ssl_context() if access.plugin is None else None
+        dials = sender is None and access.plugin is None
+        self._tls = access.ssl_context() if dials else None
 
     @property
     def access(self) -> Access:
@@ -67,9 +68,9 @@ class Client:
         await self.close()
 
     async def close(self) -> None:
-        if self._http is not None:
-            await self._http.close()
-            self._http = None
+        if self._sender is not None and self._own_connections:
+            await self._sender.close()
+            self._sender = None
 
     async def get(self, path: str, **query: str | int | bool | None) -> Object:
         return await self.request("GET", path, query=query)
@@ -160,9 +161,9 @@ class Client:
         body: bytes | None,
         query: Query | None,
     ) -> Reply:
-        http = await self._connected()
+        sender = await self._connected()
         try:
-            return await http.send(
+            return await sender.send(
                 method,
                 f"{self._access.server}{path}",
                 headers=[*headers, *self._access.headers()],
@@ -175,23 +176,21 @@ class Client:
         except Lost as error:
             raise ServiceUnavailable(f"{method} {path}: {error}") from None
 
-    async def _connected(self) -> Transport:
-        if self._given is not None:
-            return self._given
-        # Only here: aiohttp takes longer to import than most tools run that ask no cluster.
-        from instar.client.http import Http
-
+    async def _connected(self) -> Sender:
         access = self._access
-        if access.plugin is not None:
+        if self._own_connections and access.plugin is not None:
             # Beside the loop: the program may wait for a person.
             found = await asyncio.to_thread(access.credential)
             if found is not self._shown:
                 await self.close()
                 self._tls = access.ssl_context()
             self._shown = found
-        if self._http is None:
-            self._http = Http(self._tls, self._timeout, proxies=True, proxy=access.proxy)
-        return self._http
+        if self._sender is None:
+            # Only here: aiohttp takes longer to import than most tools run that ask no cluster.
+            from instar.client.http import Http
+
+            self._sender = Http(self._tls, self._timeout, proxies=True, proxy=access.proxy)
+        return self._sender
 
 
 def _params(query: Query | None) -> dict[str, str]:

@@ -12,7 +12,7 @@ from urllib.request import getproxies
 
 import aiohttp
 
-from instar.client.wire import Lost, Reply
+from instar.client.sending import Lost, Reply
 
 
 class Http:

@@ -13,8 +13,8 @@ from instar.plain import Object
 
 USER_AGENT = "instar-migrate"
 """Also the field manager."""
-OUR_AGENTS = frozenset({"instar", USER_AGENT, "instar-versions"})
-"""What instar's commands call themselves: not counted as somebody's use of a version."""
+OUR_AGENTS = frozenset({"instar", USER_AGENT, "instar-versions", "instar-console"})
+"""What instar's commands and pages call themselves: not counted as somebody's use of a version."""
 
 
 @dataclass(frozen=True)

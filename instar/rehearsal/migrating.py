@@ -15,14 +15,14 @@ from instar.migrator.plan import Facts, Plan
 from instar.migrator.report import MigrationReport
 from instar.migrator.retrying import Patience
 from instar.rehearsal.model import MOST_EXAMPLES, MigrationOutcome
-from instar.rehearsal.stage import Stage, StageTransport
+from instar.rehearsal.stage import Stage, StageSender
 
 _PATIENCE = Patience(attempts=2, first_delay=0.05, longest_delay=0.1)
 _PAGE = 500
 
 
 async def run_migration(
-    stage: Stage, leaving: Sequence[str] = (), transport: StageTransport | None = None
+    stage: Stage, leaving: Sequence[str] = (), sender: StageSender | None = None
 ) -> MigrationReport:
     live = read_live_crd(await stage.refresh())
     options = Options(
@@ -36,7 +36,7 @@ async def run_migration(
     )
     journal = Journal()
     try:
-        async with stage.client(transport) as client:
+        async with stage.client(sender) as client:
             return await migrate(client, _plan(live, len(stage.keys)), options, journal, _Quiet())
     finally:
         journal.close()
@@ -45,10 +45,10 @@ async def run_migration(
 
 async def killed_migration(stage: Stage, after: int) -> None:
     """A migration whose process is gone after so many writes: no farewell, nothing tidied up."""
-    transport = StageTransport(stage.api)
-    transport.dead_after = after
-    task = asyncio.create_task(run_migration(stage, transport=transport))
-    death = asyncio.create_task(transport.died.wait())
+    sender = StageSender(stage.api)
+    sender.dead_after = after
+    task = asyncio.create_task(run_migration(stage, sender=sender))
+    death = asyncio.create_task(sender.died.wait())
     await asyncio.wait((task, death), return_when=asyncio.FIRST_COMPLETED)
     for each in (task, death):
         each.cancel()

@@ -17,8 +17,8 @@ from instar.api.crd import Crd, read_crd
 from instar.client.client import Client
 from instar.client.kubeconfig import Access
 from instar.client.paths import crd_path, resource_path
-from instar.client.wire import Lost
-from instar.client.wire import Reply as WireReply
+from instar.client.sending import Lost
+from instar.client.sending import Reply as SentReply
 from instar.conversion.inprocess import ConvertFunction
 from instar.plain import Object
 from instar.rehearsal.converting import Conversion
@@ -209,16 +209,16 @@ class Stage:
                 group.create_task(worker())
         return [found[position] for position in range(len(listed))]
 
-    def client(self, transport: StageTransport | None = None) -> Client:
+    def client(self, sender: StageSender | None = None) -> Client:
         """For tools that talk to a cluster: they talk to this one, without a connection."""
         return Client(
             Access(server="the rehearsal's copy"),
             user_agent="instar-migrate",
-            transport=transport or StageTransport(self.api),
+            sender=sender or StageSender(self.api),
         )
 
 
-class StageTransport:
+class StageSender:
     """A client's requests, brought to the embedded server."""
 
     def __init__(self, api: Embedded) -> None:
@@ -237,7 +237,7 @@ class StageTransport:
         body: bytes | None = None,
         query: Mapping[str, str] | None = None,
         server_name: str | None = None,
-    ) -> WireReply:
+    ) -> SentReply:
         if 0 <= self.dead_after <= self.writes:
             self.died.set()
             raise Lost("the process was killed")
@@ -248,7 +248,7 @@ class StageTransport:
         got = await self._api.exchange(method, path, wanted, asked, body or b"")
         self.writes += method in ("PATCH", "PUT", "POST")
         shown = {name.decode().title(): value.decode() for name, value in got.headers.items()}
-        return WireReply(got.status, shown, got.body)
+        return SentReply(got.status, shown, got.body)
 
     async def close(self) -> None:
         return

@@ -17,6 +17,7 @@ from instar.server.access.identities import (
     JwtSettings,
     NewUser,
 )
+from instar.server.rest.handling import Front
 from instar.storage.open import StorageOptions
 
 
@@ -155,5 +156,7 @@ class Settings:
     review: Callable[[dict[str, Any], dict[str, Any]], list[str]] | None = None
     """Judges CRD updates: its texts become ``Warning`` headers, or a refusal."""
     deny_breaking: bool = False
+    front: Front | None = None
+    """What stands before the API: the console."""
     extra_names: tuple[str, ...] = field(default=())
     """More host names or addresses for the server certificate."""

@@ -19,6 +19,10 @@ LATE = {
     # Parts of `instar serve` that most servers never need and that would delay their start.
     ("instar/cli/serve.py", "instar.review"): "only with --review",
     ("instar/cli/converters.py", "instar.sdk"): "only with --converter",
+    **{
+        ("instar/console/opening.py", f"instar.console.{name}"): "only for a browser"
+        for name in ("assets", "hosts.within", "pages", "sessions", "visitors")
+    },
     ("instar/cli/admission.py", "instar.sdk"): "only with --admission-module",
     ("instar/cli/admission.py", "instar.sdk.admission_reviews"): "only with --admission-module",
     ("instar/cli/admission.py", "instar.sdk.loading"): "only with --admission-module",

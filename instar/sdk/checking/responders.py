@@ -16,7 +16,7 @@ import orjson
 
 from instar.api import conversion_review
 from instar.api.crd import Crd
-from instar.client.wire import Lost
+from instar.client.sending import Lost
 from instar.conversion import contract
 from instar.plain import Object
 from instar.sdk.checking.case import Uncheckable

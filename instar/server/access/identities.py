@@ -85,6 +85,10 @@ class Identities:
     trusted: TrustedIssuers | None = None
     """Issuers of tokens elsewhere."""
 
+    def secret(self) -> bytes:
+        """Shared by all who sign tokens with the same key; for keys to be derived from."""
+        return self.keys.signing.read_bytes()
+
     def issuer(self, backend: Backend) -> Issuer:
         accounts = self.accounts
         return Issuer(

@@ -9,7 +9,7 @@ from pathlib import Path
 from instar.audit.policy import Misconfigured, Policy, read
 from instar.client.http import Http
 from instar.client.kubeconfig import Access, KubeconfigError, read_kubeconfig
-from instar.client.wire import Lost
+from instar.client.sending import Lost
 from instar.metrics import Counter
 from instar.server.audit.auditor import AuditMetrics, Auditor
 from instar.server.audit.logfile import LogFile, Output, Rotation, Stdout

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Callable, Coroutine, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from time import monotonic
 from typing import Any, cast
 
@@ -21,11 +21,11 @@ from instar.server.http.connections import ConnectionSet
 from instar.server.http.eager import start
 from instar.server.http.http1_request import RequestReader
 from instar.server.http.httphead import head, header_lines
+from instar.server.rest.handling import Handler
 from instar.server.rest.request import Request
 from instar.server.rest.responses import TEXT_TYPE, Feed, Header, Response
 
 log = logging.getLogger(__name__)
-Handler = Callable[[Request, User | None], Coroutine[Any, Any, Response]]
 
 _SMALL = 64 << 10
 """Bytes written at once; more is written in pieces, at the client's pace."""

@@ -12,7 +12,9 @@ _REASONS = {
     200: b"OK",
     201: b"Created",
     202: b"Accepted",
+    303: b"See Other",
     304: b"Not Modified",
+    308: b"Permanent Redirect",
     400: b"Bad Request",
     401: b"Unauthorized",
     403: b"Forbidden",
@@ -42,7 +44,7 @@ def head(response: Response, keep_alive: bool, framing: bytes, always: bytes = b
         (
             _STATUS_LINES.get(status) or _status_line(status),
             *[b"%b: %b\r\n" % header for header in response.headers],
-            always,
+            b"" if response.bare else always,
             _date(),
             framing,
             b"\r\n" if keep_alive else b"connection: close\r\n\r\n",

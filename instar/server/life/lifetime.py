@@ -52,6 +52,7 @@ from instar.server.life.guards import (
     foreign_certificate,
     tls_of,
 )
+from instar.server.rest.handling import Handler
 from instar.server.rest.problems import problem
 from instar.server.rest.request import Request
 from instar.server.rest.responses import Response
@@ -142,7 +143,10 @@ async def _served(settings: Settings, folder: Path) -> AsyncIterator[RunningServ
         make_conversion=lambda backend, metrics: conversion_services(settings, backend, metrics),
     )
     peers = _peers(settings, certificates.ca)
-    connections = Connections(machinery.app, _one_too_many, EVERY_ANSWER, peers)
+    handler: Handler = machinery.app
+    if settings.front is not None:
+        handler = settings.front(handler, identities.secret)
+    connections = Connections(handler, _one_too_many, EVERY_ANSWER, peers)
     loop = asyncio.get_running_loop()
     try:
         listening = await loop.create_server(

@@ -64,6 +64,9 @@ class Response:
     stream: Feed | None = None
     length: int = -1
     """Of all chunks; needed where they are not made yet."""
+    bare: bool = False
+    """Whether the headers that every answer carries are left out: it says itself how long it may
+    be kept."""
 
     def __post_init__(self) -> None:
         if self.length < 0:

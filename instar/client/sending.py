@@ -1,8 +1,5 @@
-"""What a client needs of whoever carries its requests: bytes there, bytes back.
-
-Over HTTP that is ``http.py``; a server in the same process can be asked without any connection.
-Knows no Kubernetes and no library.
-"""
+"""What a client needs of whatever carries its requests: over a network, or to a server in the same
+process. Knows no HTTP library."""
 
 from __future__ import annotations
 
@@ -20,7 +17,7 @@ class Lost(Exception):
     """No connection, or none until the end of the answer; ``str()`` says why."""
 
 
-class Transport(Protocol):
+class Sender(Protocol):
     async def send(
         self,
         method: str,

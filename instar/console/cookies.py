@@ -1,0 +1,48 @@
+"""Cookies as text. A value too long for one cookie is cut into several."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+_PIECE = 3600
+"""Characters; browsers keep 4096 of a cookie with its name and attributes."""
+MOST_PIECES = 6
+
+
+def read_cookies(headers: Iterable[str]) -> dict[str, str]:
+    """By name; of two of a name the first counts, as the more specific one comes first."""
+    found: dict[str, str] = {}
+    for header in headers:
+        for pair in header.split(";"):
+            name, equals, value = pair.strip().partition("=")
+            if equals:
+                found.setdefault(name, value)
+    return found
+
+
+def joined(cookies: dict[str, str], name: str) -> str:
+    """The value, put together; empty where there is none."""
+    pieces = [cookies.get(_numbered(name, number), "") for number in range(MOST_PIECES)]
+    return "".join(pieces[: pieces.index("")] if "" in pieces else pieces)
+
+
+def fits(value: str) -> bool:
+    return len(value) <= _PIECE * MOST_PIECES
+
+
+def set_cookies(name: str, value: str, seconds: int, *, secure: bool, same_site: str) -> list[str]:
+    """``Set-Cookie`` lines for a value that fits; what a longer one left behind is taken away."""
+    pieces = [value[at : at + _PIECE] for at in range(0, len(value), _PIECE)]
+    attributes = f"Path=/; HttpOnly; SameSite={same_site}" + ("; Secure" if secure else "")
+    return list(_lines(name, pieces, seconds, attributes))
+
+
+def _lines(name: str, pieces: list[str], seconds: int, attributes: str) -> Iterator[str]:
+    for number in range(MOST_PIECES):
+        there = number < len(pieces)
+        value, age = (pieces[number], seconds) if there else ("", 0)
+        yield f"{_numbered(name, number)}={value}; Max-Age={age}; {attributes}"
+
+
+def _numbered(name: str, number: int) -> str:
+    return name if number == 0 else f"{name}.{number}"

@@ -1,0 +1,41 @@
+"""What the console needs to know of the place it runs in."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+from instar.client.client import Client
+from instar.console.sessions import Session
+from instar.console.visitors import Visitor
+from instar.plain import Object
+from instar.server.rest.request import Request
+from instar.server.rest.responses import Response
+
+AGENT = "instar-console"
+"""How its requests call themselves: looking at a version is no use of it."""
+
+
+class Host(Protocol):
+    mode: str
+    """``serve`` or ``cluster``."""
+
+    def client(self, visitor: Visitor, request: Request) -> Client:
+        """Asks the cluster with the rights of the visitor."""
+        ...
+
+    async def pass_on(self, visitor: Visitor, request: Request) -> Response:
+        """The cluster's own answer to a request for its API."""
+        ...
+
+    def sign_in(self, shown: Object, now: float) -> Session:
+        """Raises ``BadRequest`` or ``NotSignedIn``. What is shown may still be refused by the
+        cluster."""
+        ...
+
+    def login(self) -> dict[str, Any]:
+        """By what one can sign in here."""
+        ...
+
+    def server(self, request: Request) -> dict[str, Any]:
+        """Where the cluster is."""
+        ...

@@ -1,0 +1,181 @@
+"""Everything under ``/console``: who answers which path, and how every failure is told."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Any
+
+import orjson
+
+from instar import __version__
+from instar.access.attributes import User
+from instar.client.client import Client
+from instar.console.answers import json_answer, redirect, secured
+from instar.console.assets import Assets
+from instar.console.hosts.host import Host
+from instar.console.visitors import NotSignedIn, Visitor, Visitors
+from instar.errors import (
+    ApiError,
+    BadRequest,
+    MethodNotAllowed,
+    NotFound,
+    Unauthorized,
+    UnsupportedMediaType,
+)
+from instar.plain import Object
+from instar.server.http.compress import compress
+from instar.server.rest.deadlines import too_late
+from instar.server.rest.problems import problem, told, unexpected
+from instar.server.rest.request import Request
+from instar.server.rest.responses import Response
+
+_WHO = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
+_WHO_ASKS: Object = {"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"}
+_READS = ("GET", "HEAD")
+
+
+class Console:
+    def __init__(
+        self,
+        host: Host,
+        visitors: Visitors,
+        assets: Assets,
+        clock: Callable[[], float],
+    ) -> None:
+        self._host = host
+        self._visitors = visitors
+        self._assets = assets
+        self._clock = clock
+
+    async def answer(self, request: Request, peer: User | None) -> Response:
+        """To a request under ``/console``."""
+        response = await self._told(request, self._routed(request, peer))
+        await compress(request, response)
+        return secured(response)
+
+    async def pass_on(self, request: Request, peer: User | None) -> Response:
+        """To a request of the page for the API: the API's own, with the visitor's credentials."""
+
+        async def passed_on() -> Response:
+            return await self._host.pass_on(self._visitors.of(request, peer), request)
+
+        return await self._told(request, passed_on())
+
+    async def _told(self, request: Request, answering: Any) -> Response:
+        try:
+            response: Response = await answering
+        except ApiError as error:
+            return await told(error, request)
+        except asyncio.CancelledError:
+            if not request.expired:
+                raise
+            return problem(too_late(request), request)
+        except Exception as error:
+            return unexpected(error, request)
+        return response
+
+    async def _routed(self, request: Request, peer: User | None) -> Response:
+        path = request.path.removeprefix("/console")
+        if not path:
+            return redirect(308, "/console/")
+        match path.strip("/").split("/"):
+            case ["session"]:
+                return await self._session(request, peer)
+            case ["api", *rest]:
+                raise NotFound(f"the console answers nothing at {'/'.join(rest)[:200]}", details={})
+        if request.method not in _READS:
+            raise MethodNotAllowed("pages can only be read", details={})
+        return self._assets.respond(request, path.removeprefix("/"))
+
+    # --- sessions ------------------------------------------------------------------------
+
+    async def _session(self, request: Request, peer: User | None) -> Response:
+        if request.method in _READS:
+            return json_answer(200, await self._status(request, peer))
+        self._visitors.check(request)
+        if request.method == "POST":
+            return await self._sign_in(request)
+        if request.method == "DELETE":
+            nobody = self._nobody(request, "NotSignedIn")
+            return json_answer(200, nobody, self._visitors.end())
+        raise MethodNotAllowed("a session can be read, begun and ended", details={})
+
+    async def _status(self, request: Request, peer: User | None) -> Object:
+        try:
+            visitor = self._visitors.of(request, peer)
+            return await self._known(visitor, request)
+        except NotSignedIn as error:
+            return self._nobody(request, error.why)
+        except Unauthorized:
+            return self._nobody(request, "CredentialRefused")
+
+    async def _sign_in(self, request: Request) -> Response:
+        session = self._host.sign_in(body_of(request), self._clock())
+        shown = f"Bearer {session.token}".encode() if session.token else None
+        visitor = Visitor(session.how, shown, expires=session.expires)
+        try:
+            document = await self._known(visitor, request)
+        except Unauthorized:
+            raise NotSignedIn("CredentialRefused") from None
+        return json_answer(201, document, self._visitors.begin(session))
+
+    async def _known(self, visitor: Visitor, request: Request) -> Object:
+        """Raises ``ApiError`` where the cluster does not know the visitor, or does not answer."""
+        client = self._host.client(visitor, request)
+        user = await who_asks(client)
+        version = await client.get("/version")
+        expires = visitor.expires
+        return {
+            "authenticated": True,
+            "user": user,
+            "how": visitor.how,
+            "expires": None if expires is None else _moment(expires),
+            **self._place(request, str(version.get("gitVersion", ""))),
+        }
+
+    def _nobody(self, request: Request, why: str) -> Object:
+        known = {"authenticated": False, "user": None, "how": None, "expires": None, "why": why}
+        return {**known, **self._place(request, "")}
+
+    def _place(self, request: Request, version: str) -> Object:
+        server = {
+            **self._host.server(request),
+            "version": version,
+            "instar": "+instar." in version,
+        }
+        return {
+            "mode": self._host.mode,
+            "console": __version__,
+            "server": server,
+            "login": self._host.login(),
+        }
+
+
+async def who_asks(client: Client) -> Object:
+    answer = await client.post(_WHO, _WHO_ASKS)
+    user = (answer.get("status") or {}).get("userInfo") or {}
+    return {
+        "username": user.get("username") or "",
+        "groups": user.get("groups") or [],
+        "uid": user.get("uid") or "",
+    }
+
+
+def body_of(request: Request) -> Object:
+    """The JSON object that was sent. Raises ``ApiError``."""
+    media = request.header(b"content-type").partition(";")[0].strip().lower()
+    if media != "application/json":
+        raise UnsupportedMediaType("the console takes application/json")
+    try:
+        document = orjson.loads(request.content() or b"{}")
+    except orjson.JSONDecodeError as error:
+        raise BadRequest(f"the body is not JSON: {error}") from None
+    if not isinstance(document, dict):
+        raise BadRequest("the body is not a JSON object")
+    return document
+
+
+def _moment(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds").replace("+00:00", "Z")

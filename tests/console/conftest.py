@@ -1,0 +1,26 @@
+"""A server with a console, for all tests of this room."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from instar.console.opening import before
+from tests.console.support import Browser
+from tests.support.server import LiveServer, live_server
+
+
+@pytest.fixture(scope="session")
+def console() -> Iterator[LiveServer]:
+    """Shared: each test uses groups of its own."""
+    with live_server(front=before) as running:
+        yield running
+
+
+@pytest.fixture
+def browser(console: LiveServer) -> Browser:
+    """Signed in as the administrator."""
+    browser = Browser(console)
+    browser.sign_in()
+    return browser
