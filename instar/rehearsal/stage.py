@@ -127,19 +127,14 @@ class Stage:
         keys: Sequence[str] | None = None,
     ) -> AsyncIterator[Stage]:
         """Another stage that begins as this one is now; with ``keys``, with those objects only."""
-        contents = await self.api.contents()
-        kept = self.keys
-        if keys is not None:
-            kept, wanted = keys, set(keys)
-            prefix = self._prefix()
-            contents = [
-                one
-                for one in contents
-                if not one.key.startswith(prefix) or one.key.removeprefix(prefix) in wanted
-            ]
-        mine = self.functions if functions is None else functions
-        async with embedded(mine, contents) as api:
-            stage = Stage(api, self.name, kept, self.conversion, mine)
+        kept = self.keys if keys is None else keys
+        prefix, mine = self._prefix(), set(kept)
+        store = await self.api.copied_store(
+            lambda key: not key.startswith(prefix) or key.removeprefix(prefix) in mine
+        )
+        converters = self.functions if functions is None else functions
+        async with embedded(converters, store) as api:
+            stage = Stage(api, self.name, kept, self.conversion, converters)
             await stage.refresh()
             yield stage
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
-from collections.abc import AsyncIterator, Iterable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from ipaddress import IPv4Network
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -31,7 +31,7 @@ from instar.server.rest.request import Request
 from instar.server.rest.responses import JSON_TYPE
 from instar.server.settings import Settings
 from instar.storage.memory import MemoryStore
-from instar.storage.store import Write
+from instar.storage.store import Store, Write
 
 _ADMIN = User("kubernetes-admin", (ADMIN_GROUP, AUTHENTICATED))
 _NOBODY = Identities(
@@ -50,13 +50,6 @@ class Reply(NamedTuple):
     @property
     def refused(self) -> bool:
         return self.status >= 400
-
-
-class Stored(NamedTuple):
-    """One value of a store. Bytes are shared by whoever holds them."""
-
-    key: str
-    value: bytes
 
 
 class Answer(NamedTuple):
@@ -177,10 +170,15 @@ class Embedded:
         await backend.at_least(revision)
         return len(value)
 
-    async def contents(self) -> list[Stored]:
-        """Everything in the store; what another server needs to begin as this one is now."""
+    async def copied_store(self, wanted: Callable[[str], bool] = lambda key: True) -> MemoryStore:
+        """What another server needs to begin as this one is now, or with some of its keys. The
+        bytes are shared, so that a copy costs little."""
         page = await self._machinery.backend.store.range("")
-        return [Stored(record.key, record.value) for record in page.records]
+        copy = MemoryStore()
+        for record in page.records:
+            if wanted(record.key):
+                await copy.commit(Write(record.key, record.value, 0))
+        return copy
 
     async def clear(self, kind: ServedKind) -> None:
         """Take away every object of a kind, whatever holds it."""
@@ -191,17 +189,13 @@ class Embedded:
 
 @contextlib.asynccontextmanager
 async def embedded(
-    converters: Mapping[str, ConvertFunction] | None = None,
-    contents: Iterable[Stored] = (),
+    converters: Mapping[str, ConvertFunction] | None = None, store: Store | None = None
 ) -> AsyncIterator[Embedded]:
-    """From ``async with`` to its end. Namespaces need not exist; nothing is collected.
-    ``contents``: what lies in the store from the start."""
-    store = MemoryStore()
-    for key, value in contents:
-        await store.commit(Write(key, value, 0))
+    """From ``async with`` to its end. Namespaces need not exist; nothing is collected. ``store``
+    is one that holds something already; it is closed with the server."""
     settings = Settings(converters=converters or {}, conversion_cache=False)
     machinery = build(
-        store,
+        MemoryStore() if store is None else store,
         identities=_NOBODY,
         authorization=(ALWAYS_ALLOW,),
         strict_namespaces=False,

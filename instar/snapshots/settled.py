@@ -1,0 +1,77 @@
+"""The CRDs of a world as a server would have them at rest, without one. Pure.
+
+Those a server has accepted are taken as they are, whatever we would say to them: it served them.
+A manifest that no server has seen is judged as if it were created now.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable
+from typing import NamedTuple
+
+from instar.api.crd_codec import CrdDecodeError, from_internal, to_internal
+from instar.crds.lifecycle import settling_states
+from instar.crds.strategy import prepare_for_create
+from instar.crds.validate import validate_create
+from instar.fields import FieldError
+from instar.plain import Object
+from instar.schema.validations.ondemand import check_if_any
+
+_SHOWN = 3
+
+
+class Refused(NamedTuple):
+    name: str
+    why: str
+
+
+def settle(crds: Iterable[Object], now: str, refused: Callable[[Refused], None]) -> list[Object]:
+    """Each with a status; those that a server would refuse are told and left out."""
+    found: list[Object] = []
+    of_group: dict[str, list[Object]] = {}
+    for crd in crds:
+        name = crd["metadata"]["name"]
+        ready = crd if _accepted(crd) else _created(crd, refused)
+        if ready is None:
+            continue
+        mates = of_group.setdefault(ready["spec"]["group"], [])
+        states = settling_states(ready, [each for each in mates if _name(each) != name], now)
+        if states:
+            ready = {**ready, "status": states[-1]}
+        mates.append(ready)
+        found.append(ready)
+    return found
+
+
+def with_stored(crd: Object, versions: Collection[str]) -> Object:
+    """``storedVersions`` that name at least these: objects lie in them."""
+    known = list(crd["status"].get("storedVersions") or ())
+    more = [version for version in sorted(versions) if version not in known]
+    return {**crd, "status": {**crd["status"], "storedVersions": [*known, *more]}} if more else crd
+
+
+def _accepted(crd: Object) -> bool:
+    return bool((crd.get("status") or {}).get("conditions"))
+
+
+def _created(crd: Object, refused: Callable[[Refused], None]) -> Object | None:
+    name = crd["metadata"]["name"]
+    try:
+        internal = prepare_for_create(to_internal(crd))
+        errors = validate_create(internal, check_rules=check_if_any)
+    except CrdDecodeError as error:
+        refused(Refused(name, str(error)))
+        return None
+    if errors:
+        refused(Refused(name, _told(errors)))
+        return None
+    return from_internal(internal, "v1")
+
+
+def _told(errors: list[FieldError]) -> str:
+    more = f" and {len(errors) - _SHOWN} more" if len(errors) > _SHOWN else ""
+    return "; ".join(str(error) for error in errors[:_SHOWN]) + more
+
+
+def _name(crd: Object) -> str:
+    return str(crd["metadata"]["name"])
