@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from instar.plain import Object
-from instar.snapshots.world import Use
 from instar.rehearsal.model import Fault, Standing, StepKind
 from instar.reviewer.report import Damage
+from instar.snapshots.world import Use
 from tests.rehearsal.worlds import GROUP, SIZE, TEXT, crd, owned, use, version, widget
 
 SERVE, FLIP, MIGRATE = StepKind.SERVE, StepKind.FLIP, StepKind.MIGRATE
