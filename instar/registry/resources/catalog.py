@@ -45,6 +45,7 @@ class Catalog:
         for resource in self._builtins.values():
             self._kinds.setdefault((resource.serving.group, resource.serving.kind), resource)
         self._opened: list[Callable[[Resource], None]] = []
+        self._closed: list[Callable[[Resource], None]] = []
         self._shapes: dict[str, bytes] = {}
 
     def follow(self, crds: Resource) -> None:
@@ -70,6 +71,11 @@ class Catalog:
     def on_opened(self, told: Callable[[Resource], None]) -> None:
         """Have ``told`` called with each resource that is served from now on."""
         self._opened.append(told)
+
+    def on_closed(self, told: Callable[[Resource], None]) -> None:
+        """Have ``told`` called with each resource that is not served any more: whoever keeps
+        something for one lets go of it, else the schemas of every CRD there ever was stay."""
+        self._closed.append(told)
 
     def custom(self, crd_name: str) -> Resource | None:
         return self._customs.get(crd_name)
@@ -113,11 +119,12 @@ class Catalog:
         self._shapes[crd.name] = shape
         serving = self._make_serving(crd)
         if known is not None and known.serving.prefix == serving.prefix:
+            self._forget_kind(known)
             known.swap(serving)
             self._kinds[(serving.group, serving.kind)] = known
             return
         if known is not None:
-            known.close()
+            self._close(known)
         resource = self._customs[crd.name] = open_resource(serving, self._backend)
         self._kinds[(serving.group, serving.kind)] = resource
         for told in self._opened:
@@ -128,10 +135,18 @@ class Catalog:
         self._shapes.pop(name, None)
         self.generation += 1
         if resource is not None:
-            resource.close()
-            kind = (resource.serving.group, resource.serving.kind)
-            if self._kinds.get(kind) is resource:
-                del self._kinds[kind]
+            self._close(resource)
+
+    def _close(self, resource: Resource) -> None:
+        resource.close()
+        self._forget_kind(resource)
+        for told in self._closed:
+            told(resource)
+
+    def _forget_kind(self, resource: Resource) -> None:
+        kind = (resource.serving.group, resource.serving.kind)
+        if self._kinds.get(kind) is resource:
+            del self._kinds[kind]
 
 
 def _shape(obj: dict[str, Any]) -> bytes:
