@@ -48,6 +48,8 @@ class Batch:
     """Name of the release and the CRD it brings, in order."""
     objects: tuple[Object, ...]
     clients: tuple[Client, ...]
+    others: tuple[Object, ...]
+    """Namespaces and admission policies: what else a write meets."""
     converting: Converting
     first: bool
     """Whether it answers for what concerns collections and the CRD alone."""
@@ -92,6 +94,8 @@ async def play(batch: Batch) -> CrdRehearsal:
             why = f"the server refuses the CRD of before: {refused}"
             result.unloaded[why] += len(batch.objects)
             return result
+        not_there = await base.furnish(batch.others)
+        result.notes += [f"left out of the copy: {text}" for text in not_there]
         placed = _placed(batch, base)
         await _load(base, batch, placed, result)
         origin = Reference(base)
@@ -99,7 +103,7 @@ async def play(batch: Batch) -> CrdRehearsal:
         await origin.learn()
         _read_back(origin, result, await _differing(placed, origin))
         stage = await stack.enter_async_context(base.copied())
-        managed = managers_of(batch.objects, base.crd.group, batch.sample)
+        managed = managers_of(placed, base.crd.group, batch.sample)
         play = _Play(batch, stage, origin, origin, Judge(stage, origin), managed, result=result)
         if batch.first:
             result.at_once = await _at_once(stage, batch)
@@ -125,8 +129,13 @@ async def _install(stage: Stage, batch: Batch) -> str:
 
 
 def _placed(batch: Batch, stage: Stage) -> list[Object]:
-    known = {version.name for version in stage.crd.versions}
-    wanted = [obj for obj in batch.objects if _version(obj) in known and _named(obj)]
+    crd = stage.crd
+    known = {f"{crd.group}/{version.name}" for version in crd.versions}
+    wanted = [
+        obj
+        for obj in batch.objects
+        if obj.get("apiVersion") in known and obj.get("kind") == crd.names.kind and _named(obj)
+    ]
     return [as_stored(obj) for obj in wanted]
 
 
@@ -145,13 +154,13 @@ async def _load(stage: Stage, batch: Batch, placed: list[Object], result: CrdReh
     result.objects = len(batch.objects)
     result.size = await stage.place(placed)
     if len(placed) < len(batch.objects):
-        why = "objects without a name, or of a version their CRD does not have"
+        why = "objects without a name, or of a kind or version their CRD does not have"
         result.unloaded[why] += len(batch.objects) - len(placed)
 
 
 def _named(obj: Object) -> bool:
     metadata = obj.get("metadata")
-    return isinstance(metadata, dict) and bool(metadata.get("name"))
+    return isinstance(metadata, dict) and bool(str(metadata.get("name") or ""))
 
 
 def _version(obj: Object) -> str:

@@ -6,12 +6,11 @@ was seen doing are its *deeds*; a deed with a recorded request can be repeated l
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 from urllib.parse import parse_qs, unquote, urlsplit
 
-from instar.api.crd import Crd
 from instar.migrator.live_crd import OUR_AGENTS
 from instar.plain import Object
 from instar.snapshots.world import Use
@@ -74,24 +73,28 @@ class Client:
         return not self.uses and not self.recorded
 
 
-def clients_of(crd: Crd, usage: Iterable[Use], events: Iterable[Object]) -> dict[str, Client]:
-    """By name; instar's own tools are nobody's clients."""
-    found: dict[str, Client] = {}
+Resource = tuple[str, str]
+"""Group and plural."""
+
+
+def clients_of(
+    wanted: Collection[Resource], usage: Iterable[Use], events: Iterable[Object]
+) -> dict[Resource, dict[str, Client]]:
+    """By resource and name, in one pass; instar's own tools are nobody's clients."""
+    found: dict[Resource, dict[str, Client]] = {resource: {} for resource in wanted}
     for use in usage:
-        if (use.group, use.resource) != (crd.group, crd.names.plural) or is_ours(use.agent):
-            continue
-        client = _client(found, named(use.agent, use.user))
-        client.uses.append(Called(use.version, use.verb, use.number))
+        mine = found.get((use.group, use.resource))
+        if mine is not None and not is_ours(use.agent):
+            client = _client(mine, named(use.agent, use.user))
+            client.uses.append(Called(use.version, use.verb, use.number))
     for event in events:
         about = event.get("objectRef")
         if not isinstance(about, dict) or event.get("stage", "ResponseComplete") not in _FINAL:
             continue
-        if (about.get("apiGroup"), about.get("resource")) != (crd.group, crd.names.plural):
-            continue
+        mine = found.get((str(about.get("apiGroup") or ""), str(about.get("resource") or "")))
         agent = str(event.get("userAgent") or "")
-        if is_ours(agent):
-            continue
-        _note(_client(found, named(agent, _user(event))), event, about)
+        if mine is not None and not is_ours(agent):
+            _note(_client(mine, named(agent, _user(event))), event, about)
     return found
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from instar.plain import Object
 from instar.rehearsal.converting import Conversion
 from instar.rehearsal.judging import NO_CONVERTER, Reference
-from instar.rehearsal.model import Damages, Harm, Way, WayBack
+from instar.rehearsal.model import MOST_EXAMPLES, Damages, Harm, Way, WayBack
 from instar.rehearsal.readings import diff, differences, mark, summary
 from instar.rehearsal.stage import Stage
 from instar.reviewer.report import Damage
@@ -53,7 +53,8 @@ async def _compare(copy: Stage, origin: Reference, back: WayBack) -> None:
                     text = f"cannot be read at {version}: {_answer(reading.problem)}"
                     harms.append(Harm(reading.key, version, Damage.UNREADABLE, text))
                 elif mark(reading.obj) != before:
-                    harms += await _harms(origin, version, reading.key, reading.obj)
+                    few = len(harms) < MOST_EXAMPLES
+                    harms += await _harms(origin, version, reading.key, reading.obj, shown=few)
     if unread:
         back.way, back.why = Way.UNKNOWN, NO_CONVERTER
     elif harms:
@@ -63,13 +64,15 @@ async def _compare(copy: Stage, origin: Reference, back: WayBack) -> None:
         back.why = harms[0].text
 
 
-async def _harms(origin: Reference, version: str, key: str, now: Object) -> list[Harm]:
+async def _harms(
+    origin: Reference, version: str, key: str, now: Object, *, shown: bool
+) -> list[Harm]:
     reading = await origin.stage.read(version, key)
     if reading.obj is None:
         return []
-    shown = diff(reading.obj, now)
+    lines = diff(reading.obj, now) if shown else ()
     return [
-        Harm(key, version, damage, f"at {version}, {summary(texts)}", None, shown)
+        Harm(key, version, damage, f"at {version}, {summary(texts)}", None, lines)
         for damage, texts in differences(reading.obj, now).items()
     ]
 

@@ -15,7 +15,7 @@ import orjson
 from instar.migrator.ownership import entries_of, lost, versions_named
 from instar.plain import Object
 from instar.rehearsal.converting import Conversion
-from instar.rehearsal.model import Exchange, Harm
+from instar.rehearsal.model import MOST_EXAMPLES, Exchange, Harm
 from instar.rehearsal.readings import diff, differences, key_of, losses, mark, summary
 from instar.rehearsal.stage import Listed, Reading, Stage, answer
 from instar.reviewer.report import Damage
@@ -146,6 +146,7 @@ class _Look:
     def __init__(self, stage: Stage, reference: Reference, version: str, step: str) -> None:
         self._stage, self._reference, self._version = stage, reference, version
         self._found = VersionJudgement(version, since=step)
+        self._told: Counter[Damage] = Counter()
         self._sure = stage.conversion is not Conversion.ABSENT
 
     async def run(self) -> VersionJudgement:
@@ -190,10 +191,9 @@ class _Look:
         reading = await self._reference.stage.read(self._version, key)
         if reading.obj is None:
             return
-        shown = diff(reading.obj, now)
         for damage, texts in differences(reading.obj, now).items():
             text = f"at {self._version}, {summary(texts)}"
-            self._harm(key, damage, text, None, shown)
+            self._harm(key, damage, text, None, self._diff(damage, reading.obj, now))
 
     async def _at_a_new_version(self, key: str, obj: Object, now: bytes) -> None:
         """Strategy None renames nothing, so what is missing is lost."""
@@ -204,7 +204,7 @@ class _Look:
         gone = losses(reading.obj, obj) if reading.obj is not None else []
         if gone and reading.obj is not None:
             text = f"at {self._version}, {summary(gone)}"
-            self._harm(key, Damage.PRUNED, text, None, diff(reading.obj, obj))
+            self._harm(key, Damage.PRUNED, text, None, self._diff(Damage.PRUNED, reading.obj, obj))
 
     async def _write(self, obj: Object) -> None:
         key = key_of(obj)
@@ -236,7 +236,7 @@ class _Look:
             missing = [] if known else missing
         for damage, texts in differences(sent, after).items() if changed else ():
             text = f"an unchanged write at {self._version} changes it: {summary(texts)}"
-            self._harm(key, damage, text, exchange, diff(sent, after))
+            self._harm(key, damage, text, exchange, self._diff(damage, sent, after))
         if missing:
             text = f"a write at {self._version} takes fields from their owners: {missing[0]}"
             self._harm(key, Damage.OWNERSHIP_LOST, text, exchange)
@@ -293,6 +293,12 @@ class _Look:
         path, body = anew(self._reference.stage, version, key, obj)
         return await self._reference.stage.ask("POST", path, body, query={"dryRun": "All"})
 
+    def _diff(self, damage: Damage, before: Object, after: Object) -> tuple[str, ...]:
+        """Only for objects that may be shown: a diff costs more than everything else."""
+        if self._told[damage] >= MOST_EXAMPLES:
+            return ()
+        return diff(before, after)
+
     def _harm(
         self,
         key: str,
@@ -301,6 +307,7 @@ class _Look:
         exchange: Exchange | None = None,
         shown: tuple[str, ...] = (),
     ) -> None:
+        self._told[damage] += 1
         self._found.harms.append(Harm(key, self._version, damage, text, exchange, shown))
 
 

@@ -308,6 +308,8 @@ class CrdRehearsal:
     load: Load | None = None
     size: int = 0
     """Bytes of all objects."""
+    notes: list[str] = field(default_factory=list)
+    """What the copy is without."""
 
     @property
     def no_return(self) -> StepOutcome | None:
@@ -331,6 +333,7 @@ class CrdRehearsal:
         self.faults += other.faults
         self.at_once = self.at_once or other.at_once
         self.size += other.size
+        self.notes = list(dict.fromkeys([*self.notes, *other.notes]))[:MOST_EXAMPLES]
 
 
 @dataclass

@@ -11,7 +11,7 @@ import orjson
 import yaml
 
 from instar.plain import Object
-from instar.rehearsal.redacting import redacted
+from instar.rehearsal.redacting import last_name, redacted
 from instar.reviewer.report import Damage
 
 _BOOKKEEPING = ("resourceVersion", "managedFields", "selfLink")
@@ -101,6 +101,6 @@ def _walk(old: Any, new: Any) -> Iterator[tuple[str, Any, Any]]:
 
 
 def _short(path: str, value: Any) -> str:
-    name = path.rpartition(".")[2].partition("[")[0]
+    name = last_name(path)
     text = orjson.dumps(redacted({name: value})[name]).decode()
     return text if len(text) <= 60 else f"{text[:59]}…"

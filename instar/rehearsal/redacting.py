@@ -32,6 +32,11 @@ def is_secret(name: str) -> bool:
     return name == _WHOLE or plain.endswith(_ENDINGS)
 
 
+def last_name(path: str) -> str:
+    """Of ``spec.users[0].password`` the part that names the value."""
+    return path.rpartition(".")[2].partition("[")[0]
+
+
 def redacted(value: Any, depth: int = 0) -> Any:
     """A copy without what looks like a secret, and not deeper than anybody would read. A mapping
     below such a name says where the secret is, not what it is."""

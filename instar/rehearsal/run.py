@@ -7,19 +7,30 @@ import multiprocessing
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 
-from instar.api.crd import read_crd
 from instar.plain import Object
 from instar.rehearsal.batch import Batch, play
-from instar.rehearsal.clients import clients_of
+from instar.rehearsal.clients import Client, Resource, clients_of
 from instar.rehearsal.converting import Conversion, Converting
 from instar.rehearsal.estimate import load_of
 from instar.rehearsal.model import CrdRehearsal, Rehearsal
-from instar.snapshots.world import Use, World
+from instar.snapshots.world import World
 
-BATCH = 4_000
+BATCH = 8_000
 """Objects at a time; what a process holds at once."""
+_AROUND = frozenset(
+    {
+        "Namespace",
+        "ValidatingAdmissionPolicy",
+        "ValidatingAdmissionPolicyBinding",
+        "MutatingAdmissionPolicy",
+        "MutatingAdmissionPolicyBinding",
+    }
+)
+_WEBHOOKS = frozenset({"ValidatingWebhookConfiguration", "MutatingWebhookConfiguration"})
+_LARGEST = 1_000_000
 Progress = Callable[[str, int], None]
 """Told a CRD's name and how many more of its objects are done."""
 
@@ -46,15 +57,15 @@ def rehearse(
     report = Rehearsal(world.origin, [release.name for release in releases])
     before = {crd["metadata"]["name"]: crd for crd in world.crds()}
     named = {name for release in releases for name in release.crds}
-    usage = list(world.usage())
-    events = [event for event in world.audit() if isinstance(event.get("objectRef"), dict)]
+    judged = {name: before[name] for name in sorted(named & before.keys())}
+    resources = {name: _resource(crd) for name, crd in judged.items()}
+    clients = clients_of(set(resources.values()), world.usage(), world.audit())
+    others = list(_around(world))
     found: dict[str, CrdRehearsal] = {}
     with _Players(options.jobs) as players:
-        for name in sorted(named):
-            crd = before.get(name)
-            if crd is None:
-                continue
-            batches = _batches(world, crd, releases, options, usage, events)
+        for name, crd in judged.items():
+            cast = tuple(clients[resources[name]].values())
+            batches = _batches(world, crd, releases, options, cast, others)
             for batch, result in players.run(batches):
                 known = found.setdefault(name, CrdRehearsal(name))
                 known.absorb(result)
@@ -68,18 +79,29 @@ def rehearse(
     return report
 
 
+def _resource(crd: Object) -> Resource:
+    spec = crd["spec"]
+    return str(spec["group"]), str(spec["names"]["plural"])
+
+
+def _around(world: World) -> Iterator[Object]:
+    """Of everything else that was captured what a write to a custom resource meets."""
+    for obj in world.others():
+        if obj.get("kind") in _AROUND and len(str(obj)) < _LARGEST:
+            yield obj
+
+
 def _batches(
     world: World,
     crd: Object,
     releases: Sequence[Release],
     options: Options,
-    usage: Sequence[Use],
-    events: Sequence[Object],
+    clients: tuple[Client, ...],
+    others: Sequence[Object],
 ) -> Iterator[Batch]:
     """At least one, as a CRD without objects has clients, too."""
     name = crd["metadata"]["name"]
     steps = tuple((one.name, one.crds[name]) for one in releases if name in one.crds)
-    clients = tuple(clients_of(read_crd(crd), usage, events).values())
     first = True
     for objects in _chunks(world.objects(name), options.batch):
         yield Batch(
@@ -87,6 +109,7 @@ def _batches(
             releases=steps,
             objects=tuple(objects),
             clients=clients,
+            others=tuple(others),
             converting=options.converting,
             first=first,
             faults=options.faults,
@@ -134,6 +157,16 @@ def _complete(
             f"no converter and no webhook was given for {', '.join(unknown)}: what needs a "
             "conversion is unknown"
         )
+    webhooks = [
+        str((obj.get("metadata") or {}).get("name"))
+        for obj in world.others()
+        if obj.get("kind") in _WEBHOOKS
+    ]
+    if webhooks:
+        report.assumptions.append(
+            f"admission webhooks were not asked ({', '.join(webhooks[:5])}): what they would change "
+            "or refuse is not in this verdict"
+        )
     if not world.exact:
         report.assumptions.append(
             "objects were captured through the API: each is taken to be stored at the version it "
@@ -178,8 +211,23 @@ def _finished(
 ) -> Iterator[tuple[Batch, CrdRehearsal]]:
     done, _ = wait(waiting, return_when=FIRST_COMPLETED)
     for future in done:
-        yield waiting.pop(future), future.result()
+        batch = waiting.pop(future)
+        try:
+            result = future.result()
+        except BrokenProcessPool:
+            result = CrdRehearsal(batch.name, objects=len(batch.objects))
+            result.unloaded["a process of the rehearsal was killed"] += max(len(batch.objects), 1)
+        yield batch, result
 
 
 def _play(batch: Batch) -> CrdRehearsal:
-    return asyncio.run(play(batch))
+    try:
+        return asyncio.run(play(batch))
+    except Exception as error:
+        # Objects can be anything; what trips the rehearsal over them is said, and they count as
+        # unknown. The other batches go on.
+        told = " ".join(str(error).split())[:200]
+        result = CrdRehearsal(batch.name, objects=len(batch.objects))
+        why = f"the rehearsal of them failed: {type(error).__name__}: {told}"
+        result.unloaded[why] += max(len(batch.objects), 1)
+        return result

@@ -24,13 +24,15 @@ from instar.plain import Object
 from instar.rehearsal.converting import Conversion
 from instar.rehearsal.model import Exchange
 from instar.rehearsal.readings import key_of
-from instar.rehearsal.redacting import redacted
+from instar.rehearsal.redacting import is_secret, last_name, redacted
 from instar.server.life.embedded import Embedded, Reply, embedded
 
 T = TypeVar("T")
 PAGE = 500
 _AT_ONCE = 16
 _ANSWER = 400
+_CONFLICT = 409
+_SERVERS_OWN = ("uid", "resourceVersion", "creationTimestamp", "generation", "managedFields")
 AGENT = "instar-rehearse"
 
 
@@ -104,6 +106,22 @@ class Stage:
         if reply.refused:
             raise LookupError(answer(reply))
         await self.refresh()
+
+    async def furnish(self, others: Sequence[Object]) -> list[str]:
+        """Create objects of built-in kinds, as they were captured; what is refused."""
+        refused = []
+        for obj in others:
+            group, _, version = str(obj.get("apiVersion") or "").rpartition("/")
+            kind = self.api.kind(group, str(obj.get("kind") or ""))
+            metadata = obj.get("metadata")
+            if kind is None or not isinstance(metadata, dict):
+                continue
+            bare = {name: each for name, each in metadata.items() if name not in _SERVERS_OWN}
+            path = kind.path(version, str(metadata.get("namespace") or ""))
+            reply = await self.api.ask("POST", path, {**obj, "metadata": bare})
+            if reply.refused and reply.status != _CONFLICT:
+                refused.append(f"{obj.get('kind')} {metadata.get('name')}: {answer(reply)}")
+        return refused
 
     async def place(self, objects: Sequence[Object]) -> int:
         """Store objects as they are, whatever a server would say to them; their size."""
@@ -250,15 +268,21 @@ class StageSender:
 
 
 def answer(reply: Reply) -> str:
-    """In one line, and no longer than anybody reads."""
+    """In one line, no longer than anybody reads, and without the value of a secret."""
     document = reply.document
+    text = str(document)
     if isinstance(document, dict):
         text = str(document.get("message") or document.get("reason") or "")
-    else:
-        text = str(document)
+        causes = (document.get("details") or {}).get("causes") or ()
+        fields = [str(cause.get("field") or "") for cause in causes if isinstance(cause, dict)]
+        secret = [field for field in fields if is_secret(last_name(field))]
+        if secret:
+            text = f"{document.get('reason')}: {', '.join(fields)} (redacted)"
     text = " ".join(text.split())
     if len(text) > _ANSWER:
         text = f"{text[:_ANSWER]}…"
+    if text.startswith(str(reply.status)):
+        return text
     return f"{reply.status} {text}".strip()
 
 
