@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import getpass
 import hashlib
 import json
 import os
-import socket
+import sqlite3
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -20,8 +19,9 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
 from rich.progress import Progress as RichProgress
 
-from instar.cli.cluster import add_cluster_arguments, read_crds, with_client
+from instar.cli.cluster import read_crds, who_and_where, with_client
 from instar.cli.failure import CliFailure
+from instar.cli.flags import add_cluster_arguments, add_output_argument
 from instar.client.client import Client
 from instar.migrator.journal import Journal, JournalBusy
 from instar.migrator.live_crd import USER_AGENT, LiveCrd, read_live_crd
@@ -34,6 +34,7 @@ from instar.migrator.references import dependents, repoint
 from instar.migrator.report import MigrationReport
 from instar.migrator.retrying import Patience
 from instar.migrator.settling import seconds_to_settle
+from instar.wording import counted
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -86,7 +87,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add("--progress", type=Path, metavar="FILE", help="where to note how far it got")
     add("--report", type=Path, metavar="FILE", help="write a JSON report")
-    add("--output", "-o", choices=["text", "json"], default="text", help="form of the answer")
+    add_output_argument(parser, ("text", "json"))
 
 
 def run(args: argparse.Namespace) -> int:
@@ -186,6 +187,8 @@ async def _run(args: argparse.Namespace, client: Client, plan: Plan) -> Migratio
         journal = Journal(":memory:" if args.dry_run else path)
     except JournalBusy as error:
         raise CliFailure(f"{error}; wait for it, or give --progress another file") from None
+    except (OSError, sqlite3.Error) as error:
+        raise CliFailure(f"{path}: {error}; give --progress a file that can be written") from None
     finished = False
     try:
         _decide(args, journal)
@@ -216,8 +219,8 @@ def _interrupted(journal: Journal) -> str:
     counts = journal.counts()
     done = sum(count for fate, count in counts.items() if fate in DONE)
     return (
-        f"interrupted after {done} objects; storedVersions was not changed; run the same command "
-        f"again to go on ({journal.path})"
+        f"interrupted after {counted(done, 'object')}; storedVersions was not changed; run the "
+        f"same command again to go on ({journal.path})"
     )
 
 
@@ -231,12 +234,12 @@ def _options(args: argparse.Namespace) -> Options:
         clean_managed_fields=args.clean_managed_fields,
         keep_going=args.keep_going,
         patience=Patience(attempts=args.retries + 1),
-        who=f"{getpass.getuser()}@{socket.gethostname()}",
+        who=who_and_where(),
     )
 
 
 def _default_progress(plan: Plan) -> Path:
-    home = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
+    home = os.environ.get("XDG_STATE_HOME") or os.path.expanduser("~/.local/state")
     server = hashlib.sha256(plan.facts.server.encode()).hexdigest()[:8]
     return Path(home) / "instar" / "migrate" / f"{plan.live.name}-{server}.progress"
 
