@@ -21,6 +21,7 @@ from urllib.parse import urlsplit
 from instar.api.crd_codec import CrdDecodeError
 from instar.cli.converters import load_converters
 from instar.cli.failure import CliFailure
+from instar.cli.flags import add_cluster_arguments
 from instar.cli.outputs import EXIT_UNUSABLE, read_outputs, write_outputs
 from instar.plain import Object
 from instar.rehearsal.converting import Converting
@@ -33,6 +34,7 @@ from instar.reviewer.side import read_side
 from instar.reviewer.sources import Cluster, load_crds
 from instar.snapshots.errors import SnapshotError
 from instar.snapshots.sources import open_world
+from instar.wording import counted
 
 _START_SECONDS = 30.0
 _EXAMPLES = """\
@@ -114,8 +116,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--color", choices=("auto", "always", "never"), default="auto", help="auto: on a terminal"
     )
     cluster = parser.add_argument_group("cluster")
-    cluster.add_argument("--kubeconfig", metavar="FILE")
-    cluster.add_argument("--context", metavar="NAME")
+    add_cluster_arguments(cluster)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -233,7 +234,12 @@ def _progress() -> Progress:
 
     def tell(name: str, count: int) -> None:
         done[name] = done.get(name, 0) + count
-        print(f"\r\x1b[K{name}: {done[name]:,} objects", end="", file=sys.stderr, flush=True)
+        print(
+            f"\r\x1b[K{name}: {counted(f'{done[name]:,}', 'object')}",
+            end="",
+            file=sys.stderr,
+            flush=True,
+        )
 
     return tell
 

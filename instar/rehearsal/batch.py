@@ -16,7 +16,8 @@ from instar.rehearsal.clients import Client
 from instar.rehearsal.converting import Conversion, Converting
 from instar.rehearsal.faults import both_controllers, migrator_killed, webhook_down
 from instar.rehearsal.goingback import go_back
-from instar.rehearsal.judging import Judge, Reference, VersionJudgement
+from instar.rehearsal.judgement import Reference, VersionJudgement
+from instar.rehearsal.judging import Judge
 from instar.rehearsal.migrating import outcome, run_migration
 from instar.rehearsal.model import (
     MOST_EXAMPLES,
@@ -206,9 +207,7 @@ async def _turn_the_page(stack: AsyncExitStack, play: _Play) -> None:
     reference.home = play.reference.home
     await reference.learn()
     play.reference = reference
-    judge = Judge(play.stage, reference)
-    judge.rewritten = play.judge.rewritten
-    play.judge = judge
+    play.judge = Judge(play.stage, reference, play.judge.rewritten)
 
 
 async def _release(play: _Play, release: str, crd: Object) -> bool:

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from instar.rehearsal.model import CrdRehearsal, Rehearsal, Standing, StepOutcome
 from instar.reviewer.report import Damage
+from instar.wording import counted
 
 STOPPING = (Damage.UNREADABLE, Damage.PRUNED, Damage.INVALID, Damage.OWNERSHIP_LOST)
 WORDS = (
@@ -41,7 +42,7 @@ class Decision(NamedTuple):
 def decide(rehearsal: Rehearsal, accepted: Collection[str] = ()) -> Decision:
     reasons = [Reason("problem", text) for text in rehearsal.problems]
     reasons += [
-        Reason("unknown", f"{number} objects: {why}")
+        Reason("unknown", f"{counted(number, 'object')}: {why}")
         for why, number in rehearsal.unknown.items()
         if number
     ]
@@ -55,7 +56,7 @@ def decide(rehearsal: Rehearsal, accepted: Collection[str] = ()) -> Decision:
 
 def _crd_reasons(crd: CrdRehearsal) -> list[Reason]:
     found = [
-        Reason("unknown", f"{crd.name}: {number} objects: {why}")
+        Reason("unknown", f"{crd.name}: {counted(number, 'object')}: {why}")
         for why, number in crd.unloaded.items()
     ]
     known: dict[str, Standing] = {}
@@ -124,8 +125,8 @@ def _warnings(crd: CrdRehearsal) -> list[str]:
                 found.append(f"{crd.name}, {step.title}: {name}: {'; '.join(verdict.reasons)}")
     if crd.differing_count:
         found.append(
-            f"{crd.name}: {crd.differing_count} objects do not read back as they were captured, "
-            f"for example {crd.differing[0]}"
+            f"{crd.name}: not read back as captured: {counted(crd.differing_count, 'object')}, for "
+            f"example {crd.differing[0]}"
         )
     back = crd.no_return
     if back is not None:

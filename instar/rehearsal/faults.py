@@ -8,11 +8,12 @@ from typing import Any
 from instar.conversion.inprocess import ConvertFunction
 from instar.plain import Object
 from instar.rehearsal.converting import Conversion
-from instar.rehearsal.judging import Reference
+from instar.rehearsal.judgement import Reference
 from instar.rehearsal.migrating import killed_migration, run_migration
 from instar.rehearsal.model import MOST_EXAMPLES, Fault, FaultOutcome
 from instar.rehearsal.readings import differences, mark, summary
 from instar.rehearsal.stage import Stage, answer
+from instar.wording import counted
 
 _DEAD = "https://127.0.0.1:1/down"
 _ROUNDS = 3
@@ -42,7 +43,7 @@ async def webhook_down(stage: Stage, flip: Object, sample: Sequence[str]) -> Fau
         await copy.apply_crd(flip)
         wrong = _wrong(before, await _readings(copy, sample))
     happened = (
-        f"{unread} of {len(sample)} objects could not be read at some version, "
+        f"of {counted(len(sample), 'object')} {unread} could not be read at some version, "
         f"{unwritten} not be written"
     )
     return FaultOutcome(Fault.WEBHOOK_DOWN, happened, not wrong, len(sample), wrong)
@@ -137,7 +138,9 @@ async def both_controllers(stage: Stage, origin: Reference, sample: Sequence[str
                     revisions.append(reply.document["metadata"]["resourceVersion"])
             restless += len(set(revisions[2:])) > 1
         if restless:
-            wrong.append(f"{restless} objects change with every write: the two fight for ever")
+            wrong.append(
+                f"every write changes {counted(restless, 'object')}: the two fight for ever"
+            )
         wrong += _wrong(before, await _readings(copy, sample))
     wrong = list(dict.fromkeys(wrong))[:MOST_EXAMPLES]
     happened = f"{_ROUNDS} rounds of unchanged writes at {old} and {new} in turn"

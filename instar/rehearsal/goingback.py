@@ -8,7 +8,7 @@ from typing import Any
 
 from instar.plain import Object
 from instar.rehearsal.converting import Conversion
-from instar.rehearsal.judging import NO_CONVERTER, Reference
+from instar.rehearsal.judgement import NO_CONVERTER, Reference
 from instar.rehearsal.model import MOST_EXAMPLES, Damages, Harm, Way, WayBack
 from instar.rehearsal.readings import diff, differences, mark, summary
 from instar.rehearsal.stage import Stage

@@ -20,13 +20,14 @@ from instar.rehearsal.clients import (
     is_ours,
     manager_name,
 )
-from instar.rehearsal.judging import Reference, VersionJudgement
+from instar.rehearsal.judgement import Reference, VersionJudgement
 from instar.rehearsal.model import ClientVerdict, Exchange, Harm, Standing
 from instar.rehearsal.ownfields import own_fields
 from instar.rehearsal.readings import key_of, mark
 from instar.rehearsal.stage import Stage, answer, body_text
 from instar.reviewer.report import Damage
 from instar.server.life.embedded import Reply
+from instar.wording import counted
 
 BY_USAGE = "known by its verbs only: judged as if it read and wrote objects like those stored"
 _HARMS: Mapping[frozenset[str], Mapping[Damage, Standing]] = {
@@ -83,7 +84,7 @@ def _use(
         verdict.note(Standing.BROKEN, f"{what} fails as a whole", found.list_failed)
     if found.unknown:
         why, number = found.unknown.most_common(1)[0]
-        verdict.note(Standing.UNKNOWN, f"{what}: {why} ({number} objects)")
+        verdict.note(Standing.UNKNOWN, f"{what}: {why} ({counted(number, 'object')})")
     standings = next((rows for verbs, rows in _HARMS.items() if use.verb in verbs), {})
     for damage, standing in standings.items():
         harms = [harm for harm in found.harms if harm.damage is damage]
@@ -92,8 +93,7 @@ def _use(
 
 
 def _objects(harms: list[Harm]) -> str:
-    number = len({harm.key for harm in harms})
-    return f"{number} object{'s' if number != 1 else ''}"
+    return counted(len({harm.key for harm in harms}), "object")
 
 
 class Owner(NamedTuple):

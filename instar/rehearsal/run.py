@@ -164,8 +164,8 @@ def _complete(
     ]
     if webhooks:
         report.assumptions.append(
-            f"admission webhooks were not asked ({', '.join(webhooks[:5])}): what they would change "
-            "or refuse is not in this verdict"
+            f"admission webhooks were not asked ({', '.join(webhooks[:5])}): what they would "
+            "change or refuse is not in this verdict"
         )
     if not world.exact:
         report.assumptions.append(

@@ -16,6 +16,7 @@ from instar.rehearsal.model import (
     WayBack,
 )
 from instar.reviewer.report import Damage
+from instar.wording import counted
 
 MARKS = {
     Standing.UNAFFECTED: "✓",
@@ -30,10 +31,6 @@ WAYS = {
     Way.NONE: "none",
     Way.UNKNOWN: "unknown",
 }
-
-
-def plural(number: int, word: str) -> str:
-    return f"{number:,} {word}{'' if number == 1 else 's'}"
 
 
 def clean(text: str) -> str:
@@ -59,8 +56,8 @@ def step_standing(step: StepOutcome) -> Standing:
 
 def headline(rehearsal: Rehearsal) -> str:
     return (
-        f"{rehearsal.origin}: {plural(rehearsal.objects, 'object')} of "
-        f"{plural(len(rehearsal.crds), 'CRD')} through {', '.join(rehearsal.releases)}"
+        f"{rehearsal.origin}: {counted(f'{rehearsal.objects:,}', 'object')} of "
+        f"{counted(len(rehearsal.crds), 'CRD')} through {', '.join(rehearsal.releases)}"
     )
 
 
@@ -68,11 +65,11 @@ def verdict(decision: Decision) -> str:
     if decision.go:
         rest = []
         if decision.reasons:
-            rest.append(f"{plural(len(decision.reasons), 'reason')} accepted")
+            rest.append(f"{counted(len(decision.reasons), 'reason')} accepted")
         if decision.warnings:
-            rest.append(plural(len(decision.warnings), "warning"))
+            rest.append(counted(len(decision.warnings), "warning"))
         return "GO" + (f", {', '.join(rest)}" if rest else "")
-    return f"NO-GO: {plural(len(decision.reasons), 'reason')}"
+    return f"NO-GO: {counted(len(decision.reasons), 'reason')}"
 
 
 def loaded(crd: CrdRehearsal) -> str:
@@ -80,13 +77,13 @@ def loaded(crd: CrdRehearsal) -> str:
         return "no objects"
     unread = sum(crd.unloaded.values())
     if crd.same == crd.objects:
-        return f"{plural(crd.objects, 'object')}, all read back as captured"
+        return f"{counted(f'{crd.objects:,}', 'object')}, all read back as captured"
     parts = [f"{crd.same:,} read back as captured"]
     if crd.differing_count:
         parts.append(f"{crd.differing_count:,} otherwise")
     if unread:
         parts.append(f"{unread:,} could not be judged")
-    return f"{plural(crd.objects, 'object')}: {', '.join(parts)}"
+    return f"{counted(f'{crd.objects:,}', 'object')}: {', '.join(parts)}"
 
 
 def damages(step: StepOutcome) -> list[str]:
@@ -111,13 +108,15 @@ def exchange(one: Exchange) -> str:
 def way(back: WayBack) -> str:
     text = WAYS[back.way]
     if back.losses.total:
-        text += f": {plural(back.losses.total, 'object')} would read otherwise"
+        text += f": {counted(f'{back.losses.total:,}', 'object')} would read otherwise"
     return text
 
 
 def load(found: Load) -> str:
-    return (
-        f"about {human(found.seconds)}: {plural(found.writes, 'write')}, "
-        f"{plural(found.list_pages, 'page')} listed, {plural(found.conversions, 'conversion')} at "
-        f"most, {found.megabytes:,} MB ({'; '.join(found.basis)})"
-    )
+    parts = [
+        counted(f"{found.writes:,}", "write"),
+        f"{counted(f'{found.list_pages:,}', 'page')} listed",
+        f"{counted(f'{found.conversions:,}', 'conversion')} at most",
+        f"{found.megabytes:,} MB",
+    ]
+    return f"about {human(found.seconds)}: {', '.join(parts)} ({'; '.join(found.basis)})"

@@ -20,6 +20,7 @@ from instar.rehearsal.render.shared import (
     way,
 )
 from instar.reviewer.render.text import Paint
+from instar.wording import counted
 
 _COLOURS = {
     Standing.UNAFFECTED: "green",
@@ -38,8 +39,8 @@ def to_text(
         lines += _crd(crd, paint, details)
     lines += [paint(f"assumed: {clean(text)}", "dim") for text in rehearsal.assumptions]
     if rehearsal.untouched:
-        number = len(rehearsal.untouched)
-        lines.append(paint(f"{number} CRDs are in no release and stay as they are", "dim"))
+        number = counted(len(rehearsal.untouched), "CRD")
+        lines.append(paint(f"in no release, and left alone: {number}", "dim"))
     lines += _decision(decision, paint, details)
     return "\n".join(lines) + "\n"
 
