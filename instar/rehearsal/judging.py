@@ -1,4 +1,4 @@
-"""After a step: every served version is looked at, as far as something it depends on has changed."""
+"""After a step: every served version is looked at, if something it depends on has changed."""
 
 from __future__ import annotations
 

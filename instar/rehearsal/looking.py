@@ -140,7 +140,7 @@ class Look:
             known = lost(entries_of(sent_before), entries_of(before.document))
             missing = [] if known else missing
         for damage, texts in differences(sent, after).items() if changed else ():
-            text = f"an unchanged write at {self._version} changes it: {summary(texts)}"
+            text = f"changed by an unchanged write at {self._version}: {summary(texts)}"
             self._writes(key, damage, text, exchange, self._diff(damage, sent, after))
         if missing:
             text = f"a write at {self._version} takes fields from their owners: {missing[0]}"
