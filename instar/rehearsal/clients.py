@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 from urllib.parse import parse_qs, unquote, urlsplit
 
-from instar.migrator.live_crd import OUR_AGENTS
+from instar.api.agents import is_ours
 from instar.plain import Object
 from instar.snapshots.world import Use
 
@@ -96,10 +96,6 @@ def clients_of(
         if mine is not None and not is_ours(agent):
             _note(_client(mine, named(agent, _user(event))), event, about)
     return found
-
-
-def is_ours(agent: str) -> bool:
-    return agent.partition("/")[0] in OUR_AGENTS
 
 
 def named(agent: str, user: str) -> str:

@@ -15,6 +15,7 @@ from instar.migrator.plan import Facts, Plan
 from instar.migrator.report import MigrationReport
 from instar.migrator.retrying import Patience
 from instar.rehearsal.model import MOST_EXAMPLES, MigrationOutcome
+from instar.rehearsal.redacting import is_secret, last_name
 from instar.rehearsal.stage import Stage, StageSender
 
 _PATIENCE = Patience(attempts=2, first_delay=0.05, longest_delay=0.1)
@@ -57,7 +58,7 @@ async def killed_migration(stage: Stage, after: int) -> None:
 
 
 def outcome(report: MigrationReport, versions: int) -> MigrationOutcome:
-    trouble = [f"{item.key}: {item.reason}: {item.message}" for item in report.quarantine]
+    trouble = [f"{item.key}: {item.reason}: {_told(item.message)}" for item in report.quarantine]
     if report.stopped:
         trouble.insert(0, report.stopped)
     if report.not_pruned and not trouble:
@@ -70,6 +71,13 @@ def outcome(report: MigrationReport, versions: int) -> MigrationOutcome:
         seconds=report.seconds,
         pages=pages,
     )
+
+
+def _told(message: str) -> str:
+    """What changed is told with its values, unless one of them may be a secret."""
+    places = [word.rstrip(":") for word in message.split() if word.endswith(":")]
+    secret = any(is_secret(last_name(place)) for place in places)
+    return f"{message.partition(':')[0]} (redacted)" if secret else message
 
 
 def _plan(live: LiveCrd, number: int) -> Plan:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from instar.api.agents import is_ours
 from instar.api.crd import Crd
 from instar.plain import Object
 from instar.rehearsal.clients import (
@@ -17,7 +18,6 @@ from instar.rehearsal.clients import (
     Called,
     Client,
     Recorded,
-    is_ours,
     manager_name,
 )
 from instar.rehearsal.judgement import Reference, VersionJudgement
