@@ -13,7 +13,9 @@ from instar.plain import Object
 
 USER_AGENT = "instar-migrate"
 """Also the field manager."""
-OUR_AGENTS = frozenset({"instar", USER_AGENT, "instar-versions", "instar-console"})
+OUR_AGENTS = frozenset(
+    {"instar", USER_AGENT, "instar-versions", "instar-console", "instar-snapshot"}
+)
 """What instar's commands and pages call themselves: not counted as somebody's use of a version."""
 
 

@@ -16,6 +16,7 @@ import grimp
 ROOT = Path(__file__).resolve().parents[2]
 
 LATE = {
+    ("instar/snapshots/sources.py", "instar.snapshots.live"): "only for kube:",
     # Parts of `instar serve` that most servers never need and that would delay their start.
     ("instar/cli/serve.py", "instar.review"): "only with --review",
     ("instar/cli/converters.py", "instar.sdk"): "only with --converter",
