@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from instar.apply.fieldset import FieldSet, key_element, value_element
+from instar.schema.sharing import once_per_node
 from instar.schema.structural import Structural
 
 NUMERIC, STRING, BOOLEAN, UNTYPED = "numeric", "string", "boolean", "untyped"
@@ -112,9 +113,22 @@ def compile_schema(schema: Structural | None) -> TypedSchema:
 
 
 def _atom(schema: Structural, preserve: bool) -> Atom:
+    return _preserving(schema) if preserve or schema.preserve_unknown else _known(schema)
+
+
+@once_per_node
+def _preserving(schema: Structural) -> Atom:
+    return _new_atom(schema, True)
+
+
+@once_per_node
+def _known(schema: Structural) -> Atom:
+    return _new_atom(schema, False)
+
+
+def _new_atom(schema: Structural, preserve: bool) -> Atom:
     if schema.int_or_string:
         return Atom(scalar=UNTYPED)
-    preserve = preserve or schema.preserve_unknown
     match schema.type:
         case "object":
             kind = _object(schema, preserve)

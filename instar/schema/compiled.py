@@ -15,6 +15,7 @@ from instar.schema.embedded import Coercer, Judge, below_root, compile_coercer, 
 from instar.schema.listtypes import Uniqueness, compile_uniqueness, list_type_errors
 from instar.schema.parse import structural
 from instar.schema.prune import Pruner, compile_pruner, dropped_paths, keep
+from instar.schema.sharing import shared
 from instar.schema.skeleton import skeleton
 from instar.schema.structural import Structural
 from instar.schema.validate import Validator, compile_validator
@@ -125,5 +126,5 @@ class Compiled:
 
 def compile_schema(raw: Mapping[str, Any] | None, *, preserve_unknown: bool = False) -> Compiled:
     """``raw`` is a version's openAPIV3Schema; without one everything but metadata is unknown."""
-    root = structural(raw) if raw is not None else Structural()
+    root = shared(structural(raw)) if raw is not None else Structural()
     return Compiled(root, declared=raw is not None, preserve_unknown=preserve_unknown)

@@ -13,6 +13,7 @@ from typing import Any
 from instar.plain import copy_json
 from instar.schema.embedded import Coercer, coerce_identity, compile_coercer
 from instar.schema.prune import compile_node
+from instar.schema.sharing import once_per_node
 from instar.schema.structural import Structural
 
 Step = Callable[[Any], None]
@@ -26,6 +27,7 @@ def compile_null_dropper(root: Structural) -> Step:
     return _null_dropper(root)
 
 
+@once_per_node
 def _null_dropper(node: Structural) -> Step:
     known = {name: _null_dropper(item) for name, item in node.properties.items()}
     droppable = {name for name, item in node.properties.items() if _drops_null(item)}

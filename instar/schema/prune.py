@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+from instar.schema.sharing import once_per_node
 from instar.schema.structural import Structural
 
 Pruner = Callable[[Any], list[str] | None]
@@ -32,8 +33,11 @@ def dropped_paths(dropped: list[str] | None) -> list[str]:
 
 def compile_node(node: Structural | None) -> Pruner:
     """A pruner for a value at ``node``; without a schema every key of every object goes."""
-    if node is None:
-        return empty
+    return empty if node is None else _pruner(node)
+
+
+@once_per_node
+def _pruner(node: Structural) -> Pruner:
     if node.preserve_unknown:
         return _preserving(node)
     meta = _META if node.embedded else _NO_META

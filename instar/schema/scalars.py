@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from math import trunc
 from typing import Any
 
@@ -65,6 +66,7 @@ def _float_type(types: Sequence[str], format: str) -> Check:
     return check
 
 
+@lru_cache(maxsize=1024)
 def _wrong_type(wanted: str, got: str) -> Check:
     def check(value: Any, old: Any, path: str, out: list[FieldError]) -> None:
         detail = f"{path} in body must be of type {wanted}: {go_quote(got)}"

@@ -24,7 +24,7 @@ class ValidationRule:
     optional_old_self: bool | None = None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
 class Structural:
     """A node of the skeleton. ``additional`` is a node, a bool, or ``None`` when absent.
 
@@ -45,4 +45,6 @@ class Structural:
     map_type: str | None = None
     rules: tuple[ValidationRule, ...] = ()
     raw: Mapping[str, Any] = field(default_factory=dict)
-    """The JSONSchemaProps this node came from, untouched."""
+    """The JSONSchemaProps this node came from."""
+    made: dict[object, Any] = field(default_factory=dict, init=False, repr=False)
+    """What ``sharing.once_per_node`` has made of it."""

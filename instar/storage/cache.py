@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from heapq import merge
 from typing import Generic, NamedTuple, Protocol, TypeVar
+from weakref import WeakValueDictionary
 
 from sortedcontainers import SortedList
 
@@ -116,6 +117,10 @@ class Collection(Generic[E]):
             self._forget_oldest()
         self.complete_since = max(self.complete_since, revision)
 
+    def has_nothing_since(self, revision: int) -> bool:
+        """Whether a new one that is complete since ``revision`` would tell the same."""
+        return not self.entries and not self.window and self.complete_since <= revision
+
     def _forget_oldest(self) -> None:
         gone = self.window.popleft()
         self._window_bytes -= gone.old.size if gone.old is not None else 64
@@ -186,7 +191,11 @@ class Cache(Generic[E]):
         """Why the cache is not following right now; None when all is well."""
         self._ingest = ingest
         self._limits = limits or WindowLimits()
-        self._collections: dict[str, Collection[E]] = {}
+        self._collections: WeakValueDictionary[str, Collection[E]] = WeakValueDictionary()
+        """All that somebody holds: who has one sees what comes into it, however long it is empty.
+        One that nobody asks for any more goes, as soon as it has nothing to tell."""
+        self._telling: dict[str, Collection[E]] = {}
+        """Those with entries or with a past that another would not know of."""
         self._complete_since = 0
         """No change above this revision has escaped us, in any collection."""
         self._subscription: Subscription | None = None
@@ -252,7 +261,7 @@ class Cache(Generic[E]):
         return found
 
     def collections(self) -> list[Collection[E]]:
-        return list(self._collections.values())
+        return [*self._collections.values()]
 
     def on_reset(self, listener: Callable[[], None]) -> None:
         """Called after the cache had to load everything anew; watchers must be ended."""
@@ -274,8 +283,10 @@ class Cache(Generic[E]):
 
     def compacted(self, revision: int) -> None:
         self._complete_since = max(self._complete_since, revision)
-        for collection in self._collections.values():
+        for collection in self.collections():
             collection.forget_until(revision)
+            if collection.has_nothing_since(self._complete_since):
+                self._telling.pop(collection.prefix, None)
 
     def _load(self, records: Sequence[Record], revision: int) -> None:
         grouped: dict[str, dict[str, E]] = {}
@@ -286,8 +297,13 @@ class Cache(Generic[E]):
             prefix = collection_of(record.key)
             suffix = record.key[len(prefix) :]
             grouped.setdefault(prefix, {})[suffix] = self._ingest(record, suffix)
-        for prefix in {*self._collections, *grouped}:
-            self.collection(prefix).load(grouped.get(prefix, {}), revision)
+        known = self.collections()  # held here while they change places
+        self._telling.clear()
+        for prefix in {*grouped, *(collection.prefix for collection in known)}:
+            collection = self.collection(prefix)
+            collection.load(grouped.get(prefix, {}), revision)
+            if collection.entries:
+                self._telling[prefix] = collection
         # Also backwards, when the store was restored: following from where we had been would
         # miss whatever is written until then.
         self.revision = revision
@@ -298,7 +314,9 @@ class Cache(Generic[E]):
             if not in_layout(event.key):
                 continue
             prefix = collection_of(event.key)
-            collection = self.collection(prefix)
+            collection = self._telling.get(prefix)
+            if collection is None:
+                collection = self._telling[prefix] = self.collection(prefix)
             suffix = event.key[len(prefix) :]
             new = None
             if event.value is not None:

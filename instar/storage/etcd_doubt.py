@@ -1,10 +1,12 @@
 """What became of a write that was sent and not answered.
 
 A second sending could bring back an object that was deleted in between, so we only look. What
-superseded the expected revision tells: other bytes mean the write lost and can never happen; a
-created value with our bytes is ours, as created objects carry a random uid; an update or a
-deletion that *could* be ours, or somebody's very same one, stays in doubt, and so does a write
-that is not there yet.
+superseded the expected revision tells: other bytes mean that a change lost and can never happen,
+as no key comes to the same revision twice. A creation can: a member that was stopped with it in
+its hands may carry it out when it wakes, if whoever was faster is deleted by then. So it is never
+told to have lost; but a created value with our bytes is ours, as created objects carry a random
+uid. An update or a deletion that *could* be ours, or somebody's very same one, stays in doubt, and
+so does a write that is not there yet.
 """
 
 from __future__ import annotations
@@ -35,11 +37,10 @@ async def resolve(client: EtcdClient, key: bytes, write: Write) -> tuple[Outcome
         return Outcome.UNKNOWN, 0
     if first is None:
         return Outcome.UNKNOWN, 0
-    if first.value != write.value:
-        return Outcome.LOST, current.mod_revision
+    ours = first.value == write.value
     if write.expected == 0:
-        return Outcome.DONE, first.mod_revision
-    return Outcome.UNKNOWN, 0
+        return (Outcome.DONE, first.mod_revision) if ours else (Outcome.UNKNOWN, 0)
+    return (Outcome.UNKNOWN, 0) if ours else (Outcome.LOST, current.mod_revision)
 
 
 async def _first_after(

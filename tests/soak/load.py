@@ -175,7 +175,8 @@ class Load:
         token = _token(reply.json) if reply.status == 200 else None
         if token:
             expects[name] = token, reply.json["metadata"]["resourceVersion"]
-        self._note_done(name, Operation(Verb.READ, _answer(reply), began, monotonic(), token))
+        answer = _answer(reply, name)
+        self._note_done(name, Operation(Verb.READ, answer, began, monotonic(), token))
 
     async def _list(self, version: str, expects: dict[str, tuple[State, str]]) -> None:
         """A list is a read of every object at one moment."""
@@ -201,7 +202,7 @@ class Load:
                 name, Operation(verb, Answer.NONE, began, token=token, expected=expected)
             )
             return
-        answer = _answer(reply)
+        answer = _answer(reply, name)
         if answer is Answer.DONE and verb is not Verb.DELETE:
             revision = reply.json["metadata"]["resourceVersion"]
             expects[name] = token, revision
@@ -280,9 +281,12 @@ def _told(history: list[Operation], wrong: Contradiction) -> str:
     return f"{wrong.explained} operations explained, then stuck:\n" + "\n".join(lines)
 
 
-def _answer(reply: Reply) -> Answer:
+def _answer(reply: Reply, name: str) -> Answer:
+    """A refusal must be about the object: a resource that is not known is no absent object."""
     assert reply.status in _ANSWERS, reply
-    return _ANSWERS[reply.status]
+    answer = _ANSWERS[reply.status]
+    assert answer is Answer.DONE or reply.json["details"]["name"] == name, reply
+    return answer
 
 
 def _token(obj: Object) -> str:

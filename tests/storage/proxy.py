@@ -12,6 +12,7 @@ class Proxy:
         self._port = int(port)
         self.swallow_requests = False
         self.swallow_answers = False
+        self._held: list[tuple[asyncio.StreamWriter, bytes]] = []
         self.swallowed = asyncio.Event()
         self._tasks: set[asyncio.Task[None]] = set()
 
@@ -25,6 +26,12 @@ class Proxy:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
+    def deliver_late(self) -> None:
+        """The first of the requests that were swallowed, as by a member that was stopped with it
+        in its buffers; that it was given up meanwhile is not delivered."""
+        target, data = self._held[0]
+        target.write(data)
+
     async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         there_reader, there_writer = await asyncio.open_connection(self._host, self._port)
         for work in (self._up(reader, there_writer), self._down(there_reader, writer)):
@@ -36,6 +43,7 @@ class Proxy:
         with suppress(ConnectionError), closing(target):
             while data := await source.read(65536):
                 if self.swallow_requests:
+                    self._held.append((target, data))
                     self.swallowed.set()
                 else:
                     target.write(data)

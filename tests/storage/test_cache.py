@@ -117,3 +117,34 @@ def test_a_store_that_went_back_is_followed_from_where_it_is_now() -> None:
         await cache.stop()
 
     asyncio.run(run())
+
+
+def test_a_collection_that_nobody_holds_goes_when_it_has_nothing_to_tell() -> None:
+    async def run() -> None:
+        store = MemoryStore()
+        cache: Cache[Thing] = Cache(store, ingest, WindowLimits(events=1))
+        await cache.start()
+        first = await store.commit(Write(PREFIX + "a", b"1", 0))
+        gone = await store.commit(Write(PREFIX + "a", None, first))
+        cache.compacted(first)
+        assert [each.prefix for each in cache.collections()] == [PREFIX], "it has a window"
+        cache.compacted(gone)
+        assert cache.collections() == []
+        with pytest.raises(Compacted):
+            cache.collection(PREFIX).changes_after(first)
+
+    asyncio.run(run())
+
+
+def test_an_empty_collection_that_somebody_holds_sees_what_comes_next() -> None:
+    async def run() -> None:
+        store = MemoryStore()
+        cache: Cache[Thing] = Cache(store, ingest)
+        await cache.start()
+        held = cache.collection(PREFIX)
+        cache.compacted(await store.barrier())
+        await store.commit(Write(PREFIX + "a", b"1", 0))
+        assert list(held.entries) == ["a"]
+        assert cache.collection(PREFIX) is held
+
+    asyncio.run(run())

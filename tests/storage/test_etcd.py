@@ -210,11 +210,10 @@ async def test_an_unanswered_change_that_may_be_ours_stays_in_doubt(
     assert (found.value if found else None) == value
 
 
-@pytest.mark.parametrize("expected_absent", [True, False])
-async def test_a_lost_request_that_somebody_else_beat_is_stale(
-    behind_proxy: EtcdStore, proxy: Proxy, direct: EtcdStore, expected_absent: bool
+async def test_a_lost_change_that_somebody_else_beat_is_stale(
+    behind_proxy: EtcdStore, proxy: Proxy, direct: EtcdStore
 ) -> None:
-    expected = 0 if expected_absent else await direct.commit(Write("a", b"0", 0))
+    expected = await direct.commit(Write("a", b"0", 0))
     proxy.swallow_requests = True
     write = asyncio.ensure_future(behind_proxy.commit(Write("a", b"mine", expected)))
     await proxy.swallowed.wait()
@@ -223,6 +222,22 @@ async def test_a_lost_request_that_somebody_else_beat_is_stale(
     with pytest.raises(Stale) as caught:
         await write
     assert caught.value.actual == latest
+
+
+async def test_a_creation_that_somebody_else_beat_may_still_come_and_stays_in_doubt(
+    behind_proxy: EtcdStore, proxy: Proxy, direct: EtcdStore
+) -> None:
+    proxy.swallow_requests = True
+    write = asyncio.ensure_future(behind_proxy.commit(Write("a", b"mine", 0)))
+    await proxy.swallowed.wait()
+    theirs = await direct.commit(Write("a", b"theirs", 0))
+    with pytest.raises(Unavailable, match="not known"):
+        await write
+    gone = await direct.commit(Write("a", None, theirs))
+    recorder = Recorder(direct, after=gone)
+    proxy.deliver_late()
+    await recorder.reached(gone + 1)
+    assert [event.value for event in recorder.events] == [b"mine"]
 
 
 async def test_a_lost_request_is_never_acknowledged(

@@ -61,18 +61,18 @@ class QuotaController:
         grown = (change.new is not None) - (change.old is not None)
         if grown:
             self._held[namespace] = self._held.get(namespace, 0) + grown
+        if not self._held.get(namespace):
+            self._held.pop(namespace, None)
         if change.new is not None:
             self._changed.add(namespace)
 
     def _follow(self, resource: Resource) -> None:
-        if not resource.serving.namespaced or resource is self._quotas:
-            return
+        if resource.serving.namespaced and resource is not self._quotas:
+            resource.follow(self._object_changed)
 
-        def changed(change: Change[Entry]) -> None:
-            if self._held and self._held.get(change.suffix.partition("/")[0]):
-                self._changed.add(change.suffix.partition("/")[0])
-
-        resource.objects.listeners.append(changed)
+    def _object_changed(self, change: Change[Entry]) -> None:
+        if self._held and change.suffix.partition("/")[0] in self._held:
+            self._changed.add(change.suffix.partition("/")[0])
 
     async def _count(self, namespace: str) -> None:
         if not self._leadership.leads:

@@ -28,6 +28,7 @@ class Census:
     def __init__(self, catalog: Catalog) -> None:
         self._catalog = catalog
         self._counters: dict[str, _Counter] = {}
+        catalog.on_closed(self._forget)
 
     def of(self, resource: Resource) -> Counts:
         """Objects per version, best version first; the storage version is always listed."""
@@ -41,6 +42,11 @@ class Census:
             if count:
                 found[api_version.rpartition("/")[2]] = count
         return {version: found[version] for version in by_priority(found)}
+
+    def _forget(self, resource: Resource) -> None:
+        counter = self._counters.pop(resource.objects.prefix, None)
+        if counter is not None:
+            counter.close()
 
     def of_crd(self, name: str) -> Counts:
         resource = self._catalog.custom(name)
@@ -103,8 +109,11 @@ class _Counter:
         """False once the collection was loaded anew: then counting starts over."""
         if objects is self._objects and objects.entries is self._entries:
             return True
-        self._objects.listeners.remove(self._changed)
+        self.close()
         return False
+
+    def close(self) -> None:
+        self._objects.listeners.remove(self._changed)
 
     def _changed(self, change: Change[Entry]) -> None:
         if change.old is not None:

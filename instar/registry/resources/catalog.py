@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable
+from hashlib import blake2b
 from typing import Any
 
 import orjson
@@ -15,6 +16,7 @@ import orjson
 from instar.api.crd import Crd, read_crd
 from instar.registry.resources.resource import Resource, open_resource
 from instar.registry.resources.serving import Serving
+from instar.registry.resources.storedschemas import StoredSchemas
 from instar.registry.stored.backend import Backend
 from instar.registry.stored.entry import Entry
 from instar.storage.cache import Change
@@ -45,7 +47,9 @@ class Catalog:
         for resource in self._builtins.values():
             self._kinds.setdefault((resource.serving.group, resource.serving.kind), resource)
         self._opened: list[Callable[[Resource], None]] = []
+        self._closed: list[Callable[[Resource], None]] = []
         self._shapes: dict[str, bytes] = {}
+        self._schemas: dict[str, StoredSchemas] = {}
 
     def follow(self, crds: Resource) -> None:
         """Load the CRDs there are and keep up with their changes from now on."""
@@ -70,6 +74,11 @@ class Catalog:
     def on_opened(self, told: Callable[[Resource], None]) -> None:
         """Have ``told`` called with each resource that is served from now on."""
         self._opened.append(told)
+
+    def on_closed(self, told: Callable[[Resource], None]) -> None:
+        """Have ``told`` called with each resource that is not served any more: whoever keeps
+        something for one lets go of it, else the schemas of every CRD there ever was stay."""
+        self._closed.append(told)
 
     def custom(self, crd_name: str) -> Resource | None:
         return self._customs.get(crd_name)
@@ -97,27 +106,31 @@ class Catalog:
     def _take(self, entry: Entry) -> None:
         """A stored CRD that makes no sense (by another's hand) is not served; the rest goes on."""
         try:
-            self._put(self._read(entry))
+            self._put(entry)
         except Exception:
             log.exception("the stored CRD %s cannot be served", entry.suffix)
             self._remove(entry.suffix)
 
-    def _put(self, obj: dict[str, Any]) -> None:
-        crd = read_crd(obj)
-        shape = _shape(obj)
+    def _put(self, entry: Entry) -> None:
+        obj = self._read(entry)
+        crd, shape = read_crd(obj), _shape(obj)
         known = self._customs.get(crd.name)
         self.generation += 1
         if known is not None and known.crd.uid == crd.uid and self._shapes[crd.name] == shape:
-            known.note(crd)
+            schemas = self._schemas[crd.name]
+            schemas.entry = entry
+            known.note(schemas.behind(crd))
             return
         self._shapes[crd.name] = shape
-        serving = self._make_serving(crd)
+        schemas = self._schemas[crd.name] = StoredSchemas(entry, self._read)
+        serving = self._make_serving(schemas.behind(crd))
         if known is not None and known.serving.prefix == serving.prefix:
+            self._forget_kind(known)
             known.swap(serving)
             self._kinds[(serving.group, serving.kind)] = known
             return
         if known is not None:
-            known.close()
+            self._close(known)
         resource = self._customs[crd.name] = open_resource(serving, self._backend)
         self._kinds[(serving.group, serving.kind)] = resource
         for told in self._opened:
@@ -126,15 +139,25 @@ class Catalog:
     def _remove(self, name: str) -> None:
         resource = self._customs.pop(name, None)
         self._shapes.pop(name, None)
+        self._schemas.pop(name, None)
         self.generation += 1
         if resource is not None:
-            resource.close()
-            kind = (resource.serving.group, resource.serving.kind)
-            if self._kinds.get(kind) is resource:
-                del self._kinds[kind]
+            self._close(resource)
+
+    def _close(self, resource: Resource) -> None:
+        resource.close()
+        self._forget_kind(resource)
+        for told in self._closed:
+            told(resource)
+
+    def _forget_kind(self, resource: Resource) -> None:
+        kind = (resource.serving.group, resource.serving.kind)
+        if self._kinds.get(kind) is resource:
+            del self._kinds[kind]
 
 
 def _shape(obj: dict[str, Any]) -> bytes:
     """What decides how objects are served: a change of anything else keeps the bundle."""
     accepted = (obj.get("status") or {}).get("acceptedNames")
-    return orjson.dumps([obj.get("spec"), accepted], option=orjson.OPT_SORT_KEYS)
+    text = orjson.dumps([obj.get("spec"), accepted], option=orjson.OPT_SORT_KEYS)
+    return blake2b(text, digest_size=32).digest()

@@ -66,7 +66,8 @@ class GarbageCollector:
         """Before the leadership is competed for: being elected is what begins the work."""
         for resource in self._catalog.resources():
             self._follow(resource)
-        self._catalog.on_opened(self._follow)
+        self._catalog.on_opened(self._opened)
+        self._catalog.on_closed(self._leave)
         self._context.backend.cache.on_reset(self._start_over)
         self._leadership.on_elected(self._look_at_all)
 
@@ -80,8 +81,20 @@ class GarbageCollector:
         if serving.plural == "events" or serving.verbs == ("create",):
             return
         if prefix not in self._followed:
-            resource.objects.listeners.append(partial(self._changed, prefix))
+            resource.follow(partial(self._changed, prefix))
         self._followed[prefix] = resource
+
+    def _opened(self, resource: Resource) -> None:
+        self._follow(resource)
+        if resource.objects.entries:
+            asyncio.get_running_loop().create_task(self._look_at(resource))
+
+    def _leave(self, resource: Resource) -> None:
+        """What it may have left behind is looked at again should it be served again."""
+        prefix = resource.objects.prefix
+        self._followed.pop(prefix, None)
+        for suffix in resource.objects.entries:
+            self._owners.remove(Node(prefix, suffix))
 
     def _changed(self, prefix: str, change: Change[Entry]) -> None:
         new = change.new
@@ -126,17 +139,21 @@ class GarbageCollector:
 
     async def _look_at_all(self) -> None:
         """Once, at the start: by bytes, so that objects without owners are not even parsed."""
-        for prefix, resource in list(self._followed.items()):
-            for position, (suffix, entry) in enumerate(list(resource.objects.entries.items())):
-                raw = _bytes_of(entry)
-                if _MENTION in raw:
-                    node = Node(prefix, suffix)
-                    self._owners.put(node, references(_metadata(entry)))
-                    self._work.add(node)
-                elif _DELETED in raw:
-                    self._work.add(Node(prefix, suffix))
-                if position % _SLICE == _SLICE - 1:
-                    await asyncio.sleep(0)
+        for resource in list(self._followed.values()):
+            await self._look_at(resource)
+
+    async def _look_at(self, resource: Resource) -> None:
+        prefix = resource.objects.prefix
+        for position, (suffix, entry) in enumerate(list(resource.objects.entries.items())):
+            raw = _bytes_of(entry)
+            if _MENTION in raw:
+                node = Node(prefix, suffix)
+                self._owners.put(node, references(_metadata(entry)))
+                self._work.add(node)
+            elif _DELETED in raw:
+                self._work.add(Node(prefix, suffix))
+            if position % _SLICE == _SLICE - 1:
+                await asyncio.sleep(0)
 
     # What follows -----------------------------------------------------------------------------
 

@@ -1,0 +1,66 @@
+"""The schemas of a stored CRD, read when somebody looks into one.
+
+Parsed, a schema is four times its JSON, and most CRDs of a cluster are hardly ever used: what is
+kept is the CRD's bytes, which the cache holds anyway. What was just read is remembered for a
+moment, because whoever looks into one version of a CRD soon looks into the next.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+from instar.api.crd import Crd
+from instar.registry.stored.entry import Entry
+from instar.remembered import Remembered
+
+_REMEMBERED = 2 << 20
+"""Bytes of JSON."""
+_read: Remembered[Entry, dict[str, Mapping[str, Any]]] = Remembered(_REMEMBERED)
+
+
+class StoredSchemas:
+    """Of one CRD, as long as its spec is the same."""
+
+    def __init__(self, entry: Entry, read: Callable[[Entry], Mapping[str, Any]]) -> None:
+        self.entry = entry
+        """Replaced when the CRD is written again and its spec is not changed."""
+        self._read_crd = read
+
+    def of(self, version: str) -> Mapping[str, Any]:
+        entry = self.entry
+        found = _read.get(entry)
+        if found is None:
+            versions = self._read_crd(entry)["spec"]["versions"]
+            found = {
+                each["name"]: (each.get("schema") or {}).get("openAPIV3Schema") or {}
+                for each in versions
+            }
+            _read.put(entry, found, entry.size)
+        return found[version]
+
+    def behind(self, crd: Crd) -> Crd:
+        """The same CRD without its schemas in hand."""
+        versions = tuple(
+            each if each.schema is None else replace(each, schema=StoredSchema(self, each.name))
+            for each in crd.versions
+        )
+        return replace(crd, versions=versions)
+
+
+class StoredSchema(Mapping[str, Any]):
+    """One version's ``openAPIV3Schema``."""
+
+    def __init__(self, schemas: StoredSchemas, version: str) -> None:
+        self._schemas = schemas
+        self._version = version
+
+    def __getitem__(self, name: str) -> Any:
+        return self._schemas.of(self._version)[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._schemas.of(self._version))
+
+    def __len__(self) -> int:
+        return len(self._schemas.of(self._version))

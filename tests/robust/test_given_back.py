@@ -1,0 +1,94 @@
+"""What a CRD made the server keep is given back: memory grows with what there is, not with all
+that ever was."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from instar.api.crd import Crd
+from instar.registry.resources.resource import Resource
+from instar.registry.resources.serving import Serving, VersionServing
+from instar.registry.stored.codec import Codec
+from instar.registry.stored.labelindex import LabelIndex
+from instar.registry.stored.watchers import WatchHub
+from instar.storage.cache import Collection
+from tests.support import crds
+from tests.support.server import LiveServer, live_server
+
+GROUP = "gone.example.com"
+CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+KINDS = (Codec, Collection, Crd, LabelIndex, Resource, Serving, VersionServing, WatchHub)
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[LiveServer]:
+    with live_server(furniture=True) as server:
+        yield server
+
+
+def used_and_deleted(server: LiveServer, number: int) -> None:
+    """All that a CRD makes the server keep: schemas, rules, an index, a census, an owner."""
+    spec = crds.fields(name={"type": "string", "pattern": f"^a{number}"})
+    spec["x-kubernetes-validations"] = [{"rule": f"self.name != 'b{number}'"}]
+    version = crds.version("v1", crds.fields(spec=spec))
+    plural, kind = f"things{number}", f"Thing{number}"
+    server.create_crd(crds.crd(version, group=GROUP, plural=plural, kind=kind))
+    owner = {"apiVersion": "v1", "kind": "Namespace", "name": "default", "uid": "unknown"}
+    metadata = {"name": "one", "labels": {f"l{number}": "x"}, "ownerReferences": [owner]}
+    thing: dict[str, object] = {"apiVersion": f"{GROUP}/v1", "kind": kind, "metadata": metadata}
+    thing["spec"] = {"name": f"a{number}"}
+    where = f"/apis/{GROUP}/v1/namespaces/default/{plural}"
+    assert server.request("POST", where, thing).status == 201
+    assert server.request("GET", f"{where}?labelSelector=l{number}%3Dx").status == 200
+    assert server.request("GET", "/instar/census").status == 200
+    assert server.request("DELETE", f"{CRDS}/{plural}.{GROUP}").status == 200
+    until(lambda: server.request("GET", f"{CRDS}/{plural}.{GROUP}").status == 404)
+
+
+def until(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 10
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+def compact(server: LiveServer) -> None:
+    """As the compactor does when the history is old enough."""
+    backend = server.running.machinery.backend
+
+    async def work() -> None:
+        revision = await backend.store.barrier()
+        await backend.store.compact(revision)
+        backend.cache.compacted(revision)
+
+    asyncio.run_coroutine_threadsafe(work(), server.loop).result(10)
+
+
+def living(server: LiveServer) -> dict[str, int]:
+    compact(server)
+    gc.collect()
+    found = Counter(type(each).__name__ for each in gc.get_objects() if isinstance(each, KINDS))
+    collections = server.running.machinery.backend.cache.collections()
+    return {**found, "listeners": sum(len(each.listeners) for each in collections)}
+
+
+def test_nothing_of_a_crd_stays_when_it_is_gone(server: LiveServer) -> None:
+    used_and_deleted(server, 0)
+    before = living(server)
+    for number in range(1, 4):
+        used_and_deleted(server, number)
+    assert living(server) == before
+
+
+def test_a_crd_that_comes_and_goes_leaves_nobody_listening(server: LiveServer) -> None:
+    used_and_deleted(server, 0)
+    before = living(server)
+    for _ in range(3):
+        used_and_deleted(server, 0)
+    assert living(server) == before

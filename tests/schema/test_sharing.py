@@ -1,0 +1,89 @@
+"""Equal parts of schemas are one part; who holds them makes no difference to what they say."""
+
+from __future__ import annotations
+
+import gc
+from typing import Any
+
+from instar.schema import sharing
+from instar.schema.compiled import compile_schema
+from instar.schema.parse import structural
+from instar.schema.sharing import shared
+
+_TEMPLATE: dict[str, Any] = {
+    "type": "object",
+    "description": "where to",
+    "required": ["host"],
+    "properties": {
+        "host": {"type": "string", "maxLength": 5, "description": "a name"},
+        "port": {"type": "integer", "default": 80},
+    },
+}
+
+
+def _schema(note: str, **spec: Any) -> dict[str, Any]:
+    template = {**_TEMPLATE, "description": note}
+    return {"type": "object", "properties": {"spec": {**template, **spec}}}
+
+
+def test_parts_that_differ_in_prose_alone_are_the_same_part() -> None:
+    one, other = shared(structural(_schema("one"))), shared(structural(_schema("other")))
+
+    assert one is other
+
+
+def test_parts_that_differ_in_a_keyword_share_what_is_below() -> None:
+    one, other = shared(structural(_schema(""))), shared(structural(_schema("", minProperties=2)))
+
+    assert one is not other
+    assert one.properties["spec"].properties["host"] is other.properties["spec"].properties["host"]
+
+
+def test_the_order_of_properties_is_part_of_a_schema() -> None:
+    swapped = dict(reversed(_TEMPLATE["properties"].items()))
+
+    one, other = (
+        shared(structural(_TEMPLATE)),
+        shared(structural({**_TEMPLATE, "properties": swapped})),
+    )
+
+    assert [*one.properties] != [*other.properties]
+
+
+def test_a_shared_schema_judges_prunes_and_defaults_as_its_own() -> None:
+    compile_schema(_schema("first"))
+    second = compile_schema(_schema("second"))
+    obj = {"spec": {"host": "too long", "more": 1}}
+
+    second.prune(obj)
+    second.default(obj)
+    found = second.validate(obj)
+
+    assert obj == {"spec": {"host": "too long", "port": 80}}
+    assert [error.field for error in found] == ["spec.host"]
+
+
+def test_a_rule_finds_the_field_it_names() -> None:
+    rule = {"rule": "false", "fieldPath": ".host"}
+    node = shared(structural({**_TEMPLATE, "x-kubernetes-validations": [rule]}))
+
+    assert "host" in node.raw["properties"]
+
+
+def test_integers_of_any_size_may_stand_in_a_schema() -> None:
+    node = shared(structural({"type": "integer", "enum": [10**30]}))
+
+    assert node.raw["enum"] == [10**30]
+
+
+def test_nothing_is_left_of_a_schema_that_nobody_holds() -> None:
+    gc.collect()
+    before = len(sharing._known)
+    kept = compile_schema(_schema("", title="x", pattern="only here"))
+    kept.validate({"spec": {}})
+    assert len(sharing._known) > before
+
+    del kept
+    gc.collect()
+
+    assert len(sharing._known) == before
