@@ -96,6 +96,7 @@ class Machinery:
     conversion: ConversionServices
     watchdog: Watchdog
     consistency: Consistency
+    read_only: bool = False
 
     async def start(self) -> None:
         """The backend must be started already."""
@@ -103,6 +104,14 @@ class Machinery:
         self.catalog.follow(
             self.catalog.builtin("apiextensions.k8s.io", "customresourcedefinitions")
         )
+        if self.read_only:
+            await self.usage.load()
+        else:
+            await self._start_writers()
+        self.app.ready = True
+
+    async def _start_writers(self) -> None:
+        """Whatever writes without being asked by a request."""
         await self.namespaces.start()
         self.crds.start()
         await self.usage.start()
@@ -117,7 +126,6 @@ class Machinery:
         if self.roles is not None:
             await self.roles.start()
         await self.leadership.start()
-        self.app.ready = True
 
     async def stop(self) -> None:
         if self.furniture is not None:
@@ -156,6 +164,7 @@ def build(
     service_network: IPv4Network,
     furnish: bool,
     rescue_deletes: bool,
+    read_only: bool = False,
     convert_ahead: bool = False,
     review: ReviewChange | None = None,
     deny_breaking: bool = False,
@@ -243,6 +252,7 @@ def build(
         request_timeout=request_timeout,
         auditor=auditor,
         flow=flow,
+        read_only=read_only,
     )
     return Machinery(
         app=app,
@@ -263,6 +273,7 @@ def build(
         conversion=conversion,
         watchdog=watchdog,
         consistency=consistency,
+        read_only=read_only,
     )
 
 

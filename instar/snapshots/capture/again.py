@@ -30,24 +30,7 @@ class WorldSource:
             anew = False
 
     async def usage(self) -> Object | None:
-        uses = self._world.usage()
-        if not uses:
-            return None
-        rows = [
-            {
-                "group": use.group,
-                "resource": use.resource,
-                "version": use.version,
-                "verb": use.verb,
-                "user": use.user,
-                "userAgent": use.agent,
-                "count": use.number,
-                "first": use.first,
-                "last": use.last,
-            }
-            for use in uses
-        ]
-        return {"since": min(use.first for use in uses), "uses": rows}
+        return self._world.usage_document()
 
     def _objects(self, resource: Resource) -> Iterable[Object]:
         if resource == CRD_RESOURCE:

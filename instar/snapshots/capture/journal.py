@@ -49,7 +49,10 @@ class Journal:
 
     def finished(self, row: Row) -> Journal:
         others = tuple(each for each in self.done if each.name != row.name)
-        return replace(self, done=(*others, row), standing=None)
+        standing = self.standing
+        if standing is not None and standing.part == row.name:
+            standing = None
+        return replace(self, done=(*others, row), standing=standing)
 
     def write(self, folder: Path) -> None:
         document = {

@@ -1,14 +1,11 @@
-"""Values that must not leave a cluster, replaced by others of the same type and shape. Pure.
+"""Values that must not leave a cluster, replaced by pseudonyms wherever the API keeps them. Pure.
 
-A pseudonym is a keyed hash of the value spelled in its shape: a letter for a letter, a digit for a
-digit, everything else as it is. The same value has the same pseudonym wherever it stands, so
-references still match; without the key nobody comes back from it. Copies that the API makes of a
-value (the last applied configuration, keys in managed fields) are replaced with it.
+Copies that the API makes of a value (the last applied configuration, keys in managed fields, bodies
+in audit events) are replaced with it.
 """
 
 from __future__ import annotations
 
-import hmac
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -18,9 +15,9 @@ import orjson
 from instar.apply.tally import ANY_ITEM, ANY_KEY
 from instar.migrator.fields import steps_of
 from instar.plain import Object, copy_json
+from instar.snapshots.capture.pseudonyms import Pseudonyms
 
 _LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
-_LOWER, _UPPER = "abcdefghijklmnopqrstuvwxyz", "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 _BODIES = ("requestObject", "responseObject")
 _SECRET_PARTS = ("data", "stringData")
 
@@ -44,44 +41,6 @@ def read_field(text: str) -> RedactedField:
     if equals and not crd:
         raise ValueError(f"{text!r} names no CRD before =")
     return RedactedField(crd, path, tuple(steps_of(path)))
-
-
-class Pseudonyms:
-    def __init__(self, key: bytes) -> None:
-        self._key = key
-
-    def of(self, value: Any) -> Any:
-        """Strings and numbers; true, false and null tell too little to be replaced."""
-        if isinstance(value, str):
-            return self._text(value)
-        if isinstance(value, bool) or value is None:
-            return value
-        if isinstance(value, int):
-            return int.from_bytes(self._stream(str(value), 4), "big") >> 1
-        if isinstance(value, float):
-            return int.from_bytes(self._stream(repr(value), 4), "big") / 2**16
-        if isinstance(value, dict):
-            return {name: self.of(item) for name, item in value.items()}
-        return [self.of(item) for item in value]
-
-    def _text(self, value: str) -> str:
-        chance = self._stream(value, len(value))
-        return "".join(map(_alike, value, chance))
-
-    def _stream(self, value: str, length: int) -> bytes:
-        message = value.encode(errors="surrogatepass")
-        found = b""
-        for block in range(length // 32 + 1):
-            found += hmac.digest(self._key, block.to_bytes(4, "big") + message, "sha256")
-        return found
-
-
-def _alike(character: str, chance: int) -> str:
-    if character.isdigit():
-        return str(chance % 10)
-    if character.isupper():
-        return _UPPER[chance % 26]
-    return _LOWER[chance % 26] if character.isalpha() else character
 
 
 @dataclass(frozen=True)

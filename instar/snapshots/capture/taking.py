@@ -28,7 +28,8 @@ from instar.snapshots.capture.asked import (
     resource_of,
 )
 from instar.snapshots.capture.journal import Journal, Standing, read_journal
-from instar.snapshots.capture.redacting import Pseudonyms, Redaction
+from instar.snapshots.capture.pseudonyms import Pseudonyms
+from instar.snapshots.capture.redacting import Redaction
 from instar.snapshots.capture.source import Batch, Gap, Source
 from instar.snapshots.errors import SnapshotError
 from instar.snapshots.manifest import AUDIT, USAGE, Manifest, Row
