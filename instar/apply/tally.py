@@ -15,6 +15,7 @@ import orjson
 
 from instar.apply.fieldset import BadFieldSet, members, parse
 from instar.plain import Object
+from instar.wording import counted
 
 MOST_VALUES = 8
 MOST_FIELDS = 4000
@@ -40,9 +41,9 @@ class FieldUse:
     def says(self, total: int) -> str:
         """``3 of 4120 objects set spec.legacy, all by helm``."""
         if not self.objects:
-            return f"none of {total} objects sets {self.path}"
+            return f"none of {counted(total, 'object')} sets {self.path}"
         verb = "sets" if self.objects == 1 else "set"
-        text = f"{self.objects} of {total} objects {verb} {self.path}"
+        text = f"{self.objects} of {counted(total, 'object')} {verb} {self.path}"
         names = [name for name, _ in self.managers.most_common(3)]
         if len(self.managers) == 1 and self.managers[names[0]] == self.objects:
             return f"{text}, all by {names[0]}"

@@ -13,8 +13,9 @@ from instar.access.rbac.policy import GROUP, Policy
 from instar.access.rbac.rules import PolicyRule, rules_of
 from instar.api.yamltext import write_yaml
 from instar.cel.times import parse_duration
-from instar.cli.cluster import add_cluster_arguments, with_client
+from instar.cli.cluster import with_client
 from instar.cli.failure import CliFailure
+from instar.cli.flags import add_cluster_arguments
 from instar.client.client import Client
 from instar.client.paths import resource_path
 from instar.errors import ApiError, NotFound
@@ -24,7 +25,7 @@ _SECOND = 1_000_000_000
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    below = parser.add_subparsers(dest="what", required=True, metavar="record|explain")
+    below = parser.add_subparsers(dest="what", required=True, metavar="ACTION", help="what to do")
     record = below.add_parser("record", help="roles that cover what a user did, as manifests")
     record.add_argument("user", metavar="USER", help="NAME, or system:serviceaccount:NS:NAME")
     record.add_argument("--since", metavar="TIME", help="10m, or 2026-11-16T03:00:00Z")
@@ -35,12 +36,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add_cluster_arguments(record)
     asking = below.add_parser("explain", help="which rule of which role allows it, or why none")
-    asking.add_argument("user", metavar="USER")
-    asking.add_argument("verb", metavar="VERB")
+    asking.add_argument("user", metavar="USER", help="NAME, or system:serviceaccount:NS:NAME")
+    asking.add_argument("verb", metavar="VERB", help="get, list, watch, create, update, delete, …")
     asking.add_argument("resource", metavar="RESOURCE", help="foos.ex.io[/status], pods, or /path")
-    asking.add_argument("--namespace", "-n", default="")
-    asking.add_argument("--name", default="")
-    asking.add_argument("--group", action="append", default=[], help="the user is a member of it")
+    asking.add_argument(
+        "--namespace",
+        "-n",
+        metavar="NAME",
+        default="",
+        help="(default: in no namespace, or in all)",
+    )
+    asking.add_argument("--name", metavar="NAME", default="", help="of one object")
+    asking.add_argument(
+        "--group", metavar="NAME", action="append", default=[], help="the user is a member of it"
+    )
     add_cluster_arguments(asking)
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from instar.cli.failure import CliFailure
 from instar.storage.store import Store
+from instar.wording import counted
 
 if TYPE_CHECKING:
     from instar.snapshots.loading import Loaded
@@ -21,7 +22,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         dest="source",
         metavar="SNAPSHOT",
         help="begin with what is in a snapshot, a folder of manifests, a dump, a backup, a "
-        "must-gather bundle, or kube: (a live cluster's copy)",
+        "must-gather bundle, or kube: (a copy of a live cluster)",
     )
     parser.add_argument(
         "--read-only", action="store_true", help="refuse every write; controllers stand still"
@@ -61,7 +62,8 @@ def _tell(source: str, world: World, loaded: Loaded) -> None:
     left = loaded.left_out.total() + sum(world.counts().missing.values())
     out = f"; {left} objects are not there, see above" if left else ""
     print(
-        f"{source}: {loaded.crds} CRDs with {loaded.objects.total()} objects, "
+        f"{source}: {counted(loaded.crds, 'CRD')} with "
+        f"{counted(loaded.objects.total(), 'object')}, "
         f"{loaded.others} besides{out}",
         file=sys.stderr,
         flush=True,

@@ -11,17 +11,18 @@ from typing import Any
 
 import orjson
 
-from instar.cli.cluster import add_cluster_arguments, read_crds, with_client
+from instar.cli.cluster import read_crds, with_client
 from instar.cli.etcd import add_etcd_arguments, storage_options
 from instar.cli.failure import CliFailure
+from instar.cli.flags import add_cluster_arguments, add_output_argument
 from instar.cli.sealed import PLAIN, key_of, opened, seal_name
 from instar.client.client import Client
 from instar.migrator.census import Census, estimate, exact_census
 from instar.migrator.field_census import count_fields
 from instar.migrator.live_crd import read_live_crd
-from instar.migrator.plan import objects
 from instar.storage.open import StorageOptions, open_store
 from instar.storage.store import Store, StoreError
+from instar.wording import counted
 
 _PAGE = 1000
 _UNREADABLE = "(not JSON: encrypted or binary)"
@@ -44,7 +45,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="with --storage: how its values are encrypted; without it they are counted by key",
     )
     add("--fields", action="store_true", help="which fields are set, with which values, by whom")
-    add("--output", "-o", choices=["text", "json"], default="text", help="form of the answer")
+    add_output_argument(parser, ("text", "json"))
     add_etcd_arguments(parser)
 
 
@@ -80,7 +81,7 @@ async def _fields(args: argparse.Namespace, client: Client) -> int:
         }
         print(json.dumps({"crd": live.name, "objects": tally.total, "fields": document}, indent=2))
         return 0
-    print(f"{live.name}: {tally.total} objects")
+    print(f"{live.name}: {counted(tally.total, 'object')}")
     rows = [("FIELD", "OBJECTS", "SET BY", "SINCE", "VALUES")]
     for use in uses:
         shown = "many" if use.many else " ".join(f"{v}×{n}" for v, n in use.values.most_common())
@@ -177,7 +178,7 @@ def _decoded(value: bytes) -> dict[str, Any] | None:
 
 def _print(rows: list[Row]) -> None:
     for name, storage, census in rows:
-        count = objects(census.total) if census.counted else "not counted"
+        count = counted(census.total, "object") if census.counted else "not counted"
         print(f"{name}: {count} ({census.how})")
         versions = list(dict.fromkeys([*census.counts, *census.candidates]))
         for version in versions:

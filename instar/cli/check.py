@@ -15,6 +15,7 @@ from rich.progress import Progress
 
 from instar.api.crd import Crd
 from instar.cli.failure import CliFailure
+from instar.cli.flags import add_cluster_arguments, add_output_argument
 from instar.client.client import Client
 from instar.client.kubeconfig import KubeconfigError, load_access
 from instar.client.paths import crd_path
@@ -66,7 +67,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     asked = parser.add_mutually_exclusive_group()
     asked.add_argument("--converter", metavar="MODULE:NAME", help="or a conversion.yaml")
-    asked.add_argument("--url", help="a conversion webhook, written in any language")
+    asked.add_argument(
+        *("--webhook", "--url"),
+        dest="url",
+        metavar="URL",
+        help="a conversion webhook, written in any language",
+    )
     parser.add_argument(
         "--admission",
         metavar="MODULE:NAME",
@@ -74,10 +80,22 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "webhook needs --converter or --url, too",
     )
     webhook = parser.add_argument_group("with --url")
-    webhook.add_argument("--ca", type=Path, metavar="FILE", help="authority of the webhook")
-    webhook.add_argument("--cert", type=Path, metavar="FILE", help="client certificate")
-    webhook.add_argument("--key", type=Path, metavar="FILE", help="its key")
-    webhook.add_argument("--insecure", action="store_true", help="do not verify the webhook")
+    add = webhook.add_argument
+    add("--webhook-ca", "--ca", dest="ca", type=Path, metavar="PEM", help="its authority")
+    add(
+        *("--webhook-client-cert", "--cert"),
+        dest="cert",
+        type=Path,
+        metavar="PEM",
+        help="certificate shown to it",
+    )
+    add("--webhook-client-key", "--key", dest="key", type=Path, metavar="PEM", help="its key")
+    add(
+        *("--webhook-insecure", "--insecure"),
+        dest="insecure",
+        action="store_true",
+        help="do not verify it",
+    )
     webhook.add_argument(
         "--review-version", choices=("v1", "v1beta1"), default="v1", help="of ConversionReviews"
     )
@@ -93,17 +111,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     search = parser.add_argument_group("search")
     search.add_argument("--examples", type=int, default=200, metavar="N", help="objects per law")
-    search.add_argument("--seed", type=int, help="repeat a run that printed this seed")
+    search.add_argument("--seed", type=int, metavar="N", help="repeat a run that printed this seed")
     search.add_argument("--laws", default="", metavar="A,B", help="only these laws")
     search.add_argument("--skip", default="", metavar="A,B", help="all laws but these")
     search.add_argument("--list-laws", action="store_true", help="print the laws and exit")
     live = parser.add_argument_group("objects of a cluster instead of generated ones")
     live.add_argument("--live", action="store_true", help="read-only: lists every object")
-    live.add_argument("--kubeconfig", type=Path, metavar="FILE")
-    live.add_argument("--context", metavar="NAME")
+    add_cluster_arguments(live)
     live.add_argument("--limit", type=int, default=0, metavar="N", help="objects per version")
     output = parser.add_argument_group("output")
-    output.add_argument("--output", "-o", choices=("text", "json", "junit"), default="text")
+    add_output_argument(output, ("text", "json", "junit"))
     output.add_argument(
         "--write-tests", type=Path, metavar="FILE", help="counterexamples as a pytest module"
     )

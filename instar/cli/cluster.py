@@ -4,26 +4,22 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import getpass
+import os
+import socket
 from collections.abc import Awaitable, Callable, Iterable
-from pathlib import Path
 from typing import Any, TypeVar
 
 import uvloop
 
 from instar.cli.failure import CliFailure
+from instar.cli.flags import add_cluster_arguments as add_cluster_arguments
 from instar.client.client import Client
 from instar.client.kubeconfig import KubeconfigError, load_access
 from instar.client.paths import crd_path
 from instar.errors import ApiError, Forbidden, NotFound, ServiceUnavailable, Unauthorized
 
 T = TypeVar("T")
-
-
-def add_cluster_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--kubeconfig", type=Path, metavar="FILE", help="(default: $KUBECONFIG, ~/.kube/config)"
-    )
-    parser.add_argument("--context", metavar="NAME", help="of the kubeconfig, not its current one")
 
 
 def with_client(
@@ -44,6 +40,15 @@ def with_client(
             return runner.run(connected())
     except (KubeconfigError, ApiError) as error:
         raise CliFailure(str(error)) from error
+
+
+def who_and_where() -> str:
+    """For whoever reads a report later. In a container nobody may have a name."""
+    try:
+        who = getpass.getuser()
+    except (KeyError, OSError):
+        who = f"uid {os.getuid()}"
+    return f"{who}@{socket.gethostname()}"
 
 
 async def read_crds(client: Client, names: Iterable[str]) -> list[dict[str, Any]]:

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import contextlib
-import importlib
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from pathlib import Path
@@ -70,16 +68,17 @@ def run(args: argparse.Namespace) -> int:
 def offered(typed: Sequence[str]) -> list[str]:
     """What may stand in the place of the last word."""
     # Only here: it lists the commands, this one among them.
-    from instar.cli.main import COMMANDS
+    from instar.cli.main import COMMANDS, parser_of
 
     *before, begun = typed
     if not before:
         return _starting(begun, COMMANDS)
     if before[0] not in COMMANDS:
         return []
-    parser = argparse.ArgumentParser(add_help=True)
-    with contextlib.suppress(ModuleNotFoundError):
-        importlib.import_module(f"instar.cli.{before[0]}").add_arguments(parser)
+    try:
+        parser = parser_of(before[0])
+    except ModuleNotFoundError:
+        return []  # of an extra that is not installed
     previous = parser._option_string_actions.get(before[-1]) if len(before) > 1 else None
     if previous is not None and previous.nargs != 0:
         return _starting(begun, previous.choices or ())

@@ -16,6 +16,7 @@ from instar.sdk.errors import ConverterDefinitionError
 from instar.sdk.loading import load
 from instar.sdk.manifests.documents import Convert, Rewritten, rewrite
 from instar.sdk.manifests.files import GroupKind, converting, write
+from instar.wording import counted
 
 EXIT_CHANGES = 1
 EXIT_USAGE = 2
@@ -105,18 +106,14 @@ def _one(args: argparse.Namespace, path: Path, convert: Convert, *, first: bool)
         sys.stdout.writelines(_diff(name, text, result.text))
     elif args.check:
         if result.converted:
-            print(f"{name}: {_objects(result.converted)} to convert")
+            print(f"{name}: {counted(result.converted, 'object')} to convert")
     elif args.in_place and path != Path("-"):
         if result.converted:
             write(path, result.text)
-            print(f"{name}: {_objects(result.converted)} converted", file=sys.stderr)
+            print(f"{name}: {counted(result.converted, 'object')} converted", file=sys.stderr)
     else:
         _print(result.text, first=first)
     return result
-
-
-def _objects(count: int) -> str:
-    return "1 object" if count == 1 else f"{count} objects"
 
 
 def _read(path: Path) -> str:

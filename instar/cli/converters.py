@@ -6,12 +6,66 @@ ends the start instead.
 
 from __future__ import annotations
 
+import argparse
 from collections.abc import Iterable
 from difflib import get_close_matches
+from pathlib import Path
 
 from instar.api.crd import Crd
 from instar.cli.failure import CliFailure
 from instar.conversion.inprocess import ConvertFunction
+
+
+def add_conversion_arguments(parser: argparse.ArgumentParser) -> None:
+    """Of ``instar serve``: who converts, and how webhooks are called."""
+    add = parser.add_argument_group("conversion, and webhooks of any sort").add_argument
+    add(
+        "--converter",
+        metavar="CRD=MODULE:NAME",
+        action="append",
+        default=[],
+        help="convert this CRD's objects in the server instead of calling its webhook, or "
+        "CRD=conversion.yaml; the CRD's strategy must be Webhook; may be repeated",
+    )
+    add(
+        "--service",
+        metavar="NS/NAME[:PORT]=HOST:PORT",
+        action="append",
+        default=[],
+        help="where the Service of a webhook is reached from here; may be repeated",
+    )
+    add(
+        "--webhook-client-cert",
+        metavar="PEM",
+        type=Path,
+        help="certificate shown to webhooks that ask for one",
+    )
+    add("--webhook-client-key", metavar="PEM", type=Path, help="its key")
+    add(
+        "--webhook-timeout",
+        metavar="SECONDS",
+        type=float,
+        default=30.0,
+        help="how long a conversion webhook may take for one call",
+    )
+    add(
+        "--webhook-timeout-for",
+        metavar="CRD=SECONDS",
+        action="append",
+        default=[],
+        help="the same for one CRD; may be repeated",
+    )
+    add(
+        "--no-conversion-cache",
+        action="store_true",
+        help="ask the webhook at every read, also for what it converted before",
+    )
+    add(
+        "--convert-ahead",
+        choices=["on", "off"],
+        default="on",
+        help="ask conversion webhooks after a write, for the versions somebody reads",
+    )
 
 
 def load_converters(specs: Iterable[str]) -> dict[str, ConvertFunction]:

@@ -9,8 +9,9 @@ from pathlib import Path
 
 import yaml
 
-from instar.cli.cluster import add_cluster_arguments, read_crds, with_client
+from instar.cli.cluster import read_crds, with_client
 from instar.cli.failure import CliFailure
+from instar.cli.flags import add_cluster_arguments, add_output_argument
 from instar.client.client import Client
 from instar.client.paths import crd_path, resource_path
 from instar.errors import ApiError, NotFound
@@ -45,7 +46,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--policy", type=Path, metavar="FILE", help="deprecate: write the policy here instead")
     add("--force", action="store_true", help="remove: although objects set it")
     add("--dry-run", action="store_true", help="check everything, change nothing")
-    add("--output", "-o", choices=["text", "json"], default="text", help="form of the answer")
+    add_output_argument(parser, ("text", "json"))
 
 
 def run(args: argparse.Namespace) -> int:

@@ -1,4 +1,4 @@
-"""Flags of ``instar serve`` about what lies on the disk, what is recorded and how much is let in.
+"""Flags of ``instar serve`` about what lies on the disk, TLS and how much is let in.
 
 Named as kube-apiserver's, so that its command lines can be taken over.
 """
@@ -9,17 +9,11 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from instar.errors import ApiError
+from instar.cli.audit_flags import add_audit_arguments, audit_settings
+from instar.cli.flagtypes import boolean, natural
 from instar.limits import READS_AT_ONCE, WRITES_AT_ONCE
 from instar.server.http.tls import VERSIONS, cipher_string
-from instar.server.rest.deadlines import duration
-from instar.server.settings import (
-    AuditLogSettings,
-    AuditSettings,
-    AuditWebhookSettings,
-    EncryptionSettings,
-    TlsSettings,
-)
+from instar.server.settings import EncryptionSettings, TlsSettings
 
 
 def add_guard_arguments(parser: argparse.ArgumentParser) -> None:
@@ -33,13 +27,13 @@ def add_guard_arguments(parser: argparse.ArgumentParser) -> None:
     add(
         "--encryption-provider-config-automatic-reload",
         metavar="BOOL",
-        type=_boolean,
+        type=boolean,
         nargs="?",
         const=True,
         default=False,
         help="use a changed configuration without a restart",
     )
-    _add_audit_arguments(parser)
+    add_audit_arguments(parser)
     _add_tls_arguments(parser)
     add = parser.add_argument_group("limits").add_argument
     add(
@@ -51,14 +45,14 @@ def add_guard_arguments(parser: argparse.ArgumentParser) -> None:
     add(
         "--max-requests-inflight",
         metavar="N",
-        type=_natural,
+        type=natural,
         default=READS_AT_ONCE,
         help="unfinished requests that read, of all users who are no administrators (0: any)",
     )
     add(
         "--max-mutating-requests-inflight",
         metavar="N",
-        type=_natural,
+        type=natural,
         default=WRITES_AT_ONCE,
         help="the same of those that write",
     )
@@ -68,7 +62,12 @@ def _add_tls_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument_group("TLS").add_argument
     add("--tls-cert-file", metavar="PEM", type=Path, help="serve this certificate (and its chain)")
     add("--tls-private-key-file", metavar="PEM", type=Path, help="its key; both are read again")
-    add("--tls-min-version", choices=sorted(VERSIONS), default="VersionTLS12")
+    add(
+        "--tls-min-version",
+        choices=sorted(VERSIONS),
+        default="VersionTLS12",
+        help="the oldest version spoken",
+    )
     add(
         "--tls-cipher-suites",
         metavar="NAME,…",
@@ -87,60 +86,11 @@ def _suites(text: str) -> tuple[str, ...]:
     return names
 
 
-def _add_audit_arguments(parser: argparse.ArgumentParser) -> None:
-    group = parser.add_argument_group("audit")
-    add = group.add_argument
-    add("--audit-policy-file", metavar="YAML", type=Path, help="what is recorded; nothing without")
-    add("--audit-log-path", metavar="PATH", default="", help="- is standard output")
-    add("--audit-log-format", choices=["json", "legacy"], default="json")
-    add("--audit-log-version", choices=["audit.k8s.io/v1"], default="audit.k8s.io/v1")
-    add(
-        "--audit-log-mode",
-        choices=["blocking", "batch", "blocking-strict"],
-        default="blocking",
-        help="batch: events are dropped, and counted, where the log cannot keep up; blocking: "
-        "requests wait; blocking-strict: they are refused if they cannot be recorded",
-    )
-    add("--audit-log-maxsize", metavar="MB", type=_natural, default=100, help="0: any size")
-    add("--audit-log-maxage", metavar="DAYS", type=_natural, default=366, help="0: for ever")
-    add("--audit-log-maxbackup", metavar="N", type=_natural, default=100, help="0: any number")
-    add("--audit-log-compress", metavar="BOOL", type=_boolean, nargs="?", const=True, default=False)
-    add("--audit-webhook-config-file", metavar="KUBECONFIG", type=Path)
-    add("--audit-webhook-version", choices=["audit.k8s.io/v1"], default="audit.k8s.io/v1")
-    add("--audit-webhook-mode", choices=["batch", "blocking", "blocking-strict"], default="batch")
-    add("--audit-webhook-initial-backoff", metavar="DURATION", type=_seconds, default=10.0)
-    for name, most, wait, throttled in (("log", 1, 0.0, False), ("webhook", 400, 30.0, True)):
-        lead = f"--audit-{name}-"
-        add(f"{lead}batch-buffer-size", metavar="N", type=_natural, default=10_000)
-        add(f"{lead}batch-max-size", metavar="N", type=_natural, default=most)
-        add(f"{lead}batch-max-wait", metavar="DURATION", type=_seconds, default=wait)
-        add(
-            f"{lead}batch-throttle-enable",
-            metavar="BOOL",
-            type=_boolean,
-            nargs="?",
-            const=True,
-            default=throttled,
-        )
-        add(f"{lead}batch-throttle-qps", metavar="N", type=float, default=10.0)
-        add(f"{lead}batch-throttle-burst", metavar="N", type=_natural, default=15)
-        add(
-            f"{lead}truncate-enabled",
-            metavar="BOOL",
-            type=_boolean,
-            nargs="?",
-            const=True,
-            default=False,
-        )
-        add(f"{lead}truncate-max-event-size", metavar="BYTES", type=_natural, default=100 << 10)
-        add(f"{lead}truncate-max-batch-size", metavar="BYTES", type=_natural, default=10 << 20)
-
-
 def guard_settings(args: argparse.Namespace) -> dict[str, Any]:
     """Fields of ``Settings``."""
     return {
         "encryption": _encryption(args),
-        "audit": _audit(args),
+        "audit": audit_settings(args),
         "tls": TlsSettings(
             cert=args.tls_cert_file,
             key=args.tls_private_key_file,
@@ -153,48 +103,6 @@ def guard_settings(args: argparse.Namespace) -> dict[str, Any]:
     }
 
 
-def _audit(args: argparse.Namespace) -> AuditSettings | None:
-    if args.audit_policy_file is None:
-        return None
-    return AuditSettings(
-        policy=args.audit_policy_file, log=_audit_log(args), webhook=_audit_webhook(args)
-    )
-
-
-def _audit_log(args: argparse.Namespace) -> AuditLogSettings | None:
-    if not args.audit_log_path:
-        return None
-    return AuditLogSettings(
-        path=args.audit_log_path,
-        format=args.audit_log_format,
-        mode=args.audit_log_mode,
-        megabytes=args.audit_log_maxsize,
-        days=args.audit_log_maxage,
-        backups=args.audit_log_maxbackup,
-        compress=args.audit_log_compress,
-        room=args.audit_log_batch_buffer_size,
-        longest=args.audit_log_truncate_max_event_size if args.audit_log_truncate_enabled else 0,
-    )
-
-
-def _audit_webhook(args: argparse.Namespace) -> AuditWebhookSettings | None:
-    if args.audit_webhook_config_file is None:
-        return None
-    batched = args.audit_webhook_mode == "batch"
-    size = args.audit_webhook_truncate_max_event_size
-    return AuditWebhookSettings(
-        config=args.audit_webhook_config_file,
-        room=args.audit_webhook_batch_buffer_size,
-        most=max(1, args.audit_webhook_batch_max_size) if batched else 1,
-        wait=args.audit_webhook_batch_max_wait if batched else 0.0,
-        throttled=args.audit_webhook_batch_throttle_enable and batched,
-        per_second=args.audit_webhook_batch_throttle_qps,
-        burst=args.audit_webhook_batch_throttle_burst,
-        backoff=args.audit_webhook_initial_backoff,
-        longest=size if args.audit_webhook_truncate_enabled else 0,
-    )
-
-
 def _encryption(args: argparse.Namespace) -> EncryptionSettings | None:
     if args.encryption_provider_config is None:
         return None
@@ -202,23 +110,3 @@ def _encryption(args: argparse.Namespace) -> EncryptionSettings | None:
         config=args.encryption_provider_config,
         reload=args.encryption_provider_config_automatic_reload,
     )
-
-
-def _natural(text: str) -> int:
-    if not text.isascii() or not text.isdigit() or len(text) > 12:
-        raise argparse.ArgumentTypeError(f"{text!r} is no number")
-    return int(text)
-
-
-def _seconds(text: str) -> float:
-    try:
-        return duration(text)
-    except ApiError as error:
-        raise argparse.ArgumentTypeError(f"{text!r} is no duration such as 30s") from error
-
-
-def _boolean(text: str) -> bool:
-    lowered = text.lower()
-    if lowered not in ("true", "false", "1", "0", "t", "f"):
-        raise argparse.ArgumentTypeError(f"{text!r} is neither true nor false")
-    return lowered in ("true", "1", "t")

@@ -32,9 +32,24 @@ def add_identity_arguments(parser: argparse.ArgumentParser) -> None:
         default="RBAC",
         help="who decides, in order: RBAC, AlwaysAllow, AlwaysDeny, Webhook (default: %(default)s)",
     )
-    add("--authorization-webhook-config-file", metavar="KUBECONFIG", type=Path)
-    add("--authorization-webhook-cache-authorized-ttl", metavar="DURATION", default="5m0s")
-    add("--authorization-webhook-cache-unauthorized-ttl", metavar="DURATION", default="30s")
+    add(
+        "--authorization-webhook-config-file",
+        metavar="KUBECONFIG",
+        type=Path,
+        help="whom the mode Webhook asks",
+    )
+    add(
+        "--authorization-webhook-cache-authorized-ttl",
+        metavar="DURATION",
+        default="5m0s",
+        help="how long its yes is remembered",
+    )
+    add(
+        "--authorization-webhook-cache-unauthorized-ttl",
+        metavar="DURATION",
+        default="30s",
+        help="how long its no is remembered",
+    )
     add(
         "--user",
         metavar="NAME[:GROUP,…]=KUBECONFIG",
@@ -42,7 +57,12 @@ def add_identity_arguments(parser: argparse.ArgumentParser) -> None:
         default=[],
         help="write a kubeconfig for this user, with a certificate of our own authority",
     )
-    add("--anonymous-auth", metavar="true|false", choices=_BOOLEANS)
+    add(
+        "--anonymous-auth",
+        choices=_BOOLEANS,
+        help="let in who shows nothing, as system:anonymous (default: true, unless the modes are "
+        "AlwaysAllow alone)",
+    )
     add(
         *("--token-file", "--token-auth-file"),
         metavar="CSV",
@@ -63,32 +83,100 @@ def add_identity_arguments(parser: argparse.ArgumentParser) -> None:
 
 def _add_account_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument_group("tokens of ServiceAccounts").add_argument
-    add("--service-account-issuer", metavar="URL", action="append", default=[])
-    add("--service-account-signing-key-file", metavar="PEM", type=Path)
-    add("--service-account-key-file", metavar="PEM", type=Path, action="append", default=[])
-    add("--service-account-max-token-expiration", metavar="DURATION", default="0s")
-    add("--service-account-extend-token-expiration", choices=_BOOLEANS, default="true")
-    add("--service-account-jwks-uri", metavar="URL", default="")
+    add(
+        "--service-account-issuer",
+        metavar="URL",
+        action="append",
+        default=[],
+        help=f"who our tokens say they are from; repeated: more whose tokens are taken (default: "
+        f"{DEFAULT_ISSUER})",
+    )
+    add(
+        "--service-account-signing-key-file",
+        metavar="PEM",
+        type=Path,
+        help="private key that signs them (default: one made in --cert-dir)",
+    )
+    add(
+        "--service-account-key-file",
+        metavar="PEM",
+        type=Path,
+        action="append",
+        default=[],
+        help="keys they are verified by, besides the one that signs; may be repeated",
+    )
+    add(
+        "--service-account-max-token-expiration",
+        metavar="DURATION",
+        default="0s",
+        help="the longest life a token may ask for; 0s is any",
+    )
+    add(
+        "--service-account-extend-token-expiration",
+        choices=_BOOLEANS,
+        default="true",
+        help="tokens of Pods live a year, so that clients that never read theirs again go on",
+    )
+    add(
+        "--service-account-jwks-uri",
+        metavar="URL",
+        default="",
+        help="where discovery says our keys are (default: /openid/v1/jwks of this server)",
+    )
     add("--service-account-lookup", choices=_BOOLEANS, default="true", help="always true here")
-    add("--api-audiences", metavar="NAME,…", default="")
+    add(
+        "--api-audiences",
+        metavar="NAME,…",
+        default="",
+        help="whom a token must be meant for (default: the issuers)",
+    )
 
 
 def _add_oidc_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument_group("one OIDC issuer").add_argument
-    for name in ("issuer-url", "client-id", "username-prefix", "groups-claim", "groups-prefix"):
-        add(f"--oidc-{name}", default="")
-    add("--oidc-username-claim", default="sub")
-    add("--oidc-ca-file", metavar="PEM", type=Path)
-    add("--oidc-signing-algs", metavar="ALG,…", default="RS256")
-    add("--oidc-required-claim", metavar="NAME=VALUE", action="append", default=[])
+    add("--oidc-issuer-url", metavar="URL", default="", help="whose tokens are taken; https only")
+    add("--oidc-client-id", metavar="ID", default="", help="the audience they must name")
+    add("--oidc-username-claim", metavar="CLAIM", default="sub", help="what the user is called")
+    add(
+        "--oidc-username-prefix",
+        metavar="TEXT",
+        default="",
+        help="put before it; - is none (default: ISSUER# unless the claim is email)",
+    )
+    add("--oidc-groups-claim", metavar="CLAIM", default="", help="which groups the user is in")
+    add("--oidc-groups-prefix", metavar="TEXT", default="", help="put before each of them")
+    add("--oidc-ca-file", metavar="PEM", type=Path, help="authority of the issuer's certificate")
+    add("--oidc-signing-algs", metavar="ALG,…", default="RS256", help="algorithms accepted")
+    add(
+        "--oidc-required-claim",
+        metavar="NAME=VALUE",
+        action="append",
+        default=[],
+        help="tokens without it are refused; may be repeated",
+    )
 
 
 def _add_proxy_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument_group("a front proxy that authenticates").add_argument
-    add("--requestheader-client-ca-file", metavar="PEM", type=Path)
-    add("--requestheader-allowed-names", metavar="NAME,…", default="")
-    for name in ("username-headers", "uid-headers", "group-headers", "extra-headers-prefix"):
-        add(f"--requestheader-{name}", metavar="NAME,…", default="")
+    add(
+        "--requestheader-client-ca-file",
+        metavar="PEM",
+        type=Path,
+        help="authority of the proxy's certificate; no proxy is believed without",
+    )
+    add(
+        "--requestheader-allowed-names",
+        metavar="NAME,…",
+        default="",
+        help="common names of proxies (default: any that the authority signed)",
+    )
+    for name, told in (
+        ("username-headers", "headers with the user's name"),
+        ("uid-headers", "headers with the user's UID"),
+        ("group-headers", "headers with a group each"),
+        ("extra-headers-prefix", "how headers with more about the user begin"),
+    ):
+        add(f"--requestheader-{name}", metavar="NAME,…", default="", help=told)
 
 
 def identity_settings(args: argparse.Namespace) -> dict[str, Any]:

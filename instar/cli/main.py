@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 from instar import __version__
 from instar.cli.failure import CliFailure
-from instar.cli.help import Help
+from instar.cli.help import Parser
 
 COMMANDS = {
     "serve": "run the API server for CRDs and custom resources",
@@ -101,14 +101,9 @@ def kubectl_completion() -> int:
 
 
 def _run(command: str, rest: list[str], program: str) -> int:
-    parser = argparse.ArgumentParser(
-        prog=f"{program} {command}",
-        description=_sentence(COMMANDS[command]),
-        formatter_class=Help,
-    )
     try:
+        parser = parser_of(command, program)
         module = importlib.import_module(f"instar.cli.{command}")
-        module.add_arguments(parser)
         mixed = getattr(module, "INTERMIXED", False)
         options = parser.parse_intermixed_args(rest) if mixed else parser.parse_args(rest)
         options.arguments = rest
@@ -116,6 +111,13 @@ def _run(command: str, rest: list[str], program: str) -> int:
     except ModuleNotFoundError as error:
         raise _missing(error, command) from error
     return code
+
+
+def parser_of(command: str, program: str = "instar") -> argparse.ArgumentParser:
+    """All there is to know of one command's arguments. Imports what the command needs."""
+    parser = Parser(prog=f"{program} {command}", description=_sentence(COMMANDS[command]))
+    importlib.import_module(f"instar.cli.{command}").add_arguments(parser)
+    return parser
 
 
 def _missing(error: ModuleNotFoundError, command: str) -> Exception:

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import getpass
 import hashlib
 import json
 import os
-import socket
+import sqlite3
 import sys
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from instar.cli.bar import watching
-from instar.cli.cluster import add_cluster_arguments, read_crds, with_client
+from instar.cli.cluster import read_crds, who_and_where, with_client
 from instar.cli.failure import CliFailure
+from instar.cli.flags import add_cluster_arguments, add_output_argument
 from instar.client.client import Client
 from instar.migrator.journal import Journal, JournalBusy
 from instar.migrator.live_crd import USER_AGENT, LiveCrd, read_live_crd
@@ -28,6 +28,7 @@ from instar.migrator.references import dependents, repoint
 from instar.migrator.report import MigrationReport
 from instar.migrator.retrying import Patience
 from instar.migrator.settling import seconds_to_settle
+from instar.wording import counted
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -80,7 +81,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add("--progress", type=Path, metavar="FILE", help="where to note how far it got")
     add("--report", type=Path, metavar="FILE", help="write a JSON report")
-    add("--output", "-o", choices=["text", "json"], default="text", help="form of the answer")
+    add_output_argument(parser, ("text", "json"))
 
 
 def run(args: argparse.Namespace) -> int:
@@ -180,6 +181,8 @@ async def _run(args: argparse.Namespace, client: Client, plan: Plan) -> Migratio
         journal = Journal(":memory:" if args.dry_run else path)
     except JournalBusy as error:
         raise CliFailure(f"{error}; wait for it, or give --progress another file") from None
+    except (OSError, sqlite3.Error) as error:
+        raise CliFailure(f"{path}: {error}; give --progress a file that can be written") from None
     finished = False
     try:
         _decide(args, journal)
@@ -210,8 +213,8 @@ def _interrupted(journal: Journal) -> str:
     counts = journal.counts()
     done = sum(count for fate, count in counts.items() if fate in DONE)
     return (
-        f"interrupted after {done} objects; storedVersions was not changed; run the same command "
-        f"again to go on ({journal.path})"
+        f"interrupted after {counted(done, 'object')}; storedVersions was not changed; run the "
+        f"same command again to go on ({journal.path})"
     )
 
 
@@ -225,12 +228,12 @@ def _options(args: argparse.Namespace) -> Options:
         clean_managed_fields=args.clean_managed_fields,
         keep_going=args.keep_going,
         patience=Patience(attempts=args.retries + 1),
-        who=f"{getpass.getuser()}@{socket.gethostname()}",
+        who=who_and_where(),
     )
 
 
 def _default_progress(plan: Plan) -> Path:
-    home = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
+    home = os.environ.get("XDG_STATE_HOME") or os.path.expanduser("~/.local/state")
     server = hashlib.sha256(plan.facts.server.encode()).hexdigest()[:8]
     return Path(home) / "instar" / "migrate" / f"{plan.live.name}-{server}.progress"
 

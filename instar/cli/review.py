@@ -20,6 +20,7 @@ from typing import Any
 
 from instar.api.manifests import Document
 from instar.cli.failure import CliFailure
+from instar.cli.flags import add_cluster_arguments
 from instar.plain import Object
 from instar.reviewer.admission.findings import with_admission
 from instar.reviewer.config import Config, ConfigError, decide, fail_on, write_baseline
@@ -92,7 +93,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     converting = objects.add_mutually_exclusive_group()
     converting.add_argument("--converter", metavar="MODULE:NAME", help="or a conversion.yaml")
     converting.add_argument("--webhook", metavar="URL", help="a running conversion webhook")
-    objects.add_argument("--webhook-ca", type=Path, metavar="FILE", help="its authority")
+    objects.add_argument("--webhook-ca", type=Path, metavar="PEM", help="its authority")
     objects.add_argument("--webhook-insecure", action="store_true", help="do not verify it")
     parser.add_argument(
         "--admission",
@@ -117,22 +118,27 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FORM[=FILE]",
         help=f"{', '.join(FORMS)}; may be repeated, each to a file of its own (default: text)",
     )
-    output.add_argument("--details", "-v", action="store_true", help="witnesses, plan, notes")
+    output.add_argument(
+        *("--details", "--verbose", "-v"), action="store_true", help="witnesses, plan, notes"
+    )
     output.add_argument(
         "--color", choices=("auto", "always", "never"), default="auto", help="auto: on a terminal"
     )
     output.add_argument("--rules", action="store_true", help="list the rules and exit")
     output.add_argument("--explain", metavar="RULE", help="what a rule means, and exit")
-    output.add_argument("--schema", action="store_true", help="print the JSON Schema and exit")
+    output.add_argument(
+        "--report-schema",
+        action="store_true",
+        help="print the JSON Schema of -o json, and exit",
+    )
     cluster = parser.add_argument_group("cluster")
-    cluster.add_argument("--kubeconfig", metavar="FILE", help="(default: $KUBECONFIG)")
-    cluster.add_argument("--context", metavar="NAME", help="of the kubeconfig, not its current one")
+    add_cluster_arguments(cluster)
 
 
 def run(args: argparse.Namespace) -> int:
     if args.rules:
         return _list_rules()
-    if args.schema:
+    if args.report_schema:
         return _print_schema()
     if args.explain:
         return _explain(args.explain)

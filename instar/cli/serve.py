@@ -20,7 +20,7 @@ import uvloop
 
 from instar.api.crd import Crd
 from instar.cli import admission, captured
-from instar.cli.converters import load_converters, unused
+from instar.cli.converters import add_conversion_arguments, load_converters, unused
 from instar.cli.etcd import add_etcd_arguments, storage_options
 from instar.cli.failure import CliFailure
 from instar.cli.guards import add_guard_arguments, guard_settings
@@ -53,7 +53,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "memory: with --from)",
     )
     captured.add_arguments(parser)
-    add("--kubeconfig", metavar="PATH", type=Path, help="write a kubeconfig here when ready")
+    add("--kubeconfig", metavar="FILE", type=Path, help="write a kubeconfig here when ready")
     add(
         "--workers",
         metavar="N",
@@ -69,20 +69,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default="strict",
         help="strict: an object needs an existing namespace; open: any name will do",
     )
-    add("--service", metavar="NS/NAME[:PORT]=HOST:PORT", action="append", default=[])
-    add("--converter", metavar="CRD=MODULE:NAME", action="append", default=[])
+    add_conversion_arguments(parser)
     admission.add_arguments(parser)
-    add("--webhook-client-cert", metavar="PEM", type=Path)
-    add("--webhook-client-key", metavar="PEM", type=Path)
-    add("--webhook-timeout", metavar="SECONDS", type=float, default=30.0)
-    add("--webhook-timeout-for", metavar="CRD=SECONDS", action="append", default=[])
-    add("--no-conversion-cache", action="store_true")
-    add(
-        "--convert-ahead",
-        choices=["on", "off"],
-        default="on",
-        help="ask conversion webhooks after a write, for the versions somebody reads",
-    )
     add_etcd_arguments(parser)
     add("--history", metavar="SECONDS", type=float, default=300.0, help="how long revisions stay")
     add("--tls-name", metavar="NAME", action="append", default=[], help="more certificate names")

@@ -9,12 +9,12 @@ from collections.abc import Awaitable, Callable, Iterable
 from pathlib import Path
 
 from instar.cli.bar import watching
-from instar.cli.cluster import add_cluster_arguments, with_client
+from instar.cli.cluster import with_client
 from instar.cli.etcd import add_etcd_arguments, storage_options
 from instar.cli.failure import CliFailure
+from instar.cli.flags import add_cluster_arguments
 from instar.cli.sealed import opened
 from instar.client.client import Client
-from instar.migrator.plan import objects as counted
 from instar.migrator.usage import audit_events
 from instar.plain import Object
 from instar.reviewer.sources import Cluster
@@ -32,6 +32,7 @@ from instar.snapshots.packing import Packing
 from instar.snapshots.sources import open_world
 from instar.storage.open import open_store
 from instar.storage.store import StoreError
+from instar.wording import counted
 
 _SHORTEST_KEY = 16
 
@@ -39,7 +40,14 @@ _SHORTEST_KEY = 16
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("crd", nargs="*", metavar="CRD", help="with its objects; all of them when none is named")
-    add("-o", "--output", metavar="FILE", type=Path, default=Path("snapshot.tar.gz"))
+    add(
+        "-o",
+        "--output",
+        metavar="FILE",
+        type=Path,
+        default=Path("snapshot.tar.gz"),
+        help="the file, readable by its owner alone (default: %(default)s)",
+    )
     add("--force", action="store_true", help="replace the file, or begin an interrupted one anew")
     add("--resume", action="store_true", help="go on where an interrupted snapshot ended")
     add_cluster_arguments(parser)
@@ -67,7 +75,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="RESOURCE",
         action="append",
         default=[],
-        help="more than belongs to CRDs: rbac, secrets, deployments.apps, …",
+        help="more than belongs to CRDs: 'rbac', secrets, deployments.apps, …",
     )
     add("--audit-log", metavar="FILE", type=Path, action="append", default=[], help="who used what")
     add(
@@ -208,8 +216,7 @@ def _print(manifest: Manifest, target: Path) -> None:
     found = sum(row.count for name, row in rows.items() if name.startswith(OBJECTS))
     rest = sum(row.count for name, row in rows.items() if name.startswith(OTHERS))
     size = target.stat().st_size / (1 << 20)
-    noun = "CRD" if crds == 1 else "CRDs"
     print(
-        f"{target}: {crds} {noun} with {counted(found)}, {counted(rest)} besides, {size:.1f} MiB"
-        + ("" if manifest.complete else "; not complete")
+        f"{target}: {counted(crds, 'CRD')} with {counted(found, 'object')}, {rest} besides, "
+        f"{size:.1f} MiB" + ("" if manifest.complete else "; not complete")
     )

@@ -7,6 +7,7 @@ import asyncio
 from pathlib import Path
 
 import orjson
+from rich.console import Console
 from rich.progress import Progress
 
 from instar.cli.etcd import add_etcd_arguments, storage_options
@@ -16,13 +17,16 @@ from instar.storage.copy import copy_store
 from instar.storage.open import open_store
 from instar.storage.store import StoreError
 from instar.storage.verify import verify_file
+from instar.wording import counted
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
+    actions = parser.add_subparsers(
+        dest="action", required=True, metavar="ACTION", help="what to do"
+    )
     copy = actions.add_parser("copy", help="copy SOURCE to an empty TARGET, verifying every byte")
-    copy.add_argument("source", help="sqlite:PATH or etcd://HOST:PORT,…/PREFIX")
-    copy.add_argument("target", help="the same forms; must be empty")
+    copy.add_argument("source", metavar="SOURCE", help="sqlite:PATH or etcd://HOST:PORT,…/PREFIX")
+    copy.add_argument("target", metavar="TARGET", help="the same forms; must be empty")
     add_etcd_arguments(copy)
     verify = actions.add_parser("verify", help="read every page and every value of a SQLite store")
     verify.add_argument(
@@ -48,7 +52,7 @@ async def _copy(args: argparse.Namespace) -> int:
         try:
             target = await open_store(args.target, options)
             try:
-                with Progress() as bar:
+                with Progress(console=Console(stderr=True)) as bar:
                     tasks = {step: bar.add_task(step, total=None) for step in _STEPS}
 
                     def progress(step: str, done: int, total: int) -> None:
@@ -61,7 +65,7 @@ async def _copy(args: argparse.Namespace) -> int:
             await source.close()
     except StoreError as error:
         raise CliFailure(str(error)) from error
-    print(f"copied and verified {copied.records} records, {copied.bytes} bytes")
+    print(f"copied and verified {_told(copied.records, copied.bytes)}")
     return 0
 
 
@@ -76,12 +80,16 @@ async def _verify(path: str, config: Path | None) -> int:
         await inspector.close()
     for problem in found.problems:
         print(problem)
-    told = f"{found.records} records, {found.bytes} bytes"
+    told = _told(found.records, found.bytes)
     if found.problems:
-        raise CliFailure(f"{path}: {len(found.problems)} problems in {told}")
-    shut = f" ({inspector.shut} encrypted values not opened)" if inspector.shut else ""
+        raise CliFailure(f"{path}: {counted(len(found.problems), 'problem')} in {told}")
+    shut = f" ({counted(inspector.shut, 'encrypted value')} not opened)" if inspector.shut else ""
     print(f"{path} is sound: {told}{shut}")
     return 0
+
+
+def _told(records: int, size: int) -> str:
+    return f"{counted(records, 'record')}, {counted(size, 'byte')}"
 
 
 def _is_object(value: bytes | None) -> bool:

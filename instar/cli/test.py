@@ -12,12 +12,14 @@ from pathlib import Path
 
 from instar.cli.converters import load_converters
 from instar.cli.failure import CliFailure
+from instar.cli.flags import add_output_argument
 from instar.plain import Object
 from instar.reviewer.sources import load_objects
 from instar.suites.finding import Unfindable, assignments, crds_of
 from instar.suites.recording import recorded
 from instar.suites.render import FORMS
 from instar.suites.session import run_suites
+from instar.wording import counted
 
 _HELP = """\
 A suite names its CRD (crdName, or crd: a file beside it) and holds cases under tests.onCreate,
@@ -27,7 +29,6 @@ onUpdate, onApply and onConvert; OpenShift's suites are read as they are. CRDs a
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.epilog = _HELP
     parser.add_argument("paths", nargs="+", metavar="PATH", help="suites: files or folders")
     parser.add_argument(
@@ -53,7 +54,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="make a first suite for a CRD's file, with the answers of today, at PATH",
     )
     parser.add_argument("--samples", metavar="PATH", help="with --write: objects to begin with")
-    parser.add_argument("--output", "-o", choices=tuple(FORMS), default="text")
+    add_output_argument(parser, FORMS)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -87,7 +88,9 @@ def _write(args: argparse.Namespace) -> int:
     except Unfindable as error:
         raise CliFailure(str(error), 2) from None
     if len(crds) != 1:
-        raise CliFailure(f"--write {args.write}: {len(crds)} CRDs in there, one is needed", 2)
+        raise CliFailure(
+            f"--write {args.write}: {counted(len(crds), 'CRD')} in there, one is needed", 2
+        )
     samples: list[Object] = []
     if args.samples:
         samples = asyncio.run(load_objects(args.samples)).objects

@@ -7,9 +7,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import getpass
 import json
-import socket
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
@@ -17,8 +15,13 @@ from datetime import UTC, date, datetime
 from pathlib import Path
 
 from instar.api.crd_codec import CrdDecodeError
-from instar.cli.cluster import add_cluster_arguments, with_client
+from instar.cli.cluster import who_and_where, with_client
 from instar.cli.failure import CliFailure
+from instar.cli.flags import (
+    add_cluster_arguments,
+    add_output_argument,
+    add_workload_arguments,
+)
 from instar.client.client import Client
 from instar.migrator.journal import Journal
 from instar.migrator.live_crd import read_live_crd
@@ -34,7 +37,7 @@ from instar.reviewer.config import Config, decide, fail_on
 from instar.reviewer.engine import severity_map
 from instar.reviewer.side import read_side
 from instar.reviewer.sources import load_config, load_crds
-from instar.upgrader.job import UpgradeJob
+from instar.upgrader.job import UpgradeJob, smallest_rules
 from instar.upgrader.judging import judged, sample
 from instar.upgrader.report import UpgradeReport
 from instar.upgrader.upgrade import Options, upgrade
@@ -47,7 +50,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("source", nargs="*", metavar="SOURCE", help="files and folders with CRDs")
     add_cluster_arguments(parser)
     add("--plan", action="store_true", help="review, try on the server, say what would be done")
-    add("--fail-on", choices=("error", "warning", "none"), help="refuse findings of this severity")
+    add(
+        "--fail-on",
+        choices=("error", "warning", "none"),
+        help="refuse findings of this severity (default: the configuration's, or error)",
+    )
     add(
         "--allow",
         action="append",
@@ -64,24 +71,34 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--retries", type=int, default=5, metavar="N", help="per request, with back-off")
     add("--settle", type=float, default=10.0, metavar="SECONDS", help="as in instar migrate")
     add("--report", type=Path, metavar="FILE", help="write a JSON report")
-    add("--output", "-o", choices=["text", "json"], default="text", help="form of the answer")
+    add_output_argument(parser, ("text", "json"))
     job = parser.add_argument_group("as a Job")
     job.add_argument("--manifests", action="store_true", help="print a Job with its permissions")
-    job.add_argument("--hook", choices=("none", "helm", "argocd"), default="none")
-    job.add_argument("--name", default="crd-upgrade")
-    job.add_argument("--namespace", default="default")
-    job.add_argument("--image", default="registry.example.com/instar:latest")
+    job.add_argument(
+        "--owner-references",
+        action="store_true",
+        help="permit it to change them in objects of every kind, for a release that drops a "
+        "version",
+    )
+    job.add_argument(
+        "--hook",
+        choices=("none", "helm", "argocd"),
+        default="none",
+        help="whose annotations the Job carries, to run before all else of a release",
+    )
+    add_workload_arguments(job, "crd-upgrade", "registry.example.com/instar:latest")
     job.add_argument("--config-map", default="", metavar="NAME", help="holds the CRDs")
 
 
 def run(args: argparse.Namespace) -> int:
-    if args.manifests:
-        job = UpgradeJob(args.name, args.namespace, args.image, args.config_map, args.hook)
-        print(job.render(), end="")
-        return 0
     if not args.source:
         raise CliFailure("which CRDs? Name files or folders", EXIT_UNUSABLE)
     crds = asyncio.run(_crds(args.source))
+    if args.manifests:
+        rules = smallest_rules(crds, owner_references=args.owner_references)
+        job = UpgradeJob(args.name, args.namespace, args.image, rules, args.config_map, args.hook)
+        print(job.render(), end="")
+        return 0
     try:
         config = load_config(args.config)
         allowed = severity_map(dict.fromkeys(args.allow, "info"))
@@ -175,7 +192,7 @@ async def _migrated(
         clean_managed_fields=True,
         leaving=tuple(leaving),
         patience=Patience(attempts=args.retries + 1),
-        who=f"{getpass.getuser()}@{socket.gethostname()}",
+        who=who_and_where(),
     )
     journal = Journal()
     try:

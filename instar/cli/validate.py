@@ -12,6 +12,7 @@ import sys
 
 from instar.api.manifests import Document
 from instar.cli.failure import CliFailure
+from instar.cli.flags import add_cluster_arguments, add_output_argument
 from instar.manifestfiles import Text, Unopenable, texts_of
 from instar.reviewer.sources import Cluster, load_crds
 from instar.validator.render import FORMS
@@ -31,12 +32,12 @@ serve the others:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.epilog = _EXAMPLES
     parser.usage = "instar validate [options] [CRD … --] OBJECT …"
     parser.add_argument("sources", nargs="+", metavar="SOURCE", help=argparse.SUPPRESS)
     parser.add_argument(
-        "--crds",
+        *("--crd", "--crds"),
+        dest="crds",
         action="append",
         default=[],
         metavar="SOURCE",
@@ -62,10 +63,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="processes at most (default: as many as there are cores)",
     )
-    parser.add_argument("--output", "-o", choices=tuple(FORMS), default="text")
-    cluster = parser.add_argument_group("cluster")
-    cluster.add_argument("--kubeconfig", metavar="FILE")
-    cluster.add_argument("--context", metavar="NAME")
+    add_output_argument(parser, FORMS)
+    add_cluster_arguments(parser.add_argument_group("cluster"))
 
 
 def run(args: argparse.Namespace) -> int:

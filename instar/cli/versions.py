@@ -9,18 +9,19 @@ from pathlib import Path
 from typing import Any
 
 from instar.api.crd import Crd, CrdVersion
-from instar.cli.cluster import add_cluster_arguments, read_crds, with_client
+from instar.cli.cluster import read_crds, with_client
 from instar.cli.failure import CliFailure
+from instar.cli.flags import add_cluster_arguments, add_output_argument
 from instar.cli.versions_edit import DONE, edit_cluster, edit_file
 from instar.client.client import Client
 from instar.errors import Conflict
 from instar.migrator.census import estimate, exact_census
 from instar.migrator.lifecycle import Situation, ago, next_steps, why_safe
 from instar.migrator.live_crd import LiveCrd, read_live_crd
-from instar.migrator.plan import objects
 from instar.migrator.references import dependents, naming_entries
 from instar.migrator.usage import from_audit_logs, from_server
 from instar.plain import Object
+from instar.wording import counted
 
 ACTIONS = ("add", "serve", "deprecate", "storage", "unserve", "remove")
 _ATTEMPTS = 5
@@ -48,7 +49,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add("--clients-migrated", action="store_true", help="unserve: you vouch that nobody uses it")
     add("--dry-run", action="store_true", help="check everything, change nothing")
-    add("--output", "-o", choices=["text", "json"], default="text", help="form of the answer")
+    add_output_argument(parser, ("text", "json"))
 
 
 def run(args: argparse.Namespace) -> int:
@@ -163,7 +164,7 @@ def _show(args: argparse.Namespace, situation: Situation, server: str) -> None:
     census = situation.census
     how = "not counted" if census is None else census.how
     if census is not None and census.counted:
-        how = f"{objects(census.total)}; {how}"
+        how = f"{counted(census.total, 'object')}; {how}"
     print(f"{crd.name} on {server}")
     print(f"conversion {crd.conversion.strategy}; {how}")
     print(f"requests: {_counted_since(situation)}")
@@ -206,7 +207,7 @@ def _show_next(situation: Situation, steps: dict[str, list[tuple[str, list[str]]
     stale = 0 if situation.census is None else situation.census.stale(situation.storage)
     others = [name for name in crd.stored_versions if name != situation.storage]
     if others:
-        number = f"up to {objects(stale)}" if stale else "storedVersions"
+        number = f"up to {counted(stale, 'object')}" if stale else "storedVersions"
         print(f"\n{number} at {', '.join(others)}: run instar migrate {crd.name}")
     print()
     for version, found in steps.items():

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import uvloop
 
 from instar.cli.failure import CliFailure
+from instar.cli.flags import add_cluster_arguments, add_workload_arguments
 from instar.cli.reloading import run_reloading
 from instar.client.client import Client
 from instar.client.kubeconfig import KubeconfigError, load_access
@@ -38,6 +39,7 @@ EXIT_USAGE = 2
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "converter",
+        metavar="CONVERTER",
         nargs="*",
         help="package.module:name of a converter or an admission, or a conversion.yaml",
     )
@@ -50,12 +52,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--reload", action="store_true", help="start anew when a source below this folder changes"
     )
-    parser.add_argument("--cert", type=Path, metavar="FILE", help="PEM certificate chain")
-    parser.add_argument("--key", type=Path, metavar="FILE", help="PEM private key")
+    parser.add_argument("--cert", type=Path, metavar="PEM", help="certificate chain")
+    parser.add_argument("--key", type=Path, metavar="PEM", help="private key")
     parser.add_argument(
-        "--client-ca",
+        *("--client-ca", "--client-ca-file"),
         type=Path,
-        metavar="FILE",
+        metavar="PEM",
         help="accept only clients this authority vouches for",
     )
     parser.add_argument(
@@ -64,7 +66,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--drain", type=float, default=0, metavar="SECONDS", help="keep serving after SIGTERM"
     )
-    parser.add_argument("--max-body", type=int, metavar="BYTES", help="largest review accepted")
+    parser.add_argument(
+        "--max-body",
+        type=int,
+        metavar="BYTES",
+        help=f"largest review accepted (default: {DEFAULT_MAX_BODY})",
+    )
     self_signed = parser.add_argument_group("without cert-manager")
     self_signed.add_argument(
         "--self-signed",
@@ -90,16 +97,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="PORT",
         help="written into the CRD: 443 for a service, the listening port for another host",
     )
-    self_signed.add_argument("--path", default="/convert", help="the path written into the CRD")
-    self_signed.add_argument("--kubeconfig", type=Path, metavar="FILE")
-    self_signed.add_argument("--context", metavar="NAME")
+    self_signed.add_argument(
+        "--path", metavar="PATH", default="/convert", help="the path written into the CRD"
+    )
+    add_cluster_arguments(self_signed)
     manifests = parser.add_argument_group("manifests")
     manifests.add_argument(
         "--manifests", action="store_true", help="print Deployment, Service and Certificate"
     )
-    manifests.add_argument("--name", default="conversion-webhook")
-    manifests.add_argument("--namespace", default="default")
-    manifests.add_argument("--image", default="registry.example.com/conversion-webhook:latest")
+    image = "registry.example.com/conversion-webhook:latest"
+    add_workload_arguments(manifests, "conversion-webhook", image)
 
 
 def run(args: argparse.Namespace) -> int:

@@ -15,9 +15,9 @@ from instar.api.crd import Crd
 from instar.api.names import compare_versions
 from instar.api.strings import dns1035_label
 from instar.migrator.census import Census
-from instar.migrator.plan import objects
 from instar.migrator.references import Dependents, Named
 from instar.migrator.usage import Usage
+from instar.wording import counted
 
 _SHOWN_USERS = 3
 
@@ -136,7 +136,9 @@ def blocks_remove(situation: Situation, version: str) -> list[str]:
     if stored:
         number = situation.census.shown(version) if situation.census is not None else ""
         verb = "is" if number == "1" else "are"
-        found.append(f"{objects(number)} {verb} stored in it; run instar migrate {crd.name}")
+        found.append(
+            f"{counted(number, 'object')} {verb} stored in it; run instar migrate {crd.name}"
+        )
     elif listed:
         found.append(f"status.storedVersions still names {version}; run instar migrate {crd.name}")
     return found + _migrating(situation) + _depended_on(situation)
@@ -148,7 +150,7 @@ def warnings_remove(situation: Situation, version: str) -> list[str]:
     crd, named, dependents = situation.crd, situation.named, situation.dependents
     if named is not None and named.count:
         found.append(
-            f"managedFields of {objects(named.count)} name {version} (for example "
+            f"managedFields of {counted(named.count, 'object')} name {version} (for example "
             f"{', '.join(named.keys[:_SHOWN_USERS])}): on a kube-apiserver the next write would "
             "drop every owner of them; carry them over first: "
             f"instar migrate {crd.name} --clean-managed-fields"
@@ -167,8 +169,8 @@ def _depended_on(situation: Situation) -> list[str]:
         return []
     names = ", ".join(str(dependent) for dependent in found[:_SHOWN_USERS])
     return [
-        f"owner references of {objects(len(found))} name it ({names}), and would lead nowhere; "
-        f"run instar migrate {situation.crd.name} --owner-references"
+        f"owner references of {counted(len(found), 'object')} name it ({names}), and would lead "
+        f"nowhere; run instar migrate {situation.crd.name} --owner-references"
     ]
 
 

@@ -15,13 +15,14 @@ from instar.migrator.crd_status import CrdStatus
 from instar.migrator.journal import Journal
 from instar.migrator.outcomes import Commands, Fate, Quarantined, suggestion
 from instar.migrator.pages import Lister, Unlistable
-from instar.migrator.plan import Plan, objects
+from instar.migrator.plan import Plan
 from instar.migrator.progress import Progress
 from instar.migrator.report import MigrationReport
 from instar.migrator.retrying import Patience
 from instar.migrator.run import RewritePass, Stopped
 from instar.migrator.verify import Proof
 from instar.migrator.writer import NoopWriter
+from instar.wording import counted
 
 MOST_QUARANTINED = 1000
 """A report names so many objects; the progress file knows the others."""
@@ -150,15 +151,15 @@ def _refusal(report: MigrationReport) -> str:
         return "not every object was tried"
     differing = report.counts.get(Fate.DIFFERS, 0)
     if differing:
-        return f"the content of {objects(differing)} changed"
+        return f"the content of {counted(differing, 'object')} changed"
     failed = report.counts.get(Fate.FAILED, 0)
     if failed:
-        return f"{objects(failed)} could not be rewritten"
+        return f"{counted(failed, 'object')} could not be rewritten"
     if report.verification is None or report.verification.incomplete:
         return "the verification is incomplete"
     unproven = report.verification.unproven
     if unproven:
-        return f"nothing accounts for {objects(unproven)}"
+        return f"nothing accounts for {counted(unproven, 'object')}"
     return ""
 
 
@@ -170,7 +171,7 @@ async def _left_behind(client: Client, plan: Plan) -> str:
     storage = plan.live.storage
     found = None if census is None else census.get(plan.live.name)
     left = 0 if found is None else found.stale(storage)
-    return f"not at {storage} but elsewhere: {objects(left)}" if left else ""
+    return f"not at {storage} but elsewhere: {counted(left, 'object')}" if left else ""
 
 
 def _quarantine(plan: Plan, journal: Journal) -> list[Quarantined]:

@@ -120,7 +120,3 @@ def human(seconds: float) -> str:
     if seconds < 5400:
         return f"{seconds / 60:.0f} min"
     return f"{seconds / 3600:.1f} h"
-
-
-def objects(count: int | str) -> str:
-    return f"{count} object" if str(count) == "1" else f"{count} objects"

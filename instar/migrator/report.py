@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from instar.migrator.outcomes import Fate, Quarantined
-from instar.migrator.plan import Plan, human, objects
+from instar.migrator.plan import Plan, human
 from instar.migrator.verify import Verification
 from instar.plain import Object
+from instar.wording import counted
 
 _SHOWN = 20
 
@@ -87,8 +88,8 @@ class MigrationReport:
         parts = [f"{self.counts[fate]} {_WORDS[fate]}" for fate in Fate if self.counts.get(fate)]
         head = "dry run: " if self.dry_run else "resumed: " if self.resumed else ""
         lines = [
-            f"{name}: {head}{objects(self.total)} in {human(self.seconds)} ({rate:.0f}/s): "
-            + (", ".join(parts) or "none")
+            f"{name}: {head}{counted(self.total, 'object')} in {human(self.seconds)} "
+            f"({rate:.0f}/s): " + (", ".join(parts) or "none")
         ]
         lines += self._verification_lines()
         lines += [f"  cannot be read at every version: {key}: {why}" for key, why in self._bad()]
@@ -98,7 +99,9 @@ class MigrationReport:
         if more:
             lines.append(f"  and {more} more (--report names a thousand)")
         if self.restored:
-            lines.append(f"  the server dropped the owners of {objects(self.restored)}; given back")
+            lines.append(
+                f"  the server dropped the owners of {counted(self.restored, 'object')}; given back"
+            )
         if self.stopped:
             lines.append(f"  stopped: {self.stopped}; run the same command again to go on")
         if self.pruned:
@@ -127,7 +130,7 @@ class MigrationReport:
             )
         if found.unproven:
             keys = ", ".join(found.unproven_keys[:_SHOWN])
-            lines.append(f"  nothing accounts for {objects(found.unproven)}: {keys}")
+            lines.append(f"  nothing accounts for {counted(found.unproven, 'object')}: {keys}")
         if found.incomplete:
             lines.append(f"  verification is incomplete: {found.incomplete}")
         return lines

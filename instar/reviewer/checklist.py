@@ -9,6 +9,7 @@ from instar.reviewer.families import FIELDS_LEAVE, VERSIONS_LEAVE
 from instar.reviewer.report import ChecklistAnswer, Finding, Hit, Severity, Step, StoredObject
 from instar.reviewer.rules import converting, habits
 from instar.reviewer.side import Side
+from instar.wording import counted
 
 
 def checklist(
@@ -46,7 +47,7 @@ def _safe(
     question = "Is this change safe for existing stored objects?"
     broken = [item for item in stored if item.breaks]
     if tried:
-        text = f"{len(broken)} of {tried} objects would break"
+        text = f"{len(broken)} of {counted(tried, 'object')} would break"
         return ChecklistAnswer(question, not broken, text)
     found = [
         item for item in findings if item.severity is Severity.ERROR and Hit.STORED in item.hits
@@ -54,14 +55,14 @@ def _safe(
     if not found:
         return ChecklistAnswer(question, True, "no finding reaches stored objects")
     rules = ", ".join(sorted({item.rule for item in found}))
-    return ChecklistAnswer(question, False, f"{len(found)} findings reach them: {rules}")
+    return ChecklistAnswer(question, False, f"{counted(len(found), 'finding')} for them: {rules}")
 
 
 def _planned(safe: bool, steps: Sequence[Step]) -> ChecklistAnswer:
     question = "If not, is there an explicit migration plan?"
     if safe and not steps:
         return ChecklistAnswer(question, True, "none is needed")
-    text = f"{len(steps)} steps below" if steps else "no step was found"
+    text = f"{counted(len(steps), 'step')} below" if steps else "no step was found"
     return ChecklistAnswer(question, bool(steps), text)
 
 

@@ -35,7 +35,7 @@ _PAGE = 500
 class Cluster(NamedTuple):
     """Which cluster ``kube:`` means, unless the source itself names a context."""
 
-    kubeconfig: str | None = None
+    kubeconfig: str | Path | None = None
     context: str | None = None
 
 

@@ -67,6 +67,8 @@ class Deployment:
 
     def _deployment(self) -> dict[str, Any]:
         pod = {
+            # It asks nothing of the cluster, so it gets no token.
+            "automountServiceAccountToken": False,
             "containers": [self._container()],
             "terminationGracePeriodSeconds": 45,
             "volumes": [{"name": "tls", "secret": {"secretName": f"{self.name}-tls"}}],

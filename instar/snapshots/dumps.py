@@ -15,6 +15,7 @@ from instar.api.manifests import Unreadable, documents, listed
 from instar.limits import MAX_LINE
 from instar.plain import Object
 from instar.snapshots.parts import parsed
+from instar.wording import counted
 
 Say = Callable[[str], None]
 
@@ -125,7 +126,7 @@ def _yaml_pieces(stream: BinaryIO, file: str, say: Say) -> Iterator[bytes]:
     if piece and size <= MAX_LINE and not _is_tail(piece):
         yield b"".join(piece)
     if dropped:
-        say(f"{file}: {dropped} documents are larger than {MAX_LINE} bytes")
+        say(f"{file}: {counted(dropped, 'document')} larger than {MAX_LINE} bytes left out")
 
 
 def _is_tail(piece: list[bytes]) -> bool:

@@ -21,6 +21,7 @@ from instar.snapshots.manifest import (
 )
 from instar.snapshots.parts import Digest, Part, digest, small_document
 from instar.snapshots.world import World
+from instar.wording import counted
 
 
 class _Found(NamedTuple):
@@ -105,14 +106,14 @@ def _parts(manifest: Manifest, found: Mapping[str, _Found], problems: list[str])
         there = found.get(row.name)
         if there is None:
             if row.count:
-                problems.append(f"{row.name}: not there; {row.count} objects are unknown")
+                problems.append(f"{row.name}: not there; {counted(row.count, 'object')} unknown")
             if row.count or row.missing:
                 yield Part(row.name, _nothing, 0, missing=row.count + row.missing)
             continue
         held = there.digest
         missing = max(row.count - held.lines, 0)
         if missing:
-            problems.append(f"{row.name}: {held.lines} of {row.count} objects are there")
+            problems.append(f"{row.name}: {held.lines} of {counted(row.count, 'object')} there")
         elif held.sha256 != row.sha256:
             problems.append(f"{row.name}: changed after it was written")
         yield Part(row.name, there.open, held.lines, missing=missing + row.missing)

@@ -23,6 +23,7 @@ from instar.snapshots.inflate import MAGIC, CutOff, Inflated
 from instar.snapshots.packed import open_archive, open_folder
 from instar.snapshots.spool import Spool
 from instar.snapshots.world import World
+from instar.wording import counted
 
 _BLOCK = 512
 _MARK = slice(257, 262)
@@ -133,10 +134,12 @@ def _spooled(origin: str, files: Callable[[Callable[[str], None]], Iterator[File
             why = problems[0] if problems else f"{origin}: no Kubernetes object in there"
             raise SnapshotError(why)
         if spool.foreign:
-            problems.append(f"{origin}: {spool.foreign} documents are no Kubernetes objects")
+            problems.append(
+                f"{origin}: no Kubernetes objects: {counted(spool.foreign, 'document')}"
+            )
         world = World(origin, parts, problems=problems, closing=spool.close)
         for resource, number in world.counts().unknown.items():
-            world.say(f"{number} objects of {resource}, which no CRD defines, are unknown")
+            world.say(f"no CRD defines {resource}: {counted(number, 'object')} unknown")
         return world
     except BaseException:
         spool.close()

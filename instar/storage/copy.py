@@ -11,6 +11,7 @@ from collections.abc import AsyncIterator, Callable
 from typing import NamedTuple
 
 from instar.storage.store import Record, Store, StoreError, Write
+from instar.wording import counted
 
 _PAGE = 500
 
@@ -72,7 +73,7 @@ async def _verify(
     if extra is not None:
         raise StoreError(f"the copy holds {extra.key}, which its source does not")
     if (done, size) != total:
-        raise StoreError(f"{total.records} records were counted and {done} copied")
+        raise StoreError(f"{counted(total.records, 'record')} counted and {done} copied")
 
 
 async def _records(store: Store, revision: int) -> AsyncIterator[Record]:

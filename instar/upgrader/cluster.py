@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from functools import partial
+from typing import NamedTuple
 
 from instar.client.client import Client
 from instar.client.paths import crd_path
@@ -23,6 +24,15 @@ _ATTEMPTS = 10
 
 class NotEstablished(Exception):
     """The CRD does not work; ``str()`` says which condition and why."""
+
+
+class References(NamedTuple):
+    """How owner references at a version that goes were changed."""
+
+    changed: int
+    failed: list[str]
+    unseen: list[str]
+    """Kinds that could not be looked at: their references stay as they are."""
 
 
 class CrdAccess:
@@ -76,12 +86,12 @@ class CrdAccess:
                 raise NotEstablished("; ".join(bad) or "it is gone")
             await asyncio.sleep(_POLL)
 
-    async def repoint(self, live: Object, leaving: Collection[str]) -> tuple[int, list[str]]:
-        """Owner references at versions that go, over all kinds: changed, and what failed."""
+    async def repoint(self, live: Object, leaving: Collection[str]) -> References:
+        """Owner references at versions that go, over all kinds."""
         crd = read_live_crd(live)
         found = await dependents(self._client, crd, leaving)
         done = await repoint(self._client, crd, leaving, found.found, self._patience)
-        return done.changed, [f"{name}: {why}" for name, why in sorted(done.failed.items())]
+        return References(done.changed, _told(done.failed), _told(found.unseen))
 
     async def take_back(self, old: Object) -> str:
         """Make the CRD say what it said before; what is wrong with that, if anything."""
@@ -99,3 +109,7 @@ class CrdAccess:
             except ApiError as error:
                 return error.message
         return "the CRD is changed by somebody all the time"
+
+
+def _told(reasons: Mapping[str, str]) -> list[str]:
+    return [f"{name}: {why}" for name, why in sorted(reasons.items())]

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import yaml
 
+from instar.api.crd import GROUP
 from instar.plain import Object
 
 _HOOKS: dict[str, dict[str, str]] = {
@@ -19,15 +21,34 @@ _HOOKS: dict[str, dict[str, str]] = {
         "argocd.argoproj.io/hook-delete-policy": "BeforeHookCreation",
     },
 }
-_RULES: list[Object] = [
-    {
-        "apiGroups": ["apiextensions.k8s.io"],
-        "resources": ["customresourcedefinitions", "customresourcedefinitions/status"],
-        "verbs": ["get", "list", "create", "patch", "update"],
-    },
-    # Which custom resources there will be is not known when this is written.
-    {"apiGroups": ["*"], "resources": ["*"], "verbs": ["get", "list", "patch"]},
-]
+_CRDS = "customresourcedefinitions"
+
+
+def smallest_rules(crds: Sequence[Object], *, owner_references: bool = False) -> list[Object]:
+    """What ``instar upgrade`` of these CRDs has to be granted, and no more.
+
+    ``owner_references``: also what changes them, in objects of any kind, when a version goes.
+    """
+    names = sorted(crd["metadata"]["name"] for crd in crds)
+    rules = [
+        _rule(GROUP, [_CRDS], ["get", "create", "patch", "update"], names),
+        _rule(GROUP, [f"{_CRDS}/status"], ["get", "patch", "update"], names),
+    ]
+    kinds: dict[str, list[str]] = {}
+    for crd in crds:
+        kinds.setdefault(crd["spec"]["group"], []).append(crd["spec"]["names"]["plural"])
+    verbs = ["get", "list", "patch", "update"]
+    rules += [_rule(group, sorted(plurals), verbs) for group, plurals in sorted(kinds.items())]
+    if owner_references:
+        rules.append(_rule("*", ["*"], ["get", "list", "patch"]))
+    return rules
+
+
+def _rule(
+    group: str, resources: list[str], verbs: list[str], names: list[str] | None = None
+) -> Object:
+    named = {"resourceNames": names} if names else {}
+    return {"apiGroups": [group], "resources": resources, **named, "verbs": verbs}
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +56,7 @@ class UpgradeJob:
     name: str
     namespace: str
     image: str
+    rules: list[Object]
     config_map: str = ""
     hook: str = "none"
 
@@ -46,7 +68,9 @@ class UpgradeJob:
         subject = {"kind": "ServiceAccount", "name": self.name, "namespace": self.namespace}
         return [
             self._document("v1", "ServiceAccount", self.name, -3, namespaced=True),
-            self._document("rbac.authorization.k8s.io/v1", "ClusterRole", role, -3, rules=_RULES),
+            self._document(
+                "rbac.authorization.k8s.io/v1", "ClusterRole", role, -3, rules=self.rules
+            ),
             self._document(
                 "rbac.authorization.k8s.io/v1",
                 "ClusterRoleBinding",

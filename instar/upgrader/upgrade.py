@@ -18,6 +18,7 @@ from instar.plain import Object
 from instar.upgrader.cluster import CrdAccess, NotEstablished
 from instar.upgrader.report import CrdUpgrade, State, UpgradeReport
 from instar.upgrader.shapes import bridge, dropped, same_crd
+from instar.wording import counted
 
 Migrate = Callable[[Object, Sequence[str]], Awaitable[MigrationReport | str]]
 """Given the live CRD and the versions that will go: how its migration went, or why it could not
@@ -153,11 +154,13 @@ async def _repointed(
     access: CrdAccess, entry: CrdUpgrade, live: Object, leaving: Collection[str]
 ) -> None:
     """Dependents must not lose their owner with the version they know it by."""
-    changed, failed = await access.repoint(live, leaving)
-    if failed:
-        raise _Unmigrated(f"owner references could not be changed: {'; '.join(failed)}")
-    if changed:
-        entry.add("owner references", State.DONE, f"{changed} changed")
+    done = await access.repoint(live, leaving)
+    if done.failed:
+        raise _Unmigrated(f"owner references could not be changed: {'; '.join(done.failed)}")
+    if done.changed or done.unseen:
+        unseen = f", {counted(len(done.unseen), 'kind')} could not be looked at" * bool(done.unseen)
+        text = f"{done.changed} changed{unseen}"
+        entry.add("owner references", State.DONE, text, tuple(done.unseen))
 
 
 async def _take_back(

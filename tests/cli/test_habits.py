@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
-import importlib
 import json
 import logging
 import os
@@ -15,37 +13,11 @@ from pathlib import Path
 import pytest
 
 from instar.cli.completion import offered
-from instar.cli.help import Help
 from instar.cli.logs import JsonLines, TextLines
-from instar.cli.main import COMMANDS, kubectl_completion, main
+from instar.cli.main import kubectl_completion, main
 from instar.cli.reloading import changed, snapshot
 from tests.e2e.make import widget_crd
 from tests.support.server import LiveServer
-
-
-def _parser(command: str) -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(formatter_class=Help)
-    importlib.import_module(f"instar.cli.{command}").add_arguments(parser)
-    return parser
-
-
-@pytest.mark.parametrize("command", sorted(COMMANDS))
-def test_help_can_be_read(command: str) -> None:
-    text = _parser(command).format_help()
-
-    assert "%(" not in text
-    assert "None)" not in text
-
-
-def test_the_same_flag_is_the_same_thing_everywhere() -> None:
-    """Whoever knows the flags of one command knows those of all."""
-    long = {"-o": "--output", "-i": "--in-place"}
-    for command in COMMANDS:
-        flags = _parser(command)._option_string_actions
-        for short, wanted in long.items():
-            assert short not in flags or wanted in flags[short].option_strings, command
-        etcd = {flag for flag in flags if flag.startswith("--etcd-")}
-        assert not etcd or "--etcd-cafile" in etcd, command
 
 
 def test_commands_flags_and_choices_are_completed() -> None:

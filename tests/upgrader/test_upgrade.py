@@ -276,9 +276,10 @@ def test_wrong_calls_are_one_line(
     ("hook", "annotation"), [("helm", "helm.sh/hook"), ("argocd", "argocd.argoproj.io/hook")]
 )
 def test_the_manifests_are_a_job_that_a_hook_runs(
-    server: LiveServer, hook: str, annotation: str
+    server: LiveServer, tmp_path: Path, hook: str, annotation: str
 ) -> None:
-    words = ("upgrade", "--manifests", "--hook", hook, "--config-map", "crds")
+    release = written(tmp_path, crd(), "v1", storage="v1")
+    words = ("upgrade", "--manifests", "--hook", hook, "--config-map", "crds", release)
 
     documents = list(yaml.safe_load_all(instar(server, *words).stdout))
 

@@ -146,7 +146,7 @@ def _list(items: dict[str, Any]) -> dict[str, Any]:
 
 
 def json_schema() -> dict[str, Any]:
-    """What ``--output json`` looks like; published with ``instar review --schema``."""
+    """What ``--output json`` looks like; published with ``instar review --report-schema``."""
     text, number, flag = {"type": "string"}, {"type": "integer"}, {"type": "boolean"}
     severities = [Severity.ERROR.value, Severity.WARNING.value, Severity.INFO.value]
     verdict = _object({"accepted": flag, "errors": _list(text), "pruned": _list(text)})

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from instar.reviewer.render.shared import as_yaml, counts, hits, location, place, witness_lines
 from instar.reviewer.report import CrdReview, Finding, Report, Severity
+from instar.wording import counted
 
 _MARK = {Severity.ERROR: "🔴", Severity.WARNING: "🟡", Severity.INFO: "🔵"}
 _MOST_ROWS = 60
@@ -14,8 +15,7 @@ COMMENT = 65_536
 
 
 def to_markdown(report: Report) -> str:
-    number = len(report.crds)
-    among = f"{number} CRD{'' if number == 1 else 's'}"
+    among = counted(len(report.crds), "CRD")
     lines = ["## CRD review", "", f"**{counts(report)}** in {among}", ""]
     for crd in report.crds:
         lines += _crd(crd)
@@ -59,7 +59,7 @@ def _crd(crd: CrdReview) -> Iterator[str]:
             yield f"… and {len(loud) - _MOST_ROWS} more"
         yield ""
     if quiet:
-        yield from _fold(f"{len(quiet)} notes", [*_table(quiet[:_MOST_ROWS])])
+        yield from _fold(counted(len(quiet), "note"), [*_table(quiet[:_MOST_ROWS])])
     for item in loud[:_MOST_ROWS]:
         yield from _evidence(item)
     yield from _stored(crd)
@@ -118,7 +118,7 @@ def _plan(crd: CrdReview) -> Iterator[str]:
             lines += [f"   - needs: {_cell(text)}" for text in step.preconditions]
             lines += [f"   - `{text}`" for text in step.commands]
             lines += [f"   - back: {_cell(step.rollback)}"] * bool(step.rollback)
-        yield from _fold(f"Migration plan: {len(crd.plan)} steps", lines)
+        yield from _fold(f"Migration plan: {counted(len(crd.plan), 'step')}", lines)
     if crd.checklist:
         rows = [
             f"- {'✅' if item.yes else '❌'} {item.question} {_cell(item.evidence)}"

@@ -8,6 +8,7 @@ from typing import Any
 import yaml
 
 from instar.reviewer.report import Effect, Finding, Report, Severity, Witness
+from instar.wording import counted
 
 _LONG_TEXT = 80
 _LONG_LIST = 12
@@ -68,11 +69,7 @@ def witness_lines(witness: Witness) -> list[str]:
 
 def counts(report: Report) -> str:
     words = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "note"}
-    parts = []
-    for severity, word in words.items():
-        number = report.count(severity)
-        parts.append(f"{number} {word}{'' if number == 1 else 's'}")
-    return ", ".join(parts)
+    return ", ".join(counted(report.count(severity), word) for severity, word in words.items())
 
 
 def slug(rule: str) -> str:

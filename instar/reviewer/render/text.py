@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from instar.reviewer.render.shared import SHOWN, as_yaml, counts, hits, location, witness_lines
 from instar.reviewer.report import CrdReview, Finding, Report, Severity
+from instar.wording import counted
 
 _COLOURS = {
     "bold": "1",
@@ -133,7 +134,7 @@ def _stored(crd: CrdReview, paint: _Paint, details: bool) -> Iterator[str]:
 
 def _plan(crd: CrdReview, paint: _Paint, details: bool) -> Iterator[str]:
     if crd.plan:
-        yield paint(f"  plan: {len(crd.plan)} steps", "bold")
+        yield paint(f"  plan: {counted(len(crd.plan), 'step')}", "bold")
     for number, step in enumerate(crd.plan, 1):
         yield f"    {number}. {paint(f'[{step.release}]', 'blue')} {step.title}"
         if not details:

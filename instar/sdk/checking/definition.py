@@ -11,6 +11,7 @@ from instar.api.manifests import Unreadable, documents, members
 from instar.crds.documents import read_definition
 from instar.plain import Object
 from instar.sdk.checking.case import Uncheckable
+from instar.wording import counted
 
 
 def parse_crd(document: Mapping[str, Any]) -> Crd:
@@ -30,7 +31,7 @@ def crd_in(text: str, file: str, name: str | None = None) -> Crd:
         found = [each for each in found if (each.get("metadata") or {}).get("name") == name]
     if len(found) != 1:
         which = "" if name is None else f" called {name}"
-        raise Uncheckable(f"{file} holds {len(found)} CRDs{which}; it must be one")
+        raise Uncheckable(f"{file} holds {counted(len(found), 'CRD')}{which}; it must be one")
     return parse_crd(found[0])
 
 

@@ -10,6 +10,7 @@ import orjson
 import yaml
 
 from instar.sdk.checking.report import CheckReport, LawResult
+from instar.wording import counted
 
 _FRAME = ("apiVersion", "kind", "metadata")
 _MARKS = {"kept": "ok    ", "broken": "BROKEN", "unchecked": "??    "}
@@ -32,7 +33,7 @@ def _line(outcome: LawResult) -> str:
     mark = _MARKS[outcome.verdict]
     return (
         f"  {mark} {direction:<22} {outcome.law:<14} {outcome.title}: "
-        f"{outcome.examples} objects, {outcome.seconds:.1f} s{note}"
+        f"{counted(outcome.examples, 'object')}, {outcome.seconds:.1f} s{note}"
     )
 
 
@@ -69,13 +70,12 @@ def _ordered(value: Any) -> Any:
 def _summary(report: CheckReport) -> str:
     objects = sum(outcome.examples for outcome in report.outcomes)
     seed = f" (seed {report.seed})" if report.seed else ""
+    checks = counted(len(report.outcomes), "check")
     if report.broken:
-        return f"{len(report.broken)} of {len(report.outcomes)} checks found a counterexample{seed}"
+        return f"{len(report.broken)} of {checks} found a counterexample{seed}"
     if report.unchecked:
-        return (
-            f"{len(report.unchecked)} of {len(report.outcomes)} checks had nothing to go on{seed}"
-        )
-    return f"no counterexample in {objects} trials{seed}"
+        return f"{len(report.unchecked)} of {checks} had nothing to go on{seed}"
+    return f"no counterexample in {counted(objects, 'trial')}{seed}"
 
 
 def as_json(report: CheckReport) -> str:

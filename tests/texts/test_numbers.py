@@ -1,0 +1,80 @@
+"""Sentences count by ``wording.counted``, so that nobody reads of 1 objects."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from instar.wording import counted
+
+ROOT = Path(__file__).resolve().parents[2] / "instar"
+NOUNS = [
+    "objects",
+    "findings",
+    "warnings",
+    "errors",
+    "notes",
+    "steps",
+    "CRDs",
+    "cases",
+    "problems",
+    "suites",
+    "files",
+    "documents",
+    "records",
+    "values",
+    "checks",
+    "trials",
+    "namespaces",
+    "kinds",
+    "changes",
+    "resources",
+    "rows",
+    "lines",
+]
+ELSEWHERE = {
+    "conversion/contract.py": "upstream's sentence",
+    "openapi/builtin.py": "upstream's sentence, and no number",
+    "openapi/models.py": "upstream's sentence, and no number",
+    "registry/controllers/migrations.py": "upstream's sentence",
+    "api/manifests.py": "never said of one",
+}
+
+
+@pytest.mark.parametrize(
+    ("number", "told"),
+    [(0, "0 objects"), (1, "1 object"), (2, "2 objects"), ("~1", "~1 objects"), ("1", "1 object")],
+)
+def test_one_is_no_plural(number: int | str, told: str) -> None:
+    assert counted(number, "object") == told
+
+
+def test_no_sentence_puts_a_plural_behind_a_number_by_itself() -> None:
+    found = [
+        f"{file.relative_to(ROOT)}:{line}"
+        for file in sorted(ROOT.rglob("*.py"))
+        if str(file.relative_to(ROOT)) not in ELSEWHERE
+        for line in _plurals(ast.parse(file.read_text()))
+    ]
+
+    assert found == [], "count with instar.wording.counted"
+
+
+def _plurals(tree: ast.AST) -> Iterator[int]:
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.JoinedStr):
+            continue
+        for value, behind in zip(node.values, node.values[1:], strict=False):
+            text = behind.value if isinstance(behind, ast.Constant) else ""
+            word = str(text).partition(" ")[2].partition(" ")[0].rstrip(".,;:)")
+            counts = isinstance(value, ast.FormattedValue) and not _is_bound(value.value)
+            if counts and str(text)[:1] == " " and word in NOUNS:
+                yield node.lineno
+
+
+def _is_bound(value: ast.expr) -> bool:
+    """A constant, which is never 1."""
+    return isinstance(value, ast.Name) and value.id.isupper()
