@@ -60,7 +60,7 @@ def _tell(source: str, world: World, loaded: Loaded) -> None:
     for problem in world.problems:
         print(f"instar serve: {problem}", file=sys.stderr)
     left = loaded.left_out.total() + sum(world.counts().missing.values())
-    out = f"; {left} objects are not there, see above" if left else ""
+    out = f"; {counted(left, 'object')} not there, see above" if left else ""
     print(
         f"{source}: {counted(loaded.crds, 'CRD')} with "
         f"{counted(loaded.objects.total(), 'object')}, "

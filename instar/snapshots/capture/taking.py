@@ -34,6 +34,7 @@ from instar.snapshots.capture.source import Batch, Gap, Source
 from instar.snapshots.errors import SnapshotError
 from instar.snapshots.manifest import AUDIT, USAGE, Manifest, Row
 from instar.snapshots.packing import Growing, Packing
+from instar.wording import counted
 
 _BATCH = 500
 Clock = Callable[[], str]
@@ -190,7 +191,7 @@ class Taking:
             missing += gap.missing
             self._problem(f"{resource.name}: {gap}")
         if missing:
-            self._problem(f"{resource.name}: {missing} objects could not be read")
+            self._problem(f"{resource.name}: {counted(missing, 'object')} could not be read")
         if not consistent:
             self._problem(f"{resource.name}: the list is not of one moment; it took too long")
         self._note(part.row(revision, consistent=consistent, missing=missing))
