@@ -75,7 +75,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="RESOURCE",
         action="append",
         default=[],
-        help="more than belongs to CRDs, as secrets or deployments.apps; --with=rbac for all of RBAC",
+        help="more than belongs to CRDs: secrets, deployments.apps; --with=rbac for all of RBAC",
     )
     add("--audit-log", metavar="FILE", type=Path, action="append", default=[], help="who used what")
     add(
