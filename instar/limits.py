@@ -77,6 +77,12 @@ LARGE_AT_ONCE = 2
 LARGE_WAITING = 200
 """Pieces of such work that may wait for a thread; the next is answered 429."""
 
+JOBS_AT_ONCE = 2
+"""Reviews and checks that the console makes, each in a process of its own."""
+
+JOBS_WAITING = 8
+"""Of those, how many may wait for their turn; the next is answered 429."""
+
 LOOP_HELD_SECONDS = 0.25
 """Processor time of one step in the event loop above which the log names who took it."""
 

@@ -8,6 +8,7 @@ import json
 from collections.abc import Awaitable, Callable, Iterable
 from pathlib import Path
 
+from instar.api.agents import SNAPSHOT
 from instar.cli.bar import watching
 from instar.cli.cluster import with_client
 from instar.cli.etcd import add_etcd_arguments, storage_options
@@ -26,7 +27,6 @@ from instar.snapshots.capture.source import Source
 from instar.snapshots.capture.stored import StoreSource
 from instar.snapshots.capture.taking import take
 from instar.snapshots.errors import Interrupted, SnapshotError
-from instar.snapshots.live import USER_AGENT
 from instar.snapshots.manifest import CRDS, OBJECTS, OTHERS, Manifest
 from instar.snapshots.packing import Packing
 from instar.snapshots.sources import open_world
@@ -136,7 +136,7 @@ def _taken(args: argparse.Namespace, asked: Asked, key: bytes | None, packing: P
             origin = f"kube:{client.access.server}"
             return taking(ClusterSource(client, origin, page=args.page))
 
-        return with_client(args, of_cluster, user_agent=USER_AGENT)
+        return with_client(args, of_cluster, user_agent=SNAPSHOT)
 
 
 async def _waited(work: Awaitable[Manifest]) -> Manifest:

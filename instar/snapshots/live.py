@@ -8,6 +8,7 @@ import tempfile
 from pathlib import Path
 from urllib.parse import parse_qs
 
+from instar.api.agents import SNAPSHOT
 from instar.client.client import Client
 from instar.client.kubeconfig import KubeconfigError, load_access
 from instar.errors import ApiError
@@ -19,8 +20,6 @@ from instar.snapshots.errors import SnapshotError
 from instar.snapshots.packed import open_archive
 from instar.snapshots.packing import Packing
 from instar.snapshots.world import World
-
-USER_AGENT = "instar-snapshot"
 
 
 class Quiet:
@@ -63,6 +62,6 @@ def open_cluster(rest: str, cluster: Cluster) -> World:
 
 async def _take(target: Path, asked: Asked, cluster: Cluster) -> None:
     access = load_access(cluster.kubeconfig, cluster.context)
-    async with Client(access, user_agent=USER_AGENT) as client:
+    async with Client(access, user_agent=SNAPSHOT) as client:
         source = ClusterSource(client, f"kube:{access.server}")
         await take(source, Packing(target), asked, Quiet())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import io
 import json
 import subprocess
 import tarfile
@@ -21,6 +22,7 @@ from tests.snapshots.worlds import CRD, NAMESPACE, widget
 NAME = "widgets.example.com"
 WIDGETS = [widget(f"w{number}", size=number) for number in range(3)]
 EVERYTHING = [CRD, NAMESPACE, *WIDGETS]
+LARGE = [CRD, NAMESPACE, *(widget(f"w{number}", text="x" * 300) for number in range(20))]
 
 
 def folder_of_yaml(path: Path) -> Path:
@@ -123,31 +125,48 @@ def test_it_is_the_same_world(tmp_path: Path, made: Callable[[Path], Path]) -> N
     assert world.problems == []
 
 
-@pytest.mark.parametrize("made", [kubectl_yaml, kubectl_json, lines_of_json])
+def _as_yaml(objects: list[Any]) -> str:
+    return str(yaml.safe_dump({"apiVersion": "v1", "items": objects, "kind": "List"}))
+
+
+def _as_documents(objects: list[Any]) -> str:
+    return str(yaml.safe_dump_all(objects, explicit_start=True))
+
+
+def _as_json(objects: list[Any]) -> str:
+    return json.dumps({"apiVersion": "v1", "items": objects, "kind": "List"}, indent=4)
+
+
+def _as_lines(objects: list[Any]) -> str:
+    return "".join(json.dumps(each) + "\n" for each in objects)
+
+
+@pytest.mark.parametrize("written", [_as_yaml, _as_documents, _as_json, _as_lines])
 def test_a_dump_too_large_for_one_document_is_read_member_by_member(
-    tmp_path: Path, made: Callable[[Path], Path], monkeypatch: pytest.MonkeyPatch
+    written: Callable[[list[Any]], str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    path = made(tmp_path / "given")
-    monkeypatch.setattr("instar.snapshots.dumps.MAX_LINE", 1500)
+    text = written(LARGE)
+    monkeypatch.setattr("instar.snapshots.dumps.MAX_LINE", 4000)
 
-    with path.open("rb") as stream:
-        found = list(objects_in(stream, "dump", pytest.fail))
+    found = list(objects_in(io.BytesIO(text.encode()), "dump", pytest.fail))
 
-    assert [each["metadata"]["name"] for each in found] == [
-        each["metadata"]["name"] for each in EVERYTHING
-    ]
-    assert found[2:] == WIDGETS
+    assert len(text) > 4000
+    assert found == LARGE
 
 
-def test_documents_of_a_large_text_are_read_one_by_one(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("written", [_as_yaml, _as_documents, _as_json])
+def test_a_member_that_is_too_large_is_left_out_and_said(
+    written: Callable[[list[Any]], str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    path = tmp_path / "all.yaml"
-    path.write_text(yaml.safe_dump_all(EVERYTHING, explicit_start=True))
-    monkeypatch.setattr("instar.snapshots.dumps.MAX_LINE", 1500)
+    huge = widget("huge", lines=["x" * 50] * 200)
+    text = written([*LARGE[:5], huge, *LARGE[5:]])
+    monkeypatch.setattr("instar.snapshots.dumps.MAX_LINE", 4000)
+    said: list[str] = []
 
-    with path.open("rb") as stream:
-        assert list(objects_in(stream, "all", pytest.fail)) == EVERYTHING
+    found = list(objects_in(io.BytesIO(text.encode()), "dump", said.append))
+
+    assert found == LARGE
+    assert len(said) == 1
 
 
 def test_a_list_on_one_line_that_is_too_large_says_what_to_do(
