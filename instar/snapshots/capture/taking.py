@@ -134,22 +134,23 @@ class Taking:
     async def _crds(self) -> list[Resource]:
         """Always anew: they are few, and what is taken depends on them."""
         part, revision, found = self._packing.part(CRD_RESOURCE.part), "", list[Resource]()
-        seen: set[str] = set()
+        seen, missing = set[str](), 0
         try:
             async for batch in self._source.batches(CRD_RESOURCE):
                 if batch.anew:
                     part = self._packing.part(CRD_RESOURCE.part)
                 wanted = [obj for obj in batch.objects if self._asked.wants(_name(obj))]
                 await asyncio.to_thread(part.add, wanted)
-                revision = batch.revision
+                revision, missing = batch.revision, missing + batch.unreadable
                 for obj in wanted:
                     seen.add(_name(obj))
                     found += self._resource(obj)
         except Gap as gap:
             raise SnapshotError(f"the CRDs cannot be read: {gap}") from None
+        self._count_missing(CRD_RESOURCE, missing)
         for name in sorted(self._asked.crds - seen):
             raise SnapshotError(f"there is no CustomResourceDefinition {name}")
-        self._note(part.row(revision))
+        self._note(part.row(revision, missing=missing))
         return list(dict.fromkeys(found))
 
     def _resource(self, obj: Object) -> list[Resource]:
@@ -190,8 +191,7 @@ class Taking:
                 return
             missing += gap.missing
             self._problem(f"{resource.name}: {gap}")
-        if missing:
-            self._problem(f"{resource.name}: {counted(missing, 'object')} could not be read")
+        self._count_missing(resource, missing)
         if not consistent:
             self._problem(f"{resource.name}: the list is not of one moment; it took too long")
         self._note(part.row(revision, consistent=consistent, missing=missing))
@@ -266,6 +266,10 @@ class Taking:
         if batch.remaining is not None and part.count == len(batch.objects):
             self._progress.begin(resource.name, part.count + batch.remaining)
         self._progress.advance(len(batch.objects))
+
+    def _count_missing(self, resource: Resource, missing: int) -> None:
+        if missing:
+            self._problem(f"{resource.name}: {counted(missing, 'object')} could not be read")
 
     def _problem(self, text: str) -> None:
         text = " ".join(text.split())
