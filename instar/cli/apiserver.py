@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import sys
 import urllib.request
 from collections.abc import Sequence
@@ -10,8 +9,8 @@ from datetime import timedelta
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from instar.cli import serve
 from instar.cli.main import main as instar
+from instar.cli.main import parser_of
 from instar.envtest.etcd import ANSWER
 from instar.envtest.flags import APISERVER, Flags, UnknownFlag, help_text, parse_flags
 from instar.envtest.translation import translate
@@ -49,9 +48,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _flags_of_ours() -> set[str]:
-    parser = argparse.ArgumentParser()
-    serve.add_arguments(parser)
-    return set(parser._option_string_actions)
+    return set(parser_of("serve")._option_string_actions)
 
 
 def _storage(flags: Flags) -> str:

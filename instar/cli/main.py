@@ -1,6 +1,6 @@
 """The ``instar`` command: finds the subcommand, imports only that, turns errors into exit codes.
 
-0 is success, 1 a failure said in one line, 2 a wrong call.
+What the codes mean is in ``exits.py``.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import sys
 from collections.abc import Sequence
 
 from instar import __version__
+from instar.cli.exits import told
 from instar.cli.failure import CliFailure
 from instar.cli.help import Parser
 
@@ -21,6 +22,8 @@ COMMANDS = {
     "test": "run unit tests of CRDs, written as YAML beside them",
     "check": "hunt a converter for data loss, with objects made from the CRD's schemas",
     "convert": "convert manifests to another version",
+    "types": "Python models of custom resources, from their CRDs",
+    "crd": "a CRD from Python models, one for each version",
     "review": "what a CRD change breaks, for whom, and how to get there safely",
     "upgrade": "new CRDs on a cluster: reviewed, applied, migrated, proven, or taken back",
     "migrate": "rewrite stored objects at the storage version, verified",
@@ -41,6 +44,8 @@ EXTRAS = {
     "webhook": "sdk",
     "check": "sdk",
     "convert": "sdk",
+    "types": "review",
+    "crd": "review",
     "review": "review",
     "upgrade": "cluster",
     "migrate": "cluster",
@@ -86,6 +91,12 @@ def main(argv: Sequence[str] | None = None, program: str = "instar") -> int:
         return 130
     except BrokenPipeError:
         return 1
+    except OSError as error:
+        # A file that cannot be read or written; whatever is not a file is the command's to explain.
+        if error.filename is None:
+            raise
+        print(f"{program} {command}: {error.filename}: {error.strerror}", file=sys.stderr)
+        return 1
 
 
 def kubectl_plugin() -> int:
@@ -117,6 +128,7 @@ def parser_of(command: str, program: str = "instar") -> argparse.ArgumentParser:
     """All there is to know of one command's arguments. Imports what the command needs."""
     parser = Parser(prog=f"{program} {command}", description=_sentence(COMMANDS[command]))
     importlib.import_module(f"instar.cli.{command}").add_arguments(parser)
+    parser.epilog = "\n\n".join(filter(None, (parser.epilog, told(command))))
     return parser
 
 

@@ -1,4 +1,4 @@
-"""Converters on models instead of dicts: dataclasses, pydantic or msgspec, whichever is there.
+"""Converters on models: dataclasses, typed dicts, pydantic or msgspec, whichever is there.
 
 None of the libraries is imported unless a model of theirs is used. A model describes the object
 without ``apiVersion`` and ``kind``; it sees ``metadata`` only if it has a field of that name.
@@ -12,6 +12,7 @@ import sys
 import types
 import typing
 from collections.abc import Callable, Iterable, Mapping
+from functools import lru_cache
 from typing import Any
 
 from instar.sdk.errors import ConversionError, ConverterDefinitionError
@@ -36,7 +37,11 @@ class Model:
 
 def model_of(cls: type[Any]) -> Model:
     names = _field_names(cls)
-    if dataclasses.is_dataclass(cls):
+    read: Read = dict  # a typed dict is what it is read from
+    write: Write = dict
+    if typing.is_typeddict(cls):
+        pass
+    elif dataclasses.is_dataclass(cls):
         read, write = _dataclass(cls)
     elif _is_subclass(cls, "pydantic", "BaseModel"):
         read, write = _pydantic(cls)
@@ -44,7 +49,8 @@ def model_of(cls: type[Any]) -> Model:
         read, write = _msgspec(cls)
     else:
         raise ConverterDefinitionError(
-            f"{cls.__name__} is neither a dataclass nor a pydantic model nor a msgspec struct"
+            f"{cls.__name__} is neither a dataclass nor a typed dict, "
+            "a pydantic model or a msgspec struct"
         )
     return Model(read, write, "metadata" in names)
 
@@ -52,6 +58,8 @@ def model_of(cls: type[Any]) -> Model:
 def _field_names(cls: type[Any]) -> set[str]:
     if dataclasses.is_dataclass(cls):
         return {field.name for field in dataclasses.fields(cls)}
+    if typing.is_typeddict(cls):
+        return set(cls.__annotations__)
     fields: Iterable[str] = (
         getattr(cls, "model_fields", None) or getattr(cls, "__struct_fields__", None) or ()
     )
@@ -104,7 +112,7 @@ def _dataclass(cls: type[Any]) -> tuple[Read, Write]:
     def read(raw: dict[str, Any]) -> Any:
         return _build(cls, raw, cls.__name__)
 
-    return read, lambda value: _without_none(dataclasses.asdict(value))
+    return read, _written
 
 
 def _build(wanted: Any, raw: Any, where: str) -> Any:
@@ -124,18 +132,49 @@ def _build(wanted: Any, raw: Any, where: str) -> Any:
     return raw
 
 
-def _build_dataclass(cls: type[Any], raw: Any, where: str) -> Any:
+def _build_dataclass(cls: Any, raw: Any, where: str) -> Any:
     if not isinstance(raw, dict):
         raise ConversionError(f"{where} is not an object")
-    hints = typing.get_type_hints(cls)
-    unknown = sorted(set(raw) - set(hints))
+    known = _members(cls)
+    unknown = sorted(set(raw) - set(known))
     if unknown:
         raise ConversionError(f"{where} has no field {', '.join(unknown)}")
-    values = {name: _build(hints[name], value, f"{where}.{name}") for name, value in raw.items()}
+    values = {
+        known[name].attribute: _build(known[name].wanted, value, f"{where}.{name}")
+        for name, value in raw.items()
+    }
     try:
         return cls(**values)
     except TypeError as error:
         raise ConversionError(f"{where}: {error}") from None
+
+
+class _Member(typing.NamedTuple):
+    attribute: str
+    wanted: Any
+
+
+@lru_cache(maxsize=4096)
+def _members(cls: Any) -> dict[str, _Member]:
+    """By the name the object has; ``metadata={"alias": …}`` is where a field says another one."""
+    hints = typing.get_type_hints(cls)
+    return {
+        field.metadata.get("alias", field.name): _Member(field.name, hints[field.name])
+        for field in dataclasses.fields(cls)
+    }
+
+
+def _written(value: Any) -> Any:
+    """JSON of a dataclass, without what is not set."""
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        held = {
+            name: getattr(value, each.attribute)
+            for name, each in _members(typing.cast(Any, type(value))).items()
+        }
+        return {name: _written(each) for name, each in held.items() if each is not None}
+    if isinstance(value, dict):
+        return {name: _written(each) for name, each in value.items()}
+    return [_written(each) for each in value] if isinstance(value, list) else value
 
 
 def _without_none(value: Any) -> Any:

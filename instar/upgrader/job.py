@@ -47,7 +47,7 @@ def smallest_rules(crds: Sequence[Object], *, owner_references: bool = False) ->
 def _rule(
     group: str, resources: list[str], verbs: list[str], names: list[str] | None = None
 ) -> Object:
-    named = {"resourceNames": names} if names else {}
+    named = {"resourceNames": list(names)} if names else {}
     return {"apiGroups": [group], "resources": resources, **named, "verbs": verbs}
 
 
@@ -91,8 +91,11 @@ class UpgradeJob:
             "name": "upgrade",
             "image": self.image,
             "args": ["upgrade", "/crds"],
+            "resources": {
+                "requests": {"cpu": "50m", "memory": "64Mi"},
+                "limits": {"memory": "256Mi"},
+            },
             "securityContext": {
-                "runAsNonRoot": True,
                 "allowPrivilegeEscalation": False,
                 "readOnlyRootFilesystem": True,
                 "capabilities": {"drop": ["ALL"]},
@@ -101,10 +104,15 @@ class UpgradeJob:
         pod: Object = {
             "serviceAccountName": self.name,
             "restartPolicy": "Never",
+            "securityContext": {
+                "runAsNonRoot": True,
+                "runAsUser": 65532,
+                "seccompProfile": {"type": "RuntimeDefault"},
+            },
             "containers": [container],
         }
         if self.config_map:
-            container["volumeMounts"] = [{"name": "crds", "mountPath": "/crds"}]
+            container["volumeMounts"] = [{"name": "crds", "mountPath": "/crds", "readOnly": True}]
             pod["volumes"] = [{"name": "crds", "configMap": {"name": self.config_map}}]
         return {"backoffLimit": 2, "template": {"spec": pod}}
 

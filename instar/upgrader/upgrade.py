@@ -117,6 +117,9 @@ async def _applied(
     if old is not None and entry.unchanged:
         entry.add("apply", State.NOTHING)
         return old
+    if old is not None and (gone := _names(old) - _names(body)):
+        # Nothing is stored in them, so no bridge keeps them; others may name them all the same.
+        await _repointed(access, entry, old, gone)
     await access.apply(body, old)
     live = await access.established(entry.name, options.wait)
     entry.add("apply", State.DONE, "created" if old is None else f"generation {_generation(live)}")
@@ -141,9 +144,7 @@ async def _migrated(
 
 async def _finished(access: CrdAccess, entry: CrdUpgrade, live: Object, crd: Object) -> None:
     """The CRD of the release itself, where a bridge was needed."""
-    extra = {version["name"] for version in live["spec"]["versions"]} - {
-        version["name"] for version in crd["spec"]["versions"]
-    }
+    extra = _names(live) - _names(crd)
     if extra:
         await _repointed(access, entry, live, extra)
         await access.apply(crd, live)
@@ -177,6 +178,10 @@ async def _take_back(
         entry.add("roll back", State.FAILED, wrong)
     else:
         entry.add("roll back", State.TAKEN_BACK, "the CRD serves what it served before")
+
+
+def _names(crd: Object) -> set[str]:
+    return {version["name"] for version in crd["spec"]["versions"]}
 
 
 def _generation(crd: Object) -> int:

@@ -1,95 +1,181 @@
-"""What is deployed: a server takes it without a warning, with rights that are enough."""
+"""What is deployed, as kubectl renders it: a server takes it without a warning, its pods are
+restricted, and its command lines are ones we have."""
 
 from __future__ import annotations
 
 import json
 import re
 import shlex
+import ssl
+import subprocess
+import sys
+import urllib.request
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
-from instar.cli.main import main
-from instar.testing.manifests import read_manifests
-from tests.support.server import LiveServer
+from instar.cli.main import main, parser_of
+from tests.deploy.rendering import BASES, DEPLOY, ROOT, container, needs_kubectl, rendered, workload
+from tests.support.corpus import CORPUS
+from tests.support.kubectl import Kubectl, kubectls
+from tests.support.server import LiveServer, live_server
 
-ROOT = Path(__file__).resolve().parents[2]
-DEPLOY = ROOT / "deploy"
-FILES = sorted(path for path in DEPLOY.rglob("*.yaml") if path.name != "kustomization.yaml")
-CRD = "crontabs.stable.example.com"
-PATHS = {
-    "ServiceAccount": "/api/v1/namespaces/{}/serviceaccounts",
-    "Service": "/api/v1/namespaces/{}/services",
-    "Namespace": "/api/v1/namespaces",
-    "StatefulSet": "/apis/apps/v1/namespaces/{}/statefulsets",
-    "Job": "/apis/batch/v1/namespaces/{}/jobs",
-    "ClusterRole": "/apis/rbac.authorization.k8s.io/v1/clusterroles",
-    "ClusterRoleBinding": "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings",
-}
-
-
-@pytest.mark.parametrize("file", FILES, ids=lambda path: f"{path.parent.name}/{path.name}")
-def test_a_server_takes_every_manifest_as_it_is(file: Path, fresh_server: LiveServer) -> None:
-    if file.parent.name == "control-plane":
-        fresh_server.install(DEPLOY / "control-plane" / "namespace.yaml")
-    for manifest in read_manifests(file):
-        namespace = manifest["metadata"].get("namespace", "default")
-        path = PATHS[manifest["kind"]].format(namespace)
-        manifest["metadata"]["name"] += "-tried"
-        answer = fresh_server.request("POST", f"{path}?fieldValidation=Strict", manifest)
-
-        assert answer.status == 201, answer.text
-        assert answer.warnings == []
-
-
-def test_kustomizations_name_files_that_exist() -> None:
-    for file in DEPLOY.rglob("kustomization.yaml"):
-        for name in yaml.safe_load(file.read_text())["resources"]:
-            assert (file.parent / name).exists(), f"{file}: {name}"
-
-
-def _workloads() -> list[dict[str, Any]]:
-    found = [one for file in FILES for one in read_manifests(file)]
-    return [one for one in found if one["kind"] in ("StatefulSet", "Job")]
+FLUX = """
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: kustomizations.kustomize.toolkit.fluxcd.io}
+spec:
+  group: kustomize.toolkit.fluxcd.io
+  scope: Namespaced
+  names: {plural: kustomizations, kind: Kustomization}
+  versions:
+  - name: v1
+    served: true
+    storage: true
+    schema:
+      openAPIV3Schema:
+        type: object
+        properties:
+          spec:
+            type: object
+            required: [interval, prune, sourceRef]
+            properties:
+              dependsOn: {type: array, items: {type: object, properties: {name: {type: string}}}}
+              force: {type: boolean}
+              interval: {type: string}
+              path: {type: string}
+              prune: {type: boolean}
+              sourceRef:
+                type: object
+                required: [kind, name]
+                properties: {kind: {type: string}, name: {type: string}}
+              timeout: {type: string}
+              wait: {type: boolean}
+"""
+"""Those of its fields that we use, as Flux documents them."""
 
 
-@pytest.mark.parametrize("workload", _workloads(), ids=lambda one: str(one["metadata"]["name"]))
-def test_workloads_are_restricted(workload: dict[str, Any]) -> None:
-    pod = workload["spec"]["template"]["spec"]
-    [container] = pod["containers"]
-    context = container["securityContext"]
+@pytest.fixture(scope="module")
+def cluster() -> Any:
+    with live_server(furniture=True) as server:
+        server.install(yaml.safe_load(FLUX))
+        if CORPUS.is_dir():
+            for name in ("certificates", "issuers"):
+                server.install(CORPUS / "cert-manager" / "v1.21.0" / f"cert-manager.io_{name}.yaml")
+            source = CORPUS / "flux-source" / "v1.7.0"
+            server.install(source / "source.toolkit.fluxcd.io_gitrepositories.yaml")
+        yield server
+
+
+def _applied(server: LiveServer, text: str, home: Path) -> None:
+    needs_kubectl()
+    named = {each["metadata"].get("namespace", "default") for each in yaml.safe_load_all(text)}
+    [namespace] = named - {"default"} or named
+    kubectl = Kubectl(kubectls()[0], (1, 0), server, home, namespace)
+    ran = kubectl.run("apply", "--validate=strict", "-f", "-", given=text)
+    assert ran.code == 0, ran.text
+    assert "Warning" not in ran.err
+
+
+@pytest.mark.parametrize("base", BASES)
+def test_a_server_takes_every_base_as_it_is(base: str, cluster: LiveServer, tmp_path: Path) -> None:
+    if "cert-manager" in str(rendered(base)) and not CORPUS.is_dir():
+        pytest.skip("NO corpus here: Certificates were not judged by cert-manager's CRDs")
+
+    _applied(cluster, yaml.safe_dump_all(rendered(base)), tmp_path)
+
+
+def test_a_server_takes_the_objects_of_flux(cluster: LiveServer, tmp_path: Path) -> None:
+    if not CORPUS.is_dir():
+        pytest.skip("NO corpus here: the GitRepository was not judged by Flux's CRD")
+    cluster.request("POST", "/api/v1/namespaces", {"metadata": {"name": "flux-system"}})
+
+    _applied(cluster, (DEPLOY / "flux" / "release.yaml").read_text(), tmp_path)
+
+
+def test_flux_reads_folders_that_are_here() -> None:
+    documents = list(yaml.safe_load_all((DEPLOY / "flux" / "release.yaml").read_text()))
+    paths = {each["spec"].get("path") for each in documents} - {None, "./deploy/operator"}
+
+    assert paths == {"./deploy/upgrade", "./deploy/migrate"}
+    assert all((ROOT / path / "kustomization.yaml").is_file() for path in paths)
+
+
+@pytest.mark.parametrize("base", BASES)
+def test_workloads_are_restricted(base: str) -> None:
+    pod = workload(base)["spec"]["template"]["spec"]
+    context = container(base)["securityContext"]
 
     assert pod["securityContext"]["runAsNonRoot"]
     assert pod["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
     assert context["readOnlyRootFilesystem"]
     assert not context["allowPrivilegeEscalation"]
     assert context["capabilities"] == {"drop": ["ALL"]}
+    asks_the_cluster = base in ("migrate", "upgrade")
+    assert pod.get("automountServiceAccountToken", True) == asks_the_cluster
 
 
-def test_the_migration_works_with_exactly_its_role(
-    fresh_server: LiveServer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize("base", BASES)
+def test_containers_run_command_lines_that_we_have(base: str) -> None:
+    run = container(base)
+    words = run["args"] if "args" in run else run["command"][1:]
+
+    parser_of(words[0]).parse_args(words[1:])  # leaves the process at what it does not know
+
+
+def test_nobody_has_rights_who_needs_none() -> None:
+    with_roles = {base for base in BASES if any("Role" in each["kind"] for each in rendered(base))}
+
+    assert with_roles == {"migrate", "upgrade"}
+
+
+PRINTED = {
+    "deploy/conversion-webhook/webhook.yaml": "webhook /rules/conversion.yaml --image instar",
+    "deploy/upgrade/job.yaml": "upgrade --config-map crds --image instar deploy/upgrade/crds.yaml",
+    "examples/cron/webhook.yaml": "webhook crontab_conversion:crontab --name crontab-conversion "
+    "--image registry.example.com/crontab-conversion:1",
+    "examples/hostport/webhook.yaml": "webhook /etc/instar/conversion.yaml "
+    "--name example-conversion-webhook-server --image registry.example.com/instar:1",
+}
+
+
+@pytest.mark.parametrize("file", PRINTED)
+def test_what_is_printed_by_a_command_is_what_it_prints(
+    file: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    crd = next(read_manifests(ROOT / "examples" / "cron" / "crd.yaml"))
-    crd["spec"]["conversion"] = {"strategy": "None"}
-    fresh_server.install(crd, ROOT / "examples" / "cron" / "sample.yaml")
-    fresh_server.install(DEPLOY / "migrate" / "rbac.yaml")
-    [job] = read_manifests(DEPLOY / "migrate" / "job.yaml")
-    [container] = job["spec"]["template"]["spec"]["containers"]
-    kubeconfig = json.loads(fresh_server.kubeconfig.read_text())
-    kubeconfig["users"][0]["user"]["as"] = "system:serviceaccount:default:instar-migrate"
-    path = tmp_path / "config"
-    path.write_text(json.dumps(kubeconfig))
+    monkeypatch.chdir(ROOT)
 
-    code = main([*container["args"], "--kubeconfig", str(path)])
+    assert main([*PRINTED[file].split(), "--manifests"]) == 0
 
-    assert code == 0, capsys.readouterr()
+    assert capsys.readouterr().out == (ROOT / file).read_text()
+
+
+def test_the_control_plane_starts_with_its_own_command_line(tmp_path: Path) -> None:
+    """With paths and port that are free here."""
+    words = [word.replace("/data/", f"{tmp_path}/") for word in container("control-plane")["args"]]
+    words = ["--listen=127.0.0.1:0" if word.startswith("--listen") else word for word in words]
+    with subprocess.Popen(
+        [sys.executable, "-m", "instar", *words], cwd=ROOT, stdout=subprocess.PIPE, text=True
+    ) as process:
+        try:
+            assert process.stdout is not None
+            assert "ready" in process.stdout.readline()
+            config = json.loads((tmp_path / "kubeconfig").read_text())
+            server = config["clusters"][0]["cluster"]["server"]
+            unverified = ssl._create_unverified_context()
+            with urllib.request.urlopen(f"{server}/readyz", context=unverified) as answer:
+                assert answer.status == 200
+            assert (tmp_path / "instar.db").is_file()
+        finally:
+            process.terminate()
 
 
 def test_the_image_runs_a_command_that_exists() -> None:
     text = (ROOT / "Dockerfile").read_text()
     [command] = re.findall(r"^CMD (\[.*\])$", text, re.MULTILINE)
 
-    assert json.loads(command)[0] == "serve"
+    words = json.loads(command)
+    parser_of(words[0]).parse_args(words[1:])
     assert shlex.split(re.findall(r"^USER (.*)$", text, re.MULTILINE)[0]) == ["65532:65532"]

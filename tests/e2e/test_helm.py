@@ -4,9 +4,6 @@ that part."""
 
 from __future__ import annotations
 
-import shutil
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -16,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from tests.support.helm import Helm
 from tests.support.server import LiveServer, live_server
 
 DEPLOYMENTS = "/apis/apps/v1/namespaces/default/deployments"
@@ -100,25 +98,6 @@ def chart(tmp_path: Path) -> Path:
 def server() -> Iterator[LiveServer]:
     with live_server(furniture=True) as running:
         yield running
-
-
-class Helm:
-    def __init__(self, server: LiveServer, home: Path) -> None:
-        found = shutil.which("helm", path=str(Path(sys.executable).parent)) or shutil.which("helm")
-        if found is None:
-            pytest.skip("no helm: nothing was proved with a real one")
-        self._command = [found, f"--kubeconfig={server.kubeconfig}"]
-        self._env = {"HOME": str(home), "PATH": "/usr/bin:/bin"}
-
-    def run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [*self._command, *arguments], env=self._env, capture_output=True, text=True, timeout=60
-        )
-
-    def __call__(self, *arguments: str) -> str:
-        done = self.run(*arguments)
-        assert done.returncode == 0, done.stdout + done.stderr
-        return done.stdout
 
 
 @contextmanager

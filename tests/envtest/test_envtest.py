@@ -25,11 +25,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from instar.certificates import Authority, KeyPair
 from instar.cli.main import main
 from instar.testing.webhooks import webhook
 from tests.e2e.make import widget, widget_crd
+from tests.support.server import LiveServer
 
 WEEK = timedelta(days=7)
 GROUP = "envtest.example.com"
@@ -100,6 +102,7 @@ class Client:
         self._context = ssl.create_default_context(cadata=plane.ca.decode())
         self._context.load_cert_chain(cert, key)
         self._port = plane.port
+        self._headers: dict[str, str] = {}
 
     def connection(self) -> http.client.HTTPSConnection:
         return http.client.HTTPSConnection(
@@ -108,12 +111,21 @@ class Client:
 
     def __call__(self, method: str, path: str, body: Any = None) -> tuple[int, Any]:
         connection = self.connection()
-        headers = {"Content-Type": "application/json"}
+        headers = {"Content-Type": "application/json", **self._headers}
         connection.request(method, path, body and json.dumps(body), headers)
         answer = connection.getresponse()
         found = json.loads(answer.read())
         connection.close()
         return answer.status, found
+
+
+class ExistingCluster(Client):
+    """Who a kubeconfig says."""
+
+    def __init__(self, server: str, authority: str, token: str) -> None:
+        self._context = ssl.create_default_context(cadata=authority)
+        self._port = int(server.rpartition(":")[2])
+        self._headers = {"Authorization": f"Bearer {token}"}
 
 
 @pytest.fixture(scope="module")
@@ -225,6 +237,24 @@ def test_crds_are_installed_and_installed_again(admin: Client) -> None:
     path = f"/apis/{GROUP}/v1/namespaces/default/widgets"
 
     assert admin("POST", path, widget(GROUP, "one"))[0] == 201
+
+
+def test_an_existing_cluster_is_used_by_its_kubeconfig(server: LiveServer) -> None:
+    """``USE_EXISTING_CLUSTER``: no process is started; host, authority and user are those that
+    client-go's loading rules find, and the rest is done as ever."""
+    config = yaml.safe_load(server.kubeconfig.read_text())
+    [context] = [each for each in config["contexts"] if each["name"] == config["current-context"]]
+    [cluster] = [c for c in config["clusters"] if c["name"] == context["context"]["cluster"]]
+    [user] = [each for each in config["users"] if each["name"] == context["context"]["user"]]
+    authority = base64.b64decode(cluster["cluster"]["certificate-authority-data"]).decode()
+    found = ExistingCluster(cluster["cluster"]["server"], authority, user["user"]["token"])
+
+    assert found("GET", "/api/v1/namespaces/default")[0] == 200
+    _install(found, widget_crd("existing.example.com"))
+    path = "/apis/existing.example.com/v1/namespaces/default/widgets"
+    assert found("POST", path, widget("existing.example.com", "one"))[0] == 201
+    # CleanUpAfterUse
+    assert found("DELETE", f"{CRDS}/widgets.existing.example.com")[0] == 200
 
 
 def test_tokens_of_accounts_are_signed_with_the_key_that_envtest_brought(admin: Client) -> None:

@@ -29,6 +29,7 @@ from tests.robust.regexes import Use, uses
 NOT_FROM_CLIENTS = (
     "instar.reviewer",  # files of whoever runs it
     "instar.sdk",  # the same
+    "instar.models",  # the same
     "instar.migrator",  # the same
     "instar.suites",  # the same
     "instar.schema.generate_leaves",  # used by both

@@ -97,6 +97,7 @@ class Machinery:
     conversion: ConversionServices
     watchdog: Watchdog
     consistency: Consistency
+    metrics: Metrics
 
     async def start(self) -> None:
         """The backend must be started already."""
@@ -269,6 +270,7 @@ def build(
         conversion=conversion,
         watchdog=watchdog,
         consistency=consistency,
+        metrics=metrics,
     )
 
 

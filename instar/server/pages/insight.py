@@ -25,6 +25,16 @@ from instar.server.rest.responses import Response, json_response
 from instar.webhooks.calls import CallLog
 from instar.webhooks.transport import TransportPool
 
+PATHS = {
+    "/instar/access": "what was asked for and by whom, of every user or of `?user=NAME`: "
+    "`instar access` makes roles of it",
+    "/instar/census": "how many objects of each CRD are stored at which version, and under which "
+    "key where encryption at rest is on: `instar census`",
+    "/instar/usage": "who used which version of which resource with which verb, and when last: "
+    "`instar versions`",
+}
+"""Path → what is there. The reference on the site is made from it."""
+
 
 class Insight:
     def __init__(

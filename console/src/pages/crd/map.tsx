@@ -1,0 +1,126 @@
+/** Which version is converted to which, by whom, how fast, and how often that fails. */
+import type { ConversionPair, Lifecycle } from "../../api/console";
+import { ago, brief, count, milliseconds } from "../../logic/moments";
+import { byAge } from "../../logic/versions";
+import { Empty } from "../../ui/bits";
+
+const STEP = 170;
+const MIDDLE = 80;
+
+export function VersionMap(props: { life: Lifecycle }) {
+  const { conversions, versions } = props.life;
+  const names = versions.map((version) => version.name).sort(byAge);
+  const by = [...new Set(conversions.map((pair) => pair.by))].join("; ");
+  return (
+    <section class="card" aria-label="conversions">
+      <h2>Conversions</h2>
+      {names.length < 2 ? (
+        <Empty>There is one version: nothing is converted.</Empty>
+      ) : (
+        <>
+          <p class="hint">{by === "" ? "Nothing was converted yet." : by === "None" ? "Only apiVersion is rewritten (strategy None)." : `Converted by ${by}.`}</p>
+          <div class="scrolls" tabIndex={0} role="region" aria-label="map of versions">
+            <Arcs names={names} pairs={conversions} />
+          </div>
+          {conversions.some((pair) => pair.count) && <Pairs pairs={conversions} />}
+        </>
+      )}
+    </section>
+  );
+}
+
+function Arcs(props: { names: string[]; pairs: ConversionPair[] }) {
+  const { names, pairs } = props;
+  const width = STEP * names.length;
+  const x = (name: string) => STEP * (names.indexOf(name) + 0.5);
+  return (
+    <svg class="map" viewBox={`0 0 ${width} ${2 * MIDDLE}`} width={width} height={2 * MIDDLE} role="img" aria-label={`conversions between ${names.join(", ")}`}>
+      <defs>
+        <marker id="tip" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" orient="auto-start-reverse">
+          <path d="M0 0L8 4L0 8z" />
+        </marker>
+      </defs>
+      {pairs.map((pair) => (
+        <Arc key={`${pair.from} ${pair.to}`} pair={pair} from={x(pair.from)} to={x(pair.to)} />
+      ))}
+      {names.map((name) => (
+        <g key={name} transform={`translate(${x(name)} ${MIDDLE})`}>
+          <rect x="-44" y="-14" width="88" height="28" rx="14" />
+          <text text-anchor="middle" dominant-baseline="central">
+            {name.length > 11 ? name.slice(0, 10) + "…" : name}
+          </text>
+        </g>
+      ))}
+    </svg>
+  );
+}
+
+function Arc(props: { pair: ConversionPair; from: number; to: number }) {
+  const { pair, from, to } = props;
+  const side = to > from ? -1 : 1;
+  const reach = Math.min(64, 18 + Math.abs(to - from) / 8);
+  const [y, top] = [MIDDLE + side * 16, MIDDLE + side * (reach + 12)];
+  const used = pair.count ?? 0;
+  const state = pair.failures ? "failing" : used > 0 ? "used" : "idle";
+  return (
+    <g class={`arc ${state}`}>
+      <title>{describe(pair)}</title>
+      <path d={`M${from} ${y}C${from} ${top} ${to} ${top} ${to} ${y}`} stroke-width={1.5 + Math.min(3, Math.log10(used + 1))} marker-end="url(#tip)" />
+      {used > 0 && (
+        <text x={(from + to) / 2} y={MIDDLE + side * (reach * 0.75 + 22)} text-anchor="middle">
+          {brief(used)}
+          {pair.failures ? `, ${brief(pair.failures)} failed` : ""}
+        </text>
+      )}
+    </g>
+  );
+}
+
+function describe(pair: ConversionPair): string {
+  const said = [`${pair.from} to ${pair.to} by ${pair.by}`];
+  if (pair.count !== null) said.push(`${count(pair.count)} objects`);
+  if (pair.failures) said.push(`${count(pair.failures)} failed`);
+  if (pair.meanSeconds !== null) said.push(`${milliseconds(pair.meanSeconds)} on average`);
+  return said.join(", ");
+}
+
+function Pairs(props: { pairs: ConversionPair[] }) {
+  return (
+    <div class="scrolls" tabIndex={0} role="region" aria-label="conversions in numbers">
+      <table>
+        <thead>
+          <tr>
+            <th scope="col">From</th>
+            <th scope="col">To</th>
+            <th scope="col" class="right">
+              Conversions
+            </th>
+            <th scope="col" class="right">
+              Mean
+            </th>
+            <th scope="col" class="right">
+              99 %
+            </th>
+            <th scope="col" class="right">
+              Failed
+            </th>
+            <th scope="col">Last failure</th>
+          </tr>
+        </thead>
+        <tbody>
+          {props.pairs.map((pair) => (
+            <tr key={`${pair.from} ${pair.to}`}>
+              <td>{pair.from}</td>
+              <td>{pair.to}</td>
+              <td class="right">{pair.count === null ? "–" : count(pair.count)}</td>
+              <td class="right">{pair.meanSeconds === null ? "–" : milliseconds(pair.meanSeconds)}</td>
+              <td class="right">{pair.p99Seconds === null ? "–" : milliseconds(pair.p99Seconds)}</td>
+              <td class={`right ${pair.failures ? "bad" : ""}`}>{pair.failures === null ? "–" : count(pair.failures)}</td>
+              <td>{pair.lastFailure ? `${ago(pair.lastFailure.when, Date.now())}: ${pair.lastFailure.text}` : ""}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}

@@ -1,0 +1,107 @@
+/** The life of a CRD's versions: where objects lie, who calls what, what can be done next. */
+import type { Lifecycle, LifecycleVersion, Use } from "../../api/console";
+import type { Crd } from "../../logic/crd";
+import { ago, count, plural } from "../../logic/moments";
+import { byAge } from "../../logic/versions";
+import { Badge, Bar, Empty, Loading, ProblemNote } from "../../ui/bits";
+import type { Read } from "../../ui/resource";
+import { describeVersion } from "../../ui/timeline";
+import { VersionMap } from "./map";
+import { Steps } from "./steps";
+
+export function VersionsTab(props: { crd: Crd; life: Read<Lifecycle> }) {
+  const { crd, life } = props;
+  const found = life.value;
+  return (
+    <>
+      {life.problem && <ProblemNote problem={life.problem} retry={life.reload} />}
+      {!found && life.loading && <Loading what="versions and their use" />}
+      {found && (
+        <>
+          {found.unknown.map((one) => (
+            <p key={one.what} class="hint">
+              Not known: {one.what}, because {one.why}.
+            </p>
+          ))}
+          <VersionMap life={found} />
+          <div class="cards">
+            {[...found.versions]
+              .sort((left, right) => byAge(right.name, left.name))
+              .map((version) => (
+                <VersionCard key={version.name} crd={crd} life={found} version={version} reload={life.reload} />
+              ))}
+          </div>
+        </>
+      )}
+    </>
+  );
+}
+
+function VersionCard(props: { crd: Crd; life: Lifecycle; version: LifecycleVersion; reload: () => void }) {
+  const { version, life, crd } = props;
+  const most = Math.max(1, ...life.versions.map((one) => one.stored?.atMost ?? 0));
+  const warning = crd.versions.find((one) => one.name === version.name)?.warning;
+  return (
+    <section class="card" aria-label={version.name}>
+      <h2>
+        {version.name}
+        {version.storage && <Badge tone="info">storage</Badge>}
+        {!version.served && <Badge>not served</Badge>}
+        {version.deprecated && <Badge tone="warn">deprecated</Badge>}
+      </h2>
+      <p class="unseen">{describeVersion(version)}</p>
+      {version.deprecated && warning && <p class="hint">Clients are told: “{warning}”</p>}
+      <h3>Stored objects</h3>
+      {version.stored ? (
+        <>
+          <Bar value={version.stored.atMost} most={most} label={`objects stored at ${version.name}`} tone={version.storage ? "" : "behind"} />
+          {version.stored.atLeast !== version.stored.atMost && (
+            <p class="hint">
+              between {count(version.stored.atLeast)} and {count(version.stored.atMost)}
+            </p>
+          )}
+        </>
+      ) : (
+        <p class="hint">not known</p>
+      )}
+      <h3>Who uses it</h3>
+      <Uses uses={version.uses} since={life.usageSince} />
+      <h3>Next steps</h3>
+      <Steps crd={life.crd} version={version} reload={props.reload} />
+    </section>
+  );
+}
+
+function Uses(props: { uses: Use[]; since: string | null }) {
+  if (props.since === null) return <p class="hint">This server does not count requests.</p>;
+  if (props.uses.length === 0) return <Empty>Nobody since {ago(props.since, Date.now())}.</Empty>;
+  return (
+    <ul class="uses">
+      {props.uses.slice(0, 12).map((use, index) => (
+        <li key={index}>
+          <strong>{use.userAgent || use.user}</strong> {use.userAgent && <span class="hint">({use.user})</span>} {verb(use.verb)},{" "}
+          <time datetime={use.last} title={use.last}>
+            {ago(use.last, Date.now())}
+          </time>{" "}
+          <span class="hint">{plural(use.count, "time")}</span>
+        </li>
+      ))}
+      {props.uses.length > 12 && <li class="hint">and {props.uses.length - 12} more, in the JSON twin</li>}
+    </ul>
+  );
+}
+
+const VERBS: Record<string, string> = {
+  get: "reads one",
+  list: "lists",
+  watch: "watches",
+  create: "creates",
+  update: "writes",
+  patch: "patches",
+  delete: "deletes",
+  deletecollection: "deletes many",
+};
+
+function verb(name: string): string {
+  return VERBS[name] ?? name;
+}

@@ -1,0 +1,118 @@
+/** The webhooks the server depends on: do they answer, how fast, and until when are they trusted. */
+import { json } from "../../api/client";
+import { WEBHOOKS, type Webhook, type Webhooks } from "../../api/tools";
+import { ago, count, milliseconds, plural } from "../../logic/moments";
+import { pagePath } from "../../logic/paths";
+import { Badge, Choice, Empty, Loading, ProblemNote } from "../../ui/bits";
+import { Page } from "../../ui/page";
+import { useEvery, useRead } from "../../ui/resource";
+import { choose, route } from "../../ui/router";
+import { Histogram, Minutes } from "./charts";
+
+const TONES = { ok: "good", failing: "bad", degraded: "warn", expired: "bad", unknown: "plain" } as const;
+const SOON = 30;
+const TYPES = [
+  { value: "all", text: "All" },
+  { value: "conversion", text: "Conversion" },
+  { value: "mutating", text: "Mutating" },
+  { value: "validating", text: "Validating" },
+] as const;
+type Type = (typeof TYPES)[number]["value"];
+
+export function WebhooksPage() {
+  const read = useRead<Webhooks>("webhooks", (signal) => json<Webhooks>(WEBHOOKS, { signal }));
+  useEvery(5, read.reload);
+  const found = read.value;
+  const type = TYPES.find(({ value }) => value === route.value.query.get("type"))?.value ?? "all";
+  const shown = (found?.webhooks ?? []).filter((one) => type === "all" || one.type === type);
+  return (
+    <Page title="Webhooks" twins={[{ text: "webhooks", href: WEBHOOKS }]}>
+      <div class="toolbar">
+        <Choice<Type> label="kinds of webhooks" options={TYPES} value={type} onChoose={(value) => choose({ type: value === "all" ? undefined : value })} />
+        {found?.since && <span class="hint">counted since {ago(found.since, Date.now())}</span>}
+      </div>
+      {read.problem && <ProblemNote problem={read.problem} retry={read.reload} />}
+      {!found && read.loading && <Loading what="webhooks" />}
+      {found?.unknown.map((one) => (
+        <p key={one.what} class="hint">
+          Not known: {one.what}, because {one.why}.
+        </p>
+      ))}
+      {found && shown.length === 0 && <Empty>No webhook is configured.</Empty>}
+      <div class="cards">
+        {shown.map((webhook) => (
+          <WebhookCard key={webhook.id} webhook={webhook} />
+        ))}
+      </div>
+    </Page>
+  );
+}
+
+function WebhookCard(props: { webhook: Webhook }) {
+  const { webhook } = props;
+  const { latency } = webhook;
+  return (
+    <section class="card" aria-label={webhook.name} id={webhook.id}>
+      <h2>
+        {webhook.crd === null ? webhook.name : <a href={pagePath("crds", webhook.crd)}>{webhook.name}</a>} <Badge tone={TONES[webhook.health]}>{webhook.health}</Badge> <Badge>{webhook.type}</Badge>
+      </h2>
+      <p class="hint">
+        {webhook.configuration !== null && `${webhook.configuration}, `}
+        {webhook.where}
+        {webhook.timeoutSeconds !== null && `, at most ${webhook.timeoutSeconds} s`}
+        {webhook.failurePolicy !== null && `, on failure: ${webhook.failurePolicy}`}
+      </p>
+      {webhook.why !== "" && <p>{webhook.why}</p>}
+      <dl class="numbers">
+        <Number_ name="calls" value={count(webhook.calls)} />
+        <Number_ name="failed" value={count(webhook.failures)} bad={webhook.failures > 0} />
+        {webhook.type !== "conversion" && <Number_ name="refused" value={count(webhook.rejected)} />}
+        {latency && (
+          <>
+            <Number_ name="half within" value={latency.p50 === null ? "–" : milliseconds(latency.p50)} />
+            <Number_ name="99 % within" value={latency.p99 === null ? "–" : milliseconds(latency.p99)} />
+          </>
+        )}
+      </dl>
+      {latency && <Histogram bounds={latency.bounds} counts={latency.counts} />}
+      {webhook.minutes.length > 0 && <Minutes minutes={webhook.minutes} />}
+      <Failures webhook={webhook} />
+      {webhook.certificates.map((one) => (
+        <p key={one.what + one.subject}>
+          <Badge tone={one.problem !== "" || one.daysLeft < 0 ? "bad" : one.daysLeft < SOON ? "warn" : "good"}>{one.daysLeft < 0 ? "expired" : `${plural(one.daysLeft, "day")} left`}</Badge> {one.what} <span class="mono">{one.subject}</span>{" "}
+          <span class="hint">until {one.notAfter.slice(0, 10)}</span> {one.problem}
+        </p>
+      ))}
+    </section>
+  );
+}
+
+function Number_(props: { name: string; value: string; bad?: boolean }) {
+  return (
+    <div class={props.bad ? "bad" : ""}>
+      <dt>{props.name}</dt>
+      <dd>{props.value}</dd>
+    </div>
+  );
+}
+
+function Failures(props: { webhook: Webhook }) {
+  const { recentFailures } = props.webhook;
+  if (recentFailures.length === 0) return null;
+  return (
+    <details open={props.webhook.health === "failing"}>
+      <summary>Last failures ({recentFailures.length})</summary>
+      <ul class="conditions">
+        {recentFailures.map((failure, index) => (
+          <li key={index}>
+            <Badge tone="bad">{failure.kind}</Badge> {failure.text}{" "}
+            <span class="hint">
+              {failure.from && `${failure.from} to ${failure.to ?? "?"}, `}
+              {ago(failure.at, Date.now())}
+            </span>
+          </li>
+        ))}
+      </ul>
+    </details>
+  );
+}

@@ -1,0 +1,64 @@
+/** The bar above every page. */
+import { session, signOut } from "../api/session";
+import { pagePath } from "../logic/paths";
+import { helpShown } from "./keys";
+import { route } from "./router";
+import { nextTheme, theme } from "./theme";
+
+const PLACES: [string, string][] = [
+  ["", "CRDs"],
+  ["review", "Review"],
+  ["convert", "Convert"],
+  ["migrations", "Migrations"],
+  ["webhooks", "Webhooks"],
+];
+const INSIDE: Record<string, string> = { crds: "", objects: "", object: "" };
+
+export function TopBar() {
+  const name = route.value.parts?.[0] ?? "";
+  const current = INSIDE[name] ?? name;
+  return (
+    <header class="topbar">
+      <a class="brand" href="/console/">
+        <img src="/console/assets/icon.svg" alt="" width="24" height="24" /> instar
+      </a>
+      <nav aria-label="pages">
+        {PLACES.map(([place, text]) => (
+          <a key={place} href={place === "" ? "/console/" : pagePath(place)} aria-current={place === current ? "page" : undefined}>
+            {text}
+          </a>
+        ))}
+      </nav>
+      <div class="tools">
+        <button type="button" class="quiet" onClick={() => (helpShown.value = true)} aria-label="keyboard shortcuts" title="Keyboard shortcuts (?)">
+          ?
+        </button>
+        <button type="button" class="quiet" onClick={nextTheme} title="Theme (t)" aria-label={`theme: ${theme.value}`}>
+          {{ system: "◐", light: "☀", dark: "☾" }[theme.value]}
+        </button>
+        <Who />
+      </div>
+    </header>
+  );
+}
+
+function Who() {
+  const known = session.value;
+  if (!known?.authenticated || !known.user) return null;
+  const bound = known.how === "certificate" || known.how === "kubeconfig";
+  const how = known.how === "certificate" ? "by your browser's certificate" : "by the kubeconfig";
+  return (
+    <>
+      <span class="who" title={`${known.user.groups.join(", ")}\n${known.server.url} ${known.server.version}`}>
+        {known.server.context && <span class="context">{known.server.context}</span>} {known.user.username}
+      </span>
+      {bound ? (
+        <span class="hint">{how}</span>
+      ) : (
+        <button type="button" class="quiet" onClick={() => void signOut()}>
+          Sign out
+        </button>
+      )}
+    </>
+  );
+}

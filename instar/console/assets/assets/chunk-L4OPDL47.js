@@ -1,0 +1,1 @@
+var i=/^v([1-9]\d*)(?:(alpha|beta)([1-9]\d*))?$/,b={alpha:0,beta:1};function u(r){let n=i.exec(r);if(n)return[n[2]?b[n[2]]??0:2,Number(n[1]),Number(n[3]??0)]}function o(r,n){let[e,t]=[u(r),u(n)];return e&&t?t[0]-e[0]||t[1]-e[1]||t[2]-e[2]:e?-1:t?1:r<n?-1:r>n?1:0}function s(r,n){return o(n,r)}export{o as a,s as b};
