@@ -30,6 +30,10 @@ PATHS = {
     "`instar access` makes roles of it",
     "/instar/census": "how many objects of each CRD are stored at which version, and under which "
     "key where encryption at rest is on: `instar census`",
+    "/instar/migrations": "how far the migrations are that this process works on: total, left, "
+    "rate, failures with reasons",
+    "/instar/webhooks": "how conversion and admission webhooks have been doing: latency, the last "
+    "hour by the minute, the last failures with their texts, certificates they showed",
     "/instar/usage": "who used which version of which resource with which verb, and when last: "
     "`instar versions`",
 }
