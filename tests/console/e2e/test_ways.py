@@ -151,7 +151,9 @@ def test_each_page_has_a_twin_in_json(visitor: Visitor, path: str) -> None:
 def test_the_past_of_an_object_is_told_with_diffs(visitor: Visitor, server: LiveServer) -> None:
     put(server, "orders", order("changing", size=1, colour="red"))
     path = f"/apis/{GROUP}/v1/namespaces/default/orders/changing"
-    server.request("PUT", path, order("changing", size=2, colour="red"))
+    patch = {"Content-Type": "application/merge-patch+json"}
+    answer = server.request("PATCH", path, {"spec": {"size": 2}}, headers=patch)
+    assert answer.status == 200, answer.text
     page = visitor.page
     visitor.visit(f"/console/object/{Fleet.orders}/default/changing", "changing")
 
