@@ -40,6 +40,9 @@ UNREAD_SECONDS = 60.0
 MAX_PIPELINED = 16
 """Requests of one connection that wait for the answer to an earlier one."""
 
+TURN_SECONDS = 0.02
+"""Of one turn of the event loop for requests; what goes beyond stands in line."""
+
 WRITE_BUFFER = 256 * KIB
 """Bytes of answers that wait in one connection before no more are made for it."""
 

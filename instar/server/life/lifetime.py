@@ -52,6 +52,7 @@ from instar.server.life.guards import (
     foreign_certificate,
     tls_of,
 )
+from instar.server.life.thrift import keep_slim
 from instar.server.rest.handling import Handler
 from instar.server.rest.problems import problem
 from instar.server.rest.request import Request
@@ -173,6 +174,7 @@ async def _served(settings: Settings, folder: Path) -> AsyncIterator[RunningServ
         tasks.append(loop.create_task(_probing(machinery.backend)))
         tasks.append(loop.create_task(tls.run()))
         tasks.append(loop.create_task(machinery.consistency.run()))
+        tasks.append(loop.create_task(keep_slim()))
         await machinery.start()
         await listening.start_serving()
         port = listening.sockets[0].getsockname()[1]
