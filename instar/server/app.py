@@ -27,8 +27,10 @@ from instar.server.access.impersonation import Impersonation, is_asked_for
 from instar.server.access.reviews import Reviews
 from instar.server.http.compress import compress
 from instar.server.http.flow import Flow, Refusal
+from instar.server.pages import history
 from instar.server.pages.documents import Documents
 from instar.server.pages.health import Health, is_health_path
+from instar.server.pages.history import past_path
 from instar.server.pages.insight import Insight
 from instar.server.pages.metrics import Metrics
 from instar.server.pages.objects import ObjectPages
@@ -139,7 +141,8 @@ class App:
     async def _answer(self, request: Request, peer: User | None) -> Response:
         if request.query:
             check_timeout(request)
-        route = self._routes.of(request.path)
+        past = past_path(request.path)
+        route = self._routes.of(past or request.path)
         if route.path is None and not self.ready:
             # Who may ask is in the storage; that it is waited for, everybody may know.
             public = self._health.respond(request)
@@ -233,6 +236,8 @@ class App:
             request.warn(target.version.deprecation)
             request.annotate("k8s.io/deprecated", "true")
         target = as_asked(request, target)
+        if past_path(request.path):
+            return await history.respond(self._context, request, target, path)
         if not target.serving.converts_remotely:
             return await self._verb(request, path, target)
         with waiting_counted(self._conversion_metrics, target):

@@ -193,7 +193,9 @@ def build(
         admission=Chain(plugins, [ServiceAddresses(backend, service_network)]),
         rescue_deletes=rescue_deletes,
     )
-    crd_strategy = CrdStrategy(check_if_any, review=review, deny=deny_breaking)
+    crd_strategy = CrdStrategy(
+        check_if_any, review=review, deny=deny_breaking, converted_here=conversion.in_process
+    )
     catalog = Catalog(
         backend,
         builtin_servings(crd_strategy, "v1beta1" if _company(store) is Company.EQUALS else "v1"),

@@ -58,7 +58,7 @@ from instar.server.rest.problems import problem
 from instar.server.rest.request import Request
 from instar.server.rest.responses import Response
 from instar.server.settings import Settings
-from instar.storage.compactor import Compactor
+from instar.storage.compactor import Compactor, Most
 from instar.storage.keys import collection_prefix
 from instar.storage.open import open_store
 from instar.storage.store import Checkable, Local, Lost, Store, Unavailable
@@ -286,7 +286,12 @@ def _peers(settings: Settings, own: Path) -> PeerOf:
 
 
 def _compactor(settings: Settings, store: Store, backend: Backend) -> asyncio.Task[None]:
-    compactor = Compactor(store, keep=settings.history_seconds, compacted=backend.cache.compacted)
+    compactor = Compactor(
+        store,
+        keep=settings.history_seconds,
+        most=Most(settings.history_bytes),
+        compacted=backend.cache.compacted,
+    )
     return asyncio.get_running_loop().create_task(compactor.run())
 
 

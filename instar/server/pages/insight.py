@@ -32,10 +32,10 @@ PATHS = {
     "key where encryption at rest is on: `instar census`",
     "/instar/migrations": "how far the migrations are that this process works on: total, left, "
     "rate, failures with reasons",
-    "/instar/webhooks": "how conversion and admission webhooks have been doing: latency, the last "
-    "hour by the minute, the last failures with their texts, certificates they showed",
     "/instar/usage": "who used which version of which resource with which verb, and when last: "
     "`instar versions`",
+    "/instar/webhooks": "calls of webhooks, how they ended and how long they took, and the "
+    "certificates that were shown",
 }
 """Path → what is there. The reference on the site is made from it."""
 
