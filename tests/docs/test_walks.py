@@ -26,3 +26,7 @@ def test_a_tutorial_shows_nothing_that_is_not_run(page: Path) -> None:
 
 def test_the_guide_of_a_versions_life_works_as_it_says(tmp_path: Path) -> None:
     assert walk(DOCS / "guides" / "version-lifecycle.md", tmp_path) > 50
+
+
+def test_the_tour_of_a_rehearsal_works_as_it_says(tmp_path: Path) -> None:
+    assert walk(DOCS / "rehearse.md", tmp_path) == 8
