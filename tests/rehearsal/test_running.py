@@ -152,7 +152,7 @@ def test_the_way_back_is_free_while_nothing_was_rewritten() -> None:
 
 def test_a_manager_applies_exactly_what_it_owns() -> None:
     obj = widget(0, "v1", {"size": 1, "colour": "red", "tags": [{"k": "a", "v": 1}, {"k": "b"}]})
-    fields = {"f:spec": {"f:size": {}, "f:tags": {'k:{"k":"a"}': {".": {}, "f:v": {}}}}}
+    fields: Object = {"f:spec": {"f:size": {}, "f:tags": {'k:{"k":"a"}': {".": {}, "f:v": {}}}}}
 
     own = own_fields(owned("m", "v1", fields), obj)
 
