@@ -42,10 +42,11 @@ NOT_THE_SAME = {
     "--admission": "plugins of a server, handlers to check, configurations to review",
     "--converter": "a server and a suite have many CRDs, so theirs names one",
     "--crd": "one CRD is checked, with any number one tests, converts and validates",
+    "--group": "of a user any number, of a CRD one",
     "--history": "of a server seconds, of a review a file",
     "--kubeconfig": "a server writes one",
-    "--output": "a review has several at once",
-    "-o": "a review has several at once",
+    "--output": "a review has several at once; what writes code names a file",
+    "-o": "the same",
     "--name": "filters ask for one, manifests get one",
 }
 WRONG = re.compile(
