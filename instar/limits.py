@@ -40,6 +40,9 @@ UNREAD_SECONDS = 60.0
 MAX_PIPELINED = 16
 """Requests of one connection that wait for the answer to an earlier one."""
 
+TURN_SECONDS = 0.02
+"""Of one turn of the event loop for requests; what goes beyond stands in line."""
+
 WRITE_BUFFER = 256 * KIB
 """Bytes of answers that wait in one connection before no more are made for it."""
 
@@ -77,6 +80,12 @@ LARGE_AT_ONCE = 2
 LARGE_WAITING = 200
 """Pieces of such work that may wait for a thread; the next is answered 429."""
 
+JOBS_AT_ONCE = 2
+"""Reviews and checks that the console makes, each in a process of its own."""
+
+JOBS_WAITING = 8
+"""Of those, how many may wait for their turn; the next is answered 429."""
+
 LOOP_HELD_SECONDS = 0.25
 """Processor time of one step in the event loop above which the log names who took it."""
 
@@ -90,3 +99,18 @@ MAX_ARCHIVE_FILES = 5_000_000
 
 MAX_ARCHIVE_RATIO = 300
 """Times its own size that an archive may unpack to, above 256 MiB."""
+
+# --- history ------------------------------------------------------------------------------------
+
+HISTORY_BYTES = 1024 * MIB
+"""Of values that were written over or deleted, whatever their age, unless ``--history-size`` says
+otherwise; older ones are forgotten early."""
+
+HISTORY_WRITES = 500_000
+"""Of such values: each takes about 200 bytes of memory."""
+
+HISTORY_AT_ONCE = 200
+"""Revisions of one object in one answer."""
+
+HISTORY_CHANGES = 100
+"""Paths that are named for one revision."""

@@ -16,6 +16,14 @@ Labels = tuple[str, ...]
 
 
 class Metric(Protocol):
+    name: str
+    help: str
+    labels: Labels
+
+    @property
+    def kind(self) -> str:
+        """As Prometheus calls it."""
+
     def lines(self) -> Iterator[str]: ...
 
 
@@ -45,6 +53,8 @@ class Gauge(Counter):
 
 
 class Histogram:
+    kind = "histogram"
+
     def __init__(self, name: str, help: str, labels: Labels, buckets: Sequence[float]) -> None:
         self.name, self.help, self.labels = name, help, labels
         self._bounds = tuple(buckets)
@@ -62,7 +72,7 @@ class Histogram:
         return int(sum(self._series.get(labels, ())[:-1]))
 
     def lines(self) -> Iterator[str]:
-        yield from _head(self.name, self.help, "histogram")
+        yield from _head(self.name, self.help, self.kind)
         for values, (*counts, spent) in sorted(self._series.items()):
             total = 0.0
             for bound, count in zip((*self._bounds, float("inf")), counts, strict=True):
@@ -77,6 +87,8 @@ class Histogram:
 class Measured:
     """A gauge that nobody keeps: it is measured when the page is asked for."""
 
+    kind = "gauge"
+
     def __init__(
         self,
         name: str,
@@ -88,7 +100,7 @@ class Measured:
         self._measure = measure
 
     def lines(self) -> Iterator[str]:
-        yield from _head(self.name, self.help, "gauge")
+        yield from _head(self.name, self.help, self.kind)
         for values, amount in self._measure():
             yield f"{self.name}{_label_text(self.labels, values)} {_number(amount)}"
 

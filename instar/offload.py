@@ -1,8 +1,9 @@
 """Work that input can make long leaves the event loop: one rule and one set of threads for all.
 
-``await run(size, work)`` is the whole of it: small work is done here and now, large work in a
-thread, where it shares the processor with everybody else instead of holding everybody up. What
-is handed over must be pure: no event loop, no store, nothing that others change meanwhile.
+``await run(size, work)`` is nearly the whole of it: small work is done here and now, large work in
+a thread, where it shares the processor with everybody else instead of holding everybody up. What
+is handed over must be pure: no event loop, no store, nothing that others change meanwhile. Work in
+many small steps takes ``Breaks``.
 Knows nothing of what the work is.
 """
 
@@ -12,6 +13,7 @@ import asyncio
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from threading import Lock
+from time import monotonic
 from typing import Any, TypeVar
 
 from instar import limits
@@ -66,3 +68,16 @@ async def run(size: int, work: Callable[[], T]) -> T:
 async def apart(work: Callable[[], T]) -> T:
     """In a thread whatever its size. If the caller is cancelled it ends by itself."""
     return await asyncio.wrap_future(_THREADS.submit(work))
+
+
+class Breaks:
+    """For work in the loop whose steps are small, and may be many."""
+
+    def __init__(self) -> None:
+        self._since = monotonic()
+
+    async def between(self) -> None:
+        """Two steps: others have their turn when the steps have taken long together."""
+        if monotonic() - self._since > limits.TURN_SECONDS:
+            await asyncio.sleep(0)
+            self._since = monotonic()

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any, NamedTuple
 
 from instar import offload
 from instar.admission.compiling import BOOLEAN, Expression, compile_expression
 from instar.admission.expressions import ASKING, declared
 from instar.admission.running import Error, Failed, Inputs, Meter, OutOfBudget, Phase, TooLongHere
+from instar.remembered import Remembered
 
 BUDGET = 2_500_000
 """Cost of all conditions of a webhook or policy together."""
@@ -35,9 +35,16 @@ class Matched(NamedTuple):
         return texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
 
 
-@lru_cache(maxsize=1024)
+_KEPT: Remembered[tuple[str, bool], Expression] = Remembered(1 << 20)
+"""By the length of their texts: every write asks for all of them, and there may be thousands."""
+
+
 def _compiled(text: str, params: bool) -> Expression:
-    return compile_expression(text, declared(params=params), BOOLEAN)
+    found = _KEPT.get((text, params))
+    if found is None:
+        made = compile_expression(text, declared(params=params), BOOLEAN)
+        found = _KEPT.put((text, params), made, len(text))
+    return found
 
 
 @dataclass(frozen=True, slots=True)

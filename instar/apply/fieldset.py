@@ -145,6 +145,16 @@ def members(fields: FieldSet) -> Iterator[tuple[str, ...]]:
             yield (key, *path)
 
 
+def has_at_most(most: int, fields: FieldSet) -> bool:
+    """Whether the set has no more nodes than that; asked without looking at many more."""
+    waiting, seen = [fields], 0
+    while waiting and seen <= most:
+        node = waiting.pop()
+        seen += len(node)
+        waiting += [child for child in node.values() if child]
+    return seen <= most
+
+
 def path_text(path: tuple[str, ...]) -> str:
     """A path as conflicts and errors print it: ``.spec.ports[port=80].name``."""
     return "".join(element_text(element) for element in path)

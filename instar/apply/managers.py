@@ -25,13 +25,14 @@ from instar.apply.entries import (
     identify,
     is_reset,
 )
-from instar.apply.fieldset import FieldSet, difference, union
+from instar.apply.fieldset import FieldSet, difference, has_at_most, union
 from instar.apply.paths import NEVER_OWNED, present_in_object
 from instar.apply.remove import reconciled
 from instar.apply.typed import TypedSchema
 from instar.plain import Object
 
 _REMEMBERED = 256
+_LARGEST_KEPT = 1_000
 ByVersion = Mapping[str, Object]
 """apiVersion to the object in it; a version that could not be had is missing."""
 Schemas = Mapping[str, TypedSchema]
@@ -205,11 +206,12 @@ def reconcile(entry: Entry, schemas: Schemas) -> Entry:
         return entry
     known = schema.reconciled.get(id(entry.fields))
     if known is None or known[0] is not entry.fields:
-        if len(schema.reconciled) >= _REMEMBERED:
-            schema.reconciled.clear()
-        # Holding the set keeps its id its own.
         known = entry.fields, reconciled(schema.root, entry.fields)
-        schema.reconciled[id(entry.fields)] = known
+        if has_at_most(_LARGEST_KEPT, entry.fields):
+            if len(schema.reconciled) >= _REMEMBERED:
+                schema.reconciled.clear()
+            # Holding the set keeps its id its own.
+            schema.reconciled[id(entry.fields)] = known
     fields = known[1]
     return entry if fields is entry.fields else Entry(fields, entry.api_version, entry.time)
 

@@ -67,7 +67,7 @@ def run(args: argparse.Namespace) -> int:
 
 async def _fields(args: argparse.Namespace, client: Client) -> int:
     live = read_live_crd((await read_crds(client, args.crd))[0])
-    tally = await count_fields(client, live)
+    tally = (await count_fields(client, live)).tally
     uses = sorted(tally.fields.values(), key=lambda use: use.path)
     if args.output == "json":
         document = {

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import yaml
 
+from instar.api.agents import VERSIONS
 from instar.cli.cluster import read_crds, with_client
 from instar.cli.failure import CliFailure
 from instar.cli.flags import add_cluster_arguments, add_output_argument
@@ -59,14 +60,14 @@ def run(args: argparse.Namespace) -> int:
         raise CliFailure(str(error), code=2) from None
     action = {"deprecate": _deprecate, "remove": _remove}.get(args.action or "", _show)
     try:
-        return with_client(args, lambda client: action(args, client), user_agent="instar-versions")
+        return with_client(args, lambda client: action(args, client), user_agent=VERSIONS)
     except NoSuchField as error:
         raise CliFailure(str(error)) from None
 
 
 async def _show(args: argparse.Namespace, client: Client) -> int:
     raw = (await read_crds(client, [args.crd]))[0]
-    tally = await count_fields(client, read_live_crd(raw))
+    tally = (await count_fields(client, read_live_crd(raw))).tally
     found = deprecated(raw)
     rows = [
         {
@@ -104,7 +105,7 @@ async def _deprecate(args: argparse.Namespace, client: Client) -> int:
         print(f"the policy is in {args.policy}; apply it with kubectl")
     elif not args.dry_run:
         await _install(args, client, manifests)
-    tally = await count_fields(client, read_live_crd(raw))
+    tally = (await count_fields(client, read_live_crd(raw))).tally
     print(tally.of(args.path).says(tally.total))
     print(f"who still sets it: instar fields {args.crd}")
     return 0
@@ -135,7 +136,7 @@ async def _install(args: argparse.Namespace, client: Client, manifests: list[Obj
 
 async def _remove(args: argparse.Namespace, client: Client) -> int:
     raw = (await read_crds(client, [args.crd]))[0]
-    tally = await count_fields(client, read_live_crd(raw))
+    tally = (await count_fields(client, read_live_crd(raw))).tally
     marked = any(item.path == args.path for item in deprecated(raw))
     blocks = blocks_removal(tally, args.path, marked)
     changed = remove(raw, args.path)

@@ -1,6 +1,6 @@
 """The ``instar`` command: finds the subcommand, imports only that, turns errors into exit codes.
 
-0 is success, 1 a failure said in one line, 2 a wrong call.
+What the codes mean is in ``exits.py``.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import sys
 from collections.abc import Sequence
 
 from instar import __version__
+from instar.cli.exits import told
 from instar.cli.failure import CliFailure
 from instar.cli.help import Parser
 
@@ -29,6 +30,9 @@ COMMANDS = {
     "census": "how many objects are stored at which version",
     "versions": "a CRD's versions, who uses them, and what can be done next",
     "fields": "a field's way out of a CRD: announce, warn, count, remove",
+    "history": "who changed what of an object, when, at which version",
+    "restore": "bring back an object, or a deleted CRD with its objects",
+    "console": "the web console for any cluster, through its public API",
     "access": "the roles somebody needs, by what they did; why somebody may or may not",
     "storage": "copy a store to another engine, or verify one",
     "envtest": "a folder for KUBEBUILDER_ASSETS: Go's test suites on instar",
@@ -50,7 +54,10 @@ EXTRAS = {
     "census": "cluster",
     "versions": "cluster",
     "fields": "cluster",
+    "history": "cluster",
+    "restore": "cluster",
     "access": "cluster",
+    "console": "console",
     "envtest": "server",
     "completion": "cluster",
 }
@@ -125,6 +132,7 @@ def parser_of(command: str, program: str = "instar") -> argparse.ArgumentParser:
     """All there is to know of one command's arguments. Imports what the command needs."""
     parser = Parser(prog=f"{program} {command}", description=_sentence(COMMANDS[command]))
     importlib.import_module(f"instar.cli.{command}").add_arguments(parser)
+    parser.epilog = "\n\n".join(filter(None, (parser.epilog, told(command))))
     return parser
 
 

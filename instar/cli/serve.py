@@ -18,11 +18,13 @@ from typing import Any
 
 import uvloop
 
+from instar import limits
 from instar.api.crd import Crd
 from instar.cli import admission
 from instar.cli.converters import add_conversion_arguments, load_converters, unused
 from instar.cli.etcd import add_etcd_arguments, storage_options
 from instar.cli.failure import CliFailure
+from instar.cli.flags import seconds, size
 from instar.cli.guards import add_guard_arguments, guard_settings
 from instar.cli.identities import add_identity_arguments, identity_settings
 from instar.cli.logs import FORMS, set_up_logging
@@ -71,7 +73,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_conversion_arguments(parser)
     admission.add_arguments(parser)
     add_etcd_arguments(parser)
-    add("--history", metavar="SECONDS", type=float, default=300.0, help="how long revisions stay")
+    add(
+        "--history",
+        metavar="DURATION",
+        type=seconds,
+        default=300.0,
+        help="how long what was written over or deleted can be read: 300, 90m, 24h, 7d "
+        "(default: 5m)",
+    )
+    add(
+        "--history-size",
+        metavar="SIZE",
+        type=size,
+        default=limits.HISTORY_BYTES,
+        help="how large that may grow, whatever its age: 64Mi, 2Gi (default: 1Gi)",
+    )
     add("--tls-name", metavar="NAME", action="append", default=[], help="more certificate names")
     add(
         "--review",
@@ -151,6 +167,7 @@ def _settings(args: argparse.Namespace) -> Settings:
         furniture=args.furniture == "on",
         rescue_deletes=args.rescue_deletes,
         history_seconds=args.history,
+        history_bytes=args.history_size,
         services=tuple(args.service),
         converters=load_converters(args.converter),
         admissions=admission.modules(args.admission_module),

@@ -14,6 +14,7 @@ from dataclasses import replace
 from datetime import UTC, date, datetime
 from pathlib import Path
 
+from instar.api.agents import MIGRATE
 from instar.api.crd_codec import CrdDecodeError
 from instar.cli.cluster import who_and_where, with_client
 from instar.cli.failure import CliFailure
@@ -109,7 +110,7 @@ def run(args: argparse.Namespace) -> int:
         args,
         lambda client: _upgrade(args, client, crds, config),
         qps=args.qps,
-        user_agent="instar-migrate",
+        user_agent=MIGRATE,
     )
     document = json.dumps(report.to_json(), indent=2)
     if args.report is not None:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import argparse
 import json
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+from instar.api.agents import VERSIONS
 from instar.api.crd import Crd, CrdVersion
 from instar.cli.cluster import read_crds, with_client
 from instar.cli.failure import CliFailure
@@ -15,11 +15,10 @@ from instar.cli.flags import add_cluster_arguments, add_output_argument
 from instar.cli.versions_edit import DONE, edit_cluster, edit_file
 from instar.client.client import Client
 from instar.errors import Conflict
-from instar.migrator.census import estimate, exact_census
 from instar.migrator.lifecycle import Situation, ago, next_steps, why_safe
-from instar.migrator.live_crd import LiveCrd, read_live_crd
-from instar.migrator.references import dependents, naming_entries
-from instar.migrator.usage import from_audit_logs, from_server
+from instar.migrator.live_crd import read_live_crd
+from instar.migrator.situation import QUIET_DAYS, as_document, situation_of
+from instar.migrator.usage import from_audit_logs
 from instar.plain import Object
 from instar.wording import counted
 
@@ -38,7 +37,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--from", dest="source", default="", metavar="VERSION", help="add: copy this one")
     add("--schema", type=Path, metavar="FILE", help="add: with this openAPIV3Schema")
     add("--warning", default="", metavar="TEXT", help="deprecate: what clients are told")
-    add("--quiet-days", type=float, default=14.0, metavar="N", help="unserve: unused for so long")
+    add(
+        "--quiet-days",
+        type=float,
+        default=QUIET_DAYS,
+        metavar="N",
+        help="unserve: unused for so long",
+    )
     add(
         "--audit-log",
         type=Path,
@@ -61,9 +66,7 @@ def run(args: argparse.Namespace) -> int:
         raise CliFailure("--offline needs --file: there is nothing else to look at", code=2)
     if args.offline:
         return edit_file(args, None)
-    return with_client(
-        args, lambda client: _with_cluster(args, client), user_agent="instar-versions"
-    )
+    return with_client(args, lambda client: _with_cluster(args, client), user_agent=VERSIONS)
 
 
 async def _overview(args: argparse.Namespace, client: Client) -> int:
@@ -121,46 +124,26 @@ async def _with_cluster(args: argparse.Namespace, client: Client) -> int:
 
 
 async def _situation(args: argparse.Namespace, client: Client, raw: Object) -> Situation:
-    live = read_live_crd(raw)
-    exact = await exact_census(client)
-    census = None if exact is None else exact.get(live.name)
-    if census is None:
-        census = await estimate(client, live)
     try:
-        usage = (
-            from_audit_logs(args.audit_log, live)
-            if args.audit_log
-            else await from_server(client, live)
-        )
+        known = from_audit_logs(args.audit_log, read_live_crd(raw)) if args.audit_log else None
     except OSError as error:
         raise CliFailure(f"--audit-log: {error}") from error
-    return Situation(
-        crd=live.crd,
-        census=census,
-        usage=usage,
-        now=datetime.now(UTC),
-        quiet=timedelta(days=args.quiet_days),
+    return await situation_of(
+        client,
+        raw,
+        quiet_days=args.quiet_days,
+        usage=known,
         clients_migrated=args.clients_migrated,
-        **await _references(args, client, live),
+        removing=args.version if args.action == "remove" else "",
     )
-
-
-async def _references(args: argparse.Namespace, client: Client, live: LiveCrd) -> dict[str, Any]:
-    """Every object of every kind is looked at, so only when a version is to go."""
-    if args.action != "remove" or live.crd.version(args.version) is None:
-        return {}
-    return {
-        "dependents": await dependents(client, live, [args.version]),
-        "named": await naming_entries(client, live, args.version),
-    }
 
 
 def _show(args: argparse.Namespace, situation: Situation, server: str) -> None:
     crd = situation.crd
-    steps = {item.name: next_steps(situation, item.name) for item in crd.versions}
     if args.output == "json":
-        print(json.dumps(_document(situation, steps), indent=2))
+        print(json.dumps(as_document(situation), indent=2))
         return
+    steps = {item.name: next_steps(situation, item.name) for item in crd.versions}
     census = situation.census
     how = "not counted" if census is None else census.how
     if census is not None and census.counted:
@@ -219,42 +202,3 @@ def _show_next(situation: Situation, steps: dict[str, list[tuple[str, list[str]]
             reason = why_safe(situation, step, version)
             print(f"{version} can be {verb}{': ' if reason else ''}{reason}")
             print(f"  instar versions {crd.name} {step} {version}")
-
-
-def _document(
-    situation: Situation, steps: dict[str, list[tuple[str, list[str]]]]
-) -> dict[str, Any]:
-    census, usage = situation.census, situation.usage
-    versions = []
-    for item in situation.crd.versions:
-        last = usage.latest(item.name)
-        versions.append(
-            {
-                "name": item.name,
-                "served": item.served,
-                "storage": item.storage,
-                "deprecated": item.deprecated,
-                "stored": None
-                if census is None or not census.counted
-                else {
-                    "atLeast": census.counts.get(item.name, 0),
-                    "atMost": census.at_most(item.name),
-                },
-                "lastUsed": None
-                if last is None
-                else {
-                    "when": last.last.isoformat(),
-                    "verb": last.verb,
-                    "user": last.user,
-                    "userAgent": last.agent,
-                },
-                "next": [{"step": step, "blockedBy": why} for step, why in steps[item.name]],
-            }
-        )
-    return {
-        "crd": situation.crd.name,
-        "storedVersions": list(situation.crd.stored_versions),
-        "census": None if census is None else census.to_json(),
-        "usageSince": None if usage.since is None else usage.since.isoformat(),
-        "versions": versions,
-    }

@@ -161,7 +161,7 @@ class Client:
         body: bytes | None,
         query: Query | None,
     ) -> Reply:
-        sender = await self._connected()
+        sender = await self.connected()
         try:
             return await sender.send(
                 method,
@@ -176,7 +176,8 @@ class Client:
         except Lost as error:
             raise ServiceUnavailable(f"{method} {path}: {error}") from None
 
-    async def _connected(self) -> Sender:
+    async def connected(self) -> Sender:
+        """What carries the requests, with credentials that are good now."""
         access = self._access
         if self._own_connections and access.plugin is not None:
             # Beside the loop: the program may wait for a person.

@@ -7,12 +7,33 @@ not need a connection at all imports this one where it opens the first.
 from __future__ import annotations
 
 import ssl
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from urllib.request import getproxies
 
 import aiohttp
+from yarl import URL
 
 from instar.client.sending import Lost, Reply
+
+
+class Opened:
+    """An answer that is being read."""
+
+    def __init__(self, response: aiohttp.ClientResponse) -> None:
+        self._response = response
+        self.status = response.status
+        self.headers: Mapping[str, str] = response.headers
+
+    async def chunks(self) -> AsyncIterator[bytes]:
+        """As they come. Raises ``Lost``."""
+        try:
+            async for chunk in self._response.content.iter_any():
+                yield chunk
+        except (TimeoutError, aiohttp.ClientError) as error:
+            raise Lost(str(error) or type(error).__name__) from None
+
+    def close(self) -> None:
+        self._response.close()
 
 
 class Http:
@@ -59,6 +80,32 @@ class Http:
             raise TimeoutError(f"no answer within {self._seconds:g} s") from None
         except aiohttp.ClientError as error:
             raise Lost(str(error) or type(error).__name__) from None
+
+    async def open(
+        self,
+        method: str,
+        url: str,
+        *,
+        headers: Sequence[tuple[str, str]],
+        body: bytes | None = None,
+        server_name: str | None = None,
+    ) -> Opened:
+        """The beginning of an answer, which may go on for ever; ``url`` is taken as it is. Raises
+        ``Lost``."""
+        try:
+            response = await self._open().request(
+                method,
+                URL(url, encoded=True),
+                data=body,
+                headers=headers,
+                server_hostname=server_name,
+                proxy=self._proxy,
+                allow_redirects=False,
+                timeout=aiohttp.ClientTimeout(total=None, sock_connect=self._seconds),
+            )
+        except (TimeoutError, aiohttp.ClientError) as error:
+            raise Lost(str(error) or type(error).__name__) from None
+        return Opened(response)
 
     def _open(self) -> aiohttp.ClientSession:
         if self._session is None:

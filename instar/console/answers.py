@@ -48,6 +48,17 @@ def secured(response: Response, policy: str = POLICY) -> Response:
     return response
 
 
+def inert(response: Response) -> Response:
+    """The API's own answer, which a browser may show and must not run: an object, or what a pod
+    says through the API's proxy, may be a page with a script, and the origin is ours."""
+    response.headers += [
+        (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'; sandbox"),
+        (b"x-content-type-options", b"nosniff"),
+        (b"cross-origin-resource-policy", b"same-origin"),
+    ]
+    return response
+
+
 def json_answer(status: int, document: Any, cookies: list[str] | None = None) -> Response:
     headers: list[Header] = [JSON_TYPE]
     headers += [(b"set-cookie", line.encode("latin-1")) for line in cookies or ()]

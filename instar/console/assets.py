@@ -47,11 +47,11 @@ class Assets:
         self._files = {path.relative_to(folder).as_posix(): _read(path) for path in files}
 
     def respond(self, request: Request, path: str) -> Response:
-        """The file, or the page that finds out by itself what a path means."""
-        asset = self._files.get(path)
-        if asset is None and path.startswith("assets/"):
+        """The file below ``assets/``, else the page that finds out by itself what a path means."""
+        named = path.startswith("assets/")
+        asset = self._files.get(path if named else INDEX)
+        if asset is None and named:
             raise NotFound(f"the console has no file {path[:200]}", details={})
-        asset = asset or self._files.get(INDEX)
         if asset is None:
             raise NotFound("this installation has no pages for the console", details={})
         headers: list[Header] = [

@@ -6,11 +6,11 @@ when the first browser asks for it.
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Any
 
 from instar.access.attributes import User
+from instar.console.later import Later
 from instar.server.rest.handling import Handler
 from instar.server.rest.request import Request
 from instar.server.rest.responses import Response
@@ -23,17 +23,28 @@ HEADER = b"x-instar-console"
 _HOME = "/console"
 
 
+def is_followed_link(request: Request) -> bool:
+    """Whether a browser opens the path itself, from a page of ours or because somebody typed it:
+    what it reads so is shown to its user and to no script."""
+    headers = request.headers
+    return (
+        headers.get(b"sec-fetch-mode") == b"navigate"
+        and headers.get(b"sec-fetch-site") in (b"same-origin", b"none")
+        and request.method in ("GET", "HEAD")
+        and b"cookie" in headers
+    )
+
+
 class Door:
-    def __init__(self, api: Handler, load: Callable[[Handler], Console]) -> None:
+    def __init__(self, api: Handler, load: Callable[[], Console]) -> None:
         self._api = api
-        self._load = load
-        self._loading: asyncio.Future[Console] | None = None
+        self._console = Later(load)
 
     def __call__(self, request: Request, peer: User | None) -> Coroutine[Any, Any, Response]:
         path = request.path
         if path.startswith(_HOME) and path[8:9] in ("", "/"):
             return self._answered(request, peer)
-        if HEADER in request.headers:
+        if HEADER in request.headers or is_followed_link(request):
             return self._passed_on(request, peer)
         return self._api(request, peer)
 
@@ -44,9 +55,3 @@ class Door:
     async def _passed_on(self, request: Request, peer: User | None) -> Response:
         console = await self._console()
         return await console.pass_on(request, peer)
-
-    def _console(self) -> Awaitable[Console]:
-        if self._loading is None:
-            loop = asyncio.get_running_loop()
-            self._loading = loop.run_in_executor(None, self._load, self._api)
-        return asyncio.shield(self._loading)

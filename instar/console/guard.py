@@ -6,18 +6,25 @@ origin can add, what the browser says about where the request comes from, and th
 
 from __future__ import annotations
 
-from instar.console.door import HEADER
+from instar.console.door import HEADER, is_followed_link
 from instar.errors import Forbidden
 from instar.server.rest.request import Request
 
 
 def is_of_our_page(request: Request) -> bool:
-    """Whether it carries the header of the page: only then a cookie is looked at."""
+    """Whether it carries the header of the page."""
     return HEADER in request.headers
+
+
+def may_show_cookie(request: Request) -> bool:
+    """A cookie counts on requests of the page, and for a link that was followed."""
+    return is_of_our_page(request) or is_followed_link(request)
 
 
 def check_origin(request: Request, scheme: str) -> None:
     """Raises ``Forbidden`` for a request that the browser says is another site's."""
+    if is_followed_link(request):
+        return
     site = request.header(b"sec-fetch-site")
     if site not in ("", "same-origin"):
         raise Forbidden(

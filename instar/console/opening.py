@@ -9,12 +9,13 @@ from instar.console.door import Door
 from instar.server.rest.handling import Handler, Secret
 
 if TYPE_CHECKING:
+    from instar.console.api import Api
     from instar.console.pages import Console
 
 
 def before(api: Handler, secret: Secret) -> Handler:
     """The console of a server: nothing of it is loaded until somebody asks for it."""
-    return Door(api, lambda inner: _within(inner, secret))
+    return Door(api, lambda: _within(api, secret))
 
 
 def _within(api: Handler, secret: Secret) -> Console:
@@ -27,4 +28,11 @@ def _within(api: Handler, secret: Secret) -> Console:
 
     sessions = Sessions(Sealer(secret()))
     visitors = Visitors(sessions, time.time, scheme="https", cookie="__Host-instar-console")
-    return Console(Within(api), visitors, Assets(), time.time)
+    return Console(Within(api), visitors, Assets(), _api, time.time)
+
+
+def _api() -> Api:
+    # Only here: half of the tools, which the first page does not wait for.
+    from instar.console.api import Api
+
+    return Api()

@@ -5,24 +5,22 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from datetime import UTC, datetime
-from typing import Any
-
-import orjson
+from typing import TYPE_CHECKING, Any
 
 from instar import __version__
 from instar.access.attributes import User
 from instar.client.client import Client
-from instar.console.answers import json_answer, redirect, secured
+from instar.console.answers import inert, json_answer, redirect, secured
 from instar.console.assets import Assets
+from instar.console.bodies import body_of
+from instar.console.guard import is_of_our_page
 from instar.console.hosts.host import Host
+from instar.console.later import Later
 from instar.console.visitors import NotSignedIn, Visitor, Visitors
 from instar.errors import (
     ApiError,
-    BadRequest,
     MethodNotAllowed,
-    NotFound,
     Unauthorized,
-    UnsupportedMediaType,
 )
 from instar.plain import Object
 from instar.server.http.compress import compress
@@ -30,6 +28,9 @@ from instar.server.rest.deadlines import too_late
 from instar.server.rest.problems import problem, told, unexpected
 from instar.server.rest.request import Request
 from instar.server.rest.responses import Response
+
+if TYPE_CHECKING:
+    from instar.console.api import Api
 
 _WHO = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
 _WHO_ASKS: Object = {"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"}
@@ -42,8 +43,10 @@ class Console:
         host: Host,
         visitors: Visitors,
         assets: Assets,
+        load_api: Callable[[], Api],
         clock: Callable[[], float],
     ) -> None:
+        self._api = Later(load_api)
         self._host = host
         self._visitors = visitors
         self._assets = assets
@@ -58,10 +61,16 @@ class Console:
     async def pass_on(self, request: Request, peer: User | None) -> Response:
         """To a request of the page for the API: the API's own, with the visitor's credentials."""
 
-        async def passed_on() -> Response:
-            return await self._host.pass_on(self._visitors.of(request, peer), request)
+        return inert(await self._told(request, self._passed_on(request, peer)))
 
-        return await self._told(request, passed_on())
+    async def _passed_on(self, request: Request, peer: User | None) -> Response:
+        try:
+            visitor = self._visitors.of(request, peer)
+        except NotSignedIn:
+            if is_of_our_page(request):
+                raise
+            return await self._host.stranger(request, peer)
+        return await self._host.pass_on(visitor, request)
 
     async def _told(self, request: Request, answering: Any) -> Response:
         try:
@@ -84,9 +93,12 @@ class Console:
             case ["session"]:
                 return await self._session(request, peer)
             case ["api", *rest]:
-                raise NotFound(f"the console answers nothing at {'/'.join(rest)[:200]}", details={})
+                client = self._host.client(self._visitors.of(request, peer), request)
+                api = await self._api()
+                return await api.respond(request, rest, client)
         if request.method not in _READS:
             raise MethodNotAllowed("pages can only be read", details={})
+        self._api.begin()  # whoever has the page will ask for more
         return self._assets.respond(request, path.removeprefix("/"))
 
     # --- sessions ------------------------------------------------------------------------
@@ -161,20 +173,6 @@ async def who_asks(client: Client) -> Object:
         "groups": user.get("groups") or [],
         "uid": user.get("uid") or "",
     }
-
-
-def body_of(request: Request) -> Object:
-    """The JSON object that was sent. Raises ``ApiError``."""
-    media = request.header(b"content-type").partition(";")[0].strip().lower()
-    if media != "application/json":
-        raise UnsupportedMediaType("the console takes application/json")
-    try:
-        document = orjson.loads(request.content() or b"{}")
-    except orjson.JSONDecodeError as error:
-        raise BadRequest(f"the body is not JSON: {error}") from None
-    if not isinstance(document, dict):
-        raise BadRequest("the body is not a JSON object")
-    return document
 
 
 def _moment(seconds: float) -> str:

@@ -11,7 +11,7 @@ from typing import Literal
 
 from instar.access.attributes import User
 from instar.console import cookies
-from instar.console.guard import check_origin, is_of_our_page
+from instar.console.guard import check_origin, may_show_cookie
 from instar.console.sessions import Ended, NoSession, Session, Sessions
 from instar.errors import RequestTooLarge, Unauthorized
 from instar.server.rest.request import Request
@@ -60,7 +60,7 @@ class Visitors:
         shown = request.headers.get(b"authorization")
         if shown is not None:
             return Visitor("header", shown, peer)
-        if not is_of_our_page(request):
+        if not may_show_cookie(request):
             raise NotSignedIn("NotSignedIn")
         self.check(request)
         sealed = cookies.joined(cookies.read_cookies(request.all_of(b"cookie")), self._cookie)

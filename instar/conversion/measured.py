@@ -32,6 +32,7 @@ class Measurement:
     failure_type: FailureType | None
     """None is success; ``FailureType.NONE`` a failure upstream has no word for."""
     timed_out: bool = False
+    failure_text: str = ""
 
 
 class ConversionMetrics(Protocol):
@@ -114,6 +115,7 @@ class MeasuredConverter:
                     seconds=seconds,
                     failure_type=failure.failure_type if failure else None,
                     timed_out=failure.timed_out if failure else False,
+                    failure_text=failure.message if failure else "",
                 )
             )
 

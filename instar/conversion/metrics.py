@@ -5,15 +5,17 @@ from __future__ import annotations
 from instar.conversion.failure import FailureType
 from instar.conversion.measured import Measurement
 from instar.metrics import Counter, Histogram, Metric
+from instar.webhooks.calls import Called, CallLog, Failure
 
 _CRD_BUCKETS = tuple(0.001 * 2**power for power in range(15))
 _WEBHOOK_BUCKETS = (0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 30, 45, 60)
 
 
 class PrometheusConversionMetrics:
-    """``ConversionMetrics`` for the page of metrics."""
+    """``ConversionMetrics`` for the page of metrics, and for people who look closer."""
 
-    def __init__(self) -> None:
+    def __init__(self, calls: CallLog | None = None) -> None:
+        self._calls = calls or CallLog()
         self.crd_seconds = Histogram(
             "apiserver_crd_conversion_webhook_duration_seconds",
             "CRD webhook conversion duration in seconds",
@@ -86,6 +88,13 @@ class PrometheusConversionMetrics:
             self.objects.add((m.webhook, m.crd, m.from_version, m.to_version), m.objects)
         if m.timed_out:
             self.timeouts.add((m.webhook, m.crd))
+        self._calls.note(
+            Called("conversion", "", m.crd),
+            m.webhook,
+            m.seconds,
+            Failure("timeout" if m.timed_out else kind, m.failure_text) if failed else None,
+            (m.from_version, m.to_version),
+        )
 
     def looked_up(self, crd: str, *, hits: int, misses: int, shared: int) -> None:
         for outcome, count in (("hit", hits), ("miss", misses), ("shared", shared)):
@@ -97,6 +106,7 @@ class PrometheusConversionMetrics:
 
     def turned_away(self, crd: str, webhook: str) -> None:
         self.rejected.add((webhook, crd))
+        self._calls.turned_away(Called("conversion", "", crd), webhook)
 
     def all(self) -> tuple[Metric, ...]:
         """In the order of the page."""

@@ -7,7 +7,7 @@ and whether somebody does is counted, not guessed.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -73,19 +73,30 @@ def deprecated(crd: Object) -> list[Deprecation]:
     """Every field the schemas call deprecated."""
     found = []
     for version in crd["spec"]["versions"]:
-        todo = [("", (version.get("schema") or {}).get("openAPIV3Schema") or {})]
-        while todo:
-            path, node = todo.pop()
+        for path, node in _walked((version.get("schema") or {}).get("openAPIV3Schema") or {}):
             text = str(node.get("description") or "")
-            if path and text.startswith(MARK):
+            if text.startswith(MARK):
                 first = text.removeprefix(MARK).partition("\n")[0]
-                found.append(Deprecation(version["name"], path.removeprefix("."), first))
-            for name, inner in (node.get("properties") or {}).items():
-                todo.append((f"{path}.{name}", inner))
-            for key, mark in (("items", ANY_ITEM), ("additionalProperties", f".{ANY_KEY}")):
-                if isinstance(node.get(key), dict):
-                    todo.append((path + mark, node[key]))
+                found.append(Deprecation(version["name"], path, first))
     return sorted(found, key=lambda item: (item.path, item.version))
+
+
+def field_paths(schema: Mapping[str, Any]) -> set[str]:
+    """Every field of a schema, as a tally names it."""
+    return {path for path, _ in _walked(schema)}
+
+
+def _walked(schema: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    todo: list[tuple[str, Mapping[str, Any]]] = [("", schema)]
+    while todo:
+        path, node = todo.pop()
+        if path:
+            yield path.removeprefix("."), node
+        for name, inner in (node.get("properties") or {}).items():
+            todo.append((f"{path}.{name}", inner))
+        for key, mark in (("items", ANY_ITEM), ("additionalProperties", f".{ANY_KEY}")):
+            if isinstance(node.get(key), dict):
+                todo.append((path + mark, node[key]))
 
 
 def blocks_removal(tally: FieldTally, path: str, marked: bool) -> list[str]:

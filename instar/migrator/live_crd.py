@@ -7,14 +7,13 @@ from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
 
+from instar.api import agents
 from instar.api.crd import Crd, read_crd
 from instar.client.paths import resource_path
 from instar.plain import Object
 
-USER_AGENT = "instar-migrate"
+USER_AGENT = agents.MIGRATE
 """Also the field manager."""
-OUR_AGENTS = frozenset({"instar", USER_AGENT, "instar-versions", "instar-console"})
-"""What instar's commands and pages call themselves: not counted as somebody's use of a version."""
 
 
 @dataclass(frozen=True)

@@ -10,9 +10,10 @@ from pathlib import Path
 
 import orjson
 
+from instar.api.agents import is_ours
 from instar.client.client import Client
 from instar.errors import ApiError
-from instar.migrator.live_crd import OUR_AGENTS, LiveCrd
+from instar.migrator.live_crd import LiveCrd
 from instar.plain import Object
 
 ENDPOINT = "/instar/usage"
@@ -41,14 +42,14 @@ class Usage:
     def latest(self, version: str) -> Use | None:
         """The last use by anybody but the migrator itself."""
         found = [use for use in self.uses if use.version == version]
-        return max((use for use in found if not _is_ours(use)), key=_when, default=None)
+        return max((use for use in found if not is_ours(use.agent)), key=_when, default=None)
 
     def users(self, version: str, after: datetime) -> list[Use]:
         """Who used it after a moment, the most recent first."""
         found = [
             use
             for use in self.uses
-            if use.version == version and use.last > after and not _is_ours(use)
+            if use.version == version and use.last > after and not is_ours(use.agent)
         ]
         return sorted(found, key=_when, reverse=True)
 
@@ -129,11 +130,6 @@ def _moment(event: Object) -> datetime | None:
     except ValueError:
         return None
     return moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
-
-
-def _is_ours(use: Use) -> bool:
-    """Our own tools look at every version; none of them needs it."""
-    return use.agent.partition("/")[0] in OUR_AGENTS
 
 
 def _when(use: Use) -> datetime:

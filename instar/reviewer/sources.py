@@ -64,6 +64,11 @@ async def load_crds(
     return _crds(source, found)
 
 
+def crds_in_text(text: str, name: str) -> LoadedCrds:
+    """The CRDs of a text that is at hand, whatever it is called."""
+    return _crds(name, _parsed([(name, text)]))
+
+
 def whole_cluster(source: str) -> bool:
     """``kube:`` without a name: every CRD there is, whoever brought it."""
     scheme, _, rest = source.partition(":")

@@ -15,6 +15,8 @@ from instar.schema.numbers import is_json_integer
 from instar.schema.patterns import PatternError, compile_pattern
 from instar.schema.values import in_key_order, same_json
 
+_LONGEST_KEPT = 64
+"""Characters of a type or format whose check many schemas share."""
 _JSON_TYPES = {
     str: "string",
     int: "integer",
@@ -66,13 +68,20 @@ def _float_type(types: Sequence[str], format: str) -> Check:
     return check
 
 
-@lru_cache(maxsize=1024)
 def _wrong_type(wanted: str, got: str) -> Check:
+    make = _known_check if len(wanted) <= _LONGEST_KEPT else _type_check
+    return make(wanted, got)
+
+
+def _type_check(wanted: str, got: str) -> Check:
     def check(value: Any, old: Any, path: str, out: list[FieldError]) -> None:
         detail = f"{path} in body must be of type {wanted}: {go_quote(got)}"
         out.append(type_invalid(path, got, detail))
 
     return check
+
+
+_known_check = lru_cache(maxsize=1024)(_type_check)
 
 
 def enum_checks(raw: Mapping[str, Any], kind: type) -> list[Check]:

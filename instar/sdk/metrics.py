@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from instar.metrics import Counter, Gauge, Histogram, page
+from instar.metrics import Counter, Gauge, Histogram, Metric, page
 from instar.sdk.conversion_reviews import ConversionAnswer
 
 _BUCKETS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
@@ -46,5 +46,8 @@ class WebhookMetrics:
     def refused(self, code: int) -> None:
         self._refused.add((str(code),))
 
+    def all(self) -> tuple[Metric, ...]:
+        return (self._reviews, self._objects, self._duration, self._refused, self._in_flight)
+
     def page(self) -> bytes:
-        return page((self._reviews, self._objects, self._duration, self._refused, self._in_flight))
+        return page(self.all())

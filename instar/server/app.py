@@ -12,7 +12,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING
 
 from instar import errors
-from instar.access.attributes import ADMIN_GROUP, User
+from instar.access.attributes import ADMIN_GROUP, Attributes, User
 from instar.access.authorizers import grant
 from instar.conversion.measured import ConversionMetrics
 from instar.errors import ApiError
@@ -27,10 +27,13 @@ from instar.server.access.impersonation import Impersonation, is_asked_for
 from instar.server.access.reviews import Reviews
 from instar.server.http.compress import compress
 from instar.server.http.flow import Flow, Refusal
+from instar.server.pages import history
 from instar.server.pages.documents import Documents
 from instar.server.pages.health import Health, is_health_path
+from instar.server.pages.history import past_path
 from instar.server.pages.insight import Insight
 from instar.server.pages.metrics import Metrics
+from instar.server.pages.objects import ObjectPages
 from instar.server.rest import verbs
 from instar.server.rest.calls import Call
 from instar.server.rest.converting import as_asked, waiting_counted
@@ -95,6 +98,7 @@ class App:
         self._insight = insight
         self._request_timeout = request_timeout
         self._documents = Documents(catalog)
+        self._object_pages = ObjectPages(catalog)
         self._reviews = Reviews(authenticator.tokens, context.authorizer)
         self._impersonation = Impersonation(context.authorizer)
         self._issuer = issuer
@@ -137,7 +141,8 @@ class App:
     async def _answer(self, request: Request, peer: User | None) -> Response:
         if request.query:
             check_timeout(request)
-        route = self._routes.of(request.path)
+        past = past_path(request.path)
+        route = self._routes.of(past or request.path)
         if route.path is None and not self.ready:
             # Who may ask is in the storage; that it is waited for, everybody may know.
             public = self._health.respond(request)
@@ -148,7 +153,7 @@ class App:
             user = await self._authenticator.identify(request, peer)
         if self._auditor is not None:
             await self._auditor.begin(request, route.path, user, _known_audit_id(request))
-        request.asked = self._routes.asked(route, request, user)
+        request.asked = self._asked(route, request, user)
         if not self.ready:
             raise errors.ServiceUnavailable(
                 "the server is starting and waits for its storage", retry_after=1
@@ -171,6 +176,12 @@ class App:
             return await self._granted(request, route)
         finally:
             self._flow.end(pool)
+
+    def _asked(self, route: KnownPath, request: Request, user: User) -> Attributes:
+        about = None
+        if route.path is None and request.path.startswith("/instar/"):
+            about = self._object_pages.asked(request, user)
+        return about or self._routes.asked(route, request, user)
 
     async def _seated(self, flow: Flow, request: Request, route: KnownPath) -> Response:
         seat = flow.enter(request.asked.user.name, request.asked.verb)
@@ -197,7 +208,7 @@ class App:
         told = self._insight.respond(request) or self.issuer_documents.respond(request)
         if told is not None:
             return told
-        return await self._document(request)
+        return await self._object_pages.respond(request) or await self._document(request)
 
     async def _document(self, request: Request) -> Response:
         limit(request, "get", self._request_timeout)
@@ -227,6 +238,8 @@ class App:
             request.warn(target.version.deprecation)
             request.annotate("k8s.io/deprecated", "true")
         target = as_asked(request, target)
+        if past_path(request.path):
+            return await history.respond(self._context, request, target, path)
         if not target.serving.converts_remotely:
             return await self._verb(request, path, target)
         with waiting_counted(self._conversion_metrics, target):

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from instar.conversion.inprocess import ConvertFunction
-from instar.limits import READS_AT_ONCE, WRITES_AT_ONCE
+from instar.limits import HISTORY_BYTES, READS_AT_ONCE, WRITES_AT_ONCE
 from instar.registry.admission.configured import LocalConfiguration
 from instar.registry.admission.names import HERE
 from instar.server.access.identities import (
@@ -128,6 +128,7 @@ class Settings:
     """Whether there is from the start what every cluster has."""
     rescue_deletes: bool = False
     history_seconds: float = 300.0
+    history_bytes: int = HISTORY_BYTES
     """How long past revisions stay readable."""
     request_timeout: float = 60.0
     grace_seconds: float = 5.0

@@ -8,7 +8,8 @@ from __future__ import annotations
 import asyncio
 import base64
 import ssl
-from typing import NamedTuple
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 from urllib.parse import unquote, urlsplit
 
 from instar.webhooks import dialtext
@@ -17,6 +18,10 @@ from instar.webhooks.http1_answer import AnswerFailed, AnswerReader
 from instar.webhooks.http1_client import Connection, ConnectionDied
 
 _DEFAULT_PORTS = {"http": 80, "https": 443}
+
+
+PeerCertificate = Mapping[str, Any]
+"""As the ssl module tells it: ``subject``, ``notAfter``."""
 
 
 class _Proxy(NamedTuple):
@@ -34,9 +39,17 @@ class Connector:
         self._dialer = dialer
         self._tls = tls
         self._proxy = proxy
+        self.certificate: PeerCertificate | None = None
+        """What the server showed last."""
 
     async def connect(self, host: str, port: int) -> Connection:
         """The certificate must carry ``host``, wherever it is dialled. Raises ``NotConnected``."""
+        connection = await self._connected(host, port)
+        if connection.transport is not None:
+            self.certificate = connection.transport.get_extra_info("peercert")
+        return connection
+
+    async def _connected(self, host: str, port: int) -> Connection:
         if not self._proxy:
             return await self._dial(host, port, self._tls)
         proxy = _proxy(self._proxy)

@@ -13,7 +13,7 @@ from urllib.parse import quote, urlsplit
 
 from instar.api.pem import blocks
 from instar.webhooks import dialtext
-from instar.webhooks.connecting import Connector
+from instar.webhooks.connecting import Connector, PeerCertificate
 from instar.webhooks.dialer import Dialer, NotConnected
 from instar.webhooks.failure import CallFailed
 from instar.webhooks.http1_answer import Answer, AnswerFailed, AnswerReader, CutShort, TooLarge
@@ -88,6 +88,11 @@ class HttpsClient:
         self._most_bytes = most_bytes
         self._kept = KeptConnections(IDLE_SECONDS)
         self._routes: dict[str, _Route] = {}
+
+    @property
+    def certificate(self) -> PeerCertificate | None:
+        """What the webhook showed when it was last connected to."""
+        return self._connector.certificate
 
     async def close(self) -> None:
         await self._kept.close()

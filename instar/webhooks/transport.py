@@ -15,6 +15,7 @@ from typing import Protocol
 from urllib.parse import urlsplit
 
 from instar.api.crd import WebhookClient
+from instar.webhooks.connecting import PeerCertificate
 from instar.webhooks.dialer import Dialer
 from instar.webhooks.failure import CallFailed
 from instar.webhooks.gate import Crowd, Gate
@@ -64,6 +65,10 @@ class WebhookTransport:
         """Everybody who waits for this webhook, whichever CRD they come from."""
         self._gate = Gate(*limits)
         self._client: HttpsClient | None = None
+
+    @property
+    def certificate(self) -> PeerCertificate | None:
+        return None if self._client is None else self._client.certificate
 
     @property
     def idle(self) -> bool:
@@ -130,6 +135,11 @@ class TransportPool:
             self._drop_the_oldest()
         self._transports.move_to_end(client)
         return transport
+
+    def certificates(self) -> dict[str, PeerCertificate]:
+        """By address: what webhooks showed when they were last connected to."""
+        shown = ((item.address, item.certificate) for item in self._transports.values())
+        return {address: certificate for address, certificate in shown if certificate}
 
     async def close(self) -> None:
         transports = list(self._transports.values())

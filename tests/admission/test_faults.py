@@ -196,6 +196,7 @@ def test_a_client_that_leaves_takes_its_call_along(
         connection.request("DELETE", f"{widgets.path}/old", headers=headers)
         hook.wait_for_calls(1)
         connection.close()
+        assert place.request("GET", "/livez").status == 200, "so it has noticed"
         hook.resume()
         assert widgets.request("POST", "", widgets.obj("after")).status == 201
 

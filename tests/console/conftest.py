@@ -22,5 +22,5 @@ def console() -> Iterator[LiveServer]:
 def browser(console: LiveServer) -> Browser:
     """Signed in as the administrator."""
     browser = Browser(console)
-    browser.sign_in()
+    browser.sign_in(console.token)
     return browser

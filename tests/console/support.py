@@ -2,17 +2,31 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Protocol
 
-from tests.support.server import Answer, LiveServer
+from tests.support.server import Answer
 
 PAGE = {"X-Instar-Console": "1"}
+
+
+class Place(Protocol):
+    """Where a console is."""
+
+    def request(
+        self,
+        method: str,
+        path: str,
+        body: Any = None,
+        *,
+        headers: dict[str, str] | None = None,
+        token: str | None = None,
+    ) -> Answer: ...
 
 
 class Browser:
     """Keeps cookies and sends what a page of the console sends."""
 
-    def __init__(self, server: LiveServer) -> None:
+    def __init__(self, server: Place) -> None:
         self._server = server
         self.cookies: dict[str, str] = {}
 
@@ -37,8 +51,8 @@ class Browser:
                 self.cookies[name] = value
         return answer
 
-    def sign_in(self, token: str = "") -> Answer:
-        shown = {"token": token or self._server.token}
+    def sign_in(self, token: str) -> Answer:
+        shown = {"token": token}
         answer = self.request("POST", "/console/session", shown)
         assert answer.status == 201, answer.text
         return answer

@@ -19,7 +19,7 @@ SESSIONS = Sessions(Sealer(b"secret"))
 
 
 def test_a_token_begins_a_session_that_the_page_cannot_read(console: LiveServer) -> None:
-    answer = Browser(console).sign_in()
+    answer = Browser(console).sign_in(console.token)
 
     [first, *_] = cookie_lines(answer)
     assert answer.json["user"]["username"] == "kubernetes-admin"
@@ -63,6 +63,25 @@ def test_a_request_of_another_site_is_refused(
 
     assert answer.status == 403
     assert answer.json["kind"] == "Status"
+
+
+@pytest.mark.parametrize("site", ["same-origin", "none"])
+def test_a_link_to_the_api_that_is_followed_shows_what_the_user_may_see(
+    browser: Browser, site: str
+) -> None:
+    headers = {"Sec-Fetch-Mode": "navigate", "Sec-Fetch-Site": site}
+
+    answer = browser.request("GET", CRDS, page=False, headers=headers)
+
+    assert answer.status == 200
+    assert "sandbox" in (answer.header("Content-Security-Policy") or "")
+    assert browser.request("POST", CRDS, {}, page=False, headers=headers).status == 403
+
+
+def test_a_link_of_another_site_shows_nothing(browser: Browser) -> None:
+    headers = {"Sec-Fetch-Mode": "navigate", "Sec-Fetch-Site": "cross-site"}
+
+    assert browser.request("GET", CRDS, page=False, headers=headers).status == 403
 
 
 def test_our_own_origin_is_no_other_site(console: LiveServer, browser: Browser) -> None:

@@ -3,7 +3,6 @@ of instar."""
 
 from __future__ import annotations
 
-import re
 import shutil
 import subprocess
 import sys
@@ -11,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
-README = ROOT / "README.md"
-TESTING = ROOT / "docs" / "testing.md"
+from tests.support.pages import DOCS, README, ROOT, script
+
+TESTING = DOCS / "testing.md"
 CRDS = ROOT / "examples" / "testing" / "crds.yaml"
 AROUND = """
 import ast, asyncio, sys
@@ -29,12 +28,6 @@ asyncio.run(run())
 """
 
 
-def _snippet(page: Path, name: str) -> str:
-    match = re.search(rf"<!-- {name} -->\n```python\n(.*?)```", page.read_text(), re.DOTALL)
-    assert match is not None
-    return match.group(1)
-
-
 def _run(*words: str, folder: Path, given: str = "") -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, *words],
@@ -47,8 +40,13 @@ def _run(*words: str, folder: Path, given: str = "") -> subprocess.CompletedProc
     )
 
 
+def _run_top_level(text: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    """Python with ``async with`` at its top level, as a notebook has it."""
+    return _run("-W", "error", "-c", AROUND, folder=folder, given=text)
+
+
 def test_the_readmes_python_runs_as_written(tmp_path: Path) -> None:
-    done = _run("-W", "error", "-c", AROUND, folder=tmp_path, given=_snippet(README, "running"))
+    done = _run_top_level(script(README, "running", "python"), tmp_path)
 
     assert done.returncode == 0, done.stderr
     assert '"server": "https://127.0.0.1:' in done.stdout
@@ -57,7 +55,7 @@ def test_the_readmes_python_runs_as_written(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["block", "async"])
 def test_a_server_without_pytest_runs_as_written(tmp_path: Path, name: str) -> None:
     shutil.copy(CRDS, tmp_path)
-    done = _run("-W", "error", "-c", AROUND, folder=tmp_path, given=_snippet(TESTING, name))
+    done = _run("-W", "error", "-c", AROUND, folder=tmp_path, given=script(TESTING, name, "python"))
 
     assert done.returncode == 0, done.stderr
     assert '"server": "https://127.0.0.1:' in done.stdout
@@ -65,33 +63,24 @@ def test_a_server_without_pytest_runs_as_written(tmp_path: Path, name: str) -> N
 
 def test_the_suite_of_the_docs_runs_as_written(tmp_path: Path) -> None:
     shutil.copy(CRDS, tmp_path)
-    (tmp_path / "test_docs.py").write_text(_snippet(TESTING, "suite"))
+    (tmp_path / "test_docs.py").write_text(script(TESTING, "suite", "python"))
     done = _run("-m", "pytest", "-p", "no:cacheprovider", folder=tmp_path)
 
     assert done.returncode == 0, done.stdout
 
 
 def test_the_readmes_sixty_seconds_run_as_written(tmp_path: Path) -> None:
-    (tmp_path / "test_readme.py").write_text(_snippet(README, "sixty"))
+    (tmp_path / "test_readme.py").write_text(script(README, "sixty", "python"))
     done = _run("-m", "pytest", "-p", "no:cacheprovider", folder=tmp_path)
 
     assert done.returncode == 0, done.stdout
 
 
 def test_the_readmes_review_fails_as_shown() -> None:
-    match = re.search(r"<!-- review -->\n```sh\ninstar (.*?)\n```", README.read_text())
-    assert match is not None
-    done = _run("-m", "instar", *match.group(1).split(), folder=ROOT)
+    done = _run("-m", *script(README, "review").split(), folder=ROOT)
     drawn = (ROOT / "docs" / "pictures" / "session.svg").read_text()
 
     assert done.returncode == 1
     for rule in ("field-removed", "maximum-tightened"):
         assert rule in done.stdout
         assert rule in drawn
-
-
-def test_pages_link_to_what_exists() -> None:
-    for page in (README, *ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")):
-        for target in re.findall(r"\]\(([^)#\s]+)(?:#[^)]*)?\)", page.read_text()):
-            if "://" not in target:
-                assert (page.parent / target).exists(), f"{page.name}: {target}"

@@ -1,41 +1,60 @@
-"""The README's tour runs as written, with a real kubectl."""
+"""The tours of README and docs/admission.md run as written, with a real kubectl."""
 
 from __future__ import annotations
 
-import re
-import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
 
+from tests.storage.etcd_server import free_ports
+from tests.support.pages import DOCS, README, need_kubectl, run_script, script
 from tests.support.server import LiveServer
 
-README = Path(__file__).resolve().parents[2] / "README.md"
+ADMISSION = DOCS / "admission.md"
+
+
+def test_the_readmes_first_minute_runs_as_written(tmp_path: Path) -> None:
+    (port,) = free_ports(1)
+    text = script(README, "serve").replace("6443", str(port)) + "kill %1\nwait\n"
+
+    done = run_script(text, tmp_path, "the README's first minute")
+
+    assert done.stdout.endswith("namespace/hello created\n")
 
 
 def test_the_readmes_tour_runs_as_written(fresh_server: LiveServer, tmp_path: Path) -> None:
-    kubectl = shutil.which("kubectl")
-    if kubectl is None:
-        pytest.skip("NO KUBECTL on this machine: the README's tour was not run")
+    kubectl = need_kubectl("the README's tour")
     help_text = subprocess.run([kubectl, "patch", "--help"], capture_output=True, text=True)
     if "--subresource" not in help_text.stdout:
         pytest.skip("this kubectl is too old for --subresource: the README's tour was not run")
-    match = re.search(r"<!-- tour -->\n```sh\n(.*?)```", README.read_text(), re.DOTALL)
-    assert match is not None
-    (tmp_path / "data").mkdir()
-    shutil.copy(fresh_server.kubeconfig, tmp_path / "data" / "kubeconfig")
 
-    done = subprocess.run(
-        ["bash", "-euo", "pipefail", "-c", match.group(1)],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
+    done = run_script(script(README, "tour"), tmp_path, "the README's tour", fresh_server)
 
-    assert done.returncode == 0, done.stderr
     assert "tour.example.com/v1\n" in done.stdout
     assert '["v1beta1","v1"]' in done.stdout
     assert "is deprecated; use tour.example.com/v1 CronTab" in done.stderr
+
+
+def test_the_tour_of_policies_runs_as_written(fresh_server: LiveServer, tmp_path: Path) -> None:
+    text = script(ADMISSION, "policies")
+
+    done = run_script(text, tmp_path, "the tour of policies", fresh_server)
+
+    assert "busybox\n" in done.stdout
+    assert done.stderr.rstrip().endswith(
+        "ValidatingAdmissionPolicy 'replicas.policies.example.com' with binding 'replicas' denied "
+        "request: at most 5 replicas"
+    )
+
+
+def test_the_tour_of_webhooks_runs_as_written(fresh_server: LiveServer, tmp_path: Path) -> None:
+    (port,) = free_ports(1)
+    text = script(ADMISSION, "webhooks").replace("9443", str(port))
+
+    done = run_script(text, tmp_path, "the tour of webhooks", fresh_server)
+
+    assert "\n3\n" in done.stdout
+    assert "Warning: that is a large box" in done.stderr
+    assert "size-is-sane.boxes.hooks.example.com" in done.stderr
+    assert "denied the request: spec.size is at most 100" in done.stderr

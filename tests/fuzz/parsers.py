@@ -79,6 +79,9 @@ def _cel(text: str) -> None:
 
 
 class _Nobody:
+    def full(self) -> bool:
+        return False
+
     def __getattr__(self, name: str) -> Callable[..., bool]:
         return lambda *given: True
 

@@ -21,7 +21,7 @@ LATE = {
     ("instar/cli/converters.py", "instar.sdk"): "only with --converter",
     **{
         ("instar/console/opening.py", f"instar.console.{name}"): "only for a browser"
-        for name in ("assets", "hosts.within", "pages", "sessions", "visitors")
+        for name in ("api", "assets", "hosts.within", "pages", "sessions", "visitors")
     },
     ("instar/cli/admission.py", "instar.sdk"): "only with --admission-module",
     ("instar/cli/admission.py", "instar.sdk.admission_reviews"): "only with --admission-module",
@@ -92,6 +92,14 @@ LATE = {
     ("instar/cli/webhook.py", "instar.sdk.crdpatch"): "cryptography only with --patch-crd",
     ("instar/client/client.py", "instar.client.http"): "aiohttp only for tools that ask a cluster",
     ("instar/sdk/checking/responders.py", "instar.client.http"): "aiohttp only with --url",
+    **{
+        ("instar/console/jobs/worker.py", name): "each job brings half of a tool along"
+        for name in (
+            "instar.console.jobs.checking",
+            "instar.console.jobs.reviewing",
+            "instar.sdk.checking.case",
+        )
+    },
     # Not a dependency of ours.
     ("instar/sdk/typed.py", "msgspec"): "only for converters on its classes",
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 import socket
 import ssl
@@ -116,6 +117,18 @@ def test_pipelined_requests_are_answered_in_order(server: LiveServer) -> None:
     answer = exchange(server, data, 10.0)
     statuses = [part[:3] for part in answer.split(b"HTTP/1.1 ")[1:]]
     assert statuses == [b"200", b"404", b"200", b"200"] * 10 + [b"200"]
+
+
+def test_more_than_is_looked_at_together_is_answered_in_order(server: LiveServer) -> None:
+    """Heads and bodies that begin in one piece and end in another."""
+    body = json.dumps({"metadata": {"name": "x" * 5000}})
+    length = f"Content-Length: {len(body)}\r\n"
+    refused = request(server, "/api/v1/namespaces", length, "POST") + body.encode()
+    last = request(server, "/version", "Connection: close\r\n")
+    data = (request(server, "/nope") + refused + request(server, "/api")) * 100 + last
+    answer = exchange(server, data, 20.0)
+    statuses = [part[:3] for part in answer.split(b"HTTP/1.1 ")[1:]]
+    assert statuses == [b"404", b"422", b"200"] * 100 + [b"200"]
 
 
 def test_nothing_is_served_after_a_closing_answer(server: LiveServer) -> None:

@@ -128,7 +128,7 @@ def test_verify_reads_every_value(tmp_path: Path, capsys: pytest.CaptureFixture[
 
     asyncio.run(fill())
     assert main(["storage", "verify", f"sqlite:{path}"]) == 0
-    assert "is sound: 1 records" in capsys.readouterr().out
+    assert "is sound: 1 record" in capsys.readouterr().out
     with sqlite3.connect(path) as connection:
         connection.execute("UPDATE log SET value = ?", (b"\x00" * len(VALUE),))
     assert main(["storage", "verify", str(path)]) == 1

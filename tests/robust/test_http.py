@@ -6,6 +6,7 @@ import contextlib
 import socket
 import tempfile
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -42,10 +43,30 @@ def test_what_does_not_end_is_cut_off(victim: Victim, name: str) -> None:
         assert victim.memory - before < 50 << 20
 
 
+def test_thousands_of_tiny_requests_at_once_leave_the_loop_to_others(victim: Victim) -> None:
+    """In one turn of the loop they took 12 s of it."""
+    tiny = b"GET /a HTTP/1.1\r\n\r\n" * 13_000
+
+    def send(at: int) -> bytes:
+        answer = b""
+        with victim.dial() as tls, contextlib.suppress(OSError):
+            tls.sendall(tiny)
+            while len(answer) < 1 << 20:
+                answer += tls.recv(1 << 16)
+        return answer
+
+    with victim.watched(), ThreadPoolExecutor(10) as senders:
+        answers = list(senders.map(send, range(10)))
+    assert all(answer.count(b"HTTP/1.1 403 ") > 1000 for answer in answers)
+
+
 def test_a_drop_now_and_then_does_not_lengthen_a_deadline() -> None:
     from instar.server.http.http1_request import RequestReader
 
     class Owner:
+        def full(self) -> bool:
+            return False
+
         def __getattr__(self, name: str) -> object:
             return lambda *given: True
 

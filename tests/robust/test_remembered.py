@@ -2,13 +2,73 @@
 
 from __future__ import annotations
 
+import ast
 import sys
+from pathlib import Path
 from typing import Any
 
-from instar.apply import entries, fieldset
+import instar
+from instar.access.attributes import Attributes, User
+from instar.access.rbac.authorizer import RbacAuthorizer
+from instar.access.rbac.policy import Policy
+from instar.admission import conditions
+from instar.admission.running import Inputs, Meter
+from instar.apply import entries, fieldset, managers
+from instar.apply.entries import Entry
+from instar.apply.typed import compile_schema
+from instar.cel.library import standard
+from instar.registry.stored import entry as stored
 from instar.remembered import Remembered
 from instar.schema.parse import structural
 from instar.schema.validations import compile as compiling
+
+BY_NUMBER = {
+    # name: why its entries are small, or few
+    "instar.api.strings._is_usual_name": "asked for names of legal length only",
+    "instar.api.strings._is_usual_value": "asked for values of legal length only",
+    "instar.apply.entries._parsed_text": "texts up to 16 KiB",
+    "instar.apply.fieldset._canonical": "texts up to 256 characters",
+    "instar.apply.fieldset._spelled": "texts up to 256 characters",
+    "instar.protobuf.special.read": "messages up to 64 bytes",
+    "instar.protobuf.special.write_micro_time": "canonical times",
+    "instar.protobuf.special.write_time": "canonical times",
+    "instar.quantities._canonical": "texts up to a few hundred characters; others raise",
+    "instar.registry.kinds.checks.resources.quantity_value": "canonical quantities",
+    "instar.registry.stored.entry._shared": "up to 16 labels of legal length",
+    "instar.schema.generate_leaves._patterned": "not in the server",
+    "instar.models.reading.docstrings._module_words": "not in the server",
+    "instar.schema.scalars._type_check": "names up to 64 characters",
+    "instar.sdk.typed._members": "types of a program",
+    "instar.schema.objectmeta._is_canonical_time": "texts of 20 characters",
+    "instar.server.rest.negotiate._clauses": "headers up to 256 characters",
+    "instar.server.rest.negotiate._found_form": "headers up to 256 characters",
+    "instar.server.rest.options.manager_from_user_agent": "headers up to 256 characters",
+}
+"""Results kept by their number (``lru_cache``). What is kept without any bound (``cache``) is made
+of our own facts and files."""
+
+
+def test_whatever_is_kept_by_number_is_known_to_be_small() -> None:
+    found = {f"{module}.{name}" for module, name in kept_by_number()}
+    assert found == set(BY_NUMBER)
+
+
+def kept_by_number() -> list[tuple[str, str]]:
+    root = Path(instar.__file__).parent
+    found: list[tuple[str, str]] = []
+    for path in root.rglob("*.py"):
+        module = ".".join(path.relative_to(root.parent).with_suffix("").parts)
+        tree = ast.parse(path.read_text())
+        for node in ast.walk(tree):
+            if isinstance(node, ast.FunctionDef) and any(map(_is_lru, node.decorator_list)):
+                found.append((module, node.name))
+            if isinstance(node, ast.Call) and _is_lru(node.func) and node.args:
+                found.append((module, ast.unparse(node.args[0])))
+    return found
+
+
+def _is_lru(node: ast.expr) -> bool:
+    return isinstance(node, ast.Call) and ast.unparse(node.func).endswith("lru_cache")
 
 
 def test_what_weighs_too_much_together_goes_oldest_first() -> None:
@@ -57,3 +117,71 @@ def test_large_sets_of_fields_are_not_kept() -> None:
     raw: dict[str, Any] = {f"f:{at}": {} for at in range(10_000)}
     assert sys.getsizeof(entries._parsed(raw)) > 0
     assert entries._parsed_text.cache_info().currsize == before
+
+
+def test_large_sets_are_not_kept_by_the_schema_they_were_reconciled_with() -> None:
+    schema = compile_schema(structural({"type": "object"}))
+    large: dict[str, Any] = {f"f:{at}": fieldset.LEAF for at in range(10_000)}
+    for fields in (large, {"f:a": fieldset.LEAF}):
+        managers.reconcile(Entry(fields, "g/v1", ""), {"g/v1": schema})
+    assert len(schema.reconciled) == 1
+
+
+def test_labels_are_shared_only_where_they_are_few() -> None:
+    before = stored._shared.cache_info().currsize
+    many = {f"label{at}": "x" for at in range(1_000)}
+    assert stored._kept(many) is many
+    assert stored._shared.cache_info().currsize == before
+
+
+def test_patterns_that_data_brings_are_kept_by_weight() -> None:
+    for number in range(200):
+        assert standard.matches("a", f"a|{number}" + "b" * 2_000)
+    assert standard._PATTERNS.weight <= 16 << 20
+    assert len(standard._PATTERNS) < 200
+
+
+def test_conditions_of_thousands_of_webhooks_are_compiled_once() -> None:
+    texts = [f"object.metadata.name == 'name-{at}'" for at in range(2_000)]
+    inputs = Inputs.of({"object": {"metadata": {"name": "name-7"}}})
+
+    def judged() -> list[bool]:
+        found = (conditions.Conditions((text,)).match(Meter(), inputs) for text in texts)
+        return [each.holds for each in found]
+
+    assert judged().count(True) == 1
+    made = [conditions._KEPT.get((text, False)) for text in texts]
+    judged()
+    assert None not in made
+    assert [conditions._KEPT.get((text, False)) for text in texts] == made
+
+
+def test_a_question_about_very_many_groups_is_answered_and_forgotten() -> None:
+    policy = Policy()
+    policy.put_role(
+        ("", "r"), {"rules": [{"verbs": ["get"], "apiGroups": [""], "resources": ["pods"]}]}
+    )
+    subjects = [{"kind": "Group", "name": "g77777"}]
+    role = {"kind": "ClusterRole", "name": "r"}
+    policy.put_binding(("", "b"), {"roleRef": role, "subjects": subjects})
+    authorizer = RbacAuthorizer(lambda: policy)
+    groups = tuple(f"g{at}" for at in range(100_000))
+    asked = Attributes(User("u", groups), "get", "", "v1", "pods", "", "n", "x", "/")
+    few = asked._replace(user=User("u", ("g77777",)))
+    assert authorizer.decide(asked) == authorizer.decide(few)
+    assert authorizer.decide(asked).allowed
+    assert len(authorizer._known) == 1
+
+
+def test_decisions_that_depend_on_very_many_names_are_not_all_kept() -> None:
+    policy = Policy()
+    names = [f"n{at}" for at in range(30_000)]
+    rule = {"verbs": ["get"], "apiGroups": [""], "resources": ["pods"], "resourceNames": names}
+    policy.put_role(("", "r"), {"rules": [rule]})
+    role, subject = {"kind": "ClusterRole", "name": "r"}, {"kind": "User", "name": "u"}
+    policy.put_binding(("", "b"), {"roleRef": role, "subjects": [subject]})
+    authorizer = RbacAuthorizer(lambda: policy)
+    for at in range(20):
+        asked = Attributes(User("u"), "get", "", "v1", "pods", "", f"ns{at}", "n5", "/")
+        assert authorizer.decide(asked).allowed
+    assert len(authorizer._known) < 10

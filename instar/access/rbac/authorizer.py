@@ -10,13 +10,16 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from instar.access.attributes import Attributes, User
-from instar.access.authorizers import Decision, Held, Local, Rules, Verdict
+from instar.access.authorizers import Decision, Held, Immediate, Rules, Verdict
 from instar.access.rbac.policy import Policy, listed
 from instar.access.rbac.rules import matches_kind
 
 _REMEMBERED = 16_384
 _LONGEST = 2048
 """Characters of a question worth remembering: a path or a review may hold anything."""
+_MANY_GROUPS = 200
+_MOST_NAMES = 200_000
+"""Of objects, in all that is remembered: a rule may list very many."""
 
 
 class _Known(NamedTuple):
@@ -27,20 +30,24 @@ class _Known(NamedTuple):
     refused: Decision
 
 
-class RbacAuthorizer(Local):
+class RbacAuthorizer(Immediate):
     def __init__(self, policy: Callable[[], Policy]) -> None:
         """``policy`` is asked each time, and may have something to catch up with first."""
         self._policy = policy
         self._seen: tuple[Policy | None, int] = (None, 0)
         self._known: dict[tuple[object, ...], _Known] = {}
+        self._names = 0
 
     def decide(self, asked: Attributes) -> Decision:
         policy = self._policy()
         seen, generation = self._seen
         if policy is not seen or policy.generation != generation:
             self._seen = policy, policy.generation
-            self._known.clear()
+            self._forget()
         user, verb, group, _, resource, subresource, namespace, name, path = asked
+        if len(user.groups) > _MANY_GROUPS:
+            found = _decide(policy, asked)
+            return found.allowed or found.by_name.get(name, found.refused)
         where = namespace if resource else path
         key = (user.name, user.groups, verb, group, resource, subresource, where)
         known = self._known.get(key)
@@ -56,9 +63,14 @@ class RbacAuthorizer(Local):
         assert isinstance(groups, tuple), "see decide"
         if sum(len(str(part)) for part in (name, *groups, *rest)) > _LONGEST:
             return
-        if len(self._known) >= _REMEMBERED:
-            self._known.clear()
+        self._names += len(known.by_name)
+        if len(self._known) >= _REMEMBERED or self._names > _MOST_NAMES:
+            self._forget()
         self._known[key] = known
+
+    def _forget(self) -> None:
+        self._known.clear()
+        self._names = 0
 
     def rules(self, user: User, namespace: str) -> Held:
         resources: Rules = []

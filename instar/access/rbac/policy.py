@@ -16,6 +16,8 @@ from instar.plain import Object
 
 GROUP = "rbac.authorization.k8s.io"
 SUBJECT_KINDS = ("User", "Group", "ServiceAccount")
+_USUAL = 100
+"""Groups that anybody may have."""
 Place = tuple[str, str]
 """Namespace (empty for the whole cluster) and name."""
 
@@ -100,11 +102,20 @@ class Policy:
 
     def grants(self, user: User, namespace: str) -> list[Grant]:
         """What applies to the user there, by name: bindings of the whole cluster first."""
-        subjects = _subjects_of(user)
+        subjects = self._subjects_of(user)
         places = ("", namespace) if namespace else ("",)
         return [grant for place in places for grant in self._within(place, subjects)]
 
-    def _within(self, namespace: str, subjects: tuple[str, ...]) -> list[Grant]:
+    def _subjects_of(self, user: User) -> Iterable[str]:
+        """Under which somebody may be bound. A review may ask about very many groups: of those,
+        only the ones that a binding names."""
+        if len(user.groups) <= max(len(self._grants), _USUAL):
+            return (f"u:{user.name}", *(f"g:{group}" for group in user.groups))
+        groups = set(user.groups)
+        bound = (key for _, key in self._grants if key.startswith("g:") and key[2:] in groups)
+        return dict.fromkeys((f"u:{user.name}", *bound))
+
+    def _within(self, namespace: str, subjects: Iterable[str]) -> list[Grant]:
         found: dict[str, Grant] = {}
         for subject in subjects:
             for name, grant in self._grants.get((namespace, subject), {}).items():
@@ -164,7 +175,7 @@ def _shown(subject: Object, namespace: str) -> str:
 
 
 def _subject_key(subject: Object, namespace: str) -> str:
-    """A user or group as ``_subjects_of`` spells them; a ServiceAccount is a user with a prefix."""
+    """A user or group as ``Policy`` looks for them; a ServiceAccount is a user with a prefix."""
     kind, name = subject.get("kind"), str(subject.get("name", ""))
     if kind == "ServiceAccount":
         inside = subject.get("namespace") or namespace
@@ -172,7 +183,3 @@ def _subject_key(subject: Object, namespace: str) -> str:
     if kind == "User":
         return f"u:{name}"
     return f"g:{name}" if kind == "Group" else ""
-
-
-def _subjects_of(user: User) -> tuple[str, ...]:
-    return (f"u:{user.name}", *(f"g:{group}" for group in user.groups))

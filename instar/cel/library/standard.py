@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import math
 import re
 from collections.abc import Callable
@@ -62,10 +61,14 @@ from instar.cel.values import (
     Uint,
     type_name,
 )
+from instar.remembered import Remembered
 
 A, B = param("A"), param("B")
 _PATTERN_OPTIONS = re2.Options()
 _PATTERN_OPTIONS.log_errors = False
+_PROGRAM, _CHARACTER = 16 << 10, 256
+"""Bytes a compiled pattern takes, about."""
+_PATTERNS: Remembered[str, Any] = Remembered(16 << 20)
 _TRUE = ("1", "t", "T", "true", "TRUE", "True")
 _FALSE = ("0", "f", "F", "false", "FALSE", "False")
 _MOST_DIGITS = 20
@@ -76,9 +79,15 @@ _DOUBLE = re.compile(
 )
 
 
-@functools.lru_cache(maxsize=1024)
 def pattern(text: str) -> Any:
     """A compiled RE2 pattern: linear in the text, whatever the pattern."""
+    known = _PATTERNS.get(text)
+    if known is None:
+        known = _PATTERNS.put(text, _pattern(text), _PROGRAM + _CHARACTER * len(text))
+    return known
+
+
+def _pattern(text: str) -> Any:
     try:
         return re2.compile(text, _PATTERN_OPTIONS)
     except re2.error as error:

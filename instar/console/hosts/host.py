@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from typing import Any, Protocol
 
+from instar.access.attributes import User
 from instar.client.client import Client
 from instar.console.sessions import Session
 from instar.console.visitors import Visitor
 from instar.plain import Object
 from instar.server.rest.request import Request
 from instar.server.rest.responses import Response
-
-AGENT = "instar-console"
-"""How its requests call themselves: looking at a version is no use of it."""
 
 
 class Host(Protocol):
@@ -21,6 +19,11 @@ class Host(Protocol):
 
     def client(self, visitor: Visitor, request: Request) -> Client:
         """Asks the cluster with the rights of the visitor."""
+        ...
+
+    async def stranger(self, request: Request, peer: User | None) -> Response:
+        """The answer to a browser that shows no session; raises ``NotSignedIn`` where there is
+        none."""
         ...
 
     async def pass_on(self, visitor: Visitor, request: Request) -> Response:

@@ -7,10 +7,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 from urllib.parse import urlsplit
 
+from instar.access.attributes import User
+from instar.api.agents import CONSOLE
 from instar.client.client import Client
 from instar.client.kubeconfig import Access
 from instar.client.sending import Lost, Reply
-from instar.console.hosts.host import AGENT
 from instar.console.sessions import Session, session_of
 from instar.console.visitors import NotSignedIn, Visitor
 from instar.errors import BadRequest
@@ -77,13 +78,16 @@ class Within:
 
     def client(self, visitor: Visitor, request: Request) -> Client:
         sender = AppSender(self._api, visitor, request.remote)
-        return Client(Access(server=_origin(request)), user_agent=AGENT, sender=sender)
+        return Client(Access(server=_origin(request)), user_agent=CONSOLE, sender=sender)
+
+    async def stranger(self, request: Request, peer: User | None) -> Response:
+        return await self._api(request, peer)
 
     async def pass_on(self, visitor: Visitor, request: Request) -> Response:
         if visitor.authorization is not None:
             request.headers[b"authorization"] = visitor.authorization
         own = request.header(b"user-agent")
-        request.headers[b"user-agent"] = f"{AGENT}/{own}".encode()
+        request.headers[b"user-agent"] = f"{CONSOLE}/{own}".encode()
         return await self._api(request, visitor.peer)
 
     def sign_in(self, shown: Object, now: float) -> Session:

@@ -26,8 +26,9 @@ from instar.registry.admission.local import LocalFailed, LocalReviews
 from instar.registry.admission.subject import Pair, Subject, refused_name
 from instar.registry.admission.webhook_metrics import WebhookMetrics
 from instar.registry.resources.admission import Operation
+from instar.webhooks.calls import Called, CallLog, Failure
 from instar.webhooks.failure import CallFailed
-from instar.webhooks.transport import TransportPool
+from instar.webhooks.transport import TransportPool, webhook_address
 
 log = logging.getLogger(__name__)
 _NO_VERSION = (
@@ -81,6 +82,7 @@ class Caller:
 
     transports: TransportPool
     metrics: WebhookMetrics
+    calls: CallLog
     local: LocalReviews
     new_uid: Callable[[], str]
 
@@ -118,6 +120,7 @@ class Caller:
             code = error.call_code if isinstance(error, WebhookFailed) else error.code
             rejected = not webhook.ignores_failures
             self._count(phase, webhook, operation, began, code, rejected=rejected)
+            self._note(phase, hook, began, error)
             if rejected:
                 self._count_rejection(phase, webhook, operation, "calling_webhook_error", code)
                 raise
@@ -129,6 +132,7 @@ class Caller:
             key = f"{phase.opened}/round_{operation.round}_index_{index}"
             operation.annotate(key, webhook.name)
             return None
+        self._note(phase, hook, began, None)
         self._tell(webhook, operation, verdict)
         if verdict.allowed:
             self._count(phase, webhook, operation, began, 200, rejected=False)
@@ -202,6 +206,16 @@ class Caller:
     ) -> None:
         took, verb = perf_counter() - began, operation.verb.value
         self.metrics.called(webhook.name, phase.label, verb, took, code, rejected=rejected)
+
+    def _note(self, phase: Phase, hook: Hook, began: float, error: ApiError | None) -> None:
+        """A refusal is an answer: only who could not be asked has failed."""
+        webhook = hook.webhook
+        called = Called(
+            "mutating" if phase.mutating else "validating", webhook.configuration, webhook.name
+        )
+        where = "in process" if hook.review is not None else webhook_address(webhook.client)
+        failure = None if error is None else Failure("call", error.message)
+        self.calls.note(called, where, perf_counter() - began, failure)
 
     def _count_rejection(
         self, phase: Phase, webhook: Webhook, operation: Operation, error_type: str, code: int

@@ -67,7 +67,9 @@ class MutatingWebhooks:
         if operation.round:
             memory.begin_again(operation)
         journey = _Journey(subject)
+        breaks = offload.Breaks()
         for index, hook in enumerate(self._hooks.all()):
+            await breaks.between()
             if operation.round and hook.webhook not in memory.reinvoked:
                 continue
             asked, changed = await self._one(journey, hook, index)

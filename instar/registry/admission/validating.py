@@ -6,6 +6,7 @@ import asyncio
 from time import perf_counter
 from typing import NamedTuple
 
+from instar import offload
 from instar.admission.rules import Endpoint
 from instar.errors import ApiError
 from instar.registry.admission.calling import (
@@ -59,7 +60,9 @@ class ValidatingWebhooks:
         """Who is to be asked; everything is converted before anybody is."""
         calls: list[_Call] = []
         questions: dict[str, Question] = {}
+        breaks = offload.Breaks()
         for hook in self._hooks.all():
+            await breaks.between()
             webhook = hook.webhook
             endpoint = await subject.means(webhook.criteria)
             if endpoint is None:

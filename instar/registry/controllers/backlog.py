@@ -33,8 +33,8 @@ class Backlog:
     pending: list[str] = field(default_factory=list)
     retry: list[str] = field(default_factory=list)
     total: int = 0
-    failed: list[ApiError] = field(default_factory=list)
-    """What no further attempt will mend."""
+    failed: list[tuple[str, ApiError]] = field(default_factory=list)
+    """Objects that no further attempt will mend, and why."""
     trouble: ApiError | None = None
     """The last failure that may pass."""
 
@@ -64,7 +64,7 @@ class Backlog:
                 self.retry.append(suffix)
                 self.trouble = error
             else:
-                self.failed.append(error)
+                self.failed.append((suffix, error))
 
     async def _prefetch(self, suffixes: Sequence[str]) -> None:
         """One webhook call for all; where it fails, each object asks for itself."""

@@ -11,6 +11,7 @@ import asyncio
 import contextlib
 import logging
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from datetime import datetime
 
 from instar.api.names import GroupResource
@@ -26,10 +27,11 @@ from instar.registry.kinds.migrations import (
     RUNNING,
     SUCCEEDED,
     condition_is_true,
+    is_paused,
     is_terminal,
 )
 from instar.registry.resources.catalog import Catalog
-from instar.registry.resources.context import Context, WriteOptions
+from instar.registry.resources.context import Context, WriteOptions, timestamp
 from instar.registry.resources.resource import Resource, Target
 from instar.registry.stored.entry import Entry, Unreadable
 from instar.registry.verbs.proposal import Proposal, UpdateRules
@@ -41,6 +43,8 @@ _NEEDED = ("update", "patch", "list")
 _DISCOVERY_SECONDS = 60.0
 _PROGRESS_SECONDS = 5.0
 _FIRST_DELAY, _LONGEST_DELAY = 0.5, 30.0
+_MOST_NAMED = 100
+"""Of objects that failed."""
 _DELAYS = Delays(_FIRST_DELAY, _LONGEST_DELAY)
 _OPTIONS = WriteOptions(manager="storage-version-migrator-controller")
 _STATUS = UpdateRules("status", unconditional=True, uid_is_precondition=False)
@@ -55,6 +59,12 @@ class MigrationController:
         self._census = census
         self._migrations = migrations
         self._work: Queue[GroupResource] = Queue("migration of", self._next_one, _DELAYS)
+        self._under_way: dict[str, _UnderWay] = {}
+
+    def document(self) -> Object:
+        """The body of ``/instar/migrations``: how far those are that this process works on."""
+        now = self._context.now()
+        return {name: found.document(now) for name, found in self._under_way.items()}
 
     def start(self) -> None:
         self._migrations.objects.listeners.append(self._changed)
@@ -77,7 +87,13 @@ class MigrationController:
         migration = self._next(subject)
         if migration is None:
             return None
-        await self._attend(migration["metadata"]["name"], subject, migration)
+        name = migration["metadata"]["name"]
+        try:
+            await self._attend(name, subject, migration)
+        except _Paused:
+            log.info("migration %s is paused", name)
+        finally:
+            self._under_way.pop(name, None)
         return 0.0
 
     def _next(self, subject: GroupResource) -> Object | None:
@@ -87,6 +103,7 @@ class MigrationController:
             for item in self._all()
             if _subject(item) == subject
             and (condition_is_true(item, RUNNING) or not is_terminal(item))
+            and (is_terminal(item) or not is_paused(item))
         ]
         return min(waiting, key=_turn, default=None)
 
@@ -97,7 +114,8 @@ class MigrationController:
         crds = self._catalog.builtin("apiextensions.k8s.io", "customresourcedefinitions")
         crd = MigratingCrd(self._context, crds, self._census, str(subject))
         if not is_terminal(migration):
-            await crd.begin(name, resumed=condition_is_true(migration, RUNNING))
+            begun = bool((migration.get("status") or {}).get("resourceVersion"))
+            await crd.begin(name, resumed=begun)
             await self._tell(name, self._running("The migration is running"))
             try:
                 await self._migrate(name, subject, migration)
@@ -124,10 +142,11 @@ class MigrationController:
             await self._fail(name, text)
             return
         backlog = Backlog.of(self._context, resource, await self._checkpoint(name))
+        self._under_way[name] = _UnderWay(backlog, self._context.now())
         await self._rewrite(name, subject, backlog)
         if backlog.failed:
             more = len(backlog.failed) - 1
-            text = f"migration encountered unhandled error: {backlog.failed[0].message}"
+            text = f"migration encountered unhandled error: {backlog.failed[0][1].message}"
             await self._fail(name, text + (f" (and {more} more objects)" if more else ""))
         else:
             succeeded = ("True", "StorageVersionMigrationSucceeded", "")
@@ -137,6 +156,7 @@ class MigrationController:
         loop = asyncio.get_running_loop()
         told, delay = loop.time(), _FIRST_DELAY
         while backlog.left:
+            await self._unless_paused(name, backlog)
             if backlog.pending:
                 await backlog.batch()
             if self._catalog.find(*subject) is not backlog.resource:
@@ -149,6 +169,14 @@ class MigrationController:
                 await asyncio.sleep(delay)
                 delay = min(delay * 2, _LONGEST_DELAY)
                 backlog.next_round()
+
+    async def _unless_paused(self, name: str, backlog: Backlog) -> None:
+        """Raises ``_Paused``. What was rewritten stays so; the rest is found again by its age."""
+        current = self._read(name)
+        if current is not None and is_paused(current):
+            text = f"The migration is paused: {backlog.left} objects not yet migrated"
+            await self._tell(name, self._condition(RUNNING, "False", "MigrationPaused", text))
+            raise _Paused
 
     async def _resource(self, subject: GroupResource, migration: Object) -> Resource | None:
         """A CRD may be created a moment after its migration."""
@@ -200,6 +228,37 @@ class MigrationController:
             return Proposal({**old, "status": change(old.get("status") or {})})
 
         await update(self._context, target, propose, _OPTIONS, _STATUS)
+
+
+class _Paused(Exception):
+    """Somebody wants it to stop for now."""
+
+
+@dataclass(frozen=True)
+class _UnderWay:
+    backlog: Backlog
+    began: datetime
+
+    def document(self, now: datetime) -> Object:
+        backlog = self.backlog
+        done = backlog.total - backlog.left
+        seconds = max((now - self.began).total_seconds(), 0.001)
+        rate = done / seconds
+        trouble = backlog.trouble
+        return {
+            "total": backlog.total,
+            "left": backlog.left,
+            "failed": len(backlog.failed),
+            "failures": [
+                {"object": suffix, "message": error.message}
+                for suffix, error in backlog.failed[:_MOST_NAMED]
+            ],
+            "trouble": None if trouble is None else trouble.message,
+            "started": timestamp(self.began),
+            "seconds": round(seconds, 3),
+            "perSecond": round(rate, 3),
+            "secondsLeft": round(backlog.left / rate, 3) if rate else None,
+        }
 
 
 def _readable(entries: Iterable[Entry]) -> Iterator[Object]:

@@ -18,6 +18,8 @@ from typing import Any, NamedTuple
 import orjson
 
 from instar.access.attributes import Attributes
+from instar.api.agents import is_ours
+from instar.registry.insight.recent import Recent, VersionKey
 from instar.storage.store import Stale, Store, StoreError, Write
 
 log = logging.getLogger(__name__)
@@ -64,6 +66,7 @@ class Usage:
         self._known: Lines = {}
         self._fresh: dict[tuple[str, ...], list[float]] = {}
         """Plain tuples and lists: this is written once per request."""
+        self._recent = Recent()
 
     def note(self, asked: Attributes, agent: str) -> None:
         """One request."""
@@ -81,7 +84,19 @@ class Usage:
 
     def document(self) -> dict[str, Any]:
         """The body of ``/instar/usage``."""
-        return _document(self._since, self._merged(self._known))
+        lines, now = self._merged(self._known), self._clock()
+        recent = self._recent.counts(now, _totals(lines))
+        return {
+            **_document(self._since, lines),
+            "recentSince": moment_text(self._recent.since(now)),
+            "recent": [{**key._asdict(), "count": count} for key, count in recent.items() if count],
+        }
+
+    def mark(self) -> None:
+        """Now and then: what is counted later is recent."""
+        now = self._clock()
+        if self._recent.is_due(now):
+            self._recent.mark(now, _totals(self._merged(self._known)))
 
     async def load(self, store: Store) -> None:
         """What earlier processes counted. A record nobody can read is as good as none."""
@@ -129,6 +144,7 @@ class UsageKeeper:
             await self._usage.load(self._store)
         except StoreError as error:
             log.warning("usage counts of the past cannot be read: %s", error)
+        self._usage.mark()
         self._task = asyncio.get_running_loop().create_task(self._work())
 
     async def stop(self) -> None:
@@ -141,6 +157,7 @@ class UsageKeeper:
         while True:
             await asyncio.sleep(self._every)
             await self._flush()
+            self._usage.mark()
 
     async def _flush(self) -> None:
         try:
@@ -179,6 +196,16 @@ def _sum(one: Lines, other: Lines) -> Lines:
         known = total.get(key)
         total[key] = tally if known is None else known.plus(tally)
     return total
+
+
+def _totals(lines: Lines) -> dict[VersionKey, int]:
+    """Requests per version, without those of our own tools."""
+    found: dict[VersionKey, int] = {}
+    for key, tally in lines.items():
+        if not is_ours(key.agent):
+            version = VersionKey(key.group, key.resource, key.version)
+            found[version] = found.get(version, 0) + tally.number
+    return found
 
 
 def _document(since: float, lines: Lines) -> dict[str, Any]:

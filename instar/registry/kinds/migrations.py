@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 GROUP = "storagemigration.k8s.io"
 PLURAL = "storageversionmigrations"
 RUNNING, SUCCEEDED, FAILED = "Running", "Succeeded", "Failed"
+PAUSED = "instar.dev/paused"
+"""An annotation: while it is ``true``, nothing more is rewritten."""
 _RESOURCE = "spec.resource.resource"
 
 
@@ -31,6 +33,11 @@ def condition_is_true(obj: Object, type: str) -> bool:
         item.get("type") == type and item.get("status") == "True"
         for item in status.get("conditions") or ()
     )
+
+
+def is_paused(obj: Object) -> bool:
+    annotations = obj["metadata"].get("annotations") or {}
+    return bool(annotations.get(PAUSED) == "true")
 
 
 def is_terminal(obj: Object) -> bool:
@@ -48,7 +55,10 @@ class MigrationStrategy(Strategy):
 
     def prepare_update(self, new: Object, old: Object, version: VersionServing) -> None:
         super().prepare_update(new, old, version)
+        # Upstream counts none, and whoever annotates a running one must not lower what is there.
         new["metadata"].pop("generation", None)
+        if "generation" in old["metadata"]:
+            new["metadata"]["generation"] = old["metadata"]["generation"]
 
     def check_create(self, obj: Object, version: VersionServing, warn: Warn) -> list[FieldError]:
         found = super().check_create(obj, version, warn)

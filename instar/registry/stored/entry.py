@@ -20,6 +20,7 @@ _API_VERSION = b'{"apiVersion":"'
 _UID = b'"uid":"'
 _RESOURCE_VERSION = b'"resourceVersion":"'
 _NO_LABELS: dict[str, str] = {}
+_MOST_SHARED = 16
 
 
 @lru_cache(maxsize=4096)
@@ -29,6 +30,8 @@ def _shared(items: tuple[tuple[str, str], ...]) -> dict[str, str]:
 
 def _kept(labels: dict[str, str]) -> dict[str, str]:
     """Many objects carry the same labels, and a dict of them is a fifth of a small object."""
+    if len(labels) > _MOST_SHARED:
+        return labels
     try:
         return _shared(tuple(labels.items()))
     except TypeError:  # foreign bytes: a label whose value is no string

@@ -88,12 +88,12 @@ def as_json(report: CheckReport) -> str:
             {"version": loss.version, "path": loss.path, "reason": loss.reason}
             for loss in report.losses
         ],
-        "checks": [_check(outcome) for outcome in report.outcomes],
+        "checks": [check_document(outcome) for outcome in report.outcomes],
     }
     return orjson.dumps(document, option=orjson.OPT_INDENT_2).decode() + "\n"
 
 
-def _check(outcome: LawResult) -> dict[str, Any]:
+def check_document(outcome: LawResult) -> dict[str, Any]:
     document: dict[str, Any] = {
         "law": outcome.law,
         "title": outcome.title,

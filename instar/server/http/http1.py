@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from time import monotonic
 from typing import Any, cast
 
@@ -21,6 +20,8 @@ from instar.server.http.connections import ConnectionSet
 from instar.server.http.eager import start
 from instar.server.http.http1_request import RequestReader
 from instar.server.http.httphead import head, header_lines
+from instar.server.http.pipeline import Pipeline
+from instar.server.http.turns import Turns
 from instar.server.rest.handling import Handler
 from instar.server.rest.request import Request
 from instar.server.rest.responses import TEXT_TYPE, Feed, Header, Response
@@ -45,6 +46,7 @@ class Connections(ConnectionSet):
         peer_of: PeerOf = plain_peer,
     ) -> None:
         super().__init__()
+        self.turns = Turns()
         self.handler = handler
         self.peer_of = peer_of
         """Whose certificate is at the other end."""
@@ -63,7 +65,7 @@ class Connection(asyncio.Protocol):
         self._transport: asyncio.Transport | None = None
         self._peer: User | None = None
         self._remote = ""
-        self._queue: deque[tuple[Request, bool]] = deque()
+        self._ahead = Pipeline()
         self._task: asyncio.Task[Any] | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._busy = False
@@ -74,7 +76,8 @@ class Connection(asyncio.Protocol):
         self._last_activity = monotonic()
         self._unsent = 0
         self._unsent_since = 0.0
-        self._queued_bytes = 0
+        self._in_line = False
+        self._may_serve = False
         self._last_answer = False
 
     # --- asyncio -------------------------------------------------------------------------
@@ -92,7 +95,7 @@ class Connection(asyncio.Protocol):
     def connection_lost(self, error: Exception | None) -> None:
         self._connections.discard(self)
         self._transport = None
-        self._queue.clear()
+        self._ahead.clear()
         if self._task is not None:
             self._task.cancel()
         feed, self._feed = self._feed, None
@@ -102,8 +105,13 @@ class Connection(asyncio.Protocol):
             self._writable.set_result(None)
 
     def data_received(self, data: bytes) -> None:
-        self._last_activity = monotonic()
-        self._reader.feed(data)
+        self._last_activity = now = monotonic()
+        if not self._ahead.unread and self._connections.turns.admit(now):
+            self._read(data)
+            return
+        self._hold(self._ahead.unread + data)
+        if not self._busy and not self._in_line:
+            self._stand_in_line(new=True)
 
     def pause_writing(self) -> None:
         self._paused = True
@@ -115,15 +123,60 @@ class Connection(asyncio.Protocol):
         if self._feed is not None:
             self._feed.resume()
 
+    # --- whose turn it is ----------------------------------------------------------------
+
+    def _read(self, data: bytes) -> None:
+        """The first request in it is served at once; others came ahead of its answer."""
+        self._may_serve = True
+        rest = self._reader.feed(data)
+        self._may_serve = False
+        if rest:
+            self._hold(rest)
+        if not self._ahead.empty and not self._busy and not self._in_line:
+            self._stand_in_line(new=False)
+
+    def _hold(self, data: bytes) -> None:
+        self._ahead.unread = data
+        if self._transport is not None:
+            self._transport.pause_reading()
+
+    def _stand_in_line(self, *, new: bool) -> None:
+        self._in_line = True
+        self._connections.turns.wait(self, new=new)
+
+    def take_turn(self) -> None:
+        self._in_line = False
+        if self._transport is None:
+            self._busy = False
+        elif self._ahead:
+            request, keep_alive = self._ahead.take()
+            self._listen()
+            self._serve(request, keep_alive)
+        else:
+            self._busy = False
+            data = self._ahead.take_unread()
+            self._listen()
+            self._read(data)
+
+    def _listen(self) -> None:
+        if self._transport is not None and self._ahead.listens:
+            self._transport.resume_reading()
+
     # --- requests ------------------------------------------------------------------------
 
     def requested(self, request: Request, keep_alive: bool) -> None:
         keep_alive = keep_alive and not self._connections.closing
         request.remote = self._remote
-        if self._busy:
-            self._enqueue(request, keep_alive)
-        else:
+        if self._may_serve and not self._busy and not self._ahead:
+            self._may_serve = False
             self._serve(request, keep_alive)
+        else:
+            self._ahead.add(request, keep_alive)
+            if self._ahead.full and self._transport is not None:
+                self._transport.pause_reading()
+
+    def full(self) -> bool:
+        return self._ahead.full
 
     def encourage(self) -> None:
         if self._transport is not None:
@@ -140,7 +193,7 @@ class Connection(asyncio.Protocol):
             return
         # A client that goes on sending would be listened to until it says goodbye.
         self._transport.pause_reading()
-        if self._busy:
+        if self._busy or self._ahead:
             self._last_answer = True  # an answer in the middle of another would be part of it
             return
         response = Response(status, (text,), [TEXT_TYPE])
@@ -153,13 +206,6 @@ class Connection(asyncio.Protocol):
         if self._transport is not None:
             self._transport.close()
             asyncio.get_running_loop().call_later(_LINGER_SECONDS, self.abort)
-
-    def _enqueue(self, request: Request, keep_alive: bool) -> None:
-        self._queue.append((request, keep_alive))
-        self._queued_bytes += len(request.body)
-        full = len(self._queue) > limits.MAX_PIPELINED or self._queued_bytes > limits.MAX_BODY
-        if full and self._transport is not None:
-            self._transport.pause_reading()
 
     # --- serving -------------------------------------------------------------------------
 
@@ -261,7 +307,7 @@ class Connection(asyncio.Protocol):
         self._write(head(response, keep_alive, length, self._connections.always))
         if request.method != "HEAD":
             sent = 0
-            for piece in _pieces(response):
+            for piece in response.pieces(_PIECE):
                 self._write(piece)
                 await self._drain()
                 self._connections.sent(self, len(piece))
@@ -296,14 +342,14 @@ class Connection(asyncio.Protocol):
     def _finish(self, keep_alive: bool) -> None:
         self._last_activity = monotonic()
         if not keep_alive and self._transport is not None:
-            self._queue.clear()
+            self._ahead.clear()
             self._reader.over = True
             self._transport.close()
 
     def _next(self) -> None:
-        if self._transport is not None and self._queue:
+        if self._transport is not None and not self._ahead.empty:
             # Not here: as many calls would stand upon each other as a client sends at once.
-            asyncio.get_running_loop().call_soon(self._serve_queued)
+            self._stand_in_line(new=False)
             return
         self._busy = False
         if self._last_answer:
@@ -311,21 +357,14 @@ class Connection(asyncio.Protocol):
         elif self._transport is not None and self._connections.closing:
             self._transport.close()
 
-    def _serve_queued(self) -> None:
-        if self._transport is None:
-            self._busy = False
-            return
-        request, keep_alive = self._queue.popleft()
-        self._queued_bytes -= len(request.body)
-        self._transport.resume_reading()
-        self._serve(request, keep_alive)
-
     # --- limits --------------------------------------------------------------------------
 
     def close_when_idle(self) -> bool:
-        if not self._busy and self._transport is not None:
+        if self._busy or self._in_line:
+            return False
+        if self._transport is not None:
             self._transport.close()
-        return not self._busy
+        return True
 
     def close_if_stalled(self, now: float) -> None:
         """A request has a deadline, so that a drop now and then does not hold a connection."""
@@ -347,16 +386,6 @@ class Connection(asyncio.Protocol):
     def abort(self) -> None:
         if self._transport is not None:
             self._transport.abort()
-
-
-def _pieces(response: Response) -> Iterator[bytes]:
-    """What the connection keeps of an answer until it is sent is a piece, never the whole."""
-    for chunk in response.chunks:
-        if len(chunk) <= 2 * _PIECE:
-            yield chunk
-        else:
-            for begin in range(0, len(chunk), _PIECE):
-                yield chunk[begin : begin + _PIECE]
 
 
 def _expire(request: Request, task: asyncio.Task[None]) -> None:

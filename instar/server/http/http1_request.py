@@ -13,7 +13,9 @@ from instar.server.http.httphead import target
 from instar.server.rest.request import Request, parse_query
 
 _METERED = 16 << 10
-"""Bytes looked at together where they are counted."""
+"""Bytes of bodies looked at together where they are counted."""
+_AT_ONCE = 4 << 10
+"""Bytes looked at together where they may be many requests."""
 _LARGE = 64 << 10
 """Bodies above this are counted together with all others."""
 
@@ -22,6 +24,10 @@ class Owner(Protocol):
     """The connection's side."""
 
     def requested(self, request: Request, keep_alive: bool) -> None: ...
+
+    def full(self) -> bool:
+        """Whether it has enough to answer: what else came is left for later."""
+        ...
 
     def refuse(self, status: int, text: bytes) -> None:
         """Answer so and close: what follows cannot be told from what was sent."""
@@ -66,13 +72,16 @@ class RequestReader:
         self._body: list[bytes] = []
         self._size = 0
 
-    def feed(self, data: bytes) -> None:
-        if self.reading or len(data) > limits.MAX_HEAD:
-            self._feed_metered(data)
+    def feed(self, data: bytes) -> bytes:
+        """What is left of it: the owner has enough for now."""
+        rest = b""
+        if self.reading or len(data) > _AT_ONCE:
+            rest = self._feed_metered(data)
         else:
             self._parse(data)
         if self.reading:
             self._keep_time()
+        return rest
 
     def _keep_time(self) -> None:
         """Most requests come whole, and need no deadline."""
@@ -83,17 +92,21 @@ class RequestReader:
             self.deadline += limits.BODY_SECONDS
             self._body_allowed_for = True
 
-    def _feed_metered(self, data: bytes) -> None:
+    def _feed_metered(self, data: bytes) -> bytes:
         """Counts what comes without being content: heads, trailers and chunk sizes have no end
         of their own, and the parser tells of them only when they are whole."""
-        for begin in range(0, len(data), _METERED):
-            if self.over:
-                return
-            piece = data[begin : begin + _METERED]
+        begin = 0
+        while begin < len(data) and not self.over:
+            if self._owner.full():
+                return data[begin:]
+            in_body = self.reading and not self._in_head
+            piece = data[begin : begin + (_METERED if in_body else _AT_ONCE)]
+            begin += len(piece)
             self._overhead += len(piece)
             self._parse(piece)
             if self._overhead > limits.MAX_HEAD and self.reading:
                 self._refuse(431, b"431 Request Header Fields Too Large\n")
+        return b""
 
     def _parse(self, data: bytes) -> None:
         if self.over:

@@ -33,6 +33,7 @@ from instar.registry.resources.admission import Admission, Interest
 from instar.registry.resources.context import Uids, timestamp, utc_now
 from instar.registry.resources.serving import Serving
 from instar.registry.stored.backend import Backend
+from instar.webhooks.calls import CallLog
 from instar.webhooks.transport import TransportPool
 
 if TYPE_CHECKING:
@@ -61,6 +62,7 @@ class Admissions:
     """Names of plugins."""
     event_limits: Sequence[EventLimit] = ()
     metrics: WebhookMetrics = field(default_factory=WebhookMetrics)
+    calls: CallLog = field(default_factory=CallLog)
     policy_metrics: PolicyMetrics = field(default_factory=PolicyMetrics)
 
     def all_metrics(self) -> Iterable[Metric]:
@@ -144,7 +146,7 @@ class Admissions:
         from instar.registry.admission.calling import Caller
         from instar.registry.admission.local import LocalReviews
 
-        return Caller(self.transports, self.metrics, LocalReviews(), Uids())
+        return Caller(self.transports, self.metrics, self.calls, LocalReviews(), Uids())
 
 
 def _named(beginning: str) -> str:

@@ -58,6 +58,7 @@ from instar.server.pages.health import Check, Health
 from instar.server.pages.insight import Insight
 from instar.server.pages.metrics import Metrics
 from instar.storage.store import Local, Near, Store
+from instar.webhooks.calls import CallLog
 
 if TYPE_CHECKING:
     from instar.server.audit.auditor import Auditor
@@ -96,6 +97,7 @@ class Machinery:
     conversion: ConversionServices
     watchdog: Watchdog
     consistency: Consistency
+    metrics: Metrics
 
     async def start(self) -> None:
         """The backend must be started already."""
@@ -168,7 +170,8 @@ def build(
     make_conversion: Callable[[Backend, PrometheusConversionMetrics], ConversionServices],
 ) -> Machinery:
     backend = Backend(store)
-    conversion_metrics = PrometheusConversionMetrics()
+    calls = CallLog()
+    conversion_metrics = PrometheusConversionMetrics(calls)
     conversion = make_conversion(backend, conversion_metrics)
     policy = StoredPolicy(backend)
     authorizer = authorizer_of(authorization, policy, webhook_authorizer)
@@ -181,6 +184,7 @@ def build(
         local=local_admissions,
         enabled=admission_plugins,
         event_limits=event_limits,
+        calls=calls,
     )
     plugins = [*admissions.plugins(), EscalationCheck(authorizer, policy)]
     context = Context(
@@ -208,6 +212,7 @@ def build(
     migrations = catalog.builtin(MIGRATION_GROUP, MIGRATIONS)
     for version in migrations.serving.versions.values():
         version.printer = MigrationPrinter()
+    migrating = MigrationController(context, catalog, census, migrations)
     leadership = Leadership(
         context,
         catalog.builtin("coordination.k8s.io", "leases"),
@@ -241,7 +246,9 @@ def build(
         ),
         metrics=metrics,
         conversion_metrics=conversion_metrics,
-        insight=Insight(census, usage, access, backend),
+        insight=Insight(
+            census, usage, access, backend, calls, conversion.transports, migrating.document
+        ),
         request_timeout=request_timeout,
         auditor=auditor,
         flow=flow,
@@ -252,7 +259,7 @@ def build(
         catalog=catalog,
         crds=controller,
         namespaces=namespaces,
-        migrations=MigrationController(context, catalog, census, migrations),
+        migrations=migrating,
         leadership=leadership,
         garbage=garbage,
         furniture=furniture,
@@ -265,6 +272,7 @@ def build(
         conversion=conversion,
         watchdog=watchdog,
         consistency=consistency,
+        metrics=metrics,
     )
 
 

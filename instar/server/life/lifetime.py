@@ -52,12 +52,13 @@ from instar.server.life.guards import (
     foreign_certificate,
     tls_of,
 )
+from instar.server.life.thrift import keep_slim
 from instar.server.rest.handling import Handler
 from instar.server.rest.problems import problem
 from instar.server.rest.request import Request
 from instar.server.rest.responses import Response
 from instar.server.settings import Settings
-from instar.storage.compactor import Compactor
+from instar.storage.compactor import Compactor, Most
 from instar.storage.keys import collection_prefix
 from instar.storage.open import open_store
 from instar.storage.store import Checkable, Local, Lost, Store, Unavailable
@@ -173,6 +174,7 @@ async def _served(settings: Settings, folder: Path) -> AsyncIterator[RunningServ
         tasks.append(loop.create_task(_probing(machinery.backend)))
         tasks.append(loop.create_task(tls.run()))
         tasks.append(loop.create_task(machinery.consistency.run()))
+        tasks.append(loop.create_task(keep_slim()))
         await machinery.start()
         await listening.start_serving()
         port = listening.sockets[0].getsockname()[1]
@@ -284,7 +286,12 @@ def _peers(settings: Settings, own: Path) -> PeerOf:
 
 
 def _compactor(settings: Settings, store: Store, backend: Backend) -> asyncio.Task[None]:
-    compactor = Compactor(store, keep=settings.history_seconds, compacted=backend.cache.compacted)
+    compactor = Compactor(
+        store,
+        keep=settings.history_seconds,
+        most=Most(settings.history_bytes),
+        compacted=backend.cache.compacted,
+    )
     return asyncio.get_running_loop().create_task(compactor.run())
 
 

@@ -20,11 +20,11 @@ class Metrics:
             _BUCKETS,
         )
         self._labels: dict[tuple[str, int], tuple[Labels, Labels]] = {}
-        self._all: list[Metric] = [self._requests, self._seconds]
+        self.all: list[Metric] = [self._requests, self._seconds]
 
     def add(self, *metrics: Metric) -> None:
         """More for the page, counted elsewhere."""
-        self._all += metrics
+        self.all += metrics
 
     def served(self, method: str, status: int, seconds: float) -> None:
         labels = self._labels.get((method, status))
@@ -34,4 +34,4 @@ class Metrics:
         self._seconds.observe(labels[1], seconds)
 
     def respond(self) -> Response:
-        return Response(200, (page(self._all),), [(b"content-type", CONTENT_TYPE.encode())])
+        return Response(200, (page(self.all),), [(b"content-type", CONTENT_TYPE.encode())])

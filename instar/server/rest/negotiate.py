@@ -16,6 +16,8 @@ _STREAMS = f"{JSON};stream=watch, {PROTOBUF};stream=watch"
 _META_VERSIONS = ("v1", "v1beta1")
 _PARTIALS = ("PartialObjectMetadata", "PartialObjectMetadataList")
 _BROWSERS = (b"curl", b"Wget", b"Mozilla/5.0")
+_LONGEST_KEPT = 256
+"""Characters of a header that is remembered with what it means."""
 _TRUE = ("1", "t", "T", "true", "TRUE", "True")
 
 
@@ -104,8 +106,13 @@ def _wants_pretty(request: Request) -> bool:
     return request.headers.get(b"user-agent", b"").startswith(_BROWSERS)
 
 
-@lru_cache(maxsize=256)
 def _negotiated(accept: str, watch: bool, offer: Offer) -> Form | None:
+    """A client says the same thing with each request; what is long is said once."""
+    find = _known_form if len(accept) <= _LONGEST_KEPT else _found_form
+    return find(accept, watch, offer)
+
+
+def _found_form(accept: str, watch: bool, offer: Offer) -> Form | None:
     if not accept:
         return PLAIN
     for clause in clauses(accept):
@@ -142,9 +149,12 @@ def _media_for(clause: _Clause, transform: str, offer: Offer) -> str:
     return PROTOBUF if clause.media == PROTOBUF and binary else ""
 
 
-@lru_cache(maxsize=256)
 def clauses(accept: str) -> tuple[_Clause, ...]:
     """Clauses by falling quality, exact types before wildcards."""
+    return _known_clauses(accept) if len(accept) <= _LONGEST_KEPT else _clauses(accept)
+
+
+def _clauses(accept: str) -> tuple[_Clause, ...]:
     found: list[tuple[float, bool, int, _Clause]] = []
     for position, text in enumerate(accept.split(",")):
         media, *rest = (part.strip() for part in text.split(";"))
@@ -159,6 +169,10 @@ def clauses(accept: str) -> tuple[_Clause, ...]:
         clause = _Clause(media, tuple(parameters.items()))
         found.append((-quality, "*" in media, position, clause))
     return tuple(clause for *_, clause in sorted(found, key=lambda item: item[:3]))
+
+
+_known_form = lru_cache(maxsize=256)(_found_form)
+_known_clauses = lru_cache(maxsize=256)(_clauses)
 
 
 def body_media(content_type: str) -> str:

@@ -72,6 +72,15 @@ class Response:
         if self.length < 0:
             self.length = sum(map(len, self.chunks))
 
+    def pieces(self, size: int) -> Iterator[bytes]:
+        """Of about this size: what is kept of an answer until it is sent is never the whole."""
+        for chunk in self.chunks:
+            if len(chunk) <= 2 * size:
+                yield chunk
+            else:
+                for begin in range(0, len(chunk), size):
+                    yield chunk[begin : begin + size]
+
 
 def text_response(status: int, text: str) -> Response:
     return Response(status, (text.encode(),), [TEXT_TYPE])

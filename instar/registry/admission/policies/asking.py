@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable
 from typing import TypeVar
 
@@ -11,15 +10,8 @@ from instar.admission.running import Inputs, Meter, TooLongHere
 from instar.registry.admission.policies.definitions import Definition
 
 T = TypeVar("T")
-_TURN = 32
 _HEAVY_FOR = 100
 """Requests that are spared the first try after one was too much."""
-
-
-async def take_turns(position: int) -> None:
-    """Gives others a chance after every few of many things, each of which may be some work."""
-    if not position % _TURN:
-        await asyncio.sleep(0)
 
 
 async def program_of(policy: Definition, make: Callable[[dict[str, object]], T]) -> T:

@@ -12,7 +12,7 @@ from functools import cache, partial
 from time import perf_counter
 from typing import Final, NamedTuple
 
-from instar import errors
+from instar import errors, offload
 from instar.admission.policies.mutating import JSON_PATCH, MutatingProgram, Mutation, MutationFailed
 from instar.admission.policies.params import Misconfigured
 from instar.admission.policies.refusals import Refused, misconfigured, refusal
@@ -22,7 +22,7 @@ from instar.api.names import GroupVersionKind
 from instar.apply.typed import TypedSchema, compile_schema
 from instar.facts.types import schema_of
 from instar.plain import Object, copy_json
-from instar.registry.admission.policies.asking import ask, program_of, take_turns
+from instar.registry.admission.policies.asking import ask, program_of
 from instar.registry.admission.policies.definitions import Binding, Bound, Definition, Hook
 from instar.registry.admission.policies.metrics import PolicyMetrics
 from instar.registry.admission.policies.params import ParamKind, Params
@@ -91,19 +91,20 @@ class MutatingPolicies:
             return
         run = _Run(operation, self._subjects.of(operation, validating=False))
         invocations: list[_Invocation] = []
-        for position, hook in enumerate(hooks, 1):
+        breaks = offload.Breaks()
+        for hook in hooks:
             endpoint = await run.subject.means(hook.policy.criteria)
             if endpoint is not None:
                 invocations += await self._invocations(run, hook, endpoint)
-            await take_turns(position)
+            await breaks.between()
         if invocations:
             if passes is None:
                 passes = operation.notes[_Passes] = _Passes()
             if operation.round and passes.left != operation.obj:
                 passes.require()
-            for position, invocation in enumerate(invocations, 1):
+            for invocation in invocations:
                 await self._invoke(run, invocation, passes)
-                await take_turns(position)
+                await breaks.between()
             await self._keep(run, passes)
             passes.left = None if passes.over() else copy_json(operation.obj)
         if run.refused:

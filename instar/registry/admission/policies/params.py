@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
+from instar import offload
 from instar.admission.policies.params import (
     NOT_FOUND,
     Misconfigured,
@@ -15,7 +16,6 @@ from instar.admission.policies.params import (
 )
 from instar.api.names import GroupVersionKind
 from instar.plain import Object
-from instar.registry.admission.policies.asking import take_turns
 from instar.registry.resources.resource import Resource
 from instar.registry.resources.serving import VersionServing
 from instar.registry.stored.backend import Backend
@@ -47,9 +47,10 @@ class Params:
         wanted = wanted_params(ref, namespaced=namespaced, request_namespace=namespace)
         entries = await self._entries(kind.resource, wanted)
         found: list[Object] = []
-        for position, entry in enumerate(entries, 1):
+        breaks = offload.Breaks()
+        for entry in entries:
             found.append(await self._shown(kind, entry))
-            await take_turns(position)
+            await breaks.between()
         if not wanted.name and wanted.selector is not None:
             found = [obj for obj in found if wanted.selector.matches(_labels(obj))]
         if not found and refuses_none(ref):

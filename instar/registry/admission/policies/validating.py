@@ -3,7 +3,7 @@ parameter; then warnings are told, notes kept, and the first refusal is the answ
 
 from __future__ import annotations
 
-from instar import errors
+from instar import errors, offload
 from instar.admission.expressions import (
     ASKING,
     ASKING_OF_REQUEST,
@@ -17,7 +17,7 @@ from instar.admission.policies.verdicts import Verdict, denial
 from instar.admission.rules import Endpoint
 from instar.admission.running import Inputs
 from instar.plain import Object
-from instar.registry.admission.policies.asking import ask, program_of, take_turns
+from instar.registry.admission.policies.asking import ask, program_of
 from instar.registry.admission.policies.definitions import Binding, Bound, Definition, Hook
 from instar.registry.admission.policies.metrics import PolicyMetrics
 from instar.registry.admission.policies.params import ParamKind, Params
@@ -37,12 +37,12 @@ class ValidatingPolicies:
         if not hooks:
             return
         subject = self._subjects.of(operation, validating=True)
-        verdict = Verdict()
-        for position, hook in enumerate(hooks, 1):
+        verdict, breaks = Verdict(), offload.Breaks()
+        for hook in hooks:
             endpoint = await subject.means(hook.policy.criteria)
             if endpoint is not None:
                 await self._judge(hook, subject, endpoint, verdict)
-            await take_turns(position)
+            await breaks.between()
         if verdict.counted or verdict.annotations or verdict.refusals:
             self._pronounce(operation, verdict)
 
@@ -100,12 +100,13 @@ class ValidatingPolicies:
             return found
         program = await program_of(policy, ValidatingProgram)
         inputs = await inputs_for(subject, endpoint, program.reads)
-        for position, each in enumerate(params, 1):
+        breaks = offload.Breaks()
+        for each in params:
             given = inputs if each is None else inputs._replace(params=each)
             outcome = await ask(policy, given, program.validate)
             if outcome.decisions or outcome.annotations:
                 found.append(outcome)
-            await take_turns(position)
+            await breaks.between()
         return found
 
 

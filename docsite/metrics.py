@@ -1,0 +1,56 @@
+"""Every metric: of a server with every part that counts, and of a conversion webhook."""
+
+from __future__ import annotations
+
+import tempfile
+from base64 import b64encode
+from collections.abc import Iterable
+from pathlib import Path
+
+from docsite.markdown import code, plain
+from instar.metrics import Metric
+from instar.sdk.metrics import WebhookMetrics
+from instar.server.settings import AuditSettings, EncryptionSettings, Settings
+from instar.testing.serving import in_thread
+
+_AUDIT = "{apiVersion: audit.k8s.io/v1, kind: Policy, rules: [{level: None}]}"
+_ENCRYPTION = """\
+apiVersion: apiserver.config.k8s.io/v1
+kind: EncryptionConfiguration
+resources:
+  - resources: [secrets]
+    providers: [{secretbox: {keys: [{name: one, secret: SECRET}]}}]
+"""
+
+
+def metrics() -> str:
+    return (
+        f"## The server\n\n`/metrics` of `instar serve`.\n\n{_listed(server_metrics())}\n"
+        "## A conversion webhook\n\n`/metrics` of `instar webhook`.\n\n"
+        f"{_listed(WebhookMetrics().all())}"
+    )
+
+
+def server_metrics() -> list[Metric]:
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        audit, encryption = folder / "audit.yaml", folder / "encryption.yaml"
+        audit.write_text(_AUDIT)
+        encryption.write_text(_ENCRYPTION.replace("SECRET", b64encode(bytes(32)).decode()))
+        settings = Settings(
+            port=0,
+            audit=AuditSettings(policy=audit),
+            encryption=EncryptionSettings(config=encryption),
+        )
+        with in_thread(settings) as (running, _):
+            return list(running.machinery.metrics.all)
+
+
+def _listed(found: Iterable[Metric]) -> str:
+    """Names are long: a table would leave no room for what they mean."""
+    return "\n".join(map(_entry, sorted(found, key=lambda metric: metric.name)))
+
+
+def _entry(metric: Metric) -> str:
+    labels = f" by {', '.join(map(code, metric.labels))}" if metric.labels else ""
+    return f"{code(metric.name)}\n: {plain(metric.help)} *{metric.kind}*{labels}\n"

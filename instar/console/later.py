@@ -1,0 +1,25 @@
+"""Something that is made when it is first wanted, in a thread, and only once."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Generic, TypeVar
+
+T = TypeVar("T")
+
+
+class Later(Generic[T]):
+    def __init__(self, make: Callable[[], T]) -> None:
+        self._make = make
+        self._making: asyncio.Future[T] | None = None
+
+    def __call__(self) -> Awaitable[T]:
+        """Whoever leaves meanwhile stops nothing."""
+        return asyncio.shield(self.begin())
+
+    def begin(self) -> asyncio.Future[T]:
+        if self._making is None:
+            loop = asyncio.get_running_loop()
+            self._making = loop.run_in_executor(None, self._make)
+        return self._making

@@ -1,0 +1,50 @@
+"""Every object read once at every served version, by the lister of a migration: does each of them
+still convert? Writes nothing."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+
+from instar.client.client import Client
+from instar.migrator.live_crd import LiveCrd
+from instar.migrator.pages import Lister, Unlistable
+from instar.migrator.retrying import Patience
+
+SECONDS = 40.0
+_PAGE = 500
+_NAMED = 100
+_BRIEF = Patience(attempts=2)
+
+
+@dataclass
+class Reading:
+    objects: int = 0
+    problems: dict[str, str] = field(default_factory=dict)
+    """By object: why it cannot be read at some version."""
+    stopped: str = ""
+    """Why not everything was looked at."""
+
+
+async def read_everything(client: Client, live: LiveCrd, seconds: float = SECONDS) -> Reading:
+    """Raises ``ApiError`` when the server cannot be talked to."""
+    lister = Lister(client, live, _BRIEF, limit=_PAGE, verify=True)
+    reading, until, token = Reading(), time.monotonic() + seconds, ""
+    while True:
+        try:
+            page = await lister.page(token)
+        except Unlistable as error:
+            reading.stopped = str(error)
+            return reading
+        reading.objects += len(page.found)
+        for key, trouble in page.unreadable.items():
+            reading.problems.setdefault(key, trouble.message)
+        token = page.token
+        if not token:
+            return reading
+        if len(reading.problems) >= _NAMED:
+            reading.stopped = f"more than {_NAMED} objects cannot be read"
+            return reading
+        if time.monotonic() > until:
+            reading.stopped = f"the {seconds:.0f} s for it are over"
+            return reading

@@ -1,0 +1,134 @@
+"""Reviews and checks are made in a process of their own, for a while."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+import yaml
+
+from instar.console.jobs.running import Jobs
+from instar.errors import BadRequest, TooManyRequests
+from instar.plain import Object
+from tests.console.support import Browser
+from tests.console.worlds import forgetting, renaming, widgets
+from tests.support.server import LiveServer
+from tests.support.webhook import Webhook
+
+
+def test_a_file_is_reviewed_against_the_cluster(console: LiveServer, browser: Browser) -> None:
+    crd = widgets("review.example.com")
+    console.create_crd(crd)
+    crd["spec"]["versions"][1]["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"].pop(
+        "width"
+    )
+    sides = {
+        "old": {"crd": "widgets.review.example.com"},
+        "new": {"text": yaml.safe_dump(crd)},
+    }
+
+    answer = browser.request("POST", "/console/api/review", sides)
+
+    assert answer.status == 200, answer.text
+    [found] = answer.json["crds"]
+    removed = next(item for item in found["findings"] if item["path"] == "spec.width")
+    assert removed["severity"] == "error"
+    assert removed["witness"]["object"]["spec"]
+    assert found["plan"]
+
+
+def test_the_export_is_a_file_and_never_a_page_of_ours(browser: Browser) -> None:
+    sides = {"old": None, "new": {"text": yaml.safe_dump(widgets("export.example.com"))}}
+
+    answer = browser.request("POST", "/console/api/review?form=html", sides)
+
+    assert answer.text.lower().startswith("<!doctype html>")
+    assert answer.header("Content-Disposition") == 'attachment; filename="review.html"'
+    assert "sandbox" in (answer.header("Content-Security-Policy") or "")
+
+
+def test_a_text_that_is_no_crd_is_a_problem_of_the_report(browser: Browser) -> None:
+    answer = browser.request("POST", "/console/api/review", {"new": {"text": "a: ["}})
+
+    assert answer.status == 200
+    assert "not readable as YAML" in answer.json["problems"][0]["message"]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {},
+        {"new": {}},
+        {"new": {"text": 1}},
+        {"new": {"object": {"kind": "Pod"}}},
+        {"new": {"text": "x"}, "objects": True},
+    ],
+)
+def test_what_cannot_be_reviewed_is_told_so(browser: Browser, body: object) -> None:
+    answer = browser.request("POST", "/console/api/review", body)
+
+    assert answer.status == 400
+    assert answer.json["kind"] == "Status"
+
+
+def test_laws_are_hunted_through_the_real_webhook(console: LiveServer, browser: Browser) -> None:
+    group = "laws.example.com"
+    with Webhook(forgetting) as hook:
+        console.create_crd(widgets(group, conversion=hook.conversion()))
+        asked = {"crd": f"widgets.{group}", "examples": 20, "laws": ["round-trip"], "seed": 1}
+
+        answer = browser.request("POST", "/console/api/check", asked)
+
+    assert answer.status == 200, answer.text
+    broken = [item for item in answer.json["checks"] if item["verdict"] == "broken"]
+    assert answer.json["complete"] is True
+    assert "spec.legacy" in str(broken[0]["counterexample"]["differences"])
+    assert len(broken[0]["counterexample"]["steps"]) == 3
+
+
+def test_when_the_time_is_up_what_was_found_is_told(console: LiveServer, browser: Browser) -> None:
+    group = "slow.example.com"
+    with Webhook(renaming) as hook:
+        console.create_crd(widgets(group, conversion=hook.conversion()))
+        asked = {"crd": f"widgets.{group}", "examples": 1000, "seconds": 1}
+
+        answer = browser.request("POST", "/console/api/check", asked)
+
+    assert answer.status == 200, answer.text
+    assert answer.json["complete"] is False
+
+
+def test_a_crd_with_one_version_has_nothing_to_check(console: LiveServer, browser: Browser) -> None:
+    crd = widgets("single.example.com")
+    del crd["spec"]["versions"][0]
+    console.create_crd(crd)
+
+    answer = browser.request("POST", "/console/api/check", {"crd": "widgets.single.example.com"})
+
+    assert answer.status == 400
+    assert "fewer than two versions" in answer.json["message"]
+
+
+def test_who_waits_behind_too_many_is_sent_away() -> None:
+    async def scenario() -> None:
+        jobs = Jobs(at_once=1, more=0)
+        work: Object = {"old": None, "new": {"text": "", "name": "n"}, "objects": []}
+        first = asyncio.create_task(
+            jobs.run("review", {**work, "witnesses": False, "form": "json"}, seconds=20)
+        )
+        await asyncio.sleep(0)
+        with pytest.raises(TooManyRequests):
+            await jobs.run("review", work, seconds=20)
+        assert (await first).result["crds"] == []
+
+    asyncio.run(scenario())
+
+
+def test_a_job_says_why_it_cannot_be_done() -> None:
+    async def scenario() -> None:
+        crd = widgets("bad.example.com")
+        work = {"crd": crd, "by": "", "laws": ["nonsense"], "versions": [], "examples": 1}
+        with pytest.raises(BadRequest, match="no law nonsense"):
+            await Jobs().run("check", {**work, "seed": 1}, seconds=20)
+
+    asyncio.run(scenario())
