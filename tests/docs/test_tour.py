@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from tests.support.pages import DOCS, README, need_kubectl, run_script, script
 from tests.support.server import LiveServer
 
 ADMISSION = DOCS / "admission.md"
+SNAPSHOT = DOCS / "snapshot.md"
 
 
 def test_the_readmes_first_minute_runs_as_written(tmp_path: Path) -> None:
@@ -58,3 +60,18 @@ def test_the_tour_of_webhooks_runs_as_written(fresh_server: LiveServer, tmp_path
     assert "Warning: that is a large box" in done.stderr
     assert "size-is-sane.boxes.hooks.example.com" in done.stderr
     assert "denied the request: spec.size is at most 100" in done.stderr
+
+
+def test_the_tour_of_snapshots_runs_as_written(fresh_server: LiveServer, tmp_path: Path) -> None:
+    if shutil.which("jq") is None:
+        pytest.skip("NO JQ on this machine: the tour of snapshots was not run")
+
+    done = run_script(script(SNAPSHOT, "tour"), fresh_server, tmp_path, "the tour of snapshots")
+
+    assert "cluster.tar.gz: 1 CRD with 1 object" in done.stdout
+    assert "\nobjects/databases.snap.example.com.ndjson\n" in done.stdout
+    assert '{"owner":"alice","password":"' in done.stdout
+    assert "hunter2" not in done.stdout
+    assert "\norders " in done.stdout
+    assert done.stdout.endswith("it is only a copy\n")
+    assert "this server is read-only" in done.stderr
