@@ -30,13 +30,6 @@ PATHS = {
 }
 """Path → what is there. The reference on the site is made from it."""
 NO_NAMESPACE = "_"
-PATHS = {
-    _STORED: "with `GROUP/RESOURCE/NAMESPACE/NAME` after it (`_` for no namespace): at which "
-    "version an object is stored, in how many bytes, under which key; for whoever may get it",
-    _CONVERT: "with `GROUP/RESOURCE` after it, POST `{objects: […], version: v1}` as JSON: what "
-    "conversion makes of them; nothing is stored; for whoever may create such objects",
-}
-"""Path → what is there. The reference on the site is made from it."""
 MOST_OBJECTS = 1_000
 
 
