@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 from tests.support.server import LiveServer, live_server
 from tests.support.storages import ENGINES, Storages, chosen_engine
@@ -14,7 +14,12 @@ from tests.support.storages import storages as open_storages
 
 # CI repeats the same examples, so that it judges the change and not the day's luck; everywhere
 # else every run looks in new places.
-settings.register_profile("ci", derandomize=True, deadline=None)
+settings.register_profile(
+    "ci",
+    derandomize=True,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],  # of a busy machine
+)
 if os.environ.get("CI"):
     settings.load_profile("ci")
 

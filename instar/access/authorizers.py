@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from enum import Enum, auto
 from typing import NamedTuple, Protocol
@@ -65,11 +66,11 @@ class Recorder(Protocol):
     def note(self, asked: Attributes) -> None: ...
 
 
-class Local:
+class Immediate(ABC):
     """An authorizer that knows all it needs."""
 
-    def decide(self, asked: Attributes) -> Decision:
-        raise NotImplementedError
+    @abstractmethod
+    def decide(self, asked: Attributes) -> Decision: ...
 
     async def ask(self, asked: Attributes) -> Decision:
         return self.decide(asked)
@@ -78,7 +79,7 @@ class Local:
         return
 
 
-class AlwaysAllow(Local):
+class AlwaysAllow(Immediate):
     """Everyone who is known may do everything."""
 
     def decide(self, asked: Attributes) -> Decision:
@@ -89,7 +90,7 @@ class AlwaysAllow(Local):
         return Held(resources, [{"verbs": ["*"], "nonResourceURLs": ["*"]}])
 
 
-class AlwaysDeny(Local):
+class AlwaysDeny(Immediate):
     def decide(self, asked: Attributes) -> Decision:
         return Decision(Verdict.NO_OPINION, "Everything is forbidden.")
 
@@ -97,7 +98,7 @@ class AlwaysDeny(Local):
         return Held([], [])
 
 
-class Abstaining(Local):
+class Abstaining(Immediate):
     """A mode that is about parts this server does not have (``Node``)."""
 
     def decide(self, asked: Attributes) -> Decision:

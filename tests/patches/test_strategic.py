@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from time import perf_counter
+from time import process_time
 from typing import Any
 
 import pytest
@@ -272,9 +272,9 @@ def test_long_lists_are_merged_in_one_pass() -> None:
             "ownerReferences": [{"uid": owner["uid"], "name": "m"} for owner in owners[::-1]],
         }
     }
-    start = perf_counter()
+    start = process_time()
     found = strategic_merge(target, patch, schema)["metadata"]
-    assert perf_counter() - start < 5
+    assert process_time() - start < 5
     assert found["finalizers"] == finalizers[::-1]
     assert [owner["uid"] for owner in found["ownerReferences"]] == [
         owner["uid"] for owner in owners[::-1]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from base64 import b64decode
 from contextlib import suppress
-from time import perf_counter
+from time import process_time
 from typing import Any
 
 import pytest
@@ -130,9 +130,9 @@ def test_groups_within_groups_are_skipped_without_end() -> None:
 def test_reading_takes_time_in_proportion_to_size() -> None:
     """A million tiny fields, or the same field over and over, are read in one pass."""
     raw = field(2, entry("k", b"v")) * 100_000 + field(900, b"") * 100_000
-    start = perf_counter()
+    start = process_time()
     assert decode_object(config_map(raw))["data"] == {"k": "v"}
-    assert perf_counter() - start < 5
+    assert process_time() - start < 5
 
 
 def samples() -> list[bytes]:

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from instar.access.attributes import Attributes, User
-from instar.access.authorizers import Decision, Held, Local, Rules, Verdict
+from instar.access.authorizers import Decision, Held, Immediate, Rules, Verdict
 from instar.access.rbac.policy import Policy, listed
 from instar.access.rbac.rules import matches_kind
 
@@ -30,7 +30,7 @@ class _Known(NamedTuple):
     refused: Decision
 
 
-class RbacAuthorizer(Local):
+class RbacAuthorizer(Immediate):
     def __init__(self, policy: Callable[[], Policy]) -> None:
         """``policy`` is asked each time, and may have something to catch up with first."""
         self._policy = policy
