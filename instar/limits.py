@@ -99,3 +99,18 @@ MAX_ARCHIVE_FILES = 5_000_000
 
 MAX_ARCHIVE_RATIO = 300
 """Times its own size that an archive may unpack to, above 256 MiB."""
+
+# --- history ------------------------------------------------------------------------------------
+
+HISTORY_BYTES = 1024 * MIB
+"""Of values that were written over or deleted, whatever their age, unless ``--history-size`` says
+otherwise; older ones are forgotten early."""
+
+HISTORY_WRITES = 500_000
+"""Of such values: each takes about 200 bytes of memory."""
+
+HISTORY_AT_ONCE = 200
+"""Revisions of one object in one answer."""
+
+HISTORY_CHANGES = 100
+"""Paths that are named for one revision."""

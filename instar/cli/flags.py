@@ -37,3 +37,29 @@ def add_workload_arguments(parser: argparse._ActionsContainer, name: str, image:
         "--namespace", "-n", metavar="NAME", default="default", help="where it goes"
     )
     parser.add_argument("--image", metavar="IMAGE", default=image, help="what its container runs")
+
+
+_SPANS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
+_SIZES = {"": 1, "Ki": 1 << 10, "Mi": 1 << 20, "Gi": 1 << 30, "Ti": 1 << 40}
+
+
+def seconds(text: str) -> float:
+    """``300``, ``90m``, ``24h``, ``7d``: for ``type=`` of an argument."""
+    unit = _SPANS.get(text[-1:])
+    return _positive(text if unit is None else text[:-1], text) * (unit or 1)
+
+
+def size(text: str) -> int:
+    """``1048576``, ``64Mi``, ``2Gi``."""
+    unit = text[-2:] if text[-2:] in _SIZES else ""
+    return int(_positive(text.removesuffix(unit), text) * _SIZES[unit])
+
+
+def _positive(digits: str, text: str) -> float:
+    try:
+        number = float(digits)
+    except ValueError:
+        number = 0.0
+    if not 0 < number < 1e15:
+        raise argparse.ArgumentTypeError(f"{text!r} is no number above 0 with its unit")
+    return number

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from instar.client.client import Client
 from instar.client.paths import resource_path
 from instar.errors import ApiError, NotFound
+from instar.plain import Object
 
 
 class ResourceType(NamedTuple):
@@ -15,6 +17,9 @@ class ResourceType(NamedTuple):
     plural: str
     kind: str
     verbs: frozenset[str]
+    namespaced: bool = False
+    names: frozenset[str] = frozenset()
+    """All that a person may call it, in small letters: kind, singular, plural, short names."""
 
     @property
     def name(self) -> str:
@@ -50,7 +55,24 @@ async def listable(client: Client) -> Discovered:
         for item in document.get("resources") or ():
             verbs = frozenset(item.get("verbs") or ())
             if "list" in verbs and "/" not in item["name"]:
-                found.types.append(
-                    ResourceType(name, version, str(item["name"]), str(item["kind"]), verbs)
-                )
+                found.types.append(_type(name, version, item, verbs))
     return found
+
+
+def _type(group: str, version: str, item: Object, verbs: frozenset[str]) -> ResourceType:
+    words = [item["name"], item["kind"], item.get("singularName"), *(item.get("shortNames") or ())]
+    names = frozenset(str(word).lower() for word in words if word)
+    namespaced = item.get("namespaced") is True
+    return ResourceType(
+        group, version, str(item["name"]), str(item["kind"]), verbs, namespaced, names
+    )
+
+
+def called(types: Iterable[ResourceType], word: str) -> list[ResourceType]:
+    """Those that a person means by ``word``, or by ``word.group``."""
+    wanted = word.lower()
+    return [
+        each
+        for each in types
+        if any(wanted in (name, f"{name}.{each.group}") for name in each.names)
+    ]

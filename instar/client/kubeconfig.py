@@ -1,29 +1,24 @@
 """Where the API server is and how to prove who we are: a kubeconfig, or a pod's mounted account.
 
-Reads files and environment only; it opens no connection and knows no HTTP library.
+What a kubeconfig's entries mean; ``kubefiles.py`` finds them. Reads files and environment only; it
+opens no connection and knows no HTTP library.
 """
 
 from __future__ import annotations
 
 import base64
-import binascii
 import os
 import ssl
 import tempfile
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 from urllib.parse import quote
 
-from instar.api.manifests import Unreadable, only_document
 from instar.client.execs import Credential, ExecError, ExecPlugin, read_exec
+from instar.client.kubefiles import Entry, choose, read
+from instar.client.kubefiles import KubeconfigError as KubeconfigError
 
 _ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
-
-
-class KubeconfigError(Exception):
-    """The configuration cannot be used; ``str()`` says which file, which entry and why."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -136,7 +131,7 @@ def in_cluster(account: Path = _ACCOUNT) -> Access:
     namespace = account / "namespace"
     return Access(
         server=f"https://{f'[{host}]' if ':' in host else host}:{port}",
-        ca=_read(account / "ca.crt"),
+        ca=read(account / "ca.crt"),
         token_file=account / "token",
         origin="the account of this pod",
         namespace=namespace.read_text().strip() if namespace.is_file() else "default",
@@ -145,65 +140,39 @@ def in_cluster(account: Path = _ACCOUNT) -> Access:
 
 def read_kubeconfig(files: list[Path], context: str | None = None) -> Access:
     """Several files merge as kubectl merges them: the first to name an entry wins."""
-    entries: dict[str, dict[str, _Entry]] = {"clusters": {}, "users": {}, "contexts": {}}
-    current = ""
-    for file in files:
-        raw = _parse(file)
-        current = current or str(raw.get("current-context") or "")
-        for section, known in entries.items():
-            for item in raw.get(section) or ():
-                body = item.get(section[:-1]) or {}
-                known.setdefault(str(item.get("name", "")), _Entry(body, file))
-    wanted = context or current
-    if not wanted:
-        raise KubeconfigError(f"{files[0]}: no current-context; choose one of {_names(entries)}")
-    chosen = entries["contexts"].get(wanted)
-    if chosen is None:
-        raise KubeconfigError(
-            f"{files[0]}: no context named {wanted!r}; there is {_names(entries)}"
-        )
-    cluster = _entry(entries, "clusters", chosen, "cluster")
-    user_name = chosen.body.get("user")
-    user = _entry(entries, "users", chosen, "user") if user_name else _Entry({}, chosen.file)
-    origin = f"user {user_name!r} of {user.file}" if user_name else f"no user, {chosen.file}"
-    access = _access(cluster, user, origin)
-    return replace(access, namespace=str(chosen.body.get("namespace") or "default"))
+    chosen = choose(files, context)
+    user = chosen.user or Entry("user", "", {}, chosen.context.file)
+    origin = f"user {user.name!r} of {user.file}" if chosen.user else f"no user, {user.file}"
+    access = _access(chosen.cluster, user, origin)
+    return replace(access, namespace=str(chosen.context.body.get("namespace") or "default"))
 
 
-@dataclass(frozen=True, slots=True)
-class _Entry:
-    body: Mapping[str, Any]
-    file: Path
-
-    def pem(self, name: str) -> bytes | None:
-        """``<name>-data`` inline, or the file ``<name>`` beside the kubeconfig."""
-        inline = self.body.get(f"{name}-data")
-        if inline:
-            try:
-                return base64.b64decode(inline, validate=True)
-            except binascii.Error:
-                raise KubeconfigError(f"{self.file}: {name}-data is not base64") from None
-        named = self.body.get(name)
-        return _read(self.file.parent / Path(named).expanduser()) if named else None
-
-
-def _access(cluster: _Entry, user: _Entry, origin: str) -> Access:
+def _access(cluster: Entry, user: Entry, origin: str) -> Access:
     server = str(cluster.body.get("server") or "").rstrip("/")
     if not server.startswith(("http://", "https://")):
-        raise KubeconfigError(f"{cluster.file}: server {server!r} is neither http nor https")
+        raise KubeconfigError(f"{cluster}: server {server!r} is neither http nor https")
     _refuse_provider(user)
-    password = user.body.get("password")
+    _refuse_halves(user)
+    name, password = user.body.get("username") or "", user.body.get("password") or ""
     token_file = user.body.get("tokenFile")
+    insecure, authority = (
+        bool(cluster.body.get("insecure-skip-tls-verify")),
+        cluster.pem("certificate-authority"),
+    )
+    if insecure and authority:
+        raise KubeconfigError(
+            f"{cluster}: insecure-skip-tls-verify and certificate-authority exclude each other"
+        )
     return Access(
         server=server,
-        ca=cluster.pem("certificate-authority"),
-        insecure=bool(cluster.body.get("insecure-skip-tls-verify")),
+        ca=authority,
+        insecure=insecure,
         server_name=cluster.body.get("tls-server-name") or None,
         client_cert=user.pem("client-certificate"),
         client_key=user.pem("client-key"),
         token=user.body.get("token") or None,
         token_file=user.file.parent / token_file if token_file else None,
-        basic=(str(user.body.get("username", "")), str(password)) if password else None,
+        basic=(name, password) if name or password else None,
         plugin=_plugin(user, cluster),
         acts_as=_acts_as(user),
         proxy=_proxy(cluster),
@@ -211,17 +180,35 @@ def _access(cluster: _Entry, user: _Entry, origin: str) -> Access:
     )
 
 
-def _plugin(user: _Entry, cluster: _Entry) -> ExecPlugin | None:
+def _refuse_halves(user: Entry) -> None:
+    """As kubectl: what cannot work as it is written, and what could mean two things."""
+    for one, other in (("client-certificate", "client-key"), ("client-key", "client-certificate")):
+        if user.has_pem(one) and not user.has_pem(other):
+            raise KubeconfigError(f"{user}: {one} without {other}")
+    ways = [
+        name
+        for name, there in (
+            ("a token", user.body.get("token") or user.body.get("tokenFile")),
+            ("a password", user.body.get("username") or user.body.get("password")),
+            ("exec", user.body.get("exec")),
+        )
+        if there
+    ]
+    if len(ways) > 1:
+        raise KubeconfigError(f"{user}: {' and '.join(ways)}: only one of them can be shown")
+
+
+def _plugin(user: Entry, cluster: Entry) -> ExecPlugin | None:
     body = user.body.get("exec")
     if not body:
         return None
     try:
         return read_exec(body, user.file.parent, cluster.body)
     except ExecError as error:
-        raise KubeconfigError(f"{user.file}: {error}") from None
+        raise KubeconfigError(f"{user}: {error}") from None
 
 
-def _acts_as(user: _Entry) -> tuple[tuple[str, str], ...]:
+def _acts_as(user: Entry) -> tuple[tuple[str, str], ...]:
     name = user.body.get("as")
     pairs = [("Impersonate-Group", str(each)) for each in user.body.get("as-groups") or ()]
     if user.body.get("as-uid"):
@@ -230,59 +217,26 @@ def _acts_as(user: _Entry) -> tuple[tuple[str, str], ...]:
         pairs += [(f"Impersonate-Extra-{quote(str(key), safe='')}", str(each)) for each in values]
     if not name:
         if pairs:
-            raise KubeconfigError(f"{user.file}: as-groups, as-uid or as-user-extra without as")
+            raise KubeconfigError(f"{user}: as-groups, as-uid or as-user-extra without as")
         return ()
     return (("Impersonate-User", str(name)), *pairs)
 
 
-def _proxy(cluster: _Entry) -> str | None:
+def _proxy(cluster: Entry) -> str | None:
     url = cluster.body.get("proxy-url")
     if not url:
         return None
     if not str(url).startswith(("http://", "https://")):
         raise KubeconfigError(
-            f"{cluster.file}: proxy-url {url!r}: only http and https proxies can be used"
+            f"{cluster}: proxy-url {url!r}: only http and https proxies can be used"
         )
     return str(url)
 
 
-def _refuse_provider(user: _Entry) -> None:
+def _refuse_provider(user: Entry) -> None:
     provider = user.body.get("auth-provider")
     if provider:
         raise KubeconfigError(
-            f"{user.file}: auth-provider {provider.get('name')!r} went with Kubernetes 1.26; use "
+            f"{user}: auth-provider {provider.get('name')!r} went with Kubernetes 1.26; use "
             "exec, a token or a client certificate"
         )
-
-
-def _entry(
-    entries: Mapping[str, Mapping[str, _Entry]], section: str, context: _Entry, field: str
-) -> _Entry:
-    name = str(context.body.get(field) or "")
-    entry = entries[section].get(name)
-    if entry is None:
-        raise KubeconfigError(f"{context.file}: the context's {field} {name!r} is not defined")
-    return entry
-
-
-def _names(entries: Mapping[str, Mapping[str, _Entry]]) -> str:
-    return ", ".join(sorted(entries["contexts"])) or "no context at all"
-
-
-def _parse(file: Path) -> dict[str, Any]:
-    try:
-        raw = only_document(_read(file).decode(), str(file))
-    except UnicodeDecodeError:
-        raise KubeconfigError(f"{file}: not a text file") from None
-    except Unreadable as error:
-        raise KubeconfigError(str(error)) from None
-    if not isinstance(raw, dict):
-        raise KubeconfigError(f"{file}: not a kubeconfig")
-    return raw
-
-
-def _read(file: Path) -> bytes:
-    try:
-        return file.read_bytes()
-    except OSError as error:
-        raise KubeconfigError(f"{file}: {error.strerror}") from None

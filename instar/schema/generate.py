@@ -188,7 +188,8 @@ class _Maker:
                 continue
             inner = known[name]
             rest = focus[1:] if focus and focus[0] == name else ()
-            result[name] = self.value(inner, _below(chosen, "properties", name), rest, depth + 1)
+            below = _below(inner, chosen, "properties", name)
+            result[name] = self.value(inner, below, rest, depth + 1)
         self._extras(node, chosen, result, focus, depth)
         return result
 
@@ -219,7 +220,7 @@ class _Maker:
             keys = self._draw(st.lists(KEYS, unique=True, min_size=least, max_size=most))
             for position, key in enumerate(keys):
                 rest = focus[1:] if aimed and position == 0 else ()
-                below = _below(overlays, "additionalProperties", "")
+                below = _below(inner, overlays, "additionalProperties", "")
                 result[key] = self.value(inner, below, rest, depth + 1)
         elif inner is True or (node.preserve_unknown and depth):
             extra = self._draw(st.dictionaries(KEYS, ANY_JSON, min_size=least, max_size=2))
@@ -235,7 +236,7 @@ class _Maker:
         lower = max(least, 1 if aimed and most else 0)
         size = self._draw(st.integers(lower, max(lower, min(most, least + 2, 50))))
         items: list[Any] = []
-        below = _below(overlays, "items", "")
+        below = _below(node.items, overlays, "items", "")
         for position in range(size):
             rest = focus[1:] if aimed and position == 0 else ()
             items.append(self.value(node.items, below, rest, depth + 1))
@@ -260,19 +261,20 @@ class _Maker:
 
 
 _EITHER = st.booleans()
-_ANYTHING: Mapping[str, Any] = {}
 _RARELY = st.sampled_from([False, False, False, True])
 _EMBEDDED = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "inner"}}
 
 
-def _below(overlays: Overlays, word: str, name: str) -> Overlays:
-    found = []
+def _below(node: Structural, overlays: Overlays, word: str, name: str) -> Overlays:
+    """What is said of ``node``: by itself, for the schema around it may not hold it any more (see
+    ``sharing.py``), and by the branches around it."""
+    found = [node.raw]
     for raw in overlays:
         inner = raw.get(word)
         inner = inner.get(name) if name and isinstance(inner, Mapping) else inner
-        if isinstance(inner, Mapping):
+        if isinstance(inner, Mapping) and inner is not node.raw:
             found.append(inner)
-    return tuple(found) or (_ANYTHING,)
+    return tuple(found)
 
 
 def _enum(overlays: Overlays) -> list[Any] | None:

@@ -102,12 +102,23 @@ class AdmissionHandler:
 
 @dataclass(slots=True, eq=False)
 class Admission:
-    """Handlers for the resources of one group."""
+    """Handlers for the resources of one group; the empty one is that of Pods and ConfigMaps."""
 
     group: str
     name: str = ""
     """Of the configurations; the group's if none is given."""
     handlers: list[AdmissionHandler] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        if self.group and dns1123_subdomain(self.group):
+            raise ConverterDefinitionError(f"{self.group!r} cannot be the name of an API group")
+        if self.name and dns1123_subdomain(self.name):
+            raise ConverterDefinitionError(f"{self.name!r} cannot be the name of a configuration")
+
+    @property
+    def _domain(self) -> str:
+        """The group where something has to have a name."""
+        return self.group or "core"
 
     def validate(
         self,
@@ -150,7 +161,7 @@ class Admission:
                     {
                         "apiVersion": "admissionregistration.k8s.io/v1",
                         "kind": kind,
-                        "metadata": {"name": self.name or self.group},
+                        "metadata": {"name": self.name or self._domain},
                         "webhooks": webhooks,
                     }
                 )
@@ -171,7 +182,7 @@ class Admission:
         def decorate(function: Handler) -> Handler:
             plural = resource.partition("/")[0]
             short = function.__name__.strip("_").replace("_", "-").lower()
-            name = f"{short}.{plural}.{self.group}"
+            name = f"{short}.{plural}.{self._domain}"
             self._check(name)
             rule = {
                 "apiGroups": [self.group],

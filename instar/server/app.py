@@ -27,8 +27,10 @@ from instar.server.access.impersonation import Impersonation, is_asked_for
 from instar.server.access.reviews import Reviews
 from instar.server.http.compress import compress
 from instar.server.http.flow import Flow, Refusal
+from instar.server.pages import history
 from instar.server.pages.documents import Documents
 from instar.server.pages.health import Health, is_health_path
+from instar.server.pages.history import past_path
 from instar.server.pages.insight import Insight
 from instar.server.pages.metrics import Metrics
 from instar.server.pages.objects import ObjectPages
@@ -36,6 +38,7 @@ from instar.server.rest import verbs
 from instar.server.rest.calls import Call
 from instar.server.rest.converting import as_asked, waiting_counted
 from instar.server.rest.deadlines import check_timeout, limit, too_late
+from instar.server.rest.frozen import refusal
 from instar.server.rest.negotiate import ACCEPTED
 from instar.server.rest.problems import (
     page_not_found,
@@ -83,8 +86,10 @@ class App:
         request_timeout: float = 60.0,
         auditor: Auditor | None = None,
         flow: Flow | None = None,
+        read_only: bool = False,
     ) -> None:
         """Without ``flow`` any number of requests is worked on at once."""
+        self._read_only = read_only
         self._auditor = auditor
         self._flow = flow
         self._context = context
@@ -139,7 +144,8 @@ class App:
     async def _answer(self, request: Request, peer: User | None) -> Response:
         if request.query:
             check_timeout(request)
-        route = self._routes.of(request.path)
+        past = past_path(request.path)
+        route = self._routes.of(past or request.path)
         if route.path is None and not self.ready:
             # Who may ask is in the storage; that it is waited for, everybody may know.
             public = self._health.respond(request)
@@ -230,11 +236,16 @@ class App:
             if unserved is not None:
                 self._insight.note(request.asked, unserved.serving, request.header(b"user-agent"))
             return page_not_found()
+        refused = refusal(request, target) if self._read_only else None
+        if refused is not None:
+            raise refused
         self._insight.note(request.asked, target.serving, request.header(b"user-agent"))
         if target.version.deprecation is not None:
             request.warn(target.version.deprecation)
             request.annotate("k8s.io/deprecated", "true")
         target = as_asked(request, target)
+        if past_path(request.path):
+            return await history.respond(self._context, request, target, path)
         if not target.serving.converts_remotely:
             return await self._verb(request, path, target)
         with waiting_counted(self._conversion_metrics, target):

@@ -1,4 +1,5 @@
-"""Forgets history by age: remembers which revision the store had when, and compacts to the past.
+"""Forgets history by age and by size: remembers which revision the store had when, and compacts
+to the past.
 
 Several replicas on one store may each run one: compacting twice is harmless.
 """
@@ -10,16 +11,26 @@ import logging
 import time
 from collections import deque
 from collections.abc import Callable
+from typing import NamedTuple
 
-from instar.storage.store import Store, StoreError
+from instar import limits
+from instar.storage.store import Store, StoreError, Weighed
 
 _log = logging.getLogger(__name__)
 
 
-class Compactor:
-    """Keeps at least ``keep`` seconds of history; looks ``samples`` times in that span.
+class Most(NamedTuple):
+    """How much history may grow, whatever its age."""
 
-    ``compacted`` is told each revision, so that caches can forget with the store.
+    bytes: int = limits.HISTORY_BYTES
+    writes: int = limits.HISTORY_WRITES
+
+
+class Compactor:
+    """Keeps ``keep`` seconds of history and up to a fifth more, unless it grows beyond ``most``.
+
+    ``compacted`` is told each revision, so that caches can forget with the store; they need not
+    remember longer than ``window`` seconds, however long the store does.
     """
 
     def __init__(
@@ -27,13 +38,19 @@ class Compactor:
         store: Store,
         *,
         keep: float = 300.0,
+        window: float = 300.0,
+        most: Most | None = None,
         samples: int = 5,
         clock: Callable[[], float] = time.monotonic,
         compacted: Callable[[int], None] | None = None,
     ) -> None:
         self._store, self._keep, self._clock = store, keep, clock
-        self._interval = keep / samples
+        self._interval = min(keep, window) / samples
+        self._between = keep / samples / 4  # what is noted for a whole day need not be dense
+        self._window, self._most = window, most or Most()
+        self._recent: deque[tuple[float, int]] = deque()
         self._compacted = compacted
+        self._told = 0
         self._seen: deque[tuple[float, int]] = deque()
         self._done = 0
 
@@ -50,19 +67,34 @@ class Compactor:
         """Note the current revision and compact to the newest one that is old enough, if any."""
         now = self._clock()
         revision = await self._store.barrier()
-        if not self._seen or self._seen[-1][1] != revision:
-            self._seen.append((now, revision))
-        target = self._old_enough(now)
+        _note(self._seen, now, revision, self._between)
+        _note(self._recent, now, revision, 0.0)
+        target = max(_old_enough(self._seen, now - self._keep), await self._excess())
         if target > self._done:
             await self._store.compact(target)
             self._done = target
-            if self._compacted is not None:
-                self._compacted(target)
+        self._tell(max(self._done, _old_enough(self._recent, now - self._window)))
         return self._done
 
-    def _old_enough(self, now: float) -> int:
-        """What was current ``keep`` seconds ago: all above it happened later, and stays."""
-        while len(self._seen) > 1 and self._seen[1][0] <= now - self._keep:
-            self._seen.popleft()
-        moment, revision = self._seen[0]
-        return revision if moment <= now - self._keep else 0
+    async def _excess(self) -> int:
+        if not isinstance(self._store, Weighed):
+            return 0
+        return await self._store.excess(self._most.bytes, self._most.writes)
+
+    def _tell(self, revision: int) -> None:
+        if self._compacted is not None and revision > self._told:
+            self._told = revision
+            self._compacted(revision)
+
+
+def _note(seen: deque[tuple[float, int]], now: float, revision: int, between: float) -> None:
+    if not seen or (seen[-1][1] != revision and now - seen[-1][0] >= between):
+        seen.append((now, revision))
+
+
+def _old_enough(seen: deque[tuple[float, int]], moment: float) -> int:
+    """What was current at the moment: all above it happened later, and stays."""
+    while len(seen) > 1 and seen[1][0] <= moment:
+        seen.popleft()
+    when, revision = seen[0]
+    return revision if when <= moment else 0

@@ -19,6 +19,7 @@ from instar.storage.etcd_client import (
     NotYet,
 )
 from instar.storage.etcd_doubt import Outcome, resolve
+from instar.storage.etcd_past import past_events
 from instar.storage.etcd_watch import EtcdWatch, compacted_revision
 from instar.storage.followers import Followers
 from instar.storage.memory import check_write
@@ -29,6 +30,7 @@ from instar.storage.store import (
     Ended,
     Event,
     Page,
+    Past,
     Record,
     Sink,
     Stale,
@@ -76,6 +78,16 @@ class EtcdStore:
             if not answer.more or len(records) == limit:
                 return Page(records, revision, answer.more)
             first = answer.kvs[-1].key + b"\0"
+
+    async def past(self, key: str, *, before: int = 0, limit: int = 0) -> Past:
+        self._check_open()
+        target = await self.barrier()
+        compacted, found = await past_events(self._client, self.place(key), target)
+        events = [event for event in map(self._event, found) if event is not None]
+        if before:
+            events = [event for event in events if event.revision < before]
+        cut = max(0, len(events) - limit) if limit else 0
+        return Past(events[cut:], cut > 0, compacted)
 
     async def commit(self, write: Write) -> int:
         self._check_open()

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import NamedTuple
 
@@ -34,6 +34,8 @@ class Index:
         self._heads: dict[str, int] = {}
         self._past: dict[str, list[int]] = {}  # earlier revisions, ascending; -n: deleted at n
         self._garbage: deque[Garbage] = deque()
+        self._weights: deque[int] = deque()  # of the first items of _garbage
+        self._weight = 0
         self._order: list[str] = []
         self._added: list[str] = []
         self._ghosts: set[str] = set()  # keys in _order that are gone for good
@@ -87,6 +89,32 @@ class Index:
             found.append((key, at))
         return found, False
 
+    def past(self, key: str, before: int, limit: int) -> tuple[list[int], bool]:
+        """The last revisions of a key in order, deletions negative; and whether there are more."""
+        found = [*self._past.get(key, ()), *filter(None, (self.head(key),))]
+        if before:
+            del found[bisect_left(found, before, key=abs) :]
+        cut = max(0, len(found) - limit) if limit else 0
+        return found[cut:], cut > 0
+
+    def unweighed(self) -> list[int]:
+        """Revisions of history whose size is not known yet; ``weigh`` them in this order."""
+        return [item.revision for item in islice(self._garbage, len(self._weights), None)]
+
+    def weigh(self, sizes: Iterable[int]) -> None:
+        for size in sizes:
+            self._weights.append(size)
+            self._weight += size
+
+    def excess(self, most_bytes: int, most_writes: int) -> int:
+        """The revision to compact to so that history weighs no more; 0 where it does not."""
+        heavy, many, target = self._weight, len(self._garbage), 0
+        for item, size in zip(self._garbage, self._weights, strict=False):
+            if heavy <= most_bytes and many <= most_writes:
+                break
+            heavy, many, target = heavy - size, many - 1, item.since
+        return target
+
     def garbage(self, limit: int) -> list[Garbage]:
         """The next writes nobody can read any more; ``forget`` them when they are deleted."""
         ready: list[Garbage] = []
@@ -102,6 +130,8 @@ class Index:
             self._forget(self._garbage.popleft())
 
     def _forget(self, item: Garbage) -> None:
+        if self._weights:
+            self._weight -= self._weights.popleft()
         past = self._past[item.key]
         past.pop(0)  # items of a key come in the order of its revisions
         if past:

@@ -10,6 +10,7 @@ from instar.storage.store import (
     Ended,
     Event,
     Page,
+    Past,
     Record,
     Sink,
     Stale,
@@ -51,6 +52,16 @@ class MemoryStore:
         self._index.apply(write.key, revision, write.value is None)
         self._followers.publish([event], revision)
         return revision
+
+    async def past(self, key: str, *, before: int = 0, limit: int = 0) -> Past:
+        self._check_open()
+        found, more = self._index.past(key, before, limit)
+        return Past([self._log[abs(revision)] for revision in found], more, self._index.compacted)
+
+    async def excess(self, most_bytes: int, most_writes: int) -> int:
+        values = (self._log[revision].value for revision in self._index.unweighed())
+        self._index.weigh(len(value or b"") for value in values)
+        return self._index.excess(most_bytes, most_writes)
 
     def subscribe(self, after: int, sink: Sink, ended: Ended) -> Subscription:
         self._check_open()

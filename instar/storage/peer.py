@@ -20,6 +20,7 @@ from instar.storage.store import (
     Ended,
     Lost,
     Page,
+    Past,
     Record,
     Sink,
     StoreError,
@@ -93,6 +94,10 @@ class PeerStore:
     def current(self) -> int:
         self._check_open()
         return self._revision.get()
+
+    async def past(self, key: str, *, before: int = 0, limit: int = 0) -> Past:
+        (told, *rest), body = await self._ask(["past", key, before, limit])
+        return Past(read_events(told, body), *rest)
 
     async def compact(self, revision: int) -> None:
         await self._ask(["compact", revision])

@@ -18,10 +18,11 @@ from instar.storage.peer_wire import (
     Head,
     error_head,
     events_frame,
+    events_head,
     frame,
     records_head,
 )
-from instar.storage.store import Event, Store, StoreError, Subscription, Write
+from instar.storage.store import Event, Remembering, Store, StoreError, Subscription, Write
 
 log = logging.getLogger(__name__)
 SOCKET, REVISION = "store.sock", "revision"
@@ -127,6 +128,11 @@ class _Peer:
             page = await self._store.range(prefix, start=start, limit=limit, revision=revision)
             told = [records_head(page.records), page.revision, page.more]
             return told, [item.value for item in page.records]
+        if what == "past" and isinstance(self._store, Remembering):
+            key, before, limit = rest
+            past = await self._store.past(key, before=before, limit=limit)
+            values = [item.value for item in past.events if item.value is not None]
+            return [events_head(past.events), past.more, past.compacted], values
         if what == "compact":
             await self._store.compact(*rest)
             return None, ()

@@ -82,9 +82,12 @@ def frame(head: Head, values: Iterable[bytes] = ()) -> bytes:
 
 
 def events_frame(number: int, events: Sequence[Event], revision: int) -> bytes:
-    told = [(key, at, _DELETED if value is None else len(value)) for key, value, at, _ in events]
-    head = [0, "events", number, revision, told]
+    head = [0, "events", number, revision, events_head(events)]
     return frame(head, (event.value for event in events if event.value is not None))
+
+
+def events_head(events: Sequence[Event]) -> list[tuple[str, int, int]]:
+    return [(key, at, _DELETED if value is None else len(value)) for key, value, at, _ in events]
 
 
 def read_events(told: Sequence[Sequence[Any]], body: bytes) -> list[Event]:

@@ -20,6 +20,7 @@ from instar.storage.store import (
     Ended,
     Event,
     Page,
+    Past,
     Record,
     Sink,
     StoreError,
@@ -32,6 +33,7 @@ from instar.storage.store import (
 _CHUNK = 500
 _FEW = 500
 _VALUE = "SELECT value FROM log WHERE revision = ?"
+_SIZE = "SELECT ifnull(length(value), 0) FROM log WHERE revision = ?"
 _DELETE = "DELETE FROM log WHERE revision = ?"
 _TOUCH = "UPDATE compaction SET revision = revision"
 _IDENTITY_SECONDS = 0.5
@@ -83,6 +85,25 @@ class SqliteStore:
         if write.value is not None and len(write.value) > self._max_value:
             raise TooLarge(f"{write.key}: {len(write.value)} bytes")
         return await self._writer.write(write)
+
+    async def past(self, key: str, *, before: int = 0, limit: int = 0) -> Past:
+        self._check_open()
+        found, more = self._index.past(key, before, limit)
+        with self._reading():
+            values = self._values([revision for revision in found if revision > 0])
+        events = [Event(key, values.get(each), abs(each)) for each in found]
+        return Past(events, more, self._index.compacted)
+
+    async def excess(self, most_bytes: int, most_writes: int) -> int:
+        """What history weighs is asked of the file now and then: writers never wait for it."""
+        self._check_open()
+        wanted = self._index.unweighed()
+        for start in range(0, len(wanted), _CHUNK):
+            self._check_open()
+            with self._reading():
+                self._index.weigh(self._sizes(wanted[start : start + _CHUNK]))
+            await asyncio.sleep(0)
+        return self._index.excess(most_bytes, most_writes)
 
     def subscribe(self, after: int, sink: Sink, ended: Ended) -> Subscription:
         self._check_open()
@@ -139,6 +160,10 @@ class SqliteStore:
         wanted = set(revisions)
         rows = self._file.rows(min(wanted) - 1, max(wanted))
         return {row: value for row, _, value in rows if row in wanted and value is not None}
+
+    def _sizes(self, revisions: list[int]) -> list[int]:
+        read = self._file.reader.execute
+        return [read(_SIZE, (revision,)).fetchone()[0] for revision in revisions]
 
     def _check_identity(self) -> None:
         """Now and then: what is written to a file that was removed is acknowledged and lost."""

@@ -152,6 +152,37 @@ class Store(Protocol):
     async def close(self) -> None: ...
 
 
+class Past(NamedTuple):
+    """What happened to one key, oldest first."""
+
+    events: Sequence[Event]
+    more: bool
+    """Whether there are older ones than were asked for."""
+    compacted: int = 0
+    """What happened up to this revision is forgotten, but for what was current then."""
+
+
+@runtime_checkable
+class Remembering(Protocol):
+    """A store that can tell what happened to a key, as far as it is not compacted."""
+
+    async def past(self, key: str, *, before: int = 0, limit: int = 0) -> Past:
+        """The last ``limit`` events (0: all) below the revision ``before`` (0: all there are).
+
+        The first may be older than the compacted revision: the value that was current then.
+        """
+        ...
+
+
+@runtime_checkable
+class Weighed(Protocol):
+    """A store that knows how much of it is history."""
+
+    async def excess(self, most_bytes: int, most_writes: int) -> int:
+        """The revision to compact to, so that no more history than that is left; 0: none."""
+        ...
+
+
 @runtime_checkable
 class Near(Protocol):
     """A store that is not in this process but so near that its revision can be had for nothing."""

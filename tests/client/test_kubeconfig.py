@@ -92,6 +92,9 @@ def test_unknown_context_lists_the_known_ones(tmp_path: Path) -> None:
         ("a: [", "config:2: not readable as YAML"),
         ("{}", "no current-context"),
         ("current-context: x\ncontexts: [{name: x, context: {cluster: gone}}]", "'gone' is not"),
+        ("contexts: {x: {}}", "contexts: a list was expected"),
+        ("users: [x]", "users: each has a name and a user"),
+        ("clusters: [{name: c, cluster: here}]", "clusters: each has a name and a cluster"),
     ],
 )
 def test_broken_files_say_what_is_wrong(tmp_path: Path, content: str, message: str) -> None:
@@ -100,6 +103,58 @@ def test_broken_files_say_what_is_wrong(tmp_path: Path, content: str, message: s
 
     with pytest.raises(KubeconfigError, match=message):
         load_access(path)
+
+
+@pytest.mark.parametrize(
+    ("user", "message"),
+    [
+        ({"token": 12345}, "user 'u': token: a string was expected"),
+        ({"as-groups": "admins", "as": "jane"}, "as-groups: a list was expected"),
+        ({"client-certificate-data": "eA=="}, "client-certificate without client-key"),
+        ({"client-key-data": "eA=="}, "client-key without client-certificate"),
+        ({"client-key-data": "ä", "client-certificate-data": "ä"}, "-data is not base64"),
+        ({"token": "t", "username": "jane"}, "a token and a password: only one of them"),
+        ({"token": "t", "exec": {"command": "c"}}, "a token and exec: only one of them"),
+        ({"exec": {"command": ["c"]}}, "exec.command: a string was expected"),
+        ({"tokenFile": True}, "tokenFile: a string was expected"),
+    ],
+)
+def test_a_user_that_cannot_be_is_refused(
+    tmp_path: Path, user: dict[str, Any], message: str
+) -> None:
+    config = _config()
+    config["users"][0]["user"] = user
+
+    with pytest.raises(KubeconfigError, match=message):
+        load_access(_write(tmp_path / "config", config))
+
+
+def test_an_authority_and_no_verification_exclude_each_other(tmp_path: Path) -> None:
+    config = _config()
+    both = {"insecure-skip-tls-verify": True, "certificate-authority-data": "eA=="}
+    config["clusters"][0]["cluster"] |= both
+
+    with pytest.raises(KubeconfigError, match="exclude each other"):
+        load_access(_write(tmp_path / "config", config))
+
+
+def test_a_field_that_nobody_knows_is_told(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    config = _config(token="t", tokenfile="mistyped")
+    config["users"].append({"name": "unused", "user": {"whatever": 1}})
+
+    load_access(_write(tmp_path / "config", config))
+
+    [record] = caplog.records
+    assert record.getMessage().endswith("user 'u': nobody knows the field tokenfile")
+
+
+def test_a_user_without_a_password_is_shown_all_the_same(tmp_path: Path) -> None:
+    config = _config()
+    config["users"][0]["user"] = {"username": "jane"}
+
+    assert load_access(_write(tmp_path / "config", config)).basic == ("jane", "")
 
 
 def test_first_file_naming_an_entry_wins(tmp_path: Path) -> None:

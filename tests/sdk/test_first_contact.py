@@ -5,13 +5,16 @@ from __future__ import annotations
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from instar.api.crd import read_crd
 from instar.cli.converters import unused
 from instar.cli.main import main
+from instar.sdk import Admission, ConverterDefinitionError
 from tests.e2e.make import widget_crd
+from tests.support.server import live_server
 
 ROOT = Path(__file__).resolve().parents[2]
 CRON = ROOT / "examples" / "cron"
@@ -120,6 +123,41 @@ def test_a_converter_nobody_would_ask_is_told() -> None:
     assert "widgets.typo.example.com is there" in str(unused(["widget.typo.example.com"], [crd]))
     assert unused(["gadgets.typo.example.com"], [crd]) is None
     assert unused(["widgets.typo.example.com"], []) is None
+
+
+def test_a_crd_that_comes_later_is_told_that_its_converter_is_not_asked(here: Path) -> None:
+    crd = widget_crd("later.example.com")
+    path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+    converters = {"widgets.later.example.com": lambda objects, version: objects}
+    with live_server(converters=converters) as server:
+        created = server.request("POST", path, crd)
+        other = server.request("POST", path, widget_crd("other.example.com"))
+
+    assert created.status == 201
+    assert "spec.conversion.strategy is Webhook" in created.warnings[0]
+    assert other.warnings == []
+
+
+@pytest.mark.parametrize("group", ["Bad Group", "a..b", "-a.com"])
+def test_admission_of_a_group_that_cannot_be_is_refused(group: str) -> None:
+    with pytest.raises(ConverterDefinitionError, match="cannot be the name of an API group"):
+        Admission(group)
+
+
+def test_admission_of_the_empty_group_is_of_pods_and_their_like() -> None:
+    admission = Admission("")
+
+    @admission.validate("pods")
+    def no_latest(obj: dict[str, Any]) -> None:
+        return
+
+    [document] = admission.configurations(lambda path: {"url": f"https://host{path}"})
+    with live_server() as server:
+        path = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations"
+        answer = server.request("POST", f"{path}?fieldValidation=Strict", document)
+
+    assert document["metadata"]["name"] == "core"
+    assert answer.status == 201, answer.text
 
 
 def test_a_server_does_not_start_with_a_converter_nobody_would_ask(here: Path) -> None:

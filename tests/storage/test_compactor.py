@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from instar.storage.compactor import Compactor
+from instar.storage.compactor import Compactor, Most
 from instar.storage.memory import MemoryStore
 from instar.storage.store import Compacted, Unavailable, Write
 
@@ -75,3 +75,43 @@ async def test_a_store_that_cannot_answer_does_not_stop_the_loop() -> None:
     await asyncio.wait_for(store.answered.wait(), 5)
     task.cancel()
     assert store.asked >= 2
+
+
+async def test_history_that_grows_too_large_goes_early() -> None:
+    clock, store = Clock(), MemoryStore()
+    compactor = Compactor(store, keep=86400, most=Most(bytes=250, writes=100), clock=clock)
+    revision = 0
+    revisions = [revision := await store.commit(Write("a", b"x" * 100, revision)) for _ in range(6)]
+
+    done = await compactor.tick()
+
+    assert done == revisions[3]  # two values of a hundred bytes are left of the five
+    past = await store.past("a")
+    assert [event.revision for event in past.events] == revisions[3:]
+
+
+async def test_history_of_too_many_writes_goes_early() -> None:
+    clock, store = Clock(), MemoryStore()
+    compactor = Compactor(store, keep=86400, most=Most(bytes=1 << 30, writes=3), clock=clock)
+    revision = 0
+    for _ in range(10):
+        revision = await store.commit(Write("a", b"x", revision))
+    await compactor.tick()
+    for _ in range(4):
+        revision = await store.commit(Write("a", b"x", revision))
+    await compactor.tick()
+
+    assert len((await store.past("a")).events) == 4
+
+
+async def test_caches_forget_after_their_window_however_long_the_store_remembers() -> None:
+    clock, store, told = Clock(), MemoryStore(), list[int]()
+    compactor = Compactor(store, keep=86400, window=300, clock=clock, compacted=told.append)
+    first = await store.commit(Write("a", b"1", 0))
+    await compactor.tick()
+    await store.commit(Write("a", b"2", first))
+    clock.now += 301
+    await compactor.tick()
+
+    assert told == [first]
+    assert [r.value for r in (await store.range("", revision=first)).records] == [b"1"]

@@ -4,7 +4,7 @@ into the verbs everyone shares. Stored as v1; v1beta1 is a view of the same obje
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from instar.api.crd import GROUP, KIND, PLURAL
@@ -68,10 +68,13 @@ class CrdStrategy(Strategy):
         *,
         review: ReviewChange | None = None,
         deny: bool = False,
+        converted_here: Collection[str] = (),
     ) -> None:
+        """``converted_here``: CRDs this process has a converter for."""
         self._check_rules = check_rules
         self._review = review
         self._deny = deny
+        self._converted_here = converted_here
         self._known: _Known | None = None
         self.after_write: Callable[[str], Awaitable[None]] | None = None
 
@@ -135,6 +138,7 @@ class CrdStrategy(Strategy):
         if not found:
             for text in format_warnings(internal, None):
                 warn(text)
+            self._tell_unasked(internal, warn)
         return found
 
     def check_update(
@@ -148,8 +152,18 @@ class CrdStrategy(Strategy):
         if not found:
             for text in format_warnings(fresh, past):
                 warn(text)
+            self._tell_unasked(fresh, warn)
             self._review_change(fresh, past, warn)
         return found
+
+    def _tell_unasked(self, crd: Object, warn: Warn) -> None:
+        """A converter that nobody asks loses data silently."""
+        strategy = (crd["spec"].get("conversion") or {}).get("strategy")
+        if crd["metadata"].get("name") in self._converted_here and strategy != "Webhook":
+            warn(
+                "this server has a converter for this CRD (--converter), which is asked only if "
+                "spec.conversion.strategy is Webhook"
+            )
 
     def _review_change(self, fresh: Object, past: Object, warn: Warn) -> None:
         """Tell, or refuse, what would break clients or stored objects."""

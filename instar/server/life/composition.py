@@ -98,6 +98,7 @@ class Machinery:
     watchdog: Watchdog
     consistency: Consistency
     metrics: Metrics
+    read_only: bool = False
 
     async def start(self) -> None:
         """The backend must be started already."""
@@ -105,6 +106,14 @@ class Machinery:
         self.catalog.follow(
             self.catalog.builtin("apiextensions.k8s.io", "customresourcedefinitions")
         )
+        if self.read_only:
+            await self.usage.load()
+        else:
+            await self._start_writers()
+        self.app.ready = True
+
+    async def _start_writers(self) -> None:
+        """Whatever writes without being asked by a request."""
         await self.namespaces.start()
         self.crds.start()
         await self.usage.start()
@@ -119,7 +128,6 @@ class Machinery:
         if self.roles is not None:
             await self.roles.start()
         await self.leadership.start()
-        self.app.ready = True
 
     async def stop(self) -> None:
         if self.furniture is not None:
@@ -158,6 +166,7 @@ def build(
     service_network: IPv4Network,
     furnish: bool,
     rescue_deletes: bool,
+    read_only: bool = False,
     convert_ahead: bool = False,
     review: ReviewChange | None = None,
     deny_breaking: bool = False,
@@ -193,7 +202,9 @@ def build(
         admission=Chain(plugins, [ServiceAddresses(backend, service_network)]),
         rescue_deletes=rescue_deletes,
     )
-    crd_strategy = CrdStrategy(check_if_any, review=review, deny=deny_breaking)
+    crd_strategy = CrdStrategy(
+        check_if_any, review=review, deny=deny_breaking, converted_here=conversion.in_process
+    )
     catalog = Catalog(
         backend,
         builtin_servings(crd_strategy, "v1beta1" if _company(store) is Company.EQUALS else "v1"),
@@ -250,6 +261,7 @@ def build(
         request_timeout=request_timeout,
         auditor=auditor,
         flow=flow,
+        read_only=read_only,
     )
     return Machinery(
         app=app,
@@ -271,6 +283,7 @@ def build(
         watchdog=watchdog,
         consistency=consistency,
         metrics=metrics,
+        read_only=read_only,
     )
 
 

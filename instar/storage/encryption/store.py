@@ -21,14 +21,17 @@ from instar.storage.store import (
     Local,
     Near,
     Page,
+    Past,
     Placed,
     Record,
+    Remembering,
     Seal,
     Sink,
     Store,
     StoreError,
     Subscription,
     Unavailable,
+    Weighed,
     Write,
 )
 
@@ -85,6 +88,22 @@ class SealedStore:
         page = await self.inner.range(prefix, start=start, limit=limit, revision=revision)
         return Page(await self._opened(page.records), page.revision, page.more)
 
+    async def past(self, key: str, *, before: int = 0, limit: int = 0) -> Past:
+        if not isinstance(self.inner, Remembering):
+            raise StoreError("this store tells nothing of the past")
+        found = await self.inner.past(key, before=before, limit=limit)
+        kept = [
+            Record(key, value, revision)
+            for key, value, revision, _ in found.events
+            if value is not None
+        ]
+        opened = {record.revision: record for record in await self._opened(kept)}
+        events = [
+            event if event.value is None else Event(*opened[event.revision])
+            for event in found.events
+        ]
+        return found._replace(events=events)
+
     async def commit(self, write: Write) -> int:
         if write.value is None:
             return await self.inner.commit(write)
@@ -106,6 +125,10 @@ class SealedStore:
 
     async def compact(self, revision: int) -> None:
         await self.inner.compact(revision)
+
+    async def excess(self, most_bytes: int, most_writes: int) -> int:
+        inner = self.inner
+        return await inner.excess(most_bytes, most_writes) if isinstance(inner, Weighed) else 0
 
     async def close(self) -> None:
         await self.inner.close()

@@ -1,0 +1,47 @@
+"""``/instar/history`` before the path of an object: what happened to it, or with ``?at=REVISION``
+the object as it was.
+
+Whoever may get the object may ask; a past state is a state of the same object.
+"""
+
+from __future__ import annotations
+
+from instar import limits
+from instar.errors import BadRequest, MethodNotAllowed
+from instar.registry.resources.context import Context
+from instar.registry.resources.resource import Target
+from instar.registry.verbs.history import object_at, writes_of
+from instar.server.rest.request import Request, ResourcePath
+from instar.server.rest.responses import Response, json_response, plain_response
+
+_PREFIX = "/instar/history"
+_LONGEST = 19
+"""Digits of a revision."""
+_FEW = 50
+
+
+def past_path(path: str) -> str | None:
+    """The path of the object whose past is asked for."""
+    inside = path.startswith((f"{_PREFIX}/api/", f"{_PREFIX}/apis/"))
+    return path[len(_PREFIX) :] if inside else None
+
+
+async def respond(
+    context: Context, request: Request, target: Target, path: ResourcePath
+) -> Response:
+    if request.asked.verb != "get" or path.subresource:
+        raise MethodNotAllowed("the past can be read, object by object, and not be changed")
+    if not request.one("at"):
+        limit = min(_number(request, "limit") or _FEW, limits.HISTORY_AT_ONCE)
+        before = _number(request, "before")
+        return json_response(200, await writes_of(context.backend, target, before, limit))
+    return plain_response(200, await object_at(context.backend, target, _number(request, "at")))
+
+
+def _number(request: Request, name: str) -> int:
+    text = request.one(name)
+    if not text:
+        return 0
+    if not (text.isascii() and text.isdigit() and len(text) <= _LONGEST and int(text)):
+        raise BadRequest(f"{name}: {text[:40]!r} is no revision or number above 0")
+    return int(text)
