@@ -127,4 +127,4 @@ def test_a_connection_that_is_closed_is_gone_at_once(server: LiveServer) -> None
     before = of_kinds(CONNECTIONS)
     for _ in range(20):
         assert server.request("GET", "/livez").status == 200
-    until(lambda: of_kinds(CONNECTIONS) <= before + 2)
+    eventually(lambda: of_kinds(CONNECTIONS) <= before + 2)
