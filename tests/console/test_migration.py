@@ -71,7 +71,7 @@ def test_a_migration_is_run_to_its_end_and_verified(console: LiveServer, browser
 
 def test_a_migration_that_is_paused_rewrites_nothing_until_it_goes_on() -> None:
     group = "paused.example.com"
-    with live_server(front=before, conversion_cache=False) as server, Webhook(renaming) as hook:
+    with live_server(front=before(), conversion_cache=False) as server, Webhook(renaming) as hook:
         browser = Browser(server)
         browser.sign_in(server.token)
         old_world(server, group, hook, count=120)
