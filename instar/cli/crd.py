@@ -32,16 +32,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("models", nargs="+", metavar="MODULE:MODEL", help="one for each version")
     parser.add_argument("--group", default="", metavar="NAME", help="the API group")
     parser.add_argument("--plural", default="", metavar="NAME", help="the name in paths")
-    parser.add_argument("--scope", default="", choices=("Namespaced", "Cluster"))
     parser.add_argument(
-        "--storage", default="", metavar="VERSION", help="what objects are stored at"
+        "--scope",
+        default="",
+        choices=("Namespaced", "Cluster"),
+        help="where its objects live (default: what the model says, or Namespaced)",
+    )
+    parser.add_argument(
+        "--storage-version", default="", metavar="VERSION", help="what objects are stored at"
     )
     parser.add_argument("--output", "-o", type=Path, metavar="FILE", help="default: stdout")
     parser.add_argument("--json", action="store_true", help="JSON instead of YAML")
 
 
 def run(args: argparse.Namespace) -> int:
-    said = Defaults(args.group, args.plural, args.scope, args.storage)
+    said = Defaults(args.group, args.plural, args.scope, args.storage_version)
     try:
         crd = crd_of([(spec, *root_of(_model(spec))) for spec in args.models], said)
     except ModelError as error:
