@@ -23,25 +23,30 @@ A model is a pydantic model, a dataclass, a typed dict or a msgspec struct. Grou
 are those of its fields apiVersion and kind (Literal["example.com/v1"], Literal["Widget"]) or of a
 class attribute __crd__, which may say all that a CRD says beside its schemas.
 
-  instar crd widgets:WidgetV1 widgets:WidgetV2 --storage v2 > crd.yaml
+  instar crd widgets:WidgetV1 widgets:WidgetV2 --storage-version v2 > crd.yaml
 """
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.epilog = _HELP
     parser.add_argument("models", nargs="+", metavar="MODULE:MODEL", help="one for each version")
-    parser.add_argument("--group", default="", metavar="NAME", help="the API group")
+    parser.add_argument("--api-group", default="", metavar="NAME", help="the API group")
     parser.add_argument("--plural", default="", metavar="NAME", help="the name in paths")
-    parser.add_argument("--scope", default="", choices=("Namespaced", "Cluster"))
     parser.add_argument(
-        "--storage", default="", metavar="VERSION", help="what objects are stored at"
+        "--scope",
+        default="",
+        choices=("Namespaced", "Cluster"),
+        help="whether objects are in namespaces",
+    )
+    parser.add_argument(
+        "--storage-version", default="", metavar="VERSION", help="what objects are stored at"
     )
     parser.add_argument("--output", "-o", type=Path, metavar="FILE", help="default: stdout")
     parser.add_argument("--json", action="store_true", help="JSON instead of YAML")
 
 
 def run(args: argparse.Namespace) -> int:
-    said = Defaults(args.group, args.plural, args.scope, args.storage)
+    said = Defaults(args.api_group, args.plural, args.scope, args.storage_version)
     try:
         crd = crd_of([(spec, *root_of(_model(spec))) for spec in args.models], said)
     except ModelError as error:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from instar.api.crd_codec import CrdDecodeError
 from instar.cli.failure import CliFailure
+from instar.cli.flags import add_cluster_arguments
 from instar.crds.documents import read_definition
 from instar.models.frames import Root, roots_of
 from instar.models.modules import STYLES, module_of, package_of
@@ -47,9 +48,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="a .py file, or a folder that becomes a package with a module per version "
         "(default: standard output)",
     )
-    cluster = parser.add_argument_group("cluster")
-    cluster.add_argument("--kubeconfig", metavar="FILE")
-    cluster.add_argument("--context", metavar="NAME")
+    add_cluster_arguments(parser.add_argument_group("cluster"))
 
 
 def run(args: argparse.Namespace) -> int:

@@ -15,6 +15,7 @@ from instar.server.rest.request import Request, ResourcePath
 from instar.server.rest.responses import Response, json_response, plain_response
 
 _PREFIX = "/instar/history"
+_OBJECTS = (f"{_PREFIX}/api/", f"{_PREFIX}/apis/")
 _LONGEST = 19
 """Digits of a revision."""
 _FEW = 50
@@ -22,8 +23,7 @@ _FEW = 50
 
 def past_path(path: str) -> str | None:
     """The path of the object whose past is asked for."""
-    inside = path.startswith((f"{_PREFIX}/api/", f"{_PREFIX}/apis/"))
-    return path[len(_PREFIX) :] if inside else None
+    return path[len(_PREFIX) :] if path.startswith(_OBJECTS) else None
 
 
 async def respond(
