@@ -15,7 +15,7 @@ release = version = instar.__version__
 extensions = ["myst_parser", "sphinx_copybutton", "sphinx_design", "docsite.extension"]
 exclude_patterns = ["_static", "pictures"]
 nitpicky = True
-myst_enable_extensions = ["colon_fence", "attrs_block"]
+myst_enable_extensions = ["colon_fence", "deflist"]
 myst_heading_anchors = 4
 
 html_theme = "furo"

@@ -7,7 +7,7 @@ from base64 import b64encode
 from collections.abc import Iterable
 from pathlib import Path
 
-from docsite.markdown import code, plain, table
+from docsite.markdown import code, plain
 from instar.metrics import Metric
 from instar.sdk.metrics import WebhookMetrics
 from instar.server.settings import AuditSettings, EncryptionSettings, Settings
@@ -25,9 +25,9 @@ resources:
 
 def metrics() -> str:
     return (
-        f"## The server\n\n`/metrics` of `instar serve`.\n\n{_table(server_metrics())}\n"
+        f"## The server\n\n`/metrics` of `instar serve`.\n\n{_listed(server_metrics())}\n"
         "## A conversion webhook\n\n`/metrics` of `instar webhook`.\n\n"
-        f"{_table(WebhookMetrics().all())}"
+        f"{_listed(WebhookMetrics().all())}"
     )
 
 
@@ -46,11 +46,11 @@ def server_metrics() -> list[Metric]:
             return list(running.machinery.metrics.all)
 
 
-def _table(found: Iterable[Metric]) -> str:
-    return table(
-        ("metric", "type", "labels", "what"),
-        (
-            (code(each.name), each.kind, ", ".join(map(code, each.labels)), plain(each.help))
-            for each in sorted(found, key=lambda metric: metric.name)
-        ),
-    )
+def _listed(found: Iterable[Metric]) -> str:
+    """Names are long: a table would leave no room for what they mean."""
+    return "\n".join(map(_entry, sorted(found, key=lambda metric: metric.name)))
+
+
+def _entry(metric: Metric) -> str:
+    labels = f" by {', '.join(map(code, metric.labels))}" if metric.labels else ""
+    return f"{code(metric.name)}\n: {plain(metric.help)} *{metric.kind}*{labels}\n"

@@ -4,7 +4,8 @@ needs none of them."""
 from __future__ import annotations
 
 MIGRATE, VERSIONS, CONSOLE = "instar-migrate", "instar-versions", "instar-console"
-OURS = frozenset({"instar", MIGRATE, VERSIONS, CONSOLE})
+SNAPSHOT = "instar-snapshot"
+OURS = frozenset({"instar", MIGRATE, VERSIONS, CONSOLE, SNAPSHOT})
 
 
 def is_ours(agent: str) -> bool:

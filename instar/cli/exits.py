@@ -29,6 +29,10 @@ _MEANT: Mapping[str, Mapping[int, str]] = {
         1: "at least one such finding",
         2: "some input could not be used; the rest was still reviewed",
     },
+    "snapshot": {
+        0: "all that was asked for is in the file",
+        1: "it failed, or the file is not complete and says what is missing",
+    },
     "test": {
         0: "all cases passed",
         1: "a case failed",

@@ -9,16 +9,11 @@ import json
 import os
 import sqlite3
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
-from rich.progress import Progress as RichProgress
-
+from instar.cli.bar import watching
 from instar.cli.cluster import read_crds, who_and_where, with_client
 from instar.cli.failure import CliFailure
 from instar.cli.flags import add_cluster_arguments, add_output_argument
@@ -29,7 +24,6 @@ from instar.migrator.migration import Options, migrate
 from instar.migrator.outcomes import DONE
 from instar.migrator.plan import Plan
 from instar.migrator.preflight import find_out
-from instar.migrator.progress import Progress
 from instar.migrator.references import dependents, repoint
 from instar.migrator.report import MigrationReport
 from instar.migrator.retrying import Patience
@@ -192,7 +186,7 @@ async def _run(args: argparse.Namespace, client: Client, plan: Plan) -> Migratio
     finished = False
     try:
         _decide(args, journal)
-        with _watching(args) as progress:
+        with watching("migrate", args.output == "text") as progress:
             report = await migrate(client, plan, _options(args), journal, progress)
         finished = report.ok
     except asyncio.CancelledError:
@@ -247,58 +241,3 @@ def _default_progress(plan: Plan) -> Path:
 def _say(args: argparse.Namespace, lines: list[str]) -> None:
     if args.output == "text":
         print("\n".join(lines), flush=True)
-
-
-@contextmanager
-def _watching(args: argparse.Namespace) -> Iterator[Progress]:
-    if args.output == "text" and sys.stderr.isatty():
-        with _bar() as bar:
-            yield bar
-    else:
-        yield _Quiet()
-
-
-class _Quiet:
-    """No terminal: only what a person must know."""
-
-    def begin(self, phase: str, total: int | None) -> None:
-        return
-
-    def advance(self, count: int) -> None:
-        return
-
-    def note(self, text: str) -> None:
-        print(f"instar migrate: {text}", file=sys.stderr, flush=True)
-
-
-@contextmanager
-def _bar() -> Iterator[Progress]:
-    """A bar with rate and time left."""
-    rate = TextColumn("{task.fields[rate]}")
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        rate,
-        TimeRemainingColumn(),
-    )
-
-    class Bar:
-        def __init__(self, shown: RichProgress) -> None:
-            self._shown = shown
-            self._task = shown.add_task("listing", total=None, rate="")
-
-        def begin(self, phase: str, total: int | None) -> None:
-            self._shown.remove_task(self._task)
-            self._task = self._shown.add_task(phase, total=total, rate="")
-
-        def advance(self, count: int) -> None:
-            self._shown.advance(self._task, count)
-            speed = self._shown.tasks[0].speed
-            self._shown.update(self._task, rate=f"{speed:.0f}/s" if speed else "")
-
-        def note(self, text: str) -> None:
-            self._shown.console.print(text, highlight=False)
-
-    with RichProgress(*columns, console=Console(stderr=True), transient=True) as shown:
-        yield Bar(shown)

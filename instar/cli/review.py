@@ -21,6 +21,7 @@ from typing import Any
 from instar.api.manifests import Document
 from instar.cli.failure import CliFailure
 from instar.cli.flags import add_cluster_arguments
+from instar.cli.outputs import EXIT_UNUSABLE, read_outputs, write_outputs
 from instar.plain import Object
 from instar.reviewer.admission.findings import with_admission
 from instar.reviewer.config import Config, ConfigError, decide, fail_on, write_baseline
@@ -34,8 +35,6 @@ from instar.reviewer.render.outputs import (
     Output,
     from_top,
     in_repository,
-    read_output,
-    told_twice,
 )
 from instar.reviewer.render.shared import slug
 from instar.reviewer.render.text import to_text
@@ -58,8 +57,6 @@ from instar.sdk.checking.case import Uncheckable
 from instar.sdk.checking.responders import InProcessResponder, UrlResponder
 from instar.sdk.errors import ConversionError, ConverterDefinitionError
 from instar.sdk.loading import load
-
-EXIT_UNUSABLE = 2
 
 _SOURCES = """\
 A source is a file, a folder, - (stdin), git:REF:PATH (git:REF...:PATH is where the branch left
@@ -143,7 +140,7 @@ def run(args: argparse.Namespace) -> int:
     if args.explain:
         return _explain(args.explain)
     try:
-        return _review(args, _outputs(args.output))
+        return _review(args, read_outputs(args.output, FORMS))
     except ConfigError as error:
         raise CliFailure(str(error), EXIT_UNUSABLE) from None
 
@@ -166,18 +163,6 @@ def _explain(name: str) -> int:
     print(f"{rule.id} ({rule.severity})\n\n{rule.summary}\n\nhits: {hits}\n\n{advice(name)}")
     print(f"\n{slug(name)}")
     return 0
-
-
-def _outputs(texts: list[str]) -> list[Output]:
-    try:
-        outputs = [read_output(text) for text in texts or ["text"]]
-    except ValueError as error:
-        raise CliFailure(f"--output: {error}", EXIT_UNUSABLE) from None
-    if told_twice(outputs):
-        raise CliFailure(
-            "--output: two forms on standard output; give one a file: markdown=FILE", EXIT_UNUSABLE
-        )
-    return outputs
 
 
 def _print_schema() -> int:
@@ -311,18 +296,13 @@ def _convert(args: argparse.Namespace) -> Iterator[Convert | None]:
 
 def _print(args: argparse.Namespace, report: Report, outputs: list[Output]) -> None:
     placed = in_repository(report, from_top)
-    for form, file in outputs:
-        if form == "text":
-            text = to_text(report, colour=_colour(args, file), details=args.details)
-        else:
-            text = MACHINE[form](placed)
-        if file is None:
-            sys.stdout.write(text)
-            continue
-        try:
-            file.write_text(text)
-        except OSError as error:
-            raise CliFailure(f"{file}: {error.strerror}", EXIT_UNUSABLE) from error
+
+    def rendered(output: Output) -> str:
+        if output.form == "text":
+            return to_text(report, colour=_colour(args, output.file), details=args.details)
+        return MACHINE[output.form](placed)
+
+    write_outputs(outputs, rendered)
     if all(form != "text" for form, _ in outputs):
         for problem in report.problems:
             print(f"instar review: {problem}", file=sys.stderr)

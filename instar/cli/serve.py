@@ -20,7 +20,7 @@ import uvloop
 
 from instar import limits
 from instar.api.crd import Crd
-from instar.cli import admission
+from instar.cli import admission, captured
 from instar.cli.converters import add_conversion_arguments, load_converters, unused
 from instar.cli.etcd import add_etcd_arguments, storage_options
 from instar.cli.failure import CliFailure
@@ -51,9 +51,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add(
         "--storage",
         metavar="URL",
-        default="sqlite:instar.db",
-        help="sqlite:PATH, memory: or etcd://HOST:PORT,…/PREFIX (default: %(default)s)",
+        help="sqlite:PATH, memory: or etcd://HOST:PORT,…/PREFIX (default: sqlite:instar.db, "
+        "memory: with --from)",
     )
+    captured.add_arguments(parser)
     add("--kubeconfig", metavar="FILE", type=Path, help="write a kubeconfig here when ready")
     add(
         "--workers",
@@ -115,14 +116,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add(
         "--gc",
         choices=["on", "off"],
-        default="on",
-        help="collect objects whose owners are gone (off: as an API server without controllers)",
+        help="collect objects whose owners are gone (off: as an API server without controllers; "
+        "default: on, off with --from)",
     )
     add(
         "--furniture",
         choices=["on", "off"],
-        default="on",
-        help="make what every cluster has: accounts, services, classes (off: a bare store)",
+        help="make what every cluster has: accounts, services, classes (off: a bare store; "
+        "default: on, off with --from)",
     )
     add_identity_arguments(parser)
     add_guard_arguments(parser)
@@ -131,6 +132,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
+    captured.choose(args)
     settings = _settings(args)
     gc.disable()  # until the server is ready: starting makes much and drops little
     _keep_pages()
@@ -159,6 +161,8 @@ def _settings(args: argparse.Namespace) -> Settings:
         listens_when_ready=worker,
         storage=f"peer:{args.worker_of}" if worker and local else args.storage,
         storage_options=storage_options(args),
+        fill=None if worker else captured.filling(args),
+        read_only=args.read_only,
         kubeconfig=None if worker else args.kubeconfig,
         cert_dir=args.cert_dir or _default_cert_dir(args.storage),
         strict_namespaces=args.namespaces == "strict",

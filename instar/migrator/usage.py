@@ -86,7 +86,7 @@ def from_audit_logs(paths: Iterable[Path], live: LiveCrd) -> Usage:
     tallies: dict[tuple[str, str, str, str], tuple[int, datetime]] = {}
     since: datetime | None = None
     files = list(paths)
-    for event in _events(files):
+    for event in audit_events(files):
         moment = _moment(event)
         if moment is None:
             continue
@@ -109,7 +109,8 @@ def from_audit_logs(paths: Iterable[Path], live: LiveCrd) -> Usage:
     return Usage(since, uses, f"from {len(files)} audit log file{'s' if len(files) > 1 else ''}")
 
 
-def _events(paths: Iterable[Path]) -> Iterator[Object]:
+def audit_events(paths: Iterable[Path]) -> Iterator[Object]:
+    """Every request once, of files as above."""
     for path in paths:
         with path.open("rb") as raw:
             packed = raw.peek(2)[:2] == b"\x1f\x8b"

@@ -180,6 +180,8 @@ class Damage(StrEnum):
     UNREADABLE = "unreadable"
     PRUNED = "pruned"
     INVALID = "invalid"
+    OWNERSHIP_LOST = "ownership lost"
+    """Only seen where objects are really written: by a rehearsal."""
     FROZEN = "frozen"
     CHANGED = "changed"
 

@@ -38,6 +38,7 @@ from instar.server.rest import verbs
 from instar.server.rest.calls import Call
 from instar.server.rest.converting import as_asked, waiting_counted
 from instar.server.rest.deadlines import check_timeout, limit, too_late
+from instar.server.rest.frozen import refusal
 from instar.server.rest.negotiate import ACCEPTED
 from instar.server.rest.problems import (
     page_not_found,
@@ -85,8 +86,10 @@ class App:
         request_timeout: float = 60.0,
         auditor: Auditor | None = None,
         flow: Flow | None = None,
+        read_only: bool = False,
     ) -> None:
         """Without ``flow`` any number of requests is worked on at once."""
+        self._read_only = read_only
         self._auditor = auditor
         self._flow = flow
         self._context = context
@@ -233,6 +236,9 @@ class App:
             if unserved is not None:
                 self._insight.note(request.asked, unserved.serving, request.header(b"user-agent"))
             return page_not_found()
+        refused = refusal(request, target) if self._read_only else None
+        if refused is not None:
+            raise refused
         self._insight.note(request.asked, target.serving, request.header(b"user-agent"))
         if target.version.deprecation is not None:
             request.warn(target.version.deprecation)

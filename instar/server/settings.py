@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,7 @@ from instar.server.access.identities import (
 )
 from instar.server.rest.handling import Front
 from instar.storage.open import StorageOptions
+from instar.storage.store import Store
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,6 +94,10 @@ class Settings:
     storage: str = "memory:"
     storage_options: StorageOptions = field(default_factory=StorageOptions)
     """Credentials and certificates for an etcd cluster."""
+    fill: Callable[[Store], Awaitable[None]] | None = None
+    """Puts something into the store before the server starts on it."""
+    read_only: bool = False
+    """Whether every write is refused, and no controller does one either."""
     encryption: EncryptionSettings | None = None
     audit: AuditSettings | None = None
     tls: TlsSettings = TlsSettings()

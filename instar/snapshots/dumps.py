@@ -27,23 +27,29 @@ _BOUNDARIES = (b"---", b"...")
 def objects_in(stream: BinaryIO, file: str, say: Say) -> Iterator[Object]:
     """Every object, members of lists included, with ``apiVersion`` and ``kind``."""
     head = stream.read(MAX_LINE + 1)
-    if len(head) <= MAX_LINE:
+    small = len(head) <= MAX_LINE
+    whole = io.BufferedReader(_Joined(head, stream), 1 << 20)
+    if _is_lines(head):
+        pieces = _lines(whole)
+    elif small:
         yield from _small(head, file, say)
         return
-    whole = io.BufferedReader(_Joined(head, stream), 1 << 20)
-    first = head.lstrip()[:1]
-    if first not in (b"{", b"["):
-        pieces = _yaml_pieces(whole, file, say)
-    elif head.splitlines()[0].strip().endswith(b"}"):
-        pieces = _lines(whole)
-    else:
+    elif head.lstrip()[:1] in (b"{", b"["):
         pieces = _json_pieces(whole, file, say)
+    else:
+        pieces = _yaml_pieces(whole, file, say)
     for piece in pieces:
         found = parsed(piece)
         if found is not None:
             yield from members(found)
         else:
             yield from _small(piece, file, say)
+
+
+def _is_lines(head: bytes) -> bool:
+    """Whether each line is a document: the first one is a whole, and there are more."""
+    first, _, rest = head.lstrip().partition(b"\n")
+    return first[:1] == b"{" and bool(rest.strip()) and parsed(first) is not None
 
 
 def _small(data: bytes, file: str, say: Say) -> Iterator[Object]:
@@ -80,24 +86,35 @@ def _lines(stream: BinaryIO) -> Iterator[bytes]:
 def _json_pieces(stream: BinaryIO, file: str, say: Say) -> Iterator[bytes]:
     """The members of kubectl's list: between a line that is only their brace and its like."""
     piece: list[bytes] = []
-    size = found = 0
+    size = found = dropped = 0
+    inside = False
     while line := stream.readline(MAX_LINE):
         bare = line.rstrip()
         if bare == _ITEM:
-            piece, size = [], 0
-        piece.append(line)
+            piece, size, inside = [], 0, True
+        if not inside:
+            continue
         size += len(line)
-        if size > MAX_LINE:
-            piece, size = [], 0  # between members, or one that is too large
-        if bare in _ITEM_ENDS and piece:
+        if size <= MAX_LINE:
+            piece.append(line)
+        if bare in _ITEM_ENDS:
+            inside = False
             found += 1
-            yield b"".join(piece).strip().removesuffix(b",")
-            piece, size = [], 0
+            if size > MAX_LINE:
+                dropped += 1
+            else:
+                yield b"".join(piece).strip().removesuffix(b",")
+    _say_dropped(dropped, file, say)
     if not found:
         say(
             f"{file}: too large for one document and not written as kubectl writes lists; "
             "make lines of it: jq -c '.items[]'"
         )
+
+
+def _say_dropped(dropped: int, file: str, say: Say) -> None:
+    if dropped:
+        say(f"{file}: {counted(dropped, 'document')} larger than {MAX_LINE} bytes, left out")
 
 
 def _yaml_pieces(stream: BinaryIO, file: str, say: Say) -> Iterator[bytes]:
@@ -125,8 +142,7 @@ def _yaml_pieces(stream: BinaryIO, file: str, say: Say) -> Iterator[bytes]:
         size += len(line)
     if piece and size <= MAX_LINE and not _is_tail(piece):
         yield b"".join(piece)
-    if dropped:
-        say(f"{file}: {counted(dropped, 'document')} larger than {MAX_LINE} bytes left out")
+    _say_dropped(dropped, file, say)
 
 
 def _is_tail(piece: list[bytes]) -> bool:

@@ -5,3 +5,7 @@ from __future__ import annotations
 
 class SnapshotError(Exception):
     """``str()`` says in one line what is wrong with which file."""
+
+
+class Interrupted(SnapshotError):
+    """A snapshot that can be gone on with."""

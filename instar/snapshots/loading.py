@@ -7,12 +7,15 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Awaitable, Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from itertools import islice
 
+import orjson
+
 from instar.plain import Object
+from instar.registry.insight.usage import RECORD
 from instar.snapshots.errors import SnapshotError
 from instar.snapshots.placing import (
     Misplaced,
@@ -23,6 +26,7 @@ from instar.snapshots.placing import (
     placed,
 )
 from instar.snapshots.settled import Refused, settle, with_stored
+from instar.snapshots.sources import open_world
 from instar.snapshots.world import World
 from instar.storage.store import Local, Stale, Store, TooLarge, Write, bare
 
@@ -47,13 +51,33 @@ class Loaded:
     """Objects that are not in the store, by CRD or resource."""
 
 
-async def load(world: World, store: Store, *, now: datetime | None = None) -> Loaded:
-    """All of a world. Raises ``SnapshotError`` where the store is not empty; what cannot be placed
-    is said by ``world.problems`` once for each kind and reason, and the rest goes on."""
+async def load(
+    world: World, store: Store, *, usage: bool = False, now: datetime | None = None
+) -> Loaded:
+    """All of a world, with the counts of who used it if asked. Raises ``SnapshotError`` where the
+    store is not empty; what cannot be placed is said by ``world.problems`` once for each kind and
+    reason, and the rest goes on."""
     if (await store.range("", limit=1)).records:
         raise SnapshotError("the store is not empty: a snapshot is loaded into an empty one")
     moment = (now or datetime.now(UTC)).strftime("%Y-%m-%dT%H:%M:%SZ")
+    document = world.usage_document() if usage else None
+    if document is not None:
+        await store.commit(Write(RECORD, orjson.dumps(document) + b"\n", 0))
     return await _Loading(world, store, moment).run()
+
+
+def filling(
+    source: str, told: Callable[[World, Loaded], None]
+) -> Callable[[Store], Awaitable[None]]:
+    """For ``Settings.fill``: the server begins with what is in ``source``. Raises
+    ``SnapshotError``."""
+
+    async def fill(store: Store) -> None:
+        world = await asyncio.to_thread(open_world, source)
+        with world:
+            told(world, await load(world, store, usage=True))
+
+    return fill
 
 
 class _Loading:

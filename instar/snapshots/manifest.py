@@ -62,6 +62,8 @@ class Row:
     """Whether all of it was so at one moment."""
     versions: Mapping[str, int] = field(default_factory=dict)
     """How many objects are captured at which version."""
+    missing: int = 0
+    """Objects that were there and could not be read."""
 
     def document(self) -> Object:
         return {
@@ -72,6 +74,7 @@ class Row:
             "resourceVersion": self.revision,
             "consistent": self.consistent,
             "versions": dict(self.versions),
+            "missing": self.missing,
         }
 
 
@@ -130,7 +133,7 @@ def read_manifest(document: Any, file: str) -> Manifest:
         finished=str(document.get("finished") or ""),
         exact=document.get("exact") is True,
         complete=document.get("complete") is True,
-        parts=tuple(_row(each) for each in parts if isinstance(each, dict))
+        parts=tuple(read_row(each) for each in parts if isinstance(each, dict))
         if isinstance(parts, list)
         else (),
         redacted=_mapping(document.get("redacted")),
@@ -140,9 +143,9 @@ def read_manifest(document: Any, file: str) -> Manifest:
     )
 
 
-def _row(document: Object) -> Row:
+def read_row(document: Object) -> Row:
     count, size = document.get("count"), document.get("bytes")
-    versions = _mapping(document.get("versions"))
+    versions, missing = _mapping(document.get("versions")), document.get("missing")
     return Row(
         name=str(document.get("name") or ""),
         count=count if isinstance(count, int) else 0,
@@ -151,6 +154,7 @@ def _row(document: Object) -> Row:
         revision=str(document.get("resourceVersion") or ""),
         consistent=document.get("consistent") is not False,
         versions={str(k): n for k, n in versions.items() if isinstance(n, int)},
+        missing=missing if isinstance(missing, int) else 0,
     )
 
 

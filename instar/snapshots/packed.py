@@ -29,7 +29,7 @@ class _Found(NamedTuple):
     digest: Digest
 
 
-def open_archive(path: Path) -> World | None:
+def open_archive(path: Path, closing: Callable[[], None] = lambda: None) -> World | None:
     """None where it is an archive of something else."""
     archive = Archive(path)
     found: dict[str, _Found] = {}
@@ -51,7 +51,7 @@ def open_archive(path: Path) -> World | None:
     mine = {name.removeprefix(front): each for name, each in found.items()}
     problems = [cut] if cut else []
     problems += [f"{path}: {name!r} is no file to be read" for name in archive.refused]
-    return _world(read_manifest(document, str(path)), mine, problems)
+    return _world(read_manifest(document, str(path)), mine, problems, closing)
 
 
 def open_folder(path: Path) -> World | None:
@@ -76,7 +76,12 @@ def _opened(path: Path) -> BinaryIO:
     return path.open("rb")
 
 
-def _world(manifest: Manifest, found: Mapping[str, _Found], problems: list[str]) -> World:
+def _world(
+    manifest: Manifest,
+    found: Mapping[str, _Found],
+    problems: list[str],
+    closing: Callable[[], None] = lambda: None,
+) -> World:
     if manifest.version != VERSION:
         problems.append(
             f"it is of version {manifest.version} of the format and this instar knows "
@@ -87,7 +92,12 @@ def _world(manifest: Manifest, found: Mapping[str, _Found], problems: list[str])
     problems += manifest.problems
     parts = list(_parts(manifest, found, problems))
     return World(
-        manifest.origin, parts, problems=problems, exact=manifest.exact, taken=manifest.started
+        manifest.origin,
+        parts,
+        problems=problems,
+        exact=manifest.exact,
+        taken=manifest.started,
+        closing=closing,
     )
 
 
@@ -97,7 +107,8 @@ def _parts(manifest: Manifest, found: Mapping[str, _Found], problems: list[str])
         if there is None:
             if row.count:
                 problems.append(f"{row.name}: not there; {counted(row.count, 'object')} unknown")
-                yield Part(row.name, _nothing, 0, missing=row.count)
+            if row.count or row.missing:
+                yield Part(row.name, _nothing, 0, missing=row.count + row.missing)
             continue
         held = there.digest
         missing = max(row.count - held.lines, 0)
@@ -105,7 +116,7 @@ def _parts(manifest: Manifest, found: Mapping[str, _Found], problems: list[str])
             problems.append(f"{row.name}: {held.lines} of {counted(row.count, 'object')} there")
         elif held.sha256 != row.sha256:
             problems.append(f"{row.name}: changed after it was written")
-        yield Part(row.name, there.open, held.lines, missing=missing)
+        yield Part(row.name, there.open, held.lines, missing=missing + row.missing)
     named = {row.name for row in manifest.parts}
     for name, there in found.items():
         if name not in named:

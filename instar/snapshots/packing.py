@@ -77,10 +77,16 @@ class Growing:
         self.size += len(data)
         self.count += count
 
-    def row(self, revision: str = "", *, consistent: bool = True) -> Row:
-        digest = self._hash.hexdigest()  # type: ignore[attr-defined]
+    def row(self, revision: str = "", *, consistent: bool = True, missing: int = 0) -> Row:
         return Row(
-            self.name, self.count, self.size, digest, revision, consistent, dict(self.versions)
+            name=self.name,
+            count=self.count,
+            size=self.size,
+            sha256=self._hash.hexdigest(),  # type: ignore[attr-defined]
+            revision=revision,
+            consistent=consistent,
+            versions=dict(self.versions),
+            missing=missing,
         )
 
 
@@ -102,6 +108,14 @@ class Packing:
     def discard(self) -> None:
         with suppress(FileNotFoundError):
             shutil.rmtree(self.folder)
+
+    def key(self) -> bytes:
+        """A secret that lives as long as the folder."""
+        path = self.folder / "key"
+        if not path.exists():
+            with _private(path, "wb") as file:
+                file.write(os.urandom(32))
+        return path.read_bytes()
 
     def part(self, name: str) -> Growing:
         """New and empty, whatever was there."""

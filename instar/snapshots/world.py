@@ -46,6 +46,19 @@ class Use:
     """RFC 3339, as the next one."""
     last: str = ""
 
+    def document(self) -> Object:
+        return {
+            "group": self.group,
+            "resource": self.resource,
+            "version": self.version,
+            "verb": self.verb,
+            "user": self.user,
+            "userAgent": self.agent,
+            "count": self.number,
+            "first": self.first,
+            "last": self.last,
+        }
+
 
 @dataclass(frozen=True)
 class Counts:
@@ -93,6 +106,7 @@ class World:
         self._parts = {part.name: part for part in parts}
         self._uses = None if uses is None else list(uses)
         self._closing = closing
+        self._since = ""
 
     def __enter__(self) -> Self:
         return self
@@ -151,6 +165,12 @@ class World:
             self._uses = self._read_usage()
         return list(self._uses)
 
+    def usage_document(self) -> Object | None:
+        """The same as a server tells it; None where nobody has counted."""
+        uses = self.usage()
+        since = self._since or min((use.first for use in uses), default="")
+        return {"since": since, "uses": [use.document() for use in uses]} if since else None
+
     def counts(self) -> Counts:
         """What is there, without reading it."""
         rows = {name: part.count for name, part in self._parts.items()}
@@ -194,6 +214,7 @@ class World:
             self.say(f"{USAGE} is not readable: {error}")
             return []
         uses = document.get("uses") if isinstance(document, dict) else None
+        self._since = str(document.get("since") or "") if isinstance(document, dict) else ""
         found = [_use(each) for each in uses or () if isinstance(each, dict)]
         return [use for use in found if use is not None]
 

@@ -57,6 +57,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         metavar="PATH",
         help="install the manifests of this file or folder when the server starts",
     )
+    group.addoption(
+        "--instar-from",
+        metavar="SNAPSHOT",
+        help="the server begins with what is in this snapshot, folder of manifests or dump",
+    )
     parser.addini(_MARKER, "as --instar-crds, relative to this file", type="paths", default=[])
 
 
@@ -93,7 +98,10 @@ def instar(pytestconfig: pytest.Config) -> Iterator[Server]:
     except ModuleNotFoundError as error:
         pytest.fail(f"instar's server needs {error.name}: pip install 'instar[server]'")
     sources = [*pytestconfig.getini(_MARKER), *pytestconfig.getoption("--instar-crds")]
-    with server() as running, _only_way_in(running.kubeconfig):
+    with (
+        server(pytestconfig.getoption("--instar-from")) as running,
+        _only_way_in(running.kubeconfig),
+    ):
         running.install(*sources)
         yield running
 

@@ -15,7 +15,7 @@ import threading
 from collections.abc import Coroutine, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 from urllib.parse import quote, urlsplit
 
 import orjson
@@ -25,6 +25,11 @@ from instar.server.life.lifetime import RunningServer, running
 from instar.server.settings import Settings
 from instar.testing.manifests import Source, read_manifests
 
+if TYPE_CHECKING:
+    from instar.snapshots.loading import Loaded
+    from instar.snapshots.world import World
+
+log = logging.getLogger(__name__)
 T = TypeVar("T")
 
 _PATIENCE = 30.0
@@ -163,20 +168,33 @@ class Server:
 
 
 @contextlib.contextmanager
-def server(**settings: Any) -> Iterator[Server]:
+def server(from_: str | Path | None = None, **settings: Any) -> Iterator[Server]:
     """A server until the end of the block: memory store, any free port. Any field of
-    ``instar.server.Settings`` by keyword."""
+    ``instar.server.Settings`` by keyword. ``from_``: it begins with what is in a snapshot, a
+    folder of manifests or a dump, and nobody tidies that up; what is wrong with it is logged."""
     _keep_quiet()
-    chosen = Settings(**{"port": 0, "grace_seconds": _GRACE, **settings})
+    captured = {} if from_ is None else _captured(str(from_))
+    chosen = Settings(**{"port": 0, "grace_seconds": _GRACE, **captured, **settings})
     with in_thread(chosen) as (running_server, loop):
         yield Server(running_server, loop)
 
 
+def _captured(source: str) -> dict[str, Any]:
+    # Only here: most servers of tests begin with nothing.
+    from instar.snapshots.loading import filling
+
+    def told(world: World, _: Loaded) -> None:
+        for problem in world.problems:
+            log.warning("%s: %s", source, problem)
+
+    return {"fill": filling(source, told), "collect_garbage": False, "furniture": False}
+
+
 def _keep_quiet() -> None:
     """A line for each request belongs into no test's output, unless its author says so."""
-    log = logging.getLogger("instar.access")
-    if log.level == logging.NOTSET:
-        log.setLevel(logging.WARNING)
+    access = logging.getLogger("instar.access")
+    if access.level == logging.NOTSET:
+        access.setLevel(logging.WARNING)
 
 
 @contextlib.contextmanager

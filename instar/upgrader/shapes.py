@@ -30,9 +30,14 @@ def bridge(new: Object, live: Object) -> Object:
 
 
 def way_back(old: Object, live: Object) -> Object:
-    """The CRD as it was, with the versions objects may be stored in since; they stay unserved."""
+    """The CRD as it was, with the versions objects may be stored in since; they stay unserved.
+    Whoever converted those goes on doing it: without him they would be read as they lie there."""
     stored = (live.get("status") or {}).get("storedVersions") or ()
-    return _with_versions(old, live, stored, served=False)
+    back = _with_versions(old, live, stored, served=False)
+    kept = len(back["spec"]["versions"]) > len(old["spec"]["versions"])
+    if kept and loses_webhook(old, live):
+        back["spec"]["conversion"] = copy_json(live["spec"]["conversion"])
+    return back
 
 
 def _with_versions(

@@ -42,7 +42,7 @@ NOT_THE_SAME = {
     "--admission": "plugins of a server, handlers to check, configurations to review",
     "--converter": "a server and a suite have many CRDs, so theirs names one",
     "--crd": "one CRD is checked, with any number one tests, converts and validates",
-    "--from": "a version to leave, or a snapshot to take from",
+    "--from": "a version to come from, or a copy of a cluster",
     "--history": "of a server a duration, of a review a file",
     "--kubeconfig": "a server writes one",
     "--output": "a review has several at once",

@@ -46,9 +46,7 @@ def _run_top_level(text: str, folder: Path) -> subprocess.CompletedProcess[str]:
 
 
 def test_the_readmes_python_runs_as_written(tmp_path: Path) -> None:
-    done = _run(
-        "-W", "error", "-c", AROUND, folder=tmp_path, given=script(README, "running", "python")
-    )
+    done = _run_top_level(script(README, "running", "python"), tmp_path)
 
     assert done.returncode == 0, done.stderr
     assert '"server": "https://127.0.0.1:' in done.stdout

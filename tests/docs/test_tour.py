@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -12,6 +13,16 @@ from tests.support.pages import DOCS, README, need_kubectl, run_script, script
 from tests.support.server import LiveServer
 
 ADMISSION = DOCS / "admission.md"
+SNAPSHOT = DOCS / "snapshot.md"
+
+
+def test_the_readmes_first_minute_runs_as_written(tmp_path: Path) -> None:
+    (port,) = free_ports(1)
+    text = script(README, "serve").replace("6443", str(port)) + "kill %1\nwait\n"
+
+    done = run_script(text, tmp_path, "the README's first minute")
+
+    assert done.stdout.endswith("namespace/hello created\n")
 
 
 def test_the_readmes_tour_runs_as_written(fresh_server: LiveServer, tmp_path: Path) -> None:
@@ -20,7 +31,7 @@ def test_the_readmes_tour_runs_as_written(fresh_server: LiveServer, tmp_path: Pa
     if "--subresource" not in help_text.stdout:
         pytest.skip("this kubectl is too old for --subresource: the README's tour was not run")
 
-    done = run_script(script(README, "tour"), fresh_server, tmp_path, "the README's tour")
+    done = run_script(script(README, "tour"), tmp_path, "the README's tour", fresh_server)
 
     assert "tour.example.com/v1\n" in done.stdout
     assert '["v1beta1","v1"]' in done.stdout
@@ -30,7 +41,7 @@ def test_the_readmes_tour_runs_as_written(fresh_server: LiveServer, tmp_path: Pa
 def test_the_tour_of_policies_runs_as_written(fresh_server: LiveServer, tmp_path: Path) -> None:
     text = script(ADMISSION, "policies")
 
-    done = run_script(text, fresh_server, tmp_path, "the tour of policies")
+    done = run_script(text, tmp_path, "the tour of policies", fresh_server)
 
     assert "busybox\n" in done.stdout
     assert done.stderr.rstrip().endswith(
@@ -43,9 +54,24 @@ def test_the_tour_of_webhooks_runs_as_written(fresh_server: LiveServer, tmp_path
     (port,) = free_ports(1)
     text = script(ADMISSION, "webhooks").replace("9443", str(port))
 
-    done = run_script(text, fresh_server, tmp_path, "the tour of webhooks")
+    done = run_script(text, tmp_path, "the tour of webhooks", fresh_server)
 
     assert "\n3\n" in done.stdout
     assert "Warning: that is a large box" in done.stderr
     assert "size-is-sane.boxes.hooks.example.com" in done.stderr
     assert "denied the request: spec.size is at most 100" in done.stderr
+
+
+def test_the_tour_of_snapshots_runs_as_written(fresh_server: LiveServer, tmp_path: Path) -> None:
+    if shutil.which("jq") is None:
+        pytest.skip("NO JQ on this machine: the tour of snapshots was not run")
+
+    done = run_script(script(SNAPSHOT, "tour"), fresh_server, tmp_path, "the tour of snapshots")
+
+    assert "cluster.tar.gz: 1 CRD with 1 object" in done.stdout
+    assert "\nobjects/databases.snap.example.com.ndjson\n" in done.stdout
+    assert '{"owner":"alice","password":"' in done.stdout
+    assert "hunter2" not in done.stdout
+    assert "\norders " in done.stdout
+    assert done.stdout.endswith("it is only a copy\n")
+    assert "this server is read-only" in done.stderr

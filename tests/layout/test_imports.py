@@ -16,6 +16,10 @@ import grimp
 ROOT = Path(__file__).resolve().parents[2]
 
 LATE = {
+    ("instar/cli/captured.py", "instar.snapshots.loading"): "only with --from",
+    ("instar/testing/serving.py", "instar.snapshots.loading"): "only with from_",
+    ("instar/cli/captured.py", "instar.snapshots.errors"): "only with --from",
+    ("instar/snapshots/sources.py", "instar.snapshots.live"): "only for kube:",
     # Parts of `instar serve` that most servers never need and that would delay their start.
     ("instar/cli/serve.py", "instar.review"): "only with --review",
     ("instar/cli/converters.py", "instar.sdk"): "only with --converter",

@@ -41,13 +41,14 @@ def script(page: Path, name: str, language: str = "sh") -> str:
 
 
 def run_script(
-    text: str, server: LiveServer, folder: Path, tried: str
+    text: str, folder: Path, tried: str, server: LiveServer | None = None
 ) -> subprocess.CompletedProcess[str]:
-    """In a folder where ``scripts/serve`` has put its kubeconfig. Skips, and says what was not
-    tried, on a machine without kubectl."""
+    """With a server, in a folder where ``scripts/serve`` has put its kubeconfig. Skips, and says
+    what was not tried, on a machine without kubectl."""
     need_kubectl(tried)
-    (folder / "data").mkdir()
-    shutil.copy(server.kubeconfig, folder / "data" / "kubeconfig")
+    if server is not None:
+        (folder / "data").mkdir()
+        shutil.copy(server.kubeconfig, folder / "data" / "kubeconfig")
     done = subprocess.run(
         ["bash", "-euo", "pipefail", "-c", text],
         cwd=folder,

@@ -47,6 +47,13 @@ def test_the_way_back_keeps_new_stored_versions_out_of_sight() -> None:
     assert names(way_back(crd("v1beta1"), live)) == [("v1beta1", True, True), ("v1", False, False)]
 
 
+def test_the_way_back_keeps_whoever_converts_what_is_stored_since() -> None:
+    live = crd("v1beta1", "v1", stored=("v1beta1", "v1"))
+    live["spec"]["conversion"] = {"strategy": "Webhook", "webhook": {"clientConfig": {"url": "u"}}}
+
+    assert way_back(crd("v1beta1"), live)["spec"]["conversion"]["strategy"] == "Webhook"
+
+
 def test_what_the_server_notes_makes_no_other_crd() -> None:
     noted = crd("v1", stored=("v1",))
     noted["metadata"]["managedFields"] = [{}]

@@ -139,18 +139,22 @@ class UsageKeeper:
         self._every = every
         self._task: asyncio.Task[None] | None = None
 
-    async def start(self) -> None:
+    async def load(self) -> None:
         try:
             await self._usage.load(self._store)
         except StoreError as error:
             log.warning("usage counts of the past cannot be read: %s", error)
         self._usage.mark()
+
+    async def start(self) -> None:
+        await self.load()
         self._task = asyncio.get_running_loop().create_task(self._work())
 
     async def stop(self) -> None:
-        if self._task is not None:
-            self._task.cancel()
-            await asyncio.gather(self._task, return_exceptions=True)
+        if self._task is None:
+            return
+        self._task.cancel()
+        await asyncio.gather(self._task, return_exceptions=True)
         await self._flush()
 
     async def _work(self) -> None:

@@ -23,7 +23,7 @@ def to_markdown(report: Report) -> str:
         f"- `{name}` is only in OLD: the CRD and its objects would go" for name in report.only_old
     ]
     lines += [f"- `{name}` is only in NEW: nothing to compare with" for name in report.only_new]
-    lines += [f"- ⚠️ {_cell(str(problem))}" for problem in report.problems]
+    lines += [f"- ⚠️ {cell(str(problem))}" for problem in report.problems]
     return shortened("\n".join(lines).rstrip() + "\n", COMMENT)
 
 
@@ -59,7 +59,7 @@ def _crd(crd: CrdReview) -> Iterator[str]:
             yield f"… and {len(loud) - _MOST_ROWS} more"
         yield ""
     if quiet:
-        yield from _fold(counted(len(quiet), "note"), [*_table(quiet[:_MOST_ROWS])])
+        yield from fold(counted(len(quiet), "note"), [*_table(quiet[:_MOST_ROWS])])
     for item in loud[:_MOST_ROWS]:
         yield from _evidence(item)
     yield from _stored(crd)
@@ -72,7 +72,7 @@ def _table(findings: list[Finding]) -> Iterator[str]:
     for item in findings:
         yield (
             f"| {_MARK[item.severity]} | `{item.rule}` | {_code(place(item))} | "
-            f"{_cell(item.message)} | {hits(item)} |"
+            f"{cell(item.message)} | {hits(item)} |"
         )
 
 
@@ -84,15 +84,15 @@ def _evidence(item: Finding) -> Iterator[str]:
         if item.witness.before is not None:
             lines += ["Before the update:", "```yaml", as_yaml(item.witness.before).rstrip(), "```"]
         lines += ["```yaml", as_yaml(item.witness.object).rstrip(), "```"]
-        lines += [f"- {_cell(line)}" for line in witness_lines(item.witness)]
+        lines += [f"- {cell(line)}" for line in witness_lines(item.witness)]
     elif item.unwitnessed:
         lines.append(f"No witness: {item.unwitnessed}.")
     if lines:
         where = f" ({location(item)})" if location(item) else ""
-        yield from _fold(f"<code>{item.rule}</code> {_html(place(item))}{_html(where)}", lines)
+        yield from fold(f"<code>{item.rule}</code> {_html(place(item))}{_html(where)}", lines)
 
 
-def _fold(title: str, lines: list[str]) -> Iterator[str]:
+def fold(title: str, lines: list[str]) -> Iterator[str]:
     yield from ("<details>", f"<summary>{title}</summary>", "", *lines, "", "</details>", "")
 
 
@@ -103,7 +103,7 @@ def _stored(crd: CrdReview) -> Iterator[str]:
     yield ""
     if crd.stored:
         rows = [
-            f"| `{item.name}` | {item.damage} | {_cell('; '.join(item.reasons))} |"
+            f"| `{item.name}` | {item.damage} | {cell('; '.join(item.reasons))} |"
             for item in crd.stored[:_MOST_ROWS]
         ]
         yield from ("| object | outcome | why |", "| --- | --- | --- |", *rows, "")
@@ -114,20 +114,20 @@ def _plan(crd: CrdReview) -> Iterator[str]:
         lines: list[str] = []
         for number, step in enumerate(crd.plan, 1):
             lines.append(f"{number}. **[{step.release}] {step.title}**")
-            lines += [f"   - {_cell(step.why)}"] * bool(step.why)
-            lines += [f"   - needs: {_cell(text)}" for text in step.preconditions]
+            lines += [f"   - {cell(step.why)}"] * bool(step.why)
+            lines += [f"   - needs: {cell(text)}" for text in step.preconditions]
             lines += [f"   - `{text}`" for text in step.commands]
-            lines += [f"   - back: {_cell(step.rollback)}"] * bool(step.rollback)
-        yield from _fold(f"Migration plan: {counted(len(crd.plan), 'step')}", lines)
+            lines += [f"   - back: {cell(step.rollback)}"] * bool(step.rollback)
+        yield from fold(f"Migration plan: {counted(len(crd.plan), 'step')}", lines)
     if crd.checklist:
         rows = [
-            f"- {'✅' if item.yes else '❌'} {item.question} {_cell(item.evidence)}"
+            f"- {'✅' if item.yes else '❌'} {item.question} {cell(item.evidence)}"
             for item in crd.checklist
         ]
-        yield from _fold("Checklist", rows)
+        yield from fold("Checklist", rows)
 
 
-def _cell(text: str) -> str:
+def cell(text: str) -> str:
     escaped = text.replace("\\", "\\\\").replace("|", "\\|").replace("\n", " ")
     return _html(escaped).replace("*", "\\*").replace("`", "\\`")
 

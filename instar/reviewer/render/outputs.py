@@ -19,11 +19,11 @@ class Output(NamedTuple):
     """Standard output without one."""
 
 
-def read_output(text: str) -> Output:
+def read_output(text: str, forms: Sequence[str] = FORMS) -> Output:
     """``FORM`` or ``FORM=FILE``. Raises ``ValueError`` that says what was expected."""
     form, _, file = text.partition("=")
-    if form not in FORMS:
-        raise ValueError(f"{form!r} is no form of a report; there is {', '.join(FORMS)}")
+    if form not in forms:
+        raise ValueError(f"{form!r} is no form of a report; there is {', '.join(forms)}")
     return Output(form, Path(file) if file else None)
 
 

@@ -26,7 +26,7 @@ _MARK = {
 _FEW_STORED = 10
 
 
-class _Paint:
+class Paint:
     def __init__(self, on: bool) -> None:
         self._on = on
 
@@ -39,7 +39,7 @@ class _Paint:
 
 def to_text(report: Report, *, colour: bool = False, details: bool = False) -> str:
     """``details`` adds notes, witnesses, rule diffs, the plan's commands and the checklist."""
-    paint = _Paint(colour)
+    paint = Paint(colour)
     lines: list[str] = []
     for crd in report.crds:
         lines += _crd(crd, paint, details)
@@ -52,7 +52,7 @@ def to_text(report: Report, *, colour: bool = False, details: bool = False) -> s
     return "\n".join(lines) + "\n"
 
 
-def _crd(crd: CrdReview, paint: _Paint, details: bool) -> Iterator[str]:
+def _crd(crd: CrdReview, paint: Paint, details: bool) -> Iterator[str]:
     shown = [item for item in crd.findings if details or item.severity is not Severity.INFO]
     notes = len(crd.findings) - len(shown)
     label = f"  {paint(crd.label, 'dim')}" if crd.label else ""
@@ -88,7 +88,7 @@ def _joined(findings: list[Finding]) -> list[Finding]:
     ]
 
 
-def _finding(item: Finding, paint: _Paint, details: bool) -> Iterator[str]:
+def _finding(item: Finding, paint: Paint, details: bool) -> Iterator[str]:
     mark, colour = _MARK[item.severity]
     where = " ".join(filter(None, (item.version, item.path)))
     yield (
@@ -117,7 +117,7 @@ def _indented(text: str) -> list[str]:
     return textwrap.indent(text.rstrip(), "        ").splitlines()
 
 
-def _stored(crd: CrdReview, paint: _Paint, details: bool) -> Iterator[str]:
+def _stored(crd: CrdReview, paint: Paint, details: bool) -> Iterator[str]:
     if not crd.stored_count:
         return
     broken = [item for item in crd.stored if item.breaks]
@@ -132,7 +132,7 @@ def _stored(crd: CrdReview, paint: _Paint, details: bool) -> Iterator[str]:
         yield paint(f"    … {len(crd.stored) - most} more, --details lists them", "dim")
 
 
-def _plan(crd: CrdReview, paint: _Paint, details: bool) -> Iterator[str]:
+def _plan(crd: CrdReview, paint: Paint, details: bool) -> Iterator[str]:
     if crd.plan:
         yield paint(f"  plan: {counted(len(crd.plan), 'step')}", "bold")
     for number, step in enumerate(crd.plan, 1):
@@ -150,7 +150,7 @@ def _plan(crd: CrdReview, paint: _Paint, details: bool) -> Iterator[str]:
             yield f"    {mark}  {item.question}  {paint(item.evidence, 'dim')}"
 
 
-def _verdict(report: Report, paint: _Paint, details: bool) -> str:
+def _verdict(report: Report, paint: Paint, details: bool) -> str:
     errors = report.count(Severity.ERROR)
     colour = "red" if errors or report.problems else "green"
     crds = f"{len(report.crds)} CRD{'s' * (len(report.crds) != 1)}"

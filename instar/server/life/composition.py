@@ -98,6 +98,7 @@ class Machinery:
     watchdog: Watchdog
     consistency: Consistency
     metrics: Metrics
+    read_only: bool = False
 
     async def start(self) -> None:
         """The backend must be started already."""
@@ -105,6 +106,14 @@ class Machinery:
         self.catalog.follow(
             self.catalog.builtin("apiextensions.k8s.io", "customresourcedefinitions")
         )
+        if self.read_only:
+            await self.usage.load()
+        else:
+            await self._start_writers()
+        self.app.ready = True
+
+    async def _start_writers(self) -> None:
+        """Whatever writes without being asked by a request."""
         await self.namespaces.start()
         self.crds.start()
         await self.usage.start()
@@ -119,7 +128,6 @@ class Machinery:
         if self.roles is not None:
             await self.roles.start()
         await self.leadership.start()
-        self.app.ready = True
 
     async def stop(self) -> None:
         if self.furniture is not None:
@@ -158,6 +166,7 @@ def build(
     service_network: IPv4Network,
     furnish: bool,
     rescue_deletes: bool,
+    read_only: bool = False,
     convert_ahead: bool = False,
     review: ReviewChange | None = None,
     deny_breaking: bool = False,
@@ -252,6 +261,7 @@ def build(
         request_timeout=request_timeout,
         auditor=auditor,
         flow=flow,
+        read_only=read_only,
     )
     return Machinery(
         app=app,
@@ -273,6 +283,7 @@ def build(
         watchdog=watchdog,
         consistency=consistency,
         metrics=metrics,
+        read_only=read_only,
     )
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from ipaddress import IPv4Network
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -50,6 +50,14 @@ class Reply(NamedTuple):
     @property
     def refused(self) -> bool:
         return self.status >= 400
+
+
+class Answer(NamedTuple):
+    status: int
+    headers: Mapping[bytes, bytes]
+    body: bytes
+    """Empty for a watch, which is closed before its first event."""
+    warnings: list[str]
 
 
 class ServedKind:
@@ -110,7 +118,7 @@ class Embedded:
         user_agent: str = "instar",
     ) -> Reply:
         data = b"" if body is None else body if isinstance(body, bytes) else orjson.dumps(body)
-        request = Request(
+        answer = await self.exchange(
             method,
             path,
             {name: [value] for name, value in (query or {}).items()},
@@ -121,21 +129,36 @@ class Embedded:
             },
             data,
         )
+        is_json = answer.headers.get(JSON_TYPE[0]) == JSON_TYPE[1]
+        document = orjson.loads(answer.body) if is_json else answer.body.decode().strip()
+        return Reply(answer.status, document, answer.warnings)
+
+    async def exchange(
+        self,
+        method: str,
+        path: str,
+        query: dict[str, list[str]],
+        headers: dict[bytes, bytes],
+        body: bytes = b"",
+    ) -> Answer:
+        """One request as a connection would bring it, and its answer as it would be sent."""
+        request = Request(method, path, query, headers, body)
         await asyncio.sleep(0)  # most answers wait for nothing: others want their turn, too
         response = await self._machinery.app(request, _ADMIN)
-        text = b"".join(response.chunks)
-        is_json = JSON_TYPE in response.headers
-        document = orjson.loads(text) if is_json else text.decode().strip()
-        return Reply(response.status, document, request.warnings)
+        if response.stream is not None:
+            response.stream.close()
+        return Answer(
+            response.status, dict(response.headers), b"".join(response.chunks), request.warnings
+        )
 
     def kind(self, group: str, kind: str) -> ServedKind | None:
         """None where nobody serves it."""
         found = self._machinery.catalog.of_kind(group, kind)
         return None if found is None else ServedKind(found)
 
-    async def place(self, kind: ServedKind, namespace: str, name: str, obj: Object) -> None:
+    async def place(self, kind: ServedKind, namespace: str, name: str, obj: Object) -> int:
         """Store an object as it is, whatever anybody would say to it: it may have been written
-        under another schema. Replaces what is there."""
+        under another schema. Replaces what is there; tells how many bytes it is."""
         backend, resource = self._machinery.backend, kind.resource
         suffix = f"{namespace}/{name}" if namespace else name
         current = resource.objects.entries.get(suffix)
@@ -145,6 +168,17 @@ class Embedded:
             Write(resource.objects.prefix + suffix, value, expected)
         )
         await backend.at_least(revision)
+        return len(value)
+
+    async def copied_store(self, wanted: Callable[[str], bool] = lambda key: True) -> MemoryStore:
+        """What another server needs to begin as this one is now, or with some of its keys. The
+        bytes are shared, so that a copy costs little."""
+        page = await self._machinery.backend.store.range("")
+        copy = MemoryStore()
+        for record in page.records:
+            if wanted(record.key):
+                await copy.commit(Write(record.key, record.value, 0))
+        return copy
 
     async def clear(self, kind: ServedKind) -> None:
         """Take away every object of a kind, whatever holds it."""

@@ -11,7 +11,7 @@ import fcntl
 import itertools
 import logging
 import secrets
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from dataclasses import dataclass, replace
 from ipaddress import IPv4Network
 from pathlib import Path
@@ -132,6 +132,7 @@ async def _served(settings: Settings, folder: Path) -> AsyncIterator[RunningServ
         service_network=network,
         furnish=settings.furniture,
         rescue_deletes=settings.rescue_deletes,
+        read_only=settings.read_only,
         convert_ahead=settings.convert_ahead and settings.conversion_cache,
         review=settings.review,
         deny_breaking=settings.deny_breaking,
@@ -168,7 +169,7 @@ async def _served(settings: Settings, folder: Path) -> AsyncIterator[RunningServ
     if auditor is not None:
         auditor.start()
     try:
-        await _start_backend(machinery.backend, at_rest)
+        await _start_backend(machinery.backend, at_rest, settings.fill)
         if at_rest is not None:
             tasks.append(loop.create_task(at_rest.run()))
         tasks.append(loop.create_task(_probing(machinery.backend)))
@@ -220,13 +221,18 @@ def _one_too_many(request: Request) -> Response:
     return problem(TooManyRequests(text), request)
 
 
-async def _start_backend(backend: Backend, at_rest: AtRest | None) -> None:
+async def _start_backend(
+    backend: Backend, at_rest: AtRest | None, fill: Callable[[Store], Awaitable[None]] | None
+) -> None:
     """Wait for a store that is not up yet; anything else is the operator's to mend."""
     delay = 0.1
     while True:
         try:
             if at_rest is not None:
                 await at_rest.warm()
+            if fill is not None:
+                await fill(backend.store)
+                fill = None
             await backend.start()
             backend.cache.failure = None
             return

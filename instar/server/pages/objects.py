@@ -22,6 +22,13 @@ from instar.server.rest.request import Request
 from instar.server.rest.responses import Response, json_response
 
 _STORED, _CONVERT = "/instar/stored/", "/instar/convert/"
+PATHS = {
+    "/instar/convert/GROUP/RESOURCE": "`POST`: what conversion makes of the objects in the body; "
+    "granted by the right to create such objects, and nothing is written",
+    "/instar/stored/GROUP/RESOURCE/NAMESPACE/NAME": "at which version an object is stored "
+    "(`_`: no namespace); granted by the right to get the object",
+}
+"""Path → what is there. The reference on the site is made from it."""
 NO_NAMESPACE = "_"
 MOST_OBJECTS = 1_000
 

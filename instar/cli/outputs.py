@@ -1,0 +1,35 @@
+"""``--output FORM[=FILE]``, which may be repeated: reports in several forms from one run."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+
+from instar.cli.failure import CliFailure
+from instar.reviewer.render.outputs import Output, read_output, told_twice
+
+EXIT_UNUSABLE = 2
+
+
+def read_outputs(texts: Sequence[str], forms: Sequence[str]) -> list[Output]:
+    try:
+        outputs = [read_output(text, forms) for text in texts or ["text"]]
+    except ValueError as error:
+        raise CliFailure(f"--output: {error}", EXIT_UNUSABLE) from None
+    if told_twice(outputs):
+        raise CliFailure(
+            "--output: two forms on standard output; give one a file: markdown=FILE", EXIT_UNUSABLE
+        )
+    return outputs
+
+
+def write_outputs(outputs: Sequence[Output], rendered: Callable[[Output], str]) -> None:
+    for output in outputs:
+        text = rendered(output)
+        if output.file is None:
+            sys.stdout.write(text)
+            continue
+        try:
+            output.file.write_text(text)
+        except OSError as error:
+            raise CliFailure(f"{output.file}: {error.strerror}", EXIT_UNUSABLE) from error

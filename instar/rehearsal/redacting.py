@@ -1,0 +1,54 @@
+"""Values that a report must not show. Pure.
+
+By the name of their field, because a schema does not say what is secret. Names of secrets
+(``secretName``, ``secretRef``) are references, and stay.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+SHOWN = "(redacted)"
+_ENDINGS = (
+    "password",
+    "passwd",
+    "passphrase",
+    "token",
+    "secret",
+    "apikey",
+    "accesskey",
+    "secretkey",
+    "privatekey",
+    "credential",
+    "credentials",
+    "bearer",
+)
+_DEEPEST = 40
+_WHOLE = "kubectl.kubernetes.io/last-applied-configuration"
+
+
+def is_secret(name: str) -> bool:
+    plain = name.lower().replace("-", "").replace("_", "").replace(".", "")
+    return name == _WHOLE or plain.endswith(_ENDINGS)
+
+
+def last_name(path: str) -> str:
+    """Of ``spec.users[0].password`` the part that names the value."""
+    return path.rpartition(".")[2].partition("[")[0]
+
+
+def redacted(value: Any, depth: int = 0) -> Any:
+    """A copy without what looks like a secret, and not deeper than anybody would read. A mapping
+    below such a name says where the secret is, not what it is."""
+    if depth > _DEEPEST and isinstance(value, dict | list):
+        return "…"
+    if isinstance(value, dict):
+        return {
+            name: SHOWN
+            if is_secret(str(name)) and not isinstance(item, dict)
+            else redacted(item, depth + 1)
+            for name, item in value.items()
+        }
+    if isinstance(value, list):
+        return [redacted(item, depth + 1) for item in value]
+    return value

@@ -1,0 +1,267 @@
+"""What each client does, done again after a step: judged by its verbs, by its recorded requests,
+or by the fields it owns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from instar.api.agents import is_ours
+from instar.api.crd import Crd
+from instar.plain import Object
+from instar.rehearsal.clients import (
+    APPLY_PATCH,
+    CREATING,
+    READING,
+    WRITING,
+    Called,
+    Client,
+    Recorded,
+    manager_name,
+)
+from instar.rehearsal.judgement import Reference, VersionJudgement
+from instar.rehearsal.model import ClientVerdict, Exchange, Harm, Standing
+from instar.rehearsal.ownfields import own_fields
+from instar.rehearsal.readings import key_of, mark
+from instar.rehearsal.stage import Stage, answer, body_text
+from instar.reviewer.report import Damage
+from instar.server.life.embedded import Reply
+from instar.wording import counted
+
+BY_USAGE = "known by its verbs only: judged as if it read and wrote objects like those stored"
+_HARMS: Mapping[frozenset[str], Mapping[Damage, Standing]] = {
+    READING: {
+        Damage.UNREADABLE: Standing.BROKEN,
+        Damage.PRUNED: Standing.WARNED,
+        Damage.CHANGED: Standing.WARNED,
+    },
+    WRITING: {
+        Damage.UNREADABLE: Standing.BROKEN,
+        Damage.INVALID: Standing.BROKEN,
+        Damage.PRUNED: Standing.WARNED,
+        Damage.FROZEN: Standing.WARNED,
+        Damage.OWNERSHIP_LOST: Standing.WARNED,
+    },
+    CREATING: {Damage.FROZEN: Standing.BROKEN, Damage.INVALID: Standing.BROKEN},
+}
+Judgements = Mapping[str, VersionJudgement]
+
+
+def by_usage(
+    client: Client,
+    crd: Crd,
+    judgements: Judgements,
+    reference: Reference,
+    not_served: Mapping[str, Exchange],
+) -> ClientVerdict:
+    """From what was found out about every object at the versions it uses. Pure."""
+    verdict = ClientVerdict()
+    for use in client.uses:
+        verdict.requests += use.number
+        found = judgements.get(use.version)
+        if found is not None:
+            _use(verdict, use, found, reference)
+        elif not reference.knows(use.version):
+            continue
+        else:
+            text = f"{use.verb} at {use.version}, which is not served any more"
+            verdict.note(Standing.BROKEN, text, not_served.get(use.version))
+    if verdict.standing is not Standing.UNAFFECTED or client.uses:
+        verdict.rests_on(BY_USAGE)
+    return verdict
+
+
+def _use(
+    verdict: ClientVerdict, use: Called, found: VersionJudgement, reference: Reference
+) -> None:
+    """One line of usage against what is known of its version."""
+    what = f"{use.verb} at {use.version}"
+    fresh = set(found.warnings) - set(reference.warnings.get(use.version, ()))
+    for text in sorted(fresh):
+        verdict.note(Standing.WARNED, f"{what}: {text}")
+    if use.verb in ("list", "watch") and found.list_failed is not None and found.harms:
+        verdict.note(Standing.BROKEN, f"{what} fails as a whole", found.list_failed)
+    if found.unknown:
+        why, number = found.unknown.most_common(1)[0]
+        verdict.note(Standing.UNKNOWN, f"{what}: {why} ({counted(number, 'object')})")
+    standings = next((rows for verbs, rows in _HARMS.items() if use.verb in verbs), {})
+    for damage, standing in standings.items():
+        harms = [harm for harm in found.harms if harm.damage is damage]
+        if harms:
+            verdict.note(standing, f"{what}: {_objects(harms)} {damage}", harms[0].exchange)
+
+
+def _objects(harms: list[Harm]) -> str:
+    return counted(len({harm.key for harm in harms}), "object")
+
+
+class Owner(NamedTuple):
+    manager: str
+    operation: str
+    version: str
+    subresource: str
+
+    @property
+    def name(self) -> str:
+        return manager_name(self.manager, self.operation, self.subresource)
+
+
+@dataclass
+class Managed:
+    """Whom managedFields name, and the objects to try each with."""
+
+    keys: dict[Owner, list[tuple[str, Object]]]
+    """Object and entry, a sample."""
+    counts: dict[Owner, int]
+    last: dict[Owner, str]
+
+
+def managers_of(objects: Iterable[Object], group: str, most: int) -> Managed:
+    """Different fields first: objects that a manager owns alike say the same thing twice."""
+    found = Managed({}, {}, {})
+    seen: set[tuple[Owner, str]] = set()
+    for obj in objects:
+        metadata = obj.get("metadata") or {}
+        for entry in metadata.get("managedFields") or ():
+            if not isinstance(entry, dict):
+                continue
+            entry_group, _, version = str(entry.get("apiVersion") or "").rpartition("/")
+            manager = str(entry.get("manager") or "")
+            if entry_group != group or is_ours(manager):
+                continue
+            owner = Owner(
+                manager,
+                str(entry.get("operation") or "Update"),
+                version,
+                str(entry.get("subresource") or ""),
+            )
+            found.counts[owner] = found.counts.get(owner, 0) + 1
+            time = str(entry.get("time") or "")
+            found.last[owner] = max(found.last.get(owner, ""), time)
+            sample = found.keys.setdefault(owner, [])
+            shape = (owner, str(entry.get("fieldsV1")))
+            if len(sample) < most and (shape not in seen or len(sample) < most // 2):
+                seen.add(shape)
+                sample.append((key_of(obj), entry))
+    return found
+
+
+class Replayer:
+    """Asks the stage and, where that refuses, the world of before."""
+
+    def __init__(self, stage: Stage, reference: Reference, managed: Managed) -> None:
+        self._stage, self._reference, self._managed = stage, reference, managed
+        self._keys = frozenset(stage.keys)
+
+    async def managers(self) -> dict[str, ClientVerdict]:
+        found: dict[str, ClientVerdict] = {}
+        for owner, sample in self._managed.keys.items():
+            verdict = found.setdefault(owner.name, ClientVerdict())
+            total = self._managed.counts[owner]
+            if len(sample) < total:
+                verdict.rests_on(f"tried on a sample of the objects it owns at {owner.version}")
+            last = self._managed.last[owner]
+            verdict.rests_on(
+                f"assumed to write at {owner.version} still, as managedFields say"
+                + (f" (last on {last[:10]})" if last else "")
+            )
+            for key, entry in sample:
+                verdict.requests += 1
+                await self._own(verdict, owner, key, entry)
+        return found
+
+    async def _own(self, verdict: ClientVerdict, owner: Owner, key: str, entry: Object) -> None:
+        """A manager writes its own fields again at its version."""
+        now = await self._again(self._stage, owner, key, entry)
+        if isinstance(now, str):
+            verdict.note(Standing.UNKNOWN, now)
+            return
+        request, sent, reply = now
+        if reply.refused:
+            before = await self._again(self._reference.stage, owner, key, entry)
+            if not isinstance(before, str) and before[2].refused:
+                return
+            told = "" if isinstance(before, str) else answer(before[2])
+            exchange = Exchange(request, key, answer(reply), told)
+            verdict.note(Standing.BROKEN, f"{owner.operation} at {owner.version}", exchange)
+            return
+        fresh = set(reply.warnings) - set(self._reference.warnings.get(owner.version, ()))
+        for text in sorted(fresh):
+            verdict.note(Standing.WARNED, f"{owner.operation} at {owner.version}: {text}")
+        if sent is not None and mark(reply.document) != mark(sent):
+            text = f"{owner.operation} at {owner.version} of its own fields changes the object"
+            verdict.note(Standing.WARNED, text, Exchange(request, key, answer(reply)))
+
+    async def _again(
+        self, stage: Stage, owner: Owner, key: str, entry: Object
+    ) -> tuple[str, Object | None, Reply] | str:
+        """The request, the object as it was read, the answer; or why nothing can be said."""
+        if owner.subresource not in ("", "status"):
+            return f"writes through {owner.subresource}, which is not replayed"
+        path = stage.path(owner.version, key, owner.subresource)
+        reading = await stage.read(owner.version, key)
+        if reading.obj is None:
+            reply = await stage.ask("GET", stage.path(owner.version, key))
+            return f"GET {stage.path(owner.version, key)}", None, reply
+        if owner.operation != "Apply":
+            query = {"dryRun": "All", "fieldManager": owner.manager[:128] or "unknown"}
+            reply = await stage.ask("PUT", path, reading.obj, query=query)
+            return f"PUT {path}", reading.obj, reply
+        body = own_fields(entry, reading.obj)
+        if body is None:
+            return "its entry in managedFields cannot be read"
+        query = {"dryRun": "All", "fieldManager": owner.manager[:128] or "unknown"}
+        reply = await stage.ask("PATCH", path, body, query=query, content_type=APPLY_PATCH)
+        return f"PATCH {path} (apply) {body_text(body)}", reading.obj, reply
+
+    async def recorded(self, client: Client, *, collections: bool) -> ClientVerdict:
+        """``collections``: lists and creations too, which one batch of objects answers for all."""
+        verdict = ClientVerdict()
+        if client.left_out:
+            verdict.rests_on(f"{client.left_out} more of its requests are alike, or too many")
+        for request in client.recorded:
+            if request.key in self._keys if request.key else collections:
+                verdict.requests += 1
+                await self._repeat(verdict, request)
+        return verdict
+
+    async def _repeat(self, verdict: ClientVerdict, request: Recorded) -> None:
+        reply = await self._send(self._stage, request)
+        if request.basis:
+            verdict.rests_on(request.basis)
+        shown = f"{request.method} {request.path} {body_text(request.body)}".strip()
+        if not reply.refused:
+            fresh = set(reply.warnings) - set(self._reference.warnings.get(request.version, ()))
+            for text in sorted(fresh):
+                verdict.note(Standing.WARNED, f"{request.verb} at {request.version}: {text}")
+            return
+        before = await self._send(self._reference.stage, request)
+        if before.refused:
+            return
+        exchange = Exchange(shown, request.key, answer(reply), answer(before))
+        verdict.note(Standing.BROKEN, f"{request.verb} at {request.version}", exchange)
+
+    async def _send(self, stage: Stage, request: Recorded) -> Reply:
+        query = dict(request.query)
+        body: Any = request.body
+        path = request.path
+        if request.method != "GET":
+            query["dryRun"] = "All"
+        if request.verb == "create" and isinstance(body, dict):
+            metadata = dict(body.get("metadata") or {})
+            if metadata.pop("name", None) or not metadata.get("generateName"):
+                metadata["generateName"] = "rehearsed-"
+            metadata.pop("resourceVersion", None)
+            metadata.pop("uid", None)
+            body = {**body, "metadata": metadata}
+        if request.verb == "update" and isinstance(body, dict):
+            metadata = {
+                name: value
+                for name, value in (body.get("metadata") or {}).items()
+                if name not in ("resourceVersion", "uid", "managedFields")
+            }
+            body = {**body, "metadata": metadata}
+        return await stage.ask(
+            request.method, path, body, query=query, content_type=request.content_type
+        )
