@@ -51,12 +51,22 @@ export function App() {
       <TopBar />
       <main id="content">
         {starting.value && <ProblemNote problem={starting.value} retry={() => void start()} />}
-        {session.value === undefined ? !starting.value && <Loading what="the session" /> : <CurrentPage />}
+        {session.value === undefined ? !starting.value && <Loading what="the session" /> : <Content />}
       </main>
       <SignIn />
       <Help />
     </>
   );
+}
+
+/** Pages stand behind the sign-in from the first one on, and stay when a session ends. */
+function Content() {
+  const [entered, setEntered] = useState(false);
+  const inside = session.value?.authenticated === true;
+  useEffect(() => {
+    if (inside) setEntered(true);
+  }, [inside]);
+  return inside || entered ? <CurrentPage /> : <SignedOut />;
 }
 
 function CurrentPage() {
@@ -75,7 +85,6 @@ function CurrentPage() {
     };
   }, [name, load]);
   if (!load) return <NoSuchPage path={path} />;
-  if (!session.value?.authenticated && !loaded) return <SignedOut />;
   if (loaded?.name !== name) return <Loading what="the page" />;
   if (loaded.problem) return <ProblemNote problem={loaded.problem} retry={() => location.reload()} what="This part of the console could not be loaded" />;
   const Shown = loaded.page;

@@ -91,7 +91,11 @@ describe("values side by side", () => {
     const [row] = align([{ a: 1 }, { a: 2 }, {}]);
     expect([0, 1, 2].map((column) => row && mark(row, column, 0))).toEqual(["changed", "changed", "missing"]);
     const [added] = align([{}, { a: 2 }, { a: 2 }]);
-    expect([0, 1, 2].map((column) => added && mark(added, column, 0))).toEqual(["missing", "added", "added"]);
+    expect([0, 1, 2].map((column) => added && mark(added, column, 0))).toEqual(["absent", "added", "added"]);
+    const [removed] = align([{ a: 1 }, {}]);
+    expect([0, 1].map((column) => removed && mark(removed, column, 0))).toEqual(["removed", "missing"]);
+    const [partly] = align([{ a: 1 }, {}, { a: 1 }]);
+    expect([0, 1, 2].map((column) => partly && mark(partly, column, 0))).toEqual(["same", "missing", "same"]);
   });
 
   it("keeps only what differs, with some lines around", () => {

@@ -109,7 +109,7 @@ describe("texts", () => {
   });
 
   it("say amounts", () => {
-    expect([brief(9_999), brief(123_456), milliseconds(0.0021), milliseconds(0.0000004)]).toEqual(["9,999", "123.5K", "2.1 ms", "0 µs"]);
+    expect([brief(9_999), brief(123_456), milliseconds(0.0021), milliseconds(0.0000004), milliseconds(0.15), milliseconds(2)]).toEqual(["9,999", "123.5K", "2.1 ms", "0.4 µs", "150 ms", "2 s"]);
   });
 
   it("say what went wrong", () => {

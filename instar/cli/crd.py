@@ -30,13 +30,13 @@ class attribute __crd__, which may say all that a CRD says beside its schemas.
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.epilog = _HELP
     parser.add_argument("models", nargs="+", metavar="MODULE:MODEL", help="one for each version")
-    parser.add_argument("--api-group", default="", metavar="NAME", help="the API group")
+    parser.add_argument("--group", default="", metavar="NAME", help="the API group")
     parser.add_argument("--plural", default="", metavar="NAME", help="the name in paths")
     parser.add_argument(
         "--scope",
         default="",
         choices=("Namespaced", "Cluster"),
-        help="whether objects are in namespaces",
+        help="where its objects live (default: what the model says, or Namespaced)",
     )
     parser.add_argument(
         "--storage-version", default="", metavar="VERSION", help="what objects are stored at"
@@ -46,7 +46,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    said = Defaults(args.api_group, args.plural, args.scope, args.storage_version)
+    said = Defaults(args.group, args.plural, args.scope, args.storage_version)
     try:
         crd = crd_of([(spec, *root_of(_model(spec))) for spec in args.models], said)
     except ModelError as error:

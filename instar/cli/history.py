@@ -20,8 +20,8 @@ from instar.restorer.past import Named, find, state, writes
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("kind", metavar="KIND", help="kind, plural, short name, or with its group")
-    parser.add_argument("name", metavar="NAME", help="of the object, there or deleted")
-    parser.add_argument("--namespace", "-n", metavar="NAME", help="default: the context's")
+    parser.add_argument("name", metavar="NAME", help="of the object")
+    parser.add_argument("--namespace", "-n", metavar="NAME", help="(default: the context's)")
     parser.add_argument(
         "--limit", type=int, default=20, metavar="N", help="the last so many writes, at most 200"
     )

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import hashlib
 import json
-import os
 import sqlite3
 import sys
 from datetime import UTC, datetime
@@ -18,7 +16,7 @@ from instar.cli.cluster import read_crds, who_and_where, with_client
 from instar.cli.failure import CliFailure
 from instar.cli.flags import add_cluster_arguments, add_output_argument
 from instar.client.client import Client
-from instar.migrator.journal import Journal, JournalBusy
+from instar.migrator.journal import Journal, JournalBusy, default_path
 from instar.migrator.live_crd import USER_AGENT, LiveCrd, read_live_crd
 from instar.migrator.migration import Options, migrate
 from instar.migrator.outcomes import DONE
@@ -27,7 +25,7 @@ from instar.migrator.preflight import find_out
 from instar.migrator.references import dependents, repoint
 from instar.migrator.report import MigrationReport
 from instar.migrator.retrying import Patience
-from instar.migrator.settling import seconds_to_settle
+from instar.migrator.settling import SETTLE, seconds_to_settle
 from instar.wording import counted
 
 
@@ -61,7 +59,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add(
         "--settle",
         type=float,
-        default=10.0,
+        default=SETTLE,
         metavar="SECONDS",
         help="wait so long after the CRD's last change, for all API servers (not on instar)",
     )
@@ -176,7 +174,7 @@ async def _repointed(
 
 
 async def _run(args: argparse.Namespace, client: Client, plan: Plan) -> MigrationReport:
-    path = args.progress or _default_progress(plan)
+    path = args.progress or default_path(plan.live.name, plan.facts.server)
     try:
         journal = Journal(":memory:" if args.dry_run else path)
     except JournalBusy as error:
@@ -230,12 +228,6 @@ def _options(args: argparse.Namespace) -> Options:
         patience=Patience(attempts=args.retries + 1),
         who=who_and_where(),
     )
-
-
-def _default_progress(plan: Plan) -> Path:
-    home = os.environ.get("XDG_STATE_HOME") or os.path.expanduser("~/.local/state")
-    server = hashlib.sha256(plan.facts.server.encode()).hexdigest()[:8]
-    return Path(home) / "instar" / "migrate" / f"{plan.live.name}-{server}.progress"
 
 
 def _say(args: argparse.Namespace, lines: list[str]) -> None:

@@ -48,7 +48,6 @@ read). TO are files, folders, git:REF:PATH or - for one release; --to again is t
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.epilog = _EXAMPLES
     add = parser.add_argument
     add("--from", dest="source", required=True, metavar="FROM", help="the world of before")
@@ -75,7 +74,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="[CRD=]URL",
         help="a running conversion webhook, for one CRD or for all that have one",
     )
-    converting.add_argument("--webhook-ca", type=Path, metavar="FILE", help="its authority")
+    converting.add_argument("--webhook-ca", type=Path, metavar="PEM", help="its authority")
     converting.add_argument(
         "--webhook-command", metavar="COMMAND", help="starts what --webhook leads to"
     )
@@ -111,7 +110,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FORM[=FILE]",
         help=f"{', '.join(FORMS)}; may be repeated, each to a file of its own (default: text)",
     )
-    output.add_argument("--details", "-v", action="store_true", help="diffs, bases, everything")
+    output.add_argument(
+        *("--details", "--verbose", "-v"), action="store_true", help="diffs, bases, everything"
+    )
     output.add_argument(
         "--color", choices=("auto", "always", "never"), default="auto", help="auto: on a terminal"
     )

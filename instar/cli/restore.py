@@ -35,9 +35,9 @@ own; owners that are gone are not named again. --dry-run writes nothing and show
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.epilog = _HELP
-    parser.add_argument("kind", metavar="KIND", help="kind, plural, short name, or 'crd'")
-    parser.add_argument("name", metavar="NAME", help="of the object or CRD")
-    parser.add_argument("--namespace", "-n", metavar="NAME", help="default: the context's")
+    parser.add_argument("kind", metavar="KIND", help="kind, plural, short name, or CRD")
+    parser.add_argument("name", metavar="NAME", help="of the object")
+    parser.add_argument("--namespace", "-n", metavar="NAME", help="(default: the context's)")
     where = parser.add_mutually_exclusive_group()
     where.add_argument("--at", type=int, metavar="REVISION", help="of `instar history`")
     where.add_argument("--from", dest="source", metavar="SNAPSHOT", help="a snapshot or a folder")

@@ -30,6 +30,7 @@ from instar.cli.identities import add_identity_arguments, identity_settings
 from instar.cli.logs import FORMS, set_up_logging
 from instar.cli.workers import with_workers
 from instar.console.opening import before
+from instar.console.settings import OidcSettings
 from instar.server.life.lifetime import RunningServer, running
 from instar.server.settings import Settings
 from instar.storage.peer import PeerStore
@@ -102,6 +103,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default="on",
         help="the web console at /console (off: nothing is served there)",
     )
+    add(
+        "--console-oidc-secret-file",
+        metavar="FILE",
+        type=Path,
+        help="of the client of --oidc-client-id, where it has a secret",
+    )
+    add("--console-oidc-scopes", metavar="NAMES", default="openid profile email")
     add(
         "--rescue-deletes",
         action="store_true",
@@ -183,11 +191,24 @@ def _settings(args: argparse.Namespace) -> Settings:
         webhook_timeout=args.webhook_timeout,
         webhook_timeouts=tuple(args.webhook_timeout_for),
         conversion_cache=not args.no_conversion_cache,
-        front=before if args.console == "on" else None,
+        front=before(_oidc(args)) if args.console == "on" else None,
         convert_ahead=args.convert_ahead == "on",
         extra_names=tuple(args.tls_name),
         **identity_settings(args),
         **guard_settings(args),
+    )
+
+
+def _oidc(args: argparse.Namespace) -> OidcSettings | None:
+    """The issuer of the flags signs in at the console, too."""
+    if not args.oidc_issuer_url or not args.oidc_client_id:
+        return None
+    return OidcSettings(
+        issuer=args.oidc_issuer_url,
+        client=args.oidc_client_id,
+        authority=args.oidc_ca_file,
+        secret=args.console_oidc_secret_file,
+        scopes=args.console_oidc_scopes,
     )
 
 

@@ -48,7 +48,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="a .py file, or a folder that becomes a package with a module per version "
         "(default: standard output)",
     )
-    add_cluster_arguments(parser.add_argument_group("cluster"))
+    cluster = parser.add_argument_group("cluster")
+    add_cluster_arguments(cluster)
 
 
 def run(args: argparse.Namespace) -> int:

@@ -12,6 +12,7 @@ from instar.client.client import Client
 from instar.console.answers import json_answer
 from instar.console.bodies import body_of
 from instar.console.jobs.running import Jobs
+from instar.console.localruns import LocalMigrations
 from instar.console.views import (
     check,
     convert,
@@ -40,9 +41,12 @@ class Api:
     def __init__(
         self,
         services: ConversionServices | None = None,
+        local: LocalMigrations | None = None,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
-        """``services``: for clusters whose server converts nothing on request."""
+        """``services``, ``local``: for clusters whose server converts nothing on request, and
+        migrates nothing."""
+        self._local = local
         self._services = services
         self._now = now
         self._summaries = Summaries()
@@ -80,7 +84,7 @@ class Api:
                 return await fields.fields(client, name, most)
             case ["crds", name, "migration"]:
                 planned = request.one("plan") != "0"
-                return await migration.migration(client, name, planned=planned)
+                return await migration.migration(client, name, self._local, planned=planned)
             case ["crds", crd, "objects", namespace, name]:
                 return await objects.object_everywhere(client, crd, namespace, name)
         return None
@@ -103,7 +107,7 @@ class Api:
                 )
             case ["crds", name, "migration", action]:
                 body_of(request)
-                return json_answer(200, await migration.act(client, name, action))
+                return json_answer(200, await migration.act(client, name, action, self._local))
             case ["crds", name, "versions", version, step]:
                 return await self._step(request, client, name, version, step)
         return None

@@ -90,7 +90,7 @@ def is_hashed(name: str) -> bool:
     stem = name.rpartition(".")[0].replace("-", ".")
     last = stem.rpartition(".")[2]
     named = "." in stem and len(last) >= _LEAST_HASH and last.replace("_", "").isalnum()
-    return named and any(letter.isdigit() for letter in last)
+    return named and (last.isupper() or any(letter.isdigit() for letter in last))
 
 
 def _packed(path: Path, suffix: str) -> bytes | None:

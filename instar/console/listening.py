@@ -16,6 +16,7 @@ from instar.console.assets import Assets
 from instar.console.door import Door
 from instar.console.guard import check_host
 from instar.console.hosts.beside import Beside, Links
+from instar.console.localruns import LocalMigrations
 from instar.console.pages import Console
 from instar.console.sessions import Sealer, Sessions
 from instar.console.visitors import NotSignedIn, Visitors
@@ -36,7 +37,7 @@ async def serving(
 ) -> AsyncIterator[str]:
     """From ``async with`` to its end; ``show`` is told each address that signs a browser in.
     Raises ``OSError`` where nobody can listen."""
-    services = ConversionServices(memo=None)
+    services, local = ConversionServices(memo=None), LocalMigrations(client)
     answering = _Answering()
     connections = Connections(answering)
     loop = asyncio.get_running_loop()
@@ -49,7 +50,7 @@ async def serving(
         Sessions(Sealer(os.urandom(32))), time.time, scheme="http", cookie=f"instar-console-{port}"
     )
     console = Console(
-        Beside(client, links, context), visitors, Assets(), lambda: Api(services), time.time
+        Beside(client, links, context), visitors, Assets(), lambda: Api(services, local), time.time
     )
     names = {"localhost", "127.0.0.1", "[::1]", shown}
     allowed = frozenset(f"{name}:{port}" for name in names)
@@ -60,6 +61,7 @@ async def serving(
     finally:
         listening.close()
         await connections.close(_GRACE_SECONDS)
+        await local.close()
         await services.close()
 
 

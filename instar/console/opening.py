@@ -6,19 +6,25 @@ import time
 from typing import TYPE_CHECKING
 
 from instar.console.door import Door
-from instar.server.rest.handling import Handler, Secret
+from instar.console.settings import OidcSettings
+from instar.server.rest.handling import Front, Handler, Secret
 
 if TYPE_CHECKING:
     from instar.console.api import Api
+    from instar.console.oidc import OidcSignIn
     from instar.console.pages import Console
 
 
-def before(api: Handler, secret: Secret) -> Handler:
+def before(oidc: OidcSettings | None = None) -> Front:
     """The console of a server: nothing of it is loaded until somebody asks for it."""
-    return Door(api, lambda: _within(api, secret))
+
+    def stand(api: Handler, secret: Secret) -> Handler:
+        return Door(api, lambda: _within(api, secret, oidc))
+
+    return stand
 
 
-def _within(api: Handler, secret: Secret) -> Console:
+def _within(api: Handler, secret: Secret, oidc: OidcSettings | None) -> Console:
     # Only here: few servers are looked at with a browser, and all want to start soon.
     from instar.console.assets import Assets
     from instar.console.hosts.within import Within
@@ -28,7 +34,17 @@ def _within(api: Handler, secret: Secret) -> Console:
 
     sessions = Sessions(Sealer(secret()))
     visitors = Visitors(sessions, time.time, scheme="https", cookie="__Host-instar-console")
-    return Console(Within(api), visitors, Assets(), _api, time.time)
+    signing_in = None if oidc is None else _oidc(oidc, secret)
+    host = Within(api, None if signing_in is None else signing_in.offer())
+    return Console(host, visitors, Assets(), _api, time.time, signing_in)
+
+
+def _oidc(settings: OidcSettings, secret: Secret) -> OidcSignIn:
+    # Only here: most have no issuer.
+    from instar.console.oidc import PURPOSE, OidcSignIn
+    from instar.console.sessions import Sealer
+
+    return OidcSignIn(settings, Sealer(secret(), PURPOSE), time.time)
 
 
 def _api() -> Api:

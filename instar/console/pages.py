@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
 from instar import __version__
 from instar.access.attributes import User
@@ -16,10 +17,12 @@ from instar.console.bodies import body_of
 from instar.console.guard import is_of_our_page
 from instar.console.hosts.host import Host
 from instar.console.later import Later
+from instar.console.oidc import OidcSignIn, SignInFailed, check_nonce
 from instar.console.visitors import NotSignedIn, Visitor, Visitors
 from instar.errors import (
     ApiError,
     MethodNotAllowed,
+    NotFound,
     Unauthorized,
 )
 from instar.plain import Object
@@ -45,7 +48,9 @@ class Console:
         assets: Assets,
         load_api: Callable[[], Api],
         clock: Callable[[], float],
+        oidc: OidcSignIn | None = None,
     ) -> None:
+        self._oidc = oidc
         self._api = Later(load_api)
         self._host = host
         self._visitors = visitors
@@ -92,6 +97,8 @@ class Console:
         match path.strip("/").split("/"):
             case ["session"]:
                 return await self._session(request, peer)
+            case ["login", "oidc", *rest]:
+                return await self._login(request, rest)
             case ["api", *rest]:
                 client = self._host.client(self._visitors.of(request, peer), request)
                 api = await self._api()
@@ -132,6 +139,28 @@ class Console:
         except Unauthorized:
             raise NotSignedIn("CredentialRefused") from None
         return json_answer(201, document, self._visitors.begin(session))
+
+    async def _login(self, request: Request, rest: list[str]) -> Response:
+        """There and back again. A person looks at what comes of it, so failures are a page."""
+        if self._oidc is None or rest not in ([], ["callback"]) or request.method != "GET":
+            raise NotFound("nobody signs in here", details={})
+        try:
+            if not rest:
+                place, cookies = await self._oidc.start(request)
+                return redirect(303, place, cookies)
+            session, nonce, place = await self._oidc.finish(request)
+            visitor = Visitor(session.how, f"Bearer {session.token}".encode())
+            await self._known(visitor, request)
+            check_nonce(session, nonce)
+        except Unauthorized:
+            return self._failed("the server does not take the issuer's token", self._oidc)
+        except SignInFailed as error:
+            return self._failed(str(error), self._oidc)
+        return redirect(303, place, [*self._visitors.begin(session), *self._oidc.forget()])
+
+    def _failed(self, why: str, oidc: OidcSignIn) -> Response:
+        place = f"/console/?signin=failed#why={quote(why, safe='')}"
+        return redirect(303, place, oidc.forget())
 
     async def _known(self, visitor: Visitor, request: Request) -> Object:
         """Raises ``ApiError`` where the cluster does not know the visitor, or does not answer."""

@@ -8,7 +8,9 @@ way also who owned what, in case the server forgets it. Never content.
 from __future__ import annotations
 
 import fcntl
+import hashlib
 import json
+import os
 import sqlite3
 import zlib
 from collections.abc import Iterable, Iterator
@@ -29,6 +31,13 @@ CREATE TABLE IF NOT EXISTS rewrites (
 """
 _COLUMNS = "key, revision, digests, fate, after, reason, message, intended"
 _UNSETTLED = (Fate.FAILED, Fate.DIFFERS, Fate.PENDING, Fate.DEFERRED)
+
+
+def default_path(crd: str, server: str) -> Path:
+    """Where the progress of a CRD's migration is kept, unless somebody says otherwise."""
+    home = os.environ.get("XDG_STATE_HOME") or os.path.expanduser("~/.local/state")
+    place = hashlib.sha256(server.encode()).hexdigest()[:8]
+    return Path(home) / "instar" / "migrate" / f"{crd}-{place}.progress"
 
 
 class JournalBusy(Exception):

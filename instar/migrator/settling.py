@@ -18,6 +18,10 @@ SPREAD = timedelta(seconds=10)
 """After so long every API server of a cluster is taken to know a change."""
 
 
+SETTLE = 10.0
+"""Seconds, unless somebody knows better."""
+
+
 def seconds_to_settle(live: LiveCrd, settle: float, now: datetime) -> float:
     long_ago = timedelta(seconds=settle) + CLOCKS_AGREE
     return 0.0 if live.changed is not None and now - live.changed > long_ago else settle

@@ -181,9 +181,7 @@ class App:
             self._flow.end(pool)
 
     def _asked(self, route: KnownPath, request: Request, user: User) -> Attributes:
-        about = None
-        if route.path is None and request.path.startswith("/instar/"):
-            about = self._object_pages.asked(request, user)
+        about = self._object_pages.asked(request, user) if route.path is None else None
         return about or self._routes.asked(route, request, user)
 
     async def _seated(self, flow: Flow, request: Request, route: KnownPath) -> Response:

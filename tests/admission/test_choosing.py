@@ -17,10 +17,10 @@ from tests.support.admission import (
     configuration,
     configured,
     denying,
-    eventually,
     patching,
 )
 from tests.support.server import LiveServer
+from tests.support.waiting import eventually
 from tests.support.webhook import PATIENCE, Webhook
 
 LABELLED = {"matchLabels": {"pick": "me"}}

@@ -8,14 +8,9 @@ import pytest
 
 from tests.admission.conftest import widget_crd
 from tests.rest.support import Collection
-from tests.support.admission import (
-    AdmissionHook,
-    configuration,
-    configured,
-    denying,
-    eventually,
-)
+from tests.support.admission import AdmissionHook, configuration, configured, denying
 from tests.support.server import LiveServer, live_server
+from tests.support.waiting import eventually
 
 DELETES = {
     "operations": ["DELETE"],

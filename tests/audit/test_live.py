@@ -7,11 +7,10 @@ import json
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from time import monotonic, sleep
 from typing import Any
 
 import pytest
@@ -19,8 +18,9 @@ import pytest
 from instar.migrator.live_crd import read_live_crd
 from instar.migrator.usage import from_audit_logs
 from instar.server.settings import AuditLogSettings, AuditSettings, AuditWebhookSettings
-from tests.support.crds import crd, version
+from tests.support.crds import loose_crd
 from tests.support.server import LiveServer, live_server
+from tests.support.waiting import eventually
 
 FOOS = "/apis/ex.io/v1/namespaces/default/foos"
 
@@ -55,24 +55,12 @@ def by_id(path: Path, id: str) -> list[Any]:
     return events(path, auditID=id)
 
 
-def eventually(condition: Callable[[], bool], within: float = 15.0) -> None:
-    end = monotonic() + within
-    while not condition():
-        assert monotonic() < end
-        sleep(0.02)
-
-
-def foo_crd(**fields: Any) -> dict[str, Any]:
-    loose = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
-    return crd(version(schema=loose, **fields), group="ex.io")
-
-
 def test_a_creation_leaves_two_events_with_what_was_sent_and_answered(tmp_path: Path) -> None:
     with audited(tmp_path, {"level": "RequestResponse", "omitManagedFields": True}) as (
         server,
         log,
     ):
-        server.create_crd(foo_crd())
+        server.create_crd(loose_crd("ex.io"))
         body = {"apiVersion": "ex.io/v1", "kind": "Foo", "metadata": {"name": "f1"}, "spec": {}}
         headers = {"Audit-ID": "T-create", "User-Agent": "x", "X-Forwarded-For": "10.1.2.3"}
         answer = server.request("POST", f"{FOOS}?fieldManager=a&pretty=0", body, headers=headers)
@@ -137,7 +125,7 @@ def test_who_acts_as_somebody_else_is_told_with_both_names(tmp_path: Path) -> No
 
 def test_a_watch_leaves_three_events(tmp_path: Path) -> None:
     with audited(tmp_path, {"level": "RequestResponse"}) as (server, log):
-        server.create_crd(foo_crd())
+        server.create_crd(loose_crd("ex.io"))
         headers = {"Audit-ID": "w"}
         server.request("GET", f"{FOOS}?watch=1&timeoutSeconds=1", headers=headers)
         eventually(lambda: len(by_id(log, "w")) == 3)
@@ -154,7 +142,7 @@ def test_a_watch_leaves_three_events(tmp_path: Path) -> None:
 
 def test_a_deprecated_version_is_marked(tmp_path: Path) -> None:
     with audited(tmp_path, {"level": "Metadata"}) as (server, log):
-        server.create_crd(foo_crd(deprecated=True))
+        server.create_crd(loose_crd("ex.io", deprecated=True))
         server.request("GET", FOOS, headers={"Audit-ID": "old"})
         eventually(lambda: len(by_id(log, "old")) == 2)
         annotations = by_id(log, "old")[1]["annotations"]
@@ -180,7 +168,7 @@ def test_what_the_policy_leaves_out_is_left_out(tmp_path: Path) -> None:
 
 def test_who_uses_which_version_can_be_read_from_the_log(tmp_path: Path) -> None:
     with audited(tmp_path, {"level": "Metadata"}) as (server, log):
-        made = server.create_crd(foo_crd())
+        made = server.create_crd(loose_crd("ex.io"))
         for _ in range(3):
             server.request("GET", FOOS, headers={"User-Agent": "ours/1"})
         eventually(lambda: len(events(log, userAgent="ours/1")) == 6)

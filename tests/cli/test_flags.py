@@ -39,15 +39,19 @@ ALSO_CALLED = {
 }
 """Another word for a thing is there only beside the one that every command has."""
 NOT_THE_SAME = {
+    "--accept": "objects a migration changed, verdicts of a rehearsal",
     "--admission": "plugins of a server, handlers to check, configurations to review",
     "--converter": "a server and a suite have many CRDs, so theirs names one",
     "--crd": "one CRD is checked, with any number one tests, converts and validates",
     "--from": "a version to come from, or a copy of a cluster",
-    "--history": "of a server a duration, of a review a file",
+    "--group": "of a user any number, of a CRD one",
+    "--history": "of a server seconds, of a review a file",
     "--kubeconfig": "a server writes one",
-    "--output": "a review has several at once",
-    "-o": "a review has several at once",
+    "--output": "a review has several at once; what writes code names a file",
+    "-o": "the same",
     "--name": "filters ask for one, manifests get one",
+    "--to": "manifests go to a version, a rehearsal to releases",
+    "--webhook": "a rehearsal has many CRDs, so its may name one",
 }
 WRONG = re.compile(
     r"\b(Api|Apis|Crd|Crds|Tls|Http|Https|Json|Yaml|Url|Uri|Pem|Oidc|Rbac|Uid|Cel|Sarif|Ca|Sqlite|"

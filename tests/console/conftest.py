@@ -14,7 +14,7 @@ from tests.support.server import LiveServer, live_server
 @pytest.fixture(scope="session")
 def console() -> Iterator[LiveServer]:
     """Shared: each test uses groups of its own."""
-    with live_server(front=before) as running:
+    with live_server(front=before()) as running:
         yield running
 
 

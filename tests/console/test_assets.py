@@ -79,6 +79,7 @@ def test_an_installation_without_pages_says_so(tmp_path: Path) -> None:
     [
         ("app-0123abcd.js", True),
         ("app.B4x_9zQ1.css", True),
+        ("app-ABCDEFGH.js", True),
         ("app.js", False),
         ("console-settings.js", False),
         ("0123abcd.js", False),

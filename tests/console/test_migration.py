@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
-
 import pytest
 
 from instar.console.opening import before
@@ -12,6 +9,7 @@ from instar.plain import Object
 from tests.console.support import Browser
 from tests.console.worlds import renaming, store, widget, widgets
 from tests.support.server import LiveServer, live_server
+from tests.support.waiting import eventually
 from tests.support.webhook import Webhook
 
 CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
@@ -35,13 +33,6 @@ def act(browser: Browser, group: str, action: str) -> Object:
 def why(document: Object, action: str) -> list[str]:
     found: list[str] = next(item["why"] for item in document["actions"] if item["action"] == action)
     return found
-
-
-def eventually(check: Callable[[], bool]) -> None:
-    until = time.monotonic() + 20
-    while not check():
-        assert time.monotonic() < until
-        time.sleep(0.02)
 
 
 def old_world(server: LiveServer, group: str, hook: Webhook | None, count: int = 3) -> None:
@@ -80,7 +71,7 @@ def test_a_migration_is_run_to_its_end_and_verified(console: LiveServer, browser
 
 def test_a_migration_that_is_paused_rewrites_nothing_until_it_goes_on() -> None:
     group = "paused.example.com"
-    with live_server(front=before, conversion_cache=False) as server, Webhook(renaming) as hook:
+    with live_server(front=before(), conversion_cache=False) as server, Webhook(renaming) as hook:
         browser = Browser(server)
         browser.sign_in(server.token)
         old_world(server, group, hook, count=120)

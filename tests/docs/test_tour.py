@@ -66,7 +66,7 @@ def test_the_tour_of_snapshots_runs_as_written(fresh_server: LiveServer, tmp_pat
     if shutil.which("jq") is None:
         pytest.skip("NO JQ on this machine: the tour of snapshots was not run")
 
-    done = run_script(script(SNAPSHOT, "tour"), fresh_server, tmp_path, "the tour of snapshots")
+    done = run_script(script(SNAPSHOT, "tour"), tmp_path, "the tour of snapshots", fresh_server)
 
     assert "cluster.tar.gz: 1 CRD with 1 object" in done.stdout
     assert "\nobjects/databases.snap.example.com.ndjson\n" in done.stdout

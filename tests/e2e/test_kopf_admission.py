@@ -12,8 +12,8 @@ import pytest
 from instar.sdk.certificates import self_signed
 from tests.rest.support import Collection
 from tests.support import crds
-from tests.support.admission import eventually
 from tests.support.server import LiveServer, live_server
+from tests.support.waiting import eventually
 
 pytestmark = pytest.mark.anyio
 OPERATOR = Path(__file__).with_name("kopf_admission.py")

@@ -8,7 +8,6 @@ import sys
 from base64 import b64encode
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from time import monotonic, sleep
 from typing import Any
 
 import pytest
@@ -17,9 +16,10 @@ from instar.server.settings import EncryptionSettings
 from instar.storage.store import Record, Write, bare
 from tests.encryption import oracles
 from tests.encryption.kms_plugin import KmsPlugin
-from tests.support.crds import crd, version
+from tests.support.crds import loose_crd
 from tests.support.server import LiveServer, live_server
 from tests.support.storages import ENGINES, Storages, storages
+from tests.support.waiting import eventually
 
 FOOS = "/apis/ex.io/v1/namespaces/default/foos"
 SECRET1, SECRET2 = bytes(range(32)), bytes(range(32, 64))
@@ -77,18 +77,6 @@ def make(server: LiveServer, name: str, text: str = TEXT) -> dict[str, Any]:
     return dict(answer.json)
 
 
-def foo_crd() -> dict[str, Any]:
-    loose = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
-    return crd(version(schema=loose), group="ex.io")
-
-
-def eventually(condition: Callable[[], bool], within: float = 15.0) -> None:
-    end = monotonic() + within
-    while not condition():
-        assert monotonic() < end
-        sleep(0.05)
-
-
 OPENERS: dict[str, Callable[[bytes, bytes], bytes]] = {
     "aescbc": lambda data, place: oracles.cbc_open(SECRET1, data),
     "aesgcm": lambda data, place: oracles.gcm_open(SECRET1, data[:12], data[12:], place),
@@ -104,7 +92,7 @@ def test_what_lies_in_the_store_is_upstreams_form_and_clients_see_none_of_it(
     settings = encrypted(tmp_path / "e.yaml", keys(kind, key1=SECRET1), PLAIN)
     url = places.empty(engine)
     with live_server(storage=url, encryption=settings) as server:
-        server.create_crd(foo_crd())
+        server.create_crd(loose_crd("ex.io"))
         make(server, "f1")
 
         value = lying(server, "ex.io/foos/default/f1")
@@ -128,7 +116,7 @@ def test_a_restart_reads_what_was_sealed_and_values_of_another_writer(
     settings = encrypted(tmp_path / "e.yaml", keys("aesgcm", key1=SECRET1), PLAIN)
     url = places.empty(engine)
     with live_server(storage=url, encryption=settings) as server:
-        server.create_crd(foo_crd())
+        server.create_crd(loose_crd("ex.io"))
         make(server, "f1")
         if engine == "etcd":
             prefix, place = (
@@ -163,7 +151,7 @@ def _parts(data: bytes) -> tuple[bytes, bytes]:
 def test_keys_are_rotated_by_writing_the_same_again_once(tmp_path: Path) -> None:
     path, url = tmp_path / "e.yaml", f"sqlite:{tmp_path / 's.db'}"
     with live_server(storage=url, encryption=encrypted(path, keys("aescbc", key1=SECRET1))) as one:
-        one.create_crd(foo_crd())
+        one.create_crd(loose_crd("ex.io"))
         made = make(one, "f1")
         kept = one.request("PUT", f"{FOOS}/f1", made).json
     rotated = encrypted(path, keys("aesgcm", key2=SECRET2), keys("aescbc", key1=SECRET1))
@@ -186,7 +174,7 @@ def test_a_storage_migration_puts_everything_under_the_new_key(tmp_path: Path) -
     path, url = tmp_path / "e.yaml", f"sqlite:{tmp_path / 's.db'}"
     migrations = "/apis/storagemigration.k8s.io/v1/storageversionmigrations"
     with live_server(storage=url) as server:  # nothing was sealed yet
-        server.create_crd(foo_crd())
+        server.create_crd(loose_crd("ex.io"))
         for number in range(20):
             make(server, f"f{number}")
     with live_server(
@@ -218,7 +206,7 @@ def test_a_value_no_key_opens_fails_alone_and_can_be_deleted_as_upstream_allows(
 ) -> None:
     path, url = tmp_path / "e.yaml", f"sqlite:{tmp_path / 's.db'}"
     with live_server(storage=url, encryption=encrypted(path, keys("aescbc", key1=SECRET1))) as one:
-        one.create_crd(foo_crd())
+        one.create_crd(loose_crd("ex.io"))
         make(one, "lost")
     other = encrypted(path, keys("aescbc", key2=SECRET2), PLAIN, resources=("foos.ex.io",))
     crds = keys("aescbc", key1=SECRET1)
@@ -252,7 +240,7 @@ def test_a_changed_file_is_used_without_a_restart_and_a_broken_one_is_not(tmp_pa
     path = tmp_path / "e.yaml"
     settings = encrypted(path, keys("aescbc", key1=SECRET1), reload=True)
     with live_server(encryption=settings) as server:
-        server.create_crd(foo_crd())
+        server.create_crd(loose_crd("ex.io"))
         make(server, "f1")
         path.write_text("resources: nonsense")
         counted = "apiserver_encryption_config_controller_automatic_reloads_total"
@@ -280,7 +268,7 @@ def test_a_kms_plugin_wraps_a_seed_once_and_is_asked_again_after_a_restart(tmp_p
         kms = {"kms": {"apiVersion": "v2", "name": "n", "endpoint": plugin.endpoint}}
         settings = encrypted(tmp_path / "e.yaml", kms, PLAIN)
         with live_server(storage=url, encryption=settings) as server:
-            server.create_crd(foo_crd())
+            server.create_crd(loose_crd("ex.io"))
             for number in range(10):
                 make(server, f"f{number}")
             value = lying(server, "ex.io/foos/default/f1")
@@ -308,7 +296,7 @@ def test_a_plugin_that_is_away_is_told_waited_for_and_believed_again(tmp_path: P
     }
     settings = encrypted(tmp_path / "e.yaml", kms, PLAIN, resources=("*.ex.io",))
     with live_server(storage=url, encryption=settings) as server:
-        server.create_crd(foo_crd())
+        server.create_crd(loose_crd("ex.io"))
         body = {"apiVersion": "ex.io/v1", "kind": "Foo", "metadata": {"name": "f"}}
         refused = server.request("POST", FOOS, body)
         ready = server.request("GET", "/readyz", token=None)

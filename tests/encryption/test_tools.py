@@ -11,10 +11,10 @@ from tests.encryption.test_live import (
     SECRET1,
     SECRET2,
     encrypted,
-    foo_crd,
     keys,
     make,
 )
+from tests.support.crds import loose_crd
 from tests.support.server import live_server
 
 
@@ -31,7 +31,7 @@ def instar(*arguments: str) -> subprocess.CompletedProcess[str]:
 def test_migrate_puts_objects_under_the_new_key_and_census_tells(tmp_path: Path) -> None:
     path, url = tmp_path / "e.yaml", f"sqlite:{tmp_path / 's.db'}"
     with live_server(storage=url, encryption=encrypted(path, keys("aescbc", key1=SECRET1))) as one:
-        one.create_crd(foo_crd())
+        one.create_crd(loose_crd("ex.io"))
         for number in range(5):
             make(one, f"f{number}")
     rotated = encrypted(path, keys("aesgcm", key2=SECRET2), keys("aescbc", key1=SECRET1))
@@ -52,7 +52,7 @@ def test_a_store_at_rest_is_counted_by_key_and_verified(tmp_path: Path) -> None:
     path, file = tmp_path / "e.yaml", tmp_path / "s.db"
     settings = encrypted(path, keys("aesgcm", key1=SECRET1), PLAIN)
     with live_server(storage=f"sqlite:{file}", encryption=settings) as server:
-        server.create_crd(foo_crd())
+        server.create_crd(loose_crd("ex.io"))
         make(server, "f1")
     opening = ("--encryption-provider-config", str(path))
 

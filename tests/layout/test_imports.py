@@ -25,7 +25,7 @@ LATE = {
     ("instar/cli/converters.py", "instar.sdk"): "only with --converter",
     **{
         ("instar/console/opening.py", f"instar.console.{name}"): "only for a browser"
-        for name in ("api", "assets", "hosts.within", "pages", "sessions", "visitors")
+        for name in ("api", "assets", "hosts.within", "oidc", "pages", "sessions", "visitors")
     },
     ("instar/cli/admission.py", "instar.sdk"): "only with --admission-module",
     ("instar/cli/admission.py", "instar.sdk.admission_reviews"): "only with --admission-module",

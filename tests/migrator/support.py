@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-import time
 from collections.abc import Callable
 from typing import Any
 
@@ -120,17 +119,6 @@ def stored_versions(server: LiveServer, definition: Object) -> list[str]:
     current = server.request("GET", crd_path(name_of(definition))).json
     found: list[str] = current["status"]["storedVersions"]
     return found
-
-
-def eventually(check: Callable[[], Any], within: float = PATIENCE) -> Any:
-    """The first true answer of ``check``: for what happens behind the API, out of our sight."""
-    deadline = time.monotonic() + within
-    while True:
-        found = check()
-        if found:
-            return found
-        assert time.monotonic() < deadline, "it never happened"
-        time.sleep(0.02)
 
 
 def stale_crd(server: LiveServer, count: int, **changes: Any) -> Object:

@@ -26,7 +26,6 @@ from tests.migrator.support import (
     census,
     client,
     crd,
-    eventually,
     fill,
     name_of,
     objects_path,
@@ -35,6 +34,7 @@ from tests.migrator.support import (
 )
 from tests.storage.etcd_server import EtcdCluster
 from tests.support.server import LiveServer, live_server
+from tests.support.waiting import eventually
 from tests.support.webhook import Webhook
 
 OBJECTS = int(os.environ.get("INSTAR_MIGRATE_OBJECTS", "1200"))

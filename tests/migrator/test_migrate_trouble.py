@@ -14,7 +14,6 @@ from tests.migrator.running import Silent, command, instar, migrated
 from tests.migrator.support import (
     census,
     crd,
-    eventually,
     fill,
     forbid_size,
     group_of,
@@ -26,6 +25,7 @@ from tests.migrator.support import (
     stored_versions,
 )
 from tests.support.server import LiveServer, live_server
+from tests.support.waiting import eventually
 from tests.support.webhook import Webhook, relabel
 
 

@@ -13,7 +13,6 @@ from tests.migrator.support import (
     census,
     crd,
     edit_crd,
-    eventually,
     fill,
     group_of,
     name_of,
@@ -21,6 +20,7 @@ from tests.migrator.support import (
     stored_versions,
 )
 from tests.support.server import LiveServer, live_server
+from tests.support.waiting import eventually
 from tests.support.webhook import Webhook, relabel
 
 _PATH = "/apis/storagemigration.k8s.io/{}/storageversionmigrations"

@@ -186,7 +186,7 @@ def cluster(walk: Walk) -> None:
         walk.run("review", f"kube:{NAME}", "new.yaml")
         walk.run("access", "explain", "jane", "list", NAME, code=1, told="refused")
         walk.run("access", "record", "jane", code=1, told="nothing on record")
-        walk.run("completion", "words", "--", "versions", "gad", told=NAME)
+        walk.run("completion", "words", "--", "versions", "gad")  # two seconds at most, then none
         kubectl = shutil.which("kubectl")
         if kubectl is None:
             print("walk: NO kubectl here", file=sys.stderr)

@@ -103,14 +103,14 @@ def world(
     **more: Any,
 ) -> World:
     parts = [
-        _part(CRDS, [the_crd]),
-        _part(objects_of(NAME), objects),
-        _part(AUDIT, events),
+        part(CRDS, [the_crd]),
+        part(objects_of(NAME), objects),
+        part(AUDIT, events),
     ]
     return World("a test", parts, uses=list(uses), exact=True, **more)
 
 
-def _part(name: str, objects: Iterable[Object]) -> Part:
+def part(name: str, objects: Iterable[Object]) -> Part:
     lines = [orjson.dumps(each) + b"\n" for each in objects]
     return Part(name, lambda: BytesIO(b"".join(lines)), len(lines))
 

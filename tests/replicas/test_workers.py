@@ -9,7 +9,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -25,6 +24,7 @@ from tests.replicas.checker import Checker
 from tests.replicas.client import Client
 from tests.replicas.processes import TOKEN, Replica, prepare_pki
 from tests.replicas.resources import CRDS, crd, note, path
+from tests.support.waiting import eventually
 
 WORKERS = 3
 CONNECTIONS = 8
@@ -48,14 +48,6 @@ def workers_of(replica: Replica) -> list[int]:
     assert replica.process is not None
     pid = replica.process.pid
     return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
-
-
-def until(condition: Any, within: float = 30.0) -> None:
-    """Processes tell nobody that they have come or gone."""
-    deadline = time.monotonic() + within
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
 
 
 class Many:
@@ -149,7 +141,9 @@ def test_a_worker_that_dies_is_replaced(served: Replica) -> None:
     assert len(before) == WORKERS - 1
     os.kill(before[0], signal.SIGKILL)
 
-    until(lambda: len(workers_of(served)) == WORKERS - 1 and before[0] not in workers_of(served))
+    eventually(
+        lambda: len(workers_of(served)) == WORKERS - 1 and before[0] not in workers_of(served)
+    )
     assert served.request("GET", "/api/v1/namespaces").status == 200
 
 
@@ -162,7 +156,7 @@ def test_all_go_when_the_first_is_killed_and_what_was_acknowledged_stays(
     workers = workers_of(served)
 
     served.kill()
-    until(lambda: not any(Path(f"/proc/{pid}/cmdline").exists() for pid in workers))
+    eventually(lambda: not any(Path(f"/proc/{pid}/cmdline").exists() for pid in workers))
     served.start()
     served.until_ready()
 
@@ -254,7 +248,7 @@ def test_a_worker_may_print_more_than_anybody_reads(tmp_path: Path) -> None:
         worker = Worker([sys.executable, "-c", program])
         await worker.start()
         try:
-            await asyncio.to_thread(until, done.exists)
+            await asyncio.to_thread(eventually, done.exists)
         finally:
             await worker.stop()
 

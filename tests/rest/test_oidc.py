@@ -4,7 +4,6 @@ again."""
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -17,6 +16,7 @@ from instar.server.access.identities import JwtSettings
 from tests.rest.support import failed
 from tests.support.issuer import LocalIssuer, local_issuer
 from tests.support.server import Answer, LiveServer, live_server
+from tests.support.waiting import eventually
 
 WHOAMI = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
 REVIEW = "/apis/authentication.k8s.io/v1/tokenreviews"
@@ -68,16 +68,8 @@ def trusting(issuer: LocalIssuer, tmp_path_factory: pytest.TempPathFactory) -> I
     file = tmp_path_factory.mktemp("config") / "authentication.yaml"
     file.write_text(json.dumps(config(issuer)))
     with live_server(tokens_of_others=JwtSettings(config=file)) as server:
-        until(lambda: whoami(server, issuer.token()).status == 201)
+        eventually(lambda: whoami(server, issuer.token()).status == 201)
         yield server
-
-
-def until(holds: Any, seconds: float = 20.0) -> None:
-    """Something in the background has to happen first; nothing else tells when it has."""
-    end = time.monotonic() + seconds
-    while not holds():
-        assert time.monotonic() < end, "it never came true"
-        time.sleep(0.02)
 
 
 def whoami(server: LiveServer, token: str) -> Answer:
@@ -160,7 +152,7 @@ def test_rotated_keys_are_found(
     file = tmp_path / "authentication.yaml"
     file.write_text(json.dumps(config(issuer)))
     with live_server(tokens_of_others=JwtSettings(config=file)) as server:
-        until(lambda: whoami(server, issuer.token()).status == 201)
+        eventually(lambda: whoami(server, issuer.token()).status == 201)
         own = issuer.key
         try:
             issuer.key = signing_key(made_key())
@@ -182,13 +174,13 @@ def test_a_changed_file_is_read_again_and_a_broken_one_changes_nothing(
     file.write_text(json.dumps(config(issuer)))
     with live_server(tokens_of_others=JwtSettings(config=file)) as server:
         token = issuer.token()
-        until(lambda: whoami(server, token).status == 201)
+        eventually(lambda: whoami(server, token).status == 201)
         file.write_text("jwt: [")
-        until(lambda: "stays as it was" in caplog.text)
+        eventually(lambda: "stays as it was" in caplog.text)
         assert whoami(server, token).status == 201
         rules = [{"expression": "false", "message": "closed"}]
         file.write_text(json.dumps(config(issuer, claimValidationRules=rules)))
-        until(lambda: whoami(server, token).status == 401)
+        eventually(lambda: whoami(server, token).status == 401)
 
 
 def test_an_issuer_that_is_away_lets_nobody_in_and_the_server_starts(tmp_path: Path) -> None:
@@ -204,7 +196,7 @@ def test_an_issuer_that_is_away_lets_nobody_in_and_the_server_starts(tmp_path: P
             "required_claim": [],
         }
         with live_server(tokens_of_others=JwtSettings(oidc=flags)) as server:
-            until(lambda: bool(issuer.asked))
+            eventually(lambda: bool(issuer.asked))
             assert whoami(server, issuer.token()).status == 401
             assert "oidc: authenticator not initialized" in error(server, issuer.token())
             assert server.request("GET", "/api").status == 200

@@ -5,6 +5,7 @@ Texts as kube-apiserver 1.36.4 answered (reference, access.md).
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ import pytest
 from tests.rest.rbac import RBAC, as_, binding, given, guarded, path_of, role, rule, user
 from tests.rest.support import APPLY, MERGE, failed
 from tests.support.server import LiveServer, live_server
+from tests.support.waiting import eventually
 
 __all__ = ["given", "guarded"]
 
@@ -204,18 +206,15 @@ def test_admin_edit_and_view_gather_and_crd_authors_extend_them(
     mine = rule("get list watch", "foos", "ex.io")
     label = {"labels": {"rbac.authorization.k8s.io/aggregate-to-view": "true"}}
     given(role("foo-view", mine, metadata=label))
+
+    def told(name: str, wanted: bool) -> bool:
+        return (mine in rules(name)) is wanted
+
     for name in ("view", "edit", "admin"):
-        eventually(lambda name=name: mine in rules(name))
+        eventually(partial(told, name, True))
     guarded.request("DELETE", f"{RBAC}/clusterroles/foo-view")
     for name in ("view", "edit", "admin"):
-        eventually(lambda name=name: mine not in rules(name))
-
-
-def eventually(holds: Any) -> None:
-    for _ in range(200):
-        if holds():
-            return
-    raise AssertionError("it never came true")
+        eventually(partial(told, name, False))
 
 
 def test_defaults_are_mended_at_the_next_start_and_additions_stay(tmp_path: Path) -> None:

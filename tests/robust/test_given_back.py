@@ -5,9 +5,8 @@ from __future__ import annotations
 
 import asyncio
 import gc
-import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import pytest
 
@@ -20,6 +19,7 @@ from instar.registry.stored.watchers import WatchHub
 from instar.storage.cache import Collection
 from tests.support import crds
 from tests.support.server import LiveServer, live_server
+from tests.support.waiting import eventually
 
 GROUP = "gone.example.com"
 CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
@@ -48,14 +48,7 @@ def used_and_deleted(server: LiveServer, number: int) -> None:
     assert server.request("GET", f"{where}?labelSelector=l{number}%3Dx").status == 200
     assert server.request("GET", "/instar/census").status == 200
     assert server.request("DELETE", f"{CRDS}/{plural}.{GROUP}").status == 200
-    until(lambda: server.request("GET", f"{CRDS}/{plural}.{GROUP}").status == 404)
-
-
-def until(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 10
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
+    eventually(lambda: server.request("GET", f"{CRDS}/{plural}.{GROUP}").status == 404)
 
 
 def compact(server: LiveServer) -> None:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import base64
 import json
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler
@@ -134,11 +133,3 @@ def configured(server: LiveServer, *configurations: Object) -> Iterator[None]:
     finally:
         for path in paths:
             server.request("DELETE", path)
-
-
-def eventually(check: Callable[[], bool], within: float = 5.0) -> None:
-    """Until it holds, asked again and again: for what another thread does in its own time."""
-    deadline = time.monotonic() + within
-    while not check():
-        assert time.monotonic() < deadline, "it never came true"
-        time.sleep(0.01)

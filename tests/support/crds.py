@@ -48,3 +48,9 @@ def crd(
 def fields(**schemas: Object) -> Object:
     """The schema of an object with these fields, such as ``spec`` and ``status``."""
     return {"type": "object", "properties": schemas}
+
+
+def loose_crd(group: str, **fields: Any) -> Object:
+    """Its objects may say anything; ``fields`` are of its version."""
+    loose = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+    return crd(version(schema=loose, **fields), group=group)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import ssl
 import threading
@@ -12,8 +13,10 @@ from datetime import timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
+from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from instar.certificates import Authority
+from instar.identity.jwt import encoded
 from instar.identity.keys import SigningKey, made_key, signing_key
 
 
@@ -26,6 +29,27 @@ class LocalIssuer:
         """What its discovery document says it is."""
         self.broken = False
         self.asked: list[str] = []
+        self._codes: dict[str, dict[str, str]] = {}
+
+    def consent(self, place: str) -> str:
+        """Somebody signs in at the page the browser was sent to; where it is sent back to."""
+        question = dict(parse_qsl(urlsplit(place).query))
+        assert question["response_type"] == "code"
+        code = f"code-{len(self._codes)}"
+        self._codes[code] = question
+        answer = urlencode({"code": code, "state": question["state"]})
+        return f"{question['redirect_uri']}?{answer}"
+
+    def exchange(self, form: str) -> Any:
+        """The token endpoint; None is a refusal."""
+        asked = dict(parse_qsl(form))
+        question = self._codes.pop(asked.get("code", ""), None)
+        if question is None or asked["redirect_uri"] != question["redirect_uri"]:
+            return None
+        digest = hashlib.sha256(asked["code_verifier"].encode()).digest()
+        if encoded(digest) != question["code_challenge"]:
+            return None
+        return {"id_token": self.token(aud=asked["client_id"], nonce=question["nonce"])}
 
     def token(self, **claims: Any) -> str:
         now = int(time.time())
@@ -37,7 +61,12 @@ class LocalIssuer:
         if self.broken:
             return None
         if path == "/.well-known/openid-configuration":
-            return {"issuer": self.claimed, "jwks_uri": f"{self.url}/keys"}
+            return {
+                "issuer": self.claimed,
+                "jwks_uri": f"{self.url}/keys",
+                "authorization_endpoint": f"{self.url}/authorize",
+                "token_endpoint": f"{self.url}/token",
+            }
         return {"keys": [self.key.public.jwk()]} if path == "/keys" else None
 
 
@@ -58,6 +87,13 @@ def local_issuer(folder: Path) -> Iterator[LocalIssuer]:
             self.send_response(200 if document is not None else 500)
             self.end_headers()
             self.wfile.write(json.dumps(document).encode())
+
+        def do_POST(self) -> None:
+            form = self.rfile.read(int(self.headers["Content-Length"])).decode()
+            document = issuers[0].exchange(form)
+            self.send_response(200 if document is not None else 400)
+            self.end_headers()
+            self.wfile.write(json.dumps(document or {"error": "invalid_grant"}).encode())
 
         def log_message(self, format: str, *args: Any) -> None:
             return

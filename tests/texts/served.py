@@ -10,7 +10,6 @@ from tests.migrator.support import (
     census,
     crd,
     edit_crd,
-    eventually,
     fill,
     group_of,
     name_of,
@@ -18,6 +17,7 @@ from tests.migrator.support import (
     stored_versions,
 )
 from tests.support.server import Answer, LiveServer, live_server
+from tests.support.waiting import eventually
 
 Facts = Any
 _MIGRATIONS = "/apis/storagemigration.k8s.io/v1/storageversionmigrations"

@@ -6,7 +6,6 @@ import asyncio
 import json
 import ssl
 import threading
-import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 
@@ -16,6 +15,7 @@ import pytest
 from instar.api.crd import WebhookClient
 from instar.webhooks.gate import Crowd
 from tests.support.server import Answer, LiveServer, live_server
+from tests.support.waiting import eventually
 from tests.support.webhook import Webhook
 from tests.webhooks.support import Watching, Widgets, metrics
 
@@ -139,7 +139,7 @@ def test_whoever_is_turned_away_is_told_when_to_come_back(
 
 def _until_refused(widgets: Widgets, hook: Webhook) -> Answer:
     """The waiting ones arrive on connections of their own, in their own time."""
-    _until(lambda: _crowd(widgets, hook).inside == 5)
+    eventually(lambda: _crowd(widgets, hook).inside == 5)
     return widgets.get("v2", "w5")
 
 
@@ -147,14 +147,6 @@ def _crowd(widgets: Widgets, hook: Webhook) -> Crowd:
     client = WebhookClient(url=hook.url, service=None, ca_bundle=hook.ca_bundle)
     pool = widgets.server.running.machinery.conversion.transports
     return pool.transport_for(client).crowd
-
-
-def _until(reached: Callable[[], bool]) -> None:
-    """For states of the server nobody tells from outside."""
-    deadline = time.monotonic() + 10
-    while not reached():
-        assert time.monotonic() < deadline
-        time.sleep(0.002)
 
 
 def test_a_client_that_leaves_takes_its_call_along(widgets: Widgets, hook: Webhook) -> None:
@@ -166,7 +158,7 @@ def test_a_client_that_leaves_takes_its_call_along(widgets: Widgets, hook: Webho
     hook.wait_for_calls(1)
 
     connection.close()
-    _until(lambda: _crowd(widgets, hook).inside == 0)
+    eventually(lambda: _crowd(widgets, hook).inside == 0)
     hook.resume()
 
     assert widgets.get("v2", "a").status == 200
@@ -195,7 +187,7 @@ def test_a_client_that_leaves_does_not_take_along_what_others_wait_for(
 
 def _wait_for_shared(widgets: Widgets) -> None:
     counter = f'instar_conversion_cache_total{{crd="{widgets.name}",outcome="shared"}} 1'
-    _until(lambda: counter in widgets.server.request("GET", "/metrics").text)
+    eventually(lambda: counter in widgets.server.request("GET", "/metrics").text)
 
 
 def test_a_backlog_of_events_is_converted_together(widgets: Widgets, hook: Webhook) -> None:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 
 import pytest
 
 from instar.plain import Object
 from tests.support.server import Answer, LiveServer, live_server
+from tests.support.waiting import eventually
 from tests.support.webhook import Webhook
 from tests.webhooks.support import APPLY, MERGE, Widgets, convert
 
@@ -36,14 +36,6 @@ def _release(widgets: Widgets, name: str, namespace: str = "default") -> Answer:
     path = widgets.path("v1", name, namespace)
     body = {"metadata": {"finalizers": None}}
     return widgets.server.request("PATCH", path, body, content_type=MERGE)
-
-
-def _eventually(reached: Callable[[], bool]) -> None:
-    """Controllers work in their own time."""
-    deadline = time.monotonic() + 10
-    while not reached():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
 
 
 def _gone(server: LiveServer, path: str) -> Callable[[], bool]:
@@ -111,16 +103,16 @@ def test_a_crd_goes_with_its_objects(down: Widgets) -> None:
 
     down.server.request("DELETE", down.crd_path)
 
-    _eventually(_gone(down.server, down.crd_path))
+    eventually(_gone(down.server, down.crd_path))
 
 
 def test_a_crd_waits_for_finalizers_and_for_nothing_else(down: Widgets) -> None:
     down.server.request("DELETE", down.crd_path)
 
-    _eventually(lambda: "deletionTimestamp" in down.stored("held")["metadata"])
+    eventually(lambda: "deletionTimestamp" in down.stored("held")["metadata"])
     assert down.stored("held")["apiVersion"] == f"{down.group}/v1"
     assert _release(down, "held").status == 200
-    _eventually(_gone(down.server, down.crd_path))
+    eventually(_gone(down.server, down.crd_path))
 
 
 def test_a_namespace_goes_with_its_objects(server: LiveServer) -> None:
@@ -137,9 +129,9 @@ def test_a_namespace_goes_with_its_objects(server: LiveServer) -> None:
 
     server.request("DELETE", f"/api/v1/namespaces/{namespace}")
 
-    _eventually(lambda: "deletionTimestamp" in server.request("GET", held).json["metadata"])
+    eventually(lambda: "deletionTimestamp" in server.request("GET", held).json["metadata"])
     assert _release(widgets, "held", namespace).status == 200
-    _eventually(_gone(server, f"/api/v1/namespaces/{namespace}"))
+    eventually(_gone(server, f"/api/v1/namespaces/{namespace}"))
 
 
 def test_the_unsafe_delete_removes_what_cannot_be_read_and_nothing_else(down: Widgets) -> None:

@@ -1,19 +1,29 @@
 /** How a cell differs from the column that others are compared with. */
 import type { Row } from "./align";
 
-export type Mark = "same" | "changed" | "added" | "missing";
+export type Mark = "same" | "changed" | "added" | "removed" | "missing" | "absent";
 
+/**
+ * Against a line of the reference a cell is the same, changed or missing; where the reference has none, added or
+ * absent as well. A line of the reference that nobody else has is removed.
+ */
 export function mark(row: Row, column: number, reference: number): Mark {
   const cell = row.cells[column] ?? null;
-  if (row.same) return "same";
-  if (cell === null) return "missing";
-  if (column === reference) return "changed";
   const other = row.cells[reference] ?? null;
+  if (row.same) return "same";
+  if (column === reference) return cell === null ? "absent" : ownMark(row, cell, reference);
+  if (cell === null) return other === null ? "absent" : "missing";
   if (other === null) return "added";
   return other === cell ? "same" : "changed";
 }
 
-export const SIGNS: Record<Mark, string> = { same: " ", changed: "~", added: "+", missing: "−" };
+function ownMark(row: Row, cell: string, reference: number): Mark {
+  const others = row.cells.filter((_, column) => column !== reference);
+  if (others.every((other) => other === null)) return "removed";
+  return others.some((other) => other !== null && other !== cell) ? "changed" : "same";
+}
+
+export const SIGNS: Record<Mark, string> = { same: " ", changed: "~", added: "+", removed: "−", missing: "−", absent: " " };
 
 /** Rows that differ, with a few around each; a `null` stands for what was left out. */
 export function onlyChanges(rows: Row[], around = 3): (Row | null)[] {

@@ -40,9 +40,13 @@ export function plural(number: number, word: string, many = `${word}s`): string 
 }
 
 export function milliseconds(seconds: number): string {
-  if (seconds < 0.001) return `${Math.round(seconds * 1e6)} µs`;
-  if (seconds < 1) return `${(seconds * 1e3).toPrecision(2)} ms`;
-  return `${seconds.toPrecision(3)} s`;
+  if (seconds >= 1) return `${rounded(seconds)} s`;
+  return seconds >= 0.001 ? `${rounded(seconds * 1e3)} ms` : `${rounded(seconds * 1e6)} µs`;
+}
+
+/** Two digits are enough to see; more are kept in front of the point. */
+function rounded(number: number): string {
+  return number >= 10 ? whole.format(Math.round(number)) : String(Math.round(number * 10) / 10);
 }
 
 /** As tables write it: 5d, 3h, 12m, 40s. */

@@ -7,7 +7,7 @@ import { plural } from "../logic/moments";
 import { useKey } from "./keys";
 import { VirtualLines } from "./virtual";
 
-const WORDS: Record<Mark, string> = { same: "", changed: "changed: ", added: "added: ", missing: "" };
+const WORDS: Record<Mark, string> = { same: "", changed: "changed: ", added: "added: ", removed: "removed: ", missing: "missing", absent: "" };
 
 export interface SideColumn {
   id: string;
@@ -32,7 +32,7 @@ export function SideBySide(props: {
   const shown = useMemo<(Row | null)[]>(() => (brief ? onlyChanges(rows) : rows), [rows, brief]);
   const several = columns.length > 1;
   return (
-    <section class="side" aria-label={props.label}>
+    <div class="side">
       <div class="toolbar">
         {several && (
           <label class="check">
@@ -59,7 +59,7 @@ export function SideBySide(props: {
           render={(index) => <Line key={index} row={shown[index] ?? null} columns={columns} reference={reference} note={props.note} />}
         />
       )}
-    </section>
+    </div>
   );
 }
 

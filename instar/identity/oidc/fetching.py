@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import ssl
+import urllib.parse
 import urllib.request
+from collections.abc import Awaitable, Callable, Mapping
 from http.client import HTTPException, HTTPMessage
 from typing import IO
 
@@ -29,32 +31,58 @@ class _OnlyHttps(urllib.request.HTTPRedirectHandler):
         return super().redirect_request(req, fp, code, msg, headers, newurl)
 
 
+Post = Callable[[str, Mapping[str, str], Mapping[str, str]], Awaitable[bytes]]
+"""(address, fields of a form, headers) → the body of the answer. Raises ``FetchTrouble``."""
+
+
 def fetcher(authority: str) -> Fetch:
     """``authority``: by which servers are believed, PEM; empty: the system's. Raises
     ``ValueError``."""
+    opener = _opener(authority)
+
+    async def fetch(url: str) -> Fetched:
+        return await asyncio.to_thread(_read, opener, url)
+
+    return fetch
+
+
+def poster(authority: str) -> Post:
+    """For forms; see above."""
+    opener = _opener(authority)
+
+    async def post(url: str, fields: Mapping[str, str], headers: Mapping[str, str]) -> bytes:
+        data = urllib.parse.urlencode(fields).encode()
+        return (await asyncio.to_thread(_read, opener, url, data, headers)).body
+
+    return post
+
+
+def _opener(authority: str) -> urllib.request.OpenerDirector:
     try:
         context = ssl.create_default_context(cadata=authority or None)
     except ssl.SSLError as error:
         raise ValueError(f"the certificate authority cannot be read: {error}") from error
-    opener = urllib.request.build_opener(urllib.request.HTTPSHandler(context=context), _OnlyHttps())
+    return urllib.request.build_opener(urllib.request.HTTPSHandler(context=context), _OnlyHttps())
 
-    def get(url: str) -> Fetched:
-        if not url.startswith("https://"):
-            raise FetchTrouble(f"{url} is not https")
-        try:
-            with opener.open(url, timeout=_SECONDS) as answer:
-                body: bytes = answer.read(_MOST_BYTES + 1)
-                kept = _max_age(answer.headers.get("Cache-Control", ""))
-        except (OSError, HTTPException, ValueError) as error:
-            raise FetchTrouble(f"{url}: {error}") from error
-        if len(body) > _MOST_BYTES:
-            raise FetchTrouble(f"{url}: the answer is larger than {_MOST_BYTES} bytes")
-        return Fetched(body, kept)
 
-    async def fetch(url: str) -> Fetched:
-        return await asyncio.to_thread(get, url)
-
-    return fetch
+def _read(
+    opener: urllib.request.OpenerDirector,
+    url: str,
+    data: bytes | None = None,
+    headers: Mapping[str, str] | None = None,
+) -> Fetched:
+    if not url.startswith("https://"):
+        raise FetchTrouble(f"{url} is not https")
+    try:
+        request = urllib.request.Request(url, data, dict(headers or {}))
+        with opener.open(request, timeout=_SECONDS) as answer:
+            body: bytes = answer.read(_MOST_BYTES + 1)
+            kept = _max_age(answer.headers.get("Cache-Control", ""))
+    except (OSError, HTTPException, ValueError) as error:
+        raise FetchTrouble(f"{url}: {error}") from error
+    if len(body) > _MOST_BYTES:
+        raise FetchTrouble(f"{url}: the answer is larger than {_MOST_BYTES} bytes")
+    return Fetched(body, kept)
 
 
 def _max_age(header: str) -> float | None:

@@ -42,7 +42,7 @@ def to_text(
         number = counted(len(rehearsal.untouched), "CRD")
         lines.append(paint(f"in no release, and left alone: {number}", "dim"))
     lines += _decision(decision, paint, details)
-    return "\n".join(lines) + "\n"
+    return "\n".join(line.rstrip() for line in lines) + "\n"
 
 
 def _crd(crd: CrdRehearsal, paint: Paint, details: bool) -> Iterator[str]:
@@ -117,7 +117,8 @@ def _clients(crd: CrdRehearsal, paint: Paint) -> Iterator[str]:
             found = step.clients.get(name)
             standing = found.standing if found is not None else Standing.UNAFFECTED
             mark = MARKS[standing] if found is not None else " "
-            marks.append(paint(mark.rjust(len(str(number))), _COLOURS[standing]))
+            room = " " * (len(str(number)) - 1)
+            marks.append(room + (paint(mark, _COLOURS[standing]) if mark.strip() else mark))
         yield f"  {clean(name):{width}}  {' '.join(marks)}"
         yield from _evidence(crd, name, paint)
 

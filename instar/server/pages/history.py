@@ -15,7 +15,12 @@ from instar.server.rest.request import Request, ResourcePath
 from instar.server.rest.responses import Response, json_response, plain_response
 
 _PREFIX = "/instar/history"
-_OBJECTS = (f"{_PREFIX}/api/", f"{_PREFIX}/apis/")
+PATHS = {
+    f"{_PREFIX}/PATH": "who wrote the object at `/PATH`, when, and what it did (`?limit=`, "
+    "`?before=REVISION`), or with `?at=REVISION` the object as it was; granted by the right to get "
+    "the object: `instar history`",
+}
+"""Path → what is there. The reference on the site is made from it."""
 _LONGEST = 19
 """Digits of a revision."""
 _FEW = 50
@@ -23,7 +28,8 @@ _FEW = 50
 
 def past_path(path: str) -> str | None:
     """The path of the object whose past is asked for."""
-    return path[len(_PREFIX) :] if path.startswith(_OBJECTS) else None
+    inside = path.startswith((f"{_PREFIX}/api/", f"{_PREFIX}/apis/"))
+    return path[len(_PREFIX) :] if inside else None
 
 
 async def respond(

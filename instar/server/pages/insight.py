@@ -30,7 +30,8 @@ PATHS = {
     "`instar access` makes roles of it",
     "/instar/census": "how many objects of each CRD are stored at which version, and under which "
     "key where encryption at rest is on: `instar census`",
-    "/instar/migrations": "what is known of migrations that run or have run",
+    "/instar/migrations": "how far the migrations are that this process works on: total, left, "
+    "rate, failures with reasons",
     "/instar/usage": "who used which version of which resource with which verb, and when last: "
     "`instar versions`",
     "/instar/webhooks": "calls of webhooks, how they ended and how long they took, and the "

@@ -73,7 +73,7 @@ function Answer(props: { answer: Converted }) {
     head: (
       <>
         <strong>{one.version}</strong> {one.version === answer.from && <Badge tone="info">as given</Badge>} {one.storage && <Badge>storage version</Badge>}{" "}
-        {one.seconds !== null && one.seconds > 0 && <span class="hint">{milliseconds(one.seconds)}</span>}
+        {one.version !== answer.from && one.seconds !== null && <span class="hint">{milliseconds(one.seconds)}</span>}
       </>
     ),
   }));

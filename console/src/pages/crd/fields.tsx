@@ -46,7 +46,7 @@ export function Fields(props: { crd: Crd }) {
           {never.length > 0 && (
             <section class="card" aria-label="fields nobody uses">
               <h2>Fields no object has ({count(never.length)})</h2>
-              <VirtualLines label="fields nobody uses" count={never.length} class="short" render={(index) => <div key={index} class="line"><code>{never[index]}</code></div>} />
+              <VirtualLines label="their paths" count={never.length} class="short" render={(index) => <div key={index} class="line"><code>{never[index]}</code></div>} />
             </section>
           )}
         </>

@@ -36,11 +36,12 @@ function Step(props: { crd: string; version: string; step: NextStep; may: boolea
   return (
     <li class={free ? "free" : "blocked"}>
       <div>
-        <strong>{text}</strong>
-        {free && may && (
-          <button type="button" onClick={() => setAsked(true)} aria-label={`${text}: ${props.version}`}>
-            Do it …
+        {free && may ? (
+          <button type="button" onClick={() => setAsked(true)}>
+            {text} … <span class="unseen">{props.version}</span>
           </button>
+        ) : (
+          <strong>{text}</strong>
         )}
         <Copy text={() => step.command} label="Copy command" />
       </div>

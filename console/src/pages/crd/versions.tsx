@@ -74,12 +74,12 @@ function VersionCard(props: { crd: Crd; life: Lifecycle; version: LifecycleVersi
 
 function Uses(props: { uses: Use[]; since: string | null }) {
   if (props.since === null) return <p class="hint">This server does not count requests.</p>;
-  if (props.uses.length === 0) return <Empty>Nobody since {ago(props.since, Date.now())}.</Empty>;
+  if (props.uses.length === 0) return <Empty>Nobody, since counting began {ago(props.since, Date.now())}.</Empty>;
   return (
     <ul class="uses">
       {props.uses.slice(0, 12).map((use, index) => (
         <li key={index}>
-          <strong>{use.userAgent || use.user}</strong> {use.userAgent && <span class="hint">({use.user})</span>} {verb(use.verb)},{" "}
+          <strong title={use.userAgent}>{shortAgent(use.userAgent) || use.user}</strong> {use.userAgent && <span class="hint">({use.user})</span>} {verb(use.verb)},{" "}
           <time datetime={use.last} title={use.last}>
             {ago(use.last, Date.now())}
           </time>{" "}
@@ -101,6 +101,11 @@ const VERBS: Record<string, string> = {
   delete: "deletes",
   deletecollection: "deletes many",
 };
+
+/** `kubectl/v1.32.4 (linux/amd64) kubernetes/4cb5f07` is kubectl/v1.32.4. */
+function shortAgent(agent: string): string {
+  return agent.split(" ")[0] ?? "";
+}
 
 function verb(name: string): string {
   return VERBS[name] ?? name;

@@ -1,1 +1,0 @@
-import{b as p}from"./chunk-BHHL7ZQA.js";import{c as s,g as m}from"./chunk-FWGGE25Q.js";import{$ as t,I as r,b as o}from"./chunk-FEEOO2JH.js";s();t();m();var i=document.getElementById("app");i&&o(r(p,{}),i);

@@ -1,0 +1,66 @@
+"""What a rehearsal tells: in every form the same verdict, nothing hostile, nothing secret."""
+
+from __future__ import annotations
+
+import json
+from xml.etree import ElementTree as Xml
+
+import pytest
+
+from instar.rehearsal.deciding import Decision, decide
+from instar.rehearsal.model import Rehearsal
+from instar.rehearsal.render import MACHINE
+from instar.rehearsal.render.text import to_text
+from tests.rehearsal.worlds import SIZE, TEXT, crd, rehearsed, use, version, widget, world
+
+HOSTILE = "<script>alert(1)</script>\x1b[2J|`*"
+SECRET = "hunter2hunter2"
+
+
+@pytest.fixture(scope="module")
+def told() -> tuple[Rehearsal, Decision]:
+    """An object with hostile and secret values loses both kinds of fields, and is refused anew."""
+    long = {"type": "string", "maxLength": 3}
+    old = crd(version("v1", {"size": SIZE, "note": TEXT, "password": TEXT, "apiToken": TEXT}))
+    new = crd(version("v1", {"size": SIZE, "apiToken": long}))
+    spec = {"size": 1, "note": HOSTILE, "password": SECRET, "apiToken": SECRET}
+    uses = [use("v1", "create", agent=f"evil{HOSTILE.replace(' ', '')}", user="x")]
+    report = rehearsed(world(old, [widget(0, "v1", spec)], uses), new)
+    return report, decide(report)
+
+
+@pytest.mark.parametrize("form", [*MACHINE, "text"])
+def test_no_form_shows_a_secret(told: tuple[Rehearsal, Decision], form: str) -> None:
+    text = to_text(*told, details=True) if form == "text" else MACHINE[form](*told)
+
+    assert SECRET not in text
+    assert "spec.password is gone" in text
+
+
+def test_values_do_not_become_markup(told: tuple[Rehearsal, Decision]) -> None:
+    page, comment = MACHINE["html"](*told), MACHINE["markdown"](*told)
+
+    assert "<script>" not in page
+    assert "&lt;script&gt;" in page
+    assert "http" not in page.replace("https://", "http").split("<body>")[0]
+    assert "<script>" not in comment.replace("```diff", "").split("### ")[0]
+
+
+def test_values_do_not_move_a_terminals_cursor(told: tuple[Rehearsal, Decision]) -> None:
+    assert "\x1b" not in to_text(*told, details=True)
+
+
+def test_machines_get_the_verdict(told: tuple[Rehearsal, Decision]) -> None:
+    document = json.loads(MACHINE["json"](*told))
+    suites = Xml.fromstring(MACHINE["junit"](*told))
+
+    assert document["go"] is False
+    assert {reason["word"] for reason in document["reasons"]} == {"pruned", "broken"}
+    assert int(suites.findall("testsuite")[0].get("failures", "0")) == 2
+
+
+def test_whoever_knows_better_accepts_a_reason(told: tuple[Rehearsal, Decision]) -> None:
+    report, _ = told
+
+    assert not decide(report, ["pruned"]).go
+    assert decide(report, ["pruned", "broken"]).go

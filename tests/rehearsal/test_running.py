@@ -1,0 +1,168 @@
+"""Batches, processes, webhooks and bad input: the verdict is the same, or says what it lacks."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from instar.plain import Object
+from instar.rehearsal.clients import clients_of
+from instar.rehearsal.converting import Converting
+from instar.rehearsal.deciding import decide
+from instar.rehearsal.goingback import new_fields
+from instar.rehearsal.model import Rehearsal, StepKind, Way
+from instar.rehearsal.ownfields import own_fields
+from instar.rehearsal.steps import steps
+from instar.reviewer.report import Damage
+from tests.rehearsal.planted.cases import BOTH, COLOURED, OLD, WEBHOOK
+from tests.rehearsal.worlds import (
+    NAME,
+    TEXT,
+    crd,
+    owned,
+    rehearsed,
+    use,
+    version,
+    widget,
+    world,
+)
+from tests.support.webhook import Webhook
+
+NEW = crd(version("v1", {"size": {"type": "integer", "maximum": 5}}))
+
+
+def objects(number: int) -> list[Object]:
+    return [widget(each, "v1beta1", {"size": each, "colour": "red"}) for each in range(number)]
+
+
+def told(report: Rehearsal) -> list[Any]:
+    (found,) = report.crds
+    return [
+        (step.kind, step.judged, dict(step.damages.counts), step.lasting, step.back.way)
+        for step in found.steps
+    ]
+
+
+def test_batches_say_together_what_all_objects_say_at_once() -> None:
+    whole = rehearsed(world(OLD, objects(9)), NEW, faults=False)
+    parts = rehearsed(world(OLD, objects(9)), NEW, faults=False, batch=4)
+
+    assert told(parts) == told(whole)
+    assert whole.crds[0].steps[0].damages.counts == {Damage.PRUNED: 9}
+
+
+def test_processes_say_together_what_one_says() -> None:
+    before = world(OLD, objects(4), [use("v1beta1", "list")])
+
+    several = rehearsed(before, NEW, faults=False, batch=2, jobs=2)
+
+    assert told(several) == told(rehearsed(before, NEW, faults=False))
+    assert several.crds[0].steps[-2].clients["argocd/v2 (ci)"].requests == 2
+
+
+def test_a_webhook_behind_a_url_is_asked_and_the_clusters_is_not() -> None:
+    after = crd(version("v1", COLOURED), version("v1beta1", COLOURED), conversion=WEBHOOK)
+    with Webhook() as hook:
+        converting = Converting({}, {"": hook.url}, hook.authority.cert_pem.bytes())
+
+        report = rehearsed(world(OLD, objects(3)), after, converting=converting)
+
+        assert hook.objects > 3
+    assert decide(report).go
+    assert [fault.recovered for fault in report.crds[0].faults] == [True, True, True]
+
+
+def test_a_webhook_that_does_not_answer_makes_objects_unreadable() -> None:
+    after = crd(version("v1beta1", COLOURED), version("v1", COLOURED), conversion=WEBHOOK)
+    converting = Converting({}, {NAME: "https://127.0.0.1:1/nobody"})
+
+    report = rehearsed(world(OLD, objects(2)), after, converting=converting)
+
+    assert report.crds[0].steps[0].damages.counts == {Damage.UNREADABLE: 2}
+    assert not decide(report).go
+
+
+def test_objects_that_are_none_are_counted_as_unknown() -> None:
+    strange: list[Object] = [
+        {"apiVersion": "example.com/v9", "kind": "Widget", "metadata": {"name": "a"}},
+        {"apiVersion": "example.com/v1beta1", "kind": "Gadget", "metadata": {"name": "b"}},
+        {"apiVersion": "example.com/v1beta1", "kind": "Widget", "metadata": "c"},
+    ]
+
+    report = rehearsed(world(OLD, [*objects(1), *strange]), OLD)
+
+    assert sum(report.crds[0].unloaded.values()) == 3
+    assert {reason.word for reason in decide(report).reasons} == {"unknown"}
+
+
+def test_a_crd_of_before_that_no_server_takes_leaves_its_objects_unknown() -> None:
+    broken = crd(version("v1beta1", {"size": {"type": "nonsense"}}))
+
+    report = rehearsed(world(broken, objects(2)), OLD)
+
+    assert sum(report.crds[0].unloaded.values()) == 2
+    assert not decide(report).go
+
+
+def test_what_the_world_could_not_read_is_a_reason_not_to_go() -> None:
+    report = rehearsed(world(OLD, objects(1), problems=["cut off"]), OLD)
+
+    assert [reason.word for reason in decide(report).reasons] == ["problem"]
+
+
+def test_the_load_grows_with_the_real_number_of_objects() -> None:
+    report = rehearsed(world(OLD, objects(3)), crd(version("v1", COLOURED)))
+
+    load = report.crds[0].load
+    assert load is not None
+    assert (load.objects, load.writes) == (3, 3)
+    assert any("assumed" in text for text in load.basis)
+
+
+def test_steps_come_in_the_order_of_the_plan() -> None:
+    live = {**BOTH, "status": {"storedVersions": ["v1"]}}
+    goal = crd(version("v2", COLOURED), version("v1beta1", COLOURED, served=False))
+
+    kinds = [step.kind for step in steps(live, goal, "r")]
+
+    assert kinds == [
+        StepKind.SERVE,
+        StepKind.FLIP,
+        StepKind.MIGRATE,
+        StepKind.UNSERVE,
+        StepKind.REMOVE,
+    ]
+    assert steps(live, BOTH, "r") == []
+
+
+def test_the_way_back_names_fields_the_old_crd_has_no_place_for() -> None:
+    after = crd(
+        version("v1beta1", {**COLOURED, "shape": {"type": "object", "properties": {"a": TEXT}}})
+    )
+
+    assert new_fields(OLD, after) == ("spec.shape (v1beta1)",)
+
+
+def test_the_way_back_is_free_while_nothing_was_rewritten() -> None:
+    report = rehearsed(world(OLD, objects(1)), crd(version("v1", COLOURED)), faults=False)
+
+    ways = {step.kind: step.back.way for step in report.crds[0].steps}
+    assert ways[StepKind.SERVE] is Way.FREE
+    assert ways[StepKind.MIGRATE] is Way.MIGRATION
+
+
+def test_a_manager_applies_exactly_what_it_owns() -> None:
+    obj = widget(0, "v1", {"size": 1, "colour": "red", "tags": [{"k": "a", "v": 1}, {"k": "b"}]})
+    fields: Object = {"f:spec": {"f:size": {}, "f:tags": {'k:{"k":"a"}': {".": {}, "f:v": {}}}}}
+
+    own = own_fields(owned("m", "v1", fields), obj)
+
+    assert own is not None
+    assert own["spec"] == {"size": 1, "tags": [{"k": "a", "v": 1}]}
+
+
+def test_instars_own_tools_are_nobodys_clients() -> None:
+    uses = [use("v1", "list", agent="instar-migrate"), use("v1", "list", agent="flux/v2")]
+
+    found = clients_of({("example.com", "widgets")}, uses, [])
+
+    assert list(found["example.com", "widgets"]) == ["flux/v2 (ci)"]
