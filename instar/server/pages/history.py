@@ -15,6 +15,12 @@ from instar.server.rest.request import Request, ResourcePath
 from instar.server.rest.responses import Response, json_response, plain_response
 
 _PREFIX = "/instar/history"
+PATHS = {
+    f"{_PREFIX}/PATH": "who wrote the object at `/PATH`, when, and what it did (`?limit=`, "
+    "`?before=REVISION`), or with `?at=REVISION` the object as it was; granted by the right to get "
+    "the object: `instar history`",
+}
+"""Path → what is there. The reference on the site is made from it."""
 _LONGEST = 19
 """Digits of a revision."""
 _FEW = 50
