@@ -80,7 +80,7 @@ def test_what_rbac_forbids_is_not_offered(page: Page, server: LiveServer, fleet:
     reader.sign_in(f"/console/crds/{Fleet.orders}")
     expect(page.get_by_text("Stop serving it")).to_be_visible()
 
-    expect(page.get_by_text("Serve it")).to_be_visible()
+    expect(page.get_by_text("Serve it", exact=True)).to_be_visible()
     expect(page.get_by_role("button", name="Serve it")).to_have_count(0)
     reader.visit(f"/console/migrations/{Fleet.orders}", f"Migration of {Fleet.orders}")
     expect(page.get_by_role("button", name="Start")).to_have_count(0)

@@ -56,6 +56,10 @@ def test_objects_are_filtered_selected_and_live(visitor: Visitor, server: LiveSe
     page = visitor.page
     visitor.visit(f"/console/objects/{Fleet.orders}", "Order objects")
     rows = page.locator(".table-row")
+    patch = {"Content-Type": "application/merge-patch+json"}
+    path = f"/apis/{GROUP}/v1/namespaces/default/orders/order-000"
+    server.request("PATCH", path, {"spec": {"size": 4711}}, headers=patch)
+    expect(page.get_by_role("cell", name="4711")).to_be_visible()
 
     page.get_by_label("Fields").fill("metadata.name=order-007")
     page.keyboard.press("Enter")

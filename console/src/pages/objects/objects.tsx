@@ -84,7 +84,7 @@ function Listing(props: { crd: Crd }) {
       </div>
       {feed.problem.value && <ProblemNote problem={feed.problem.value} />}
       {feed.tick.value === 0 && !feed.problem.value && <Loading what="objects" />}
-      {feed.tick.value > 0 && <ObjectTable crd={crd} feed={feed} abort={abort} wide={query.get("wide") === "1"} filter={query.get("q") ?? ""} />}
+      {feed.tick.value > 0 && <ObjectTable crd={crd} feed={feed} tick={feed.tick.value} abort={abort} wide={query.get("wide") === "1"} filter={query.get("q") ?? ""} />}
     </Page>
   );
 }

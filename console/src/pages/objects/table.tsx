@@ -14,7 +14,8 @@ import { useFiltered } from "./filter";
 const ROW_REM = 2;
 const AHEAD = 300;
 
-export function ObjectTable(props: { crd: Crd; feed: Feed; abort: AbortSignal; wide: boolean; filter: string }) {
+/** `tick` is the feed's: a table whose other properties stay the same is drawn anew by it alone. */
+export function ObjectTable(props: { crd: Crd; feed: Feed; tick: number; abort: AbortSignal; wide: boolean; filter: string }) {
   const { crd, feed, abort, wide, filter } = props;
   const box = useRef<HTMLDivElement>(null);
   const height = Math.round(ROW_REM * useRem());
