@@ -8,7 +8,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterator
 
-from docsite.markdown import plain, sentence, table
+from docsite.markdown import code, plain, sentence, table
 from instar.cli.help import Help
 from instar.cli.main import COMMANDS, EXTRAS, parser_of
 
@@ -20,6 +20,17 @@ def commands() -> str:
     return table(("command", "what it does"), rows) + "".join(
         f"\n{section}" for name in COMMANDS for section in _command(name)
     )
+
+
+def extras() -> str:
+    """Which commands come with which extra of the package."""
+    names: dict[str, list[str]] = {}
+    for command in COMMANDS:
+        names.setdefault(EXTRAS[command], []).append(
+            f"[`{command}`](reference/commands.md#instar-{command})"
+        )
+    rows = ((code(f"instar[{extra}]"), ", ".join(found)) for extra, found in sorted(names.items()))
+    return table(("extra", "commands"), rows)
 
 
 def _command(name: str) -> Iterator[str]:

@@ -12,7 +12,7 @@ from docutils import nodes
 from sphinx import addnodes
 from sphinx.application import Sphinx
 
-from docsite.commands import commands
+from docsite.commands import commands, extras
 from docsite.exitcodes import exit_codes
 from docsite.metrics import metrics
 from docsite.paths import paths
@@ -22,6 +22,7 @@ REPOSITORY = "https://github.com/instar-dev/instar"
 GENERATED: dict[str, Callable[[], str]] = {
     "commands": commands,
     "exit codes": exit_codes,
+    "extras": extras,
     "metrics": metrics,
     "paths": paths,
 }

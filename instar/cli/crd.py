@@ -23,7 +23,7 @@ A model is a pydantic model, a dataclass, a typed dict or a msgspec struct. Grou
 are those of its fields apiVersion and kind (Literal["example.com/v1"], Literal["Widget"]) or of a
 class attribute __crd__, which may say all that a CRD says beside its schemas.
 
-  instar crd widgets:WidgetV1 widgets:WidgetV2 --storage v2 > crd.yaml
+  instar crd widgets:WidgetV1 widgets:WidgetV2 --storage-version v2 > crd.yaml
 """
 
 

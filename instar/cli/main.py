@@ -54,7 +54,7 @@ EXTRAS = {
     "rehearse": "server",
     "upgrade": "cluster",
     "migrate": "cluster",
-    "snapshot": "server",
+    "snapshot": "snapshot",
     "census": "cluster",
     "versions": "cluster",
     "fields": "cluster",

@@ -31,7 +31,7 @@ def settle(crds: Iterable[Object], now: str, refused: Callable[[Refused], None])
     of_group: dict[str, list[Object]] = {}
     for crd in crds:
         name = crd["metadata"]["name"]
-        ready = crd if _accepted(crd) else _created(crd, refused)
+        ready = _taken(crd, refused) if _accepted(crd) else _created(crd, refused)
         if ready is None:
             continue
         mates = of_group.setdefault(ready["spec"]["group"], [])
@@ -52,6 +52,18 @@ def with_stored(crd: Object, versions: Collection[str]) -> Object:
 
 def _accepted(crd: Object) -> bool:
     return bool((crd.get("status") or {}).get("conditions"))
+
+
+def _taken(crd: Object, refused: Callable[[Refused], None]) -> Object | None:
+    """Nobody can have served one whose name or versions mean nothing: the snapshot was edited."""
+    spec, name = crd["spec"], _name(crd)
+    if name != f"{spec['names'].get('plural')}.{spec.get('group')}" or "/" in name:
+        refused(Refused(name, "its name is not that of its plural and group"))
+        return None
+    if not any(version.get("storage") for version in spec.get("versions") or ()):
+        refused(Refused(name, "none of its versions is the one for storage"))
+        return None
+    return crd
 
 
 def _created(crd: Object, refused: Callable[[Refused], None]) -> Object | None:

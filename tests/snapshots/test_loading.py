@@ -121,6 +121,32 @@ async def test_a_crd_that_a_server_refuses_is_said_and_its_objects_are_left_out(
 
 
 @pytest.mark.parametrize(
+    "spec",
+    [
+        {"versions": []},
+        {"versions": [{"name": "v1", "served": True, "storage": False}]},
+        {"group": "a/b"},
+        {"names": {}},
+    ],
+)
+async def test_a_crd_that_nobody_can_have_served_is_refused_and_others_are_loaded(
+    tmp_path: Path, spec: dict[str, Any]
+) -> None:
+    bad = copy_json(CRD)
+    bad["spec"] |= spec
+    bad["status"] = {"conditions": [{"type": "Established", "status": "True"}]}
+    other = copy_json(CRD)
+    other["metadata"]["name"] = "gadgets.example.com"
+    other["spec"]["names"] = {"plural": "gadgets", "kind": "Gadget", "singular": "gadget"}
+
+    loaded, world, _ = await _loaded(tmp_path, [captured("1")], crds=[bad, other])
+
+    assert loaded.crds == 1
+    assert loaded.left_out == {NAME: 1}
+    assert [problem for problem in world.problems if "is refused" in problem]
+
+
+@pytest.mark.parametrize(
     "change",
     [
         {"kind": "Gadget"},
