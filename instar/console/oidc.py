@@ -11,7 +11,8 @@ import base64
 import hashlib
 import hmac
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 from urllib.parse import quote, urlencode
 
@@ -31,6 +32,8 @@ _COOKIE = "__Host-instar-console-login"
 _SECONDS = 600
 _FRESH_SECONDS = 3600.0
 _LONGEST_NEXT = 2048
+_AT_ONCE = 4
+"""Requests to the issuer; each holds a thread."""
 
 
 class SignInFailed(Exception):
@@ -51,6 +54,7 @@ class OidcSignIn:
         authority = "" if settings.authority is None else settings.authority.read_text()
         self._secret = "" if settings.secret is None else settings.secret.read_text().strip()
         self._fetch, self._post = fetcher(authority), poster(authority)
+        self._asking = 0
         self._endpoints: Endpoints | None = None
         self._fresh_until = 0.0
 
@@ -123,7 +127,8 @@ class OidcSignIn:
             pair = f"{quote(self._settings.client)}:{quote(self._secret)}"
             headers["Authorization"] = f"Basic {base64.b64encode(pair.encode()).decode()}"
         try:
-            answer = orjson.loads(await self._post(found.token, fields, headers))
+            with self._in_turn():
+                answer = orjson.loads(await self._post(found.token, fields, headers))
         except FetchTrouble as error:
             raise SignInFailed(f"the issuer gives no token: {error}") from error
         except orjson.JSONDecodeError as error:
@@ -139,7 +144,8 @@ class OidcSignIn:
             return self._endpoints
         url = f"{self._settings.issuer.rstrip('/')}/.well-known/openid-configuration"
         try:
-            document = orjson.loads((await self._fetch(url)).body)
+            with self._in_turn():
+                document = orjson.loads((await self._fetch(url)).body)
         except FetchTrouble as error:
             raise SignInFailed(f"the issuer cannot be reached: {error}") from error
         except orjson.JSONDecodeError as error:
@@ -147,6 +153,17 @@ class OidcSignIn:
         self._endpoints = _endpoints(document, self._settings.issuer)
         self._fresh_until = self._clock() + _FRESH_SECONDS
         return self._endpoints
+
+    @contextmanager
+    def _in_turn(self) -> Iterator[None]:
+        """Anybody may begin to sign in, and an issuer may be slow: only so many wait for it."""
+        if self._asking >= _AT_ONCE:
+            raise SignInFailed("too many are signing in at this moment; try again")
+        self._asking += 1
+        try:
+            yield
+        finally:
+            self._asking -= 1
 
     def _cookie(self, value: str, seconds: int) -> list[str]:
         """Lax: the browser comes back from another site."""

@@ -17,20 +17,16 @@ from instar.reviewer.report import Damage
 
 
 class Inputs(NamedTuple):
-    """What readings, writes and creations at a version depend on. While nothing of it changes,
-    what was found out holds."""
+    """What a version's judgement depends on: while nothing of it changes, it holds."""
 
     contents: int
     """How often everything was rewritten."""
-    schemas: str
-    """Of the version, of the one that is written to the store, of all that may lie there; and who
-    converts between them."""
+    lying: str
+    """The schemas of all versions that may lie in the store: what is read is made of those."""
+    writing: str
+    """The version itself, the one that is written to the store, who converts between them."""
     creating: str
     """What a new object is judged by."""
-
-    @property
-    def writing(self) -> tuple[str, str]:
-        return self.schemas, self.creating
 
 
 class Judge:
@@ -95,14 +91,12 @@ class Judge:
 def _inputs(stage: Stage, version: str, rewritten: int) -> Inputs:
     spec, crd = stage.document["spec"], stage.crd
     by_name = {item["name"]: item for item in spec["versions"]}
-    touching = {version, crd.storage_version(), *crd.stored_versions}
-    schemas = [
-        {name: item.get("schema") for name, item in by_name.items() if name in touching},
-        spec.get("conversion"),
-        crd.storage_version(),
-        by_name[version].get("deprecated"),
-    ]
-    return Inputs(rewritten, _text(schemas), _text(by_name[version].get("schema")))
+    schemas = {name: item.get("schema") for name, item in by_name.items()}
+    storage = crd.storage_version()
+    lying = {name: schemas.get(name) for name in crd.stored_versions}
+    deprecated = by_name[version].get("deprecated")
+    writing = [schemas[version], storage, schemas[storage], spec.get("conversion"), deprecated]
+    return Inputs(rewritten, _text(lying), _text(writing), _text(schemas[version]))
 
 
 def _text(value: object) -> str:

@@ -120,20 +120,21 @@ class Look:
     async def _update(self, key: str, obj: Object) -> bool:
         path = self._stage.path(self._version, key)
         reply = await self._stage.ask("PUT", path, obj, query={"dryRun": "All"})
-        exchange = Exchange(f"PUT {path} (unchanged)", key, answer(reply))
         if reply.refused:
+            exchange = Exchange(f"PUT {path} (unchanged)", key, answer(reply))
             await self._refused(key, reply, exchange)
             return True
-        await self._compare(key, obj, reply.document, exchange)
+        await self._compare(key, obj, reply.document)
         return False
 
-    async def _compare(self, key: str, sent: Object, after: Object, exchange: Exchange) -> None:
+    async def _compare(self, key: str, sent: Object, after: Object) -> None:
         """A write that changes nothing must change nothing: not the content, not its owners."""
         changed = mark(after) != mark(sent)
         owners = entries_of(sent)
         missing = lost(owners, entries_of(after)) if owners != entries_of(after) else []
         if not changed and not missing:
             return
+        exchange = Exchange(f"PUT {self._stage.path(self._version, key)} (unchanged)", key, "200")
         sent_before, before = await self._before(key, self._try_update)
         if before is not None and sent_before is not None and not before.refused:
             changed = changed and mark(before.document) == mark(sent_before)

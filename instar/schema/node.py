@@ -29,7 +29,7 @@ UNJUDGED = Unjudged()
 class Node:
     """``table`` maps the Python type of a JSON value to its checks; empty means anything goes."""
 
-    __slots__ = ("schema", "table")
+    __slots__ = ("__weakref__", "schema", "table")
 
     def __init__(self, schema: Structural) -> None:
         self.schema = schema

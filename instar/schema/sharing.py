@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from hashlib import blake2b
 from typing import Any, TypeVar
-from weakref import WeakValueDictionary
+from weakref import WeakValueDictionary, ref
 
 import orjson
 
@@ -64,6 +64,21 @@ def once_per_node(make: Callable[[Structural], T]) -> Callable[[Structural], T]:
             found = node.made[make] = make(node)
         result: T = found
         return result
+
+    return made
+
+
+def once_while_used(make: Callable[[Structural], T]) -> Callable[[Structural], T]:
+    """The same for what holds its node: kept with it as long as somebody else has it. Else both
+    would hold each other, and a schema that is gone would lie there until the collector comes."""
+
+    def made(node: Structural) -> T:
+        kept = node.made.get(make)
+        found: T | None = kept() if kept is not None else None
+        if found is None:
+            found = make(node)
+            node.made[make] = ref(found)
+        return found
 
     return made
 

@@ -47,4 +47,4 @@ class Structural:
     raw: Mapping[str, Any] = field(default_factory=dict)
     """The JSONSchemaProps this node came from."""
     made: dict[object, Any] = field(default_factory=dict, init=False, repr=False)
-    """What ``sharing.once_per_node`` has made of it."""
+    """What ``sharing.py`` has made of it."""

@@ -19,7 +19,7 @@ from instar.schema.node import UNJUDGED, Check, Node
 from instar.schema.numbers import NUMBER_FORMATS, compile_numbers
 from instar.schema.ratchet import compile_comparable, unchanged
 from instar.schema.scalars import enum_checks, format_check, string_checks, type_checks
-from instar.schema.sharing import once_per_node
+from instar.schema.sharing import once_while_used
 from instar.schema.structural import Structural
 from instar.schema.values import ABSENT
 
@@ -84,7 +84,7 @@ def compile_validator(
     return Validator(compile_node(root), resource=resource, pruned=pruned)
 
 
-@once_per_node
+@once_while_used
 def compile_node(schema: Structural) -> Node:
     """The checks of a node, in upstream's order, per kind of value."""
     raw = schema.raw

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 import gzip
+import os
 from pathlib import Path
 
 import pytest
 
 from instar.console.assets import Assets, is_hashed
 from instar.errors import NotFound
+from instar.server.http.compress import compress
 from instar.server.rest.request import Request
 from tests.console.support import Browser
 from tests.support.server import LiveServer, live_server
@@ -67,6 +70,18 @@ def test_the_smallest_form_that_the_browser_reads(assets: Assets) -> None:
     assert b"".join(plain.chunks) == b"export {}"
     assert gzip.decompress(b"".join(packed.chunks)) == b"export {}"
     assert b"".join(best.chunks) == b"brotli"
+
+
+def test_a_large_file_is_not_packed_twice(tmp_path: Path) -> None:
+    content = os.urandom(300_000)
+    (tmp_path / "assets").mkdir()
+    (tmp_path / "assets" / "app-0123abcd.js").write_bytes(content)
+    request = asked("", accept_encoding="gzip")
+    response = Assets(tmp_path).respond(request, "assets/app-0123abcd.js")
+
+    asyncio.run(compress(request, response))
+
+    assert gzip.decompress(b"".join(response.chunks)) == content
 
 
 def test_an_installation_without_pages_says_so(tmp_path: Path) -> None:

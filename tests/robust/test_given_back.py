@@ -16,6 +16,12 @@ from instar.registry.resources.serving import Serving, VersionServing
 from instar.registry.stored.codec import Codec
 from instar.registry.stored.labelindex import LabelIndex
 from instar.registry.stored.watchers import WatchHub
+from instar.schema.compiled import Compiled
+from instar.schema.node import Node
+from instar.schema.parse import structural
+from instar.schema.structural import Structural
+from instar.server.http.http1 import Connection
+from instar.server.http.http1_request import RequestReader
 from instar.storage.cache import Collection
 from tests.support import crds
 from tests.support.server import LiveServer, live_server
@@ -24,6 +30,8 @@ from tests.support.waiting import eventually
 GROUP = "gone.example.com"
 CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 KINDS = (Codec, Collection, Crd, LabelIndex, Resource, Serving, VersionServing, WatchHub)
+SCHEMAS = (Node, Structural)
+CONNECTIONS = (Connection, RequestReader)
 
 
 @pytest.fixture(scope="module")
@@ -63,14 +71,23 @@ def compact(server: LiveServer) -> None:
     asyncio.run_coroutine_threadsafe(work(), server.loop).result(10)
 
 
+@pytest.fixture
+def by_itself() -> Iterator[None]:
+    """Not because the collector came: it looks at what is old once in twenty million objects."""
+    gc.collect()
+    gc.disable()
+    yield
+    gc.enable()
+
+
 def living(server: LiveServer) -> dict[str, int]:
     compact(server)
-    gc.collect()
     found = Counter(type(each).__name__ for each in gc.get_objects() if isinstance(each, KINDS))
     collections = server.running.machinery.backend.cache.collections()
     return {**found, "listeners": sum(len(each.listeners) for each in collections)}
 
 
+@pytest.mark.usefixtures("by_itself")
 def test_nothing_of_a_crd_stays_when_it_is_gone(server: LiveServer) -> None:
     used_and_deleted(server, 0)
     before = living(server)
@@ -79,9 +96,35 @@ def test_nothing_of_a_crd_stays_when_it_is_gone(server: LiveServer) -> None:
     assert living(server) == before
 
 
+@pytest.mark.usefixtures("by_itself")
 def test_a_crd_that_comes_and_goes_leaves_nobody_listening(server: LiveServer) -> None:
     used_and_deleted(server, 0)
     before = living(server)
     for _ in range(3):
         used_and_deleted(server, 0)
     assert living(server) == before
+
+
+def of_kinds(kinds: tuple[type, ...]) -> int:
+    return sum(isinstance(each, kinds) for each in gc.get_objects())
+
+
+@pytest.mark.usefixtures("by_itself")
+def test_a_schema_nobody_holds_is_gone_at_once() -> None:
+    before = of_kinds(SCHEMAS)
+    spec = crds.fields(name={"type": "string", "default": "x"}, all={"allOf": [{"minLength": 1}]})
+    root = structural(crds.fields(spec=spec))
+    schema = Compiled(root, declared=True, preserve_unknown=False)
+    schema.prune(obj := {"spec": {"name": "y"}})
+    assert not schema.validate(obj)
+    assert of_kinds(SCHEMAS) > before
+    del root, schema
+    assert of_kinds(SCHEMAS) == before
+
+
+@pytest.mark.usefixtures("by_itself")
+def test_a_connection_that_is_closed_is_gone_at_once(server: LiveServer) -> None:
+    before = of_kinds(CONNECTIONS)
+    for _ in range(20):
+        assert server.request("GET", "/livez").status == 200
+    eventually(lambda: of_kinds(CONNECTIONS) <= before + 2)

@@ -134,7 +134,7 @@ def test_verify_reads_every_value(tmp_path: Path, capsys: pytest.CaptureFixture[
     assert main(["storage", "verify", str(path)]) == 1
     told = capsys.readouterr()
     assert f"{KEY}: the value is damaged" in told.out
-    assert "1 problems in 1 records" in told.err
+    assert "1 problem in 1 record" in told.err
     assert main(["storage", "verify", str(tmp_path / "absent.db")]) == 1
 
 

@@ -36,6 +36,7 @@ BY_NUMBER = {
     "instar.registry.kinds.checks.resources.quantity_value": "canonical quantities",
     "instar.registry.stored.entry._shared": "up to 16 labels of legal length",
     "instar.schema.generate_leaves._patterned": "not in the server",
+    "instar.console.views.rules.rules": "has no argument",
     "instar.models.reading.docstrings._module_words": "not in the server",
     "instar.schema.scalars._type_check": "names up to 64 characters",
     "instar.sdk.typed._members": "types of a program",

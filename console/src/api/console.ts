@@ -138,7 +138,7 @@ export interface ObjectVersion {
   version: string;
   served: boolean;
   storage: boolean;
-  stored: boolean;
+  stored: boolean | null;
   object: JsonMap | null;
   error: { message: string } | null;
 }
@@ -148,5 +148,4 @@ export interface EveryVersion {
   storedVersion: string | null;
   storedBytes: number | null;
   versions: ObjectVersion[];
-  history: string | null;
 }

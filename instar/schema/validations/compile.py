@@ -25,6 +25,8 @@ rules, most of them on types of a few places."""
 
 _CHARACTERS_OF_A_PLACE = 10
 """So much of an expression weighs as much as one place of a type."""
+_ANY_RULE, _ANY_TYPE = 50, 10
+"""What even the smallest weighs: some 10 kB of closures, and 2 kB of declarations."""
 
 Run = Callable[[Sequence[Any], int, float], tuple[Any, int]]
 
@@ -177,7 +179,7 @@ def declared_for(key: TypeKey) -> Declared | None:
     found = _DECLARED.get(key)
     if found is None:
         found = _Declaration(declare(key.node, root=key.root))
-        _DECLARED.put(key, found, key.weight)
+        _DECLARED.put(key, found, _ANY_TYPE + key.weight)
     return found.declared
 
 
@@ -186,7 +188,7 @@ def _compile(source: str, key: TypeKey, optional: bool, message: bool) -> Compil
     found = _COMPILED.get(place)
     if found is not None:
         return found
-    weight = key.weight + len(source) // _CHARACTERS_OF_A_PLACE
+    weight = _ANY_RULE + key.weight + len(source) // _CHARACTERS_OF_A_PLACE
     return _COMPILED.put(place, _compiled(source, key, optional, message), weight)
 
 

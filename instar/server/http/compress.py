@@ -20,6 +20,8 @@ async def compress(request: Request, response: Response) -> None:
         return
     if not _reads_gzip(request.header(b"accept-encoding")):
         return
+    if any(name == b"content-encoding" for name, _ in response.headers):
+        return
     chunks = response.chunks
     try:
         packed = await offload.apart(lambda: gzip.compress(b"".join(chunks), _LEVEL, mtime=0))

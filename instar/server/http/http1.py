@@ -96,6 +96,7 @@ class Connection(asyncio.Protocol):
         self._connections.discard(self)
         self._transport = None
         self._ahead.clear()
+        self._reader.end()
         if self._task is not None:
             self._task.cancel()
         feed, self._feed = self._feed, None

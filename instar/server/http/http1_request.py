@@ -127,6 +127,12 @@ class RequestReader:
             self.over = True
             self._owner.refuse(status, text)
 
+    def end(self) -> None:
+        """Nothing more comes. The parser and the owner hold this as it holds them: so many
+        connections would wait for the collector."""
+        self.over = True
+        del self._owner, self._parser
+
     # --- httptools -----------------------------------------------------------------------
 
     def on_message_begin(self) -> None:

@@ -40,7 +40,7 @@ def converter() -> Iterator[Webhook]:
 
 @pytest.fixture(scope="session")
 def server() -> Iterator[LiveServer]:
-    with live_server(front=before, strict_namespaces=False) as running:
+    with live_server(front=before(), strict_namespaces=False) as running:
         yield running
 
 

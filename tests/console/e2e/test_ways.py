@@ -146,3 +146,20 @@ def test_each_page_has_a_twin_in_json(visitor: Visitor, path: str) -> None:
 
     answer = json.loads(popup.value.locator("body").inner_text())
     assert "crds" in answer or answer["kind"] == "OrderList"
+
+
+def test_the_past_of_an_object_is_told_with_diffs(visitor: Visitor, server: LiveServer) -> None:
+    put(server, "orders", order("changing", size=1, colour="red"))
+    path = f"/apis/{GROUP}/v1/namespaces/default/orders/changing"
+    patch = {"Content-Type": "application/merge-patch+json"}
+    answer = server.request("PATCH", path, {"spec": {"size": 2}}, headers=patch)
+    assert answer.status == 200, answer.text
+    page = visitor.page
+    visitor.visit(f"/console/object/{Fleet.orders}/default/changing", "changing")
+
+    page.get_by_text("changed", exact=True).first.click()
+
+    diff = page.get_by_role("region", name="what revision").first
+    expect(diff.get_by_text("size: 1")).to_be_visible()
+    expect(diff.get_by_text("size: 2")).to_be_visible()
+    assert "revision=" in page.url

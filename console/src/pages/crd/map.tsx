@@ -34,7 +34,7 @@ function Arcs(props: { names: string[]; pairs: ConversionPair[] }) {
   const width = STEP * names.length;
   const x = (name: string) => STEP * (names.indexOf(name) + 0.5);
   return (
-    <svg class="map" viewBox={`0 0 ${width} ${2 * MIDDLE}`} width={width} height={2 * MIDDLE} role="img" aria-label={`conversions between ${names.join(", ")}`}>
+    <svg class="map" viewBox={`0 0 ${width} ${2 * MIDDLE}`} style={{ width: `${width / 15}rem` }} role="img" aria-label={`conversions between ${names.join(", ")}`}>
       <defs>
         <marker id="tip" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" orient="auto-start-reverse">
           <path d="M0 0L8 4L0 8z" />

@@ -4,7 +4,7 @@ import { NoSuchPage, type PageProps } from "../../app";
 import { json } from "../../api/client";
 import { type EveryVersion, everyVersionPath } from "../../api/console";
 import { align, yamlText } from "../../logic/align";
-import { type Json, isMap } from "../../logic/json";
+import { textAt } from "../../logic/json";
 import { count, plural } from "../../logic/moments";
 import { collectionPath, namesOf, objectPath, pagePath, withQuery } from "../../logic/paths";
 import { type Owner, ownersOf } from "../../logic/owners";
@@ -18,6 +18,7 @@ import { useRead } from "../../ui/resource";
 import { choose, route } from "../../ui/router";
 import { type SideColumn, SideBySide } from "../../ui/sidebyside";
 import { History } from "./history";
+import { withoutNoise } from "./noise";
 
 export function ObjectPage(props: PageProps) {
   const [crd, namespace, name] = props.parts;
@@ -32,6 +33,7 @@ function OneObject(props: { crd: string; namespace: string; name: string }) {
   const found = read.value;
   const served = found?.versions.find((one) => one.served)?.version;
   const names = namesOf(crd);
+  const past = served === undefined ? undefined : `/instar/history${objectPath(names, served, namespace, name)}`;
   return (
     <Page
       title={name}
@@ -43,15 +45,20 @@ function OneObject(props: { crd: string; namespace: string; name: string }) {
       twins={[
         { text: "at every version", href: path },
         ...(served === undefined ? [] : [{ text: `at ${served}`, href: objectPath(names, served, namespace, name) }]),
+        ...(past === undefined ? [] : [{ text: "history", href: past }]),
       ]}
       actions={served !== undefined && <Following path={collectionPath(names, served, namespace)} name={name} reload={read.reload} />}
     >
       {read.problem && <ProblemNote problem={read.problem} retry={read.reload} />}
       {!found && read.loading && <Loading what={name} />}
       {found && <Versions found={found} />}
-      {found?.history != null && <History path={found.history} />}
+      {found && past !== undefined && <History path={past} revision={revisionOf(found)} />}
     </Page>
   );
+}
+
+function revisionOf(found: EveryVersion): string {
+  return textAt(found.versions.find((one) => one.object !== null)?.object, "metadata", "resourceVersion");
 }
 
 function Following(props: { path: string; name: string; reload: () => void }) {
@@ -67,7 +74,7 @@ function Versions(props: { found: EveryVersion }) {
   useKey("o", toggleOwners);
   const versions = useMemo(() => [...found.versions].sort((left, right) => byAge(left.version, right.version)), [found]);
   const shown = versions.filter((one) => one.object !== null);
-  const reference = Math.max(0, shown.findIndex((one) => one.stored || (found.storedVersion === null && one.storage)));
+  const reference = Math.max(0, shown.findIndex((one) => one.stored === true || (found.storedVersion === null && one.storage)));
   const rows = useMemo(() => align(shown.map((one) => withoutNoise(one.object, managed))), [shown, managed]);
   const owned = useMemo(() => (owners ? ownersOf(shown[reference]?.object ?? null) : undefined), [owners, shown, reference]);
   const columns: SideColumn[] = shown.map((one) => ({
@@ -128,13 +135,4 @@ function Owners(props: { owners: Owner[] | undefined }) {
       ))}
     </span>
   );
-}
-
-/** managedFields is longer than most objects and is shown as owners of fields instead. */
-function withoutNoise(object: Json | null, managed: boolean): Json | undefined {
-  if (object === null) return undefined;
-  if (managed || !isMap(object) || !isMap(object.metadata)) return object;
-  const metadata = { ...object.metadata };
-  delete metadata.managedFields;
-  return { ...object, metadata };
 }

@@ -12,7 +12,9 @@ import { withQuery } from "../../logic/paths";
 import { type Change, Rows, type TableColumn, columnsOf, rowsOf } from "../../logic/rows";
 
 const TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json";
+/** The first page is there at once; those behind it are larger, and read without a frame being lost. */
 const PAGE = 500;
+const NEXT_PAGE = 2_000;
 const GONE = 410;
 
 export interface Selection {
@@ -93,7 +95,7 @@ export class Feed {
     try {
       while (this.next !== "" && this.rows.size <= this.wanted && !abort.aborted) {
         const revision = this.revision;
-        const table = await json<JsonMap>(this.address({ limit: PAGE, continue: this.next }), { accept: TABLE, signal: abort });
+        const table = await json<JsonMap>(this.address({ limit: NEXT_PAGE, continue: this.next }), { accept: TABLE, signal: abort });
         if (revision === this.revision) this.add(table);
       }
     } catch (error) {

@@ -1,0 +1,63 @@
+"""Whoever holds the event loop is named, and everybody can see how late it is."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+
+import pytest
+
+from instar.server.life import watchdog as watching
+from instar.server.life.watchdog import Watchdog
+from instar.server.rest.request import Request
+
+pytestmark = pytest.mark.anyio
+
+
+def work_on(request: Request, seconds: float) -> None:
+    """Of processor time: how busy the machine is does not matter."""
+    until = time.thread_time() + seconds
+    while time.thread_time() < until:
+        pass
+
+
+async def beaten(watchdog: Watchdog) -> None:
+    """Twice: the first beat may have been late already."""
+    wanted = watchdog._beats + 2
+    for _ in range(1_000):
+        if watchdog._beats >= wanted:
+            return
+        await asyncio.sleep(0.01)
+    raise AssertionError("it does not beat")
+
+
+async def test_a_request_that_holds_the_loop_is_named_and_counted(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    watchdog = Watchdog(threshold=0.1)
+    watchdog.start()
+    try:
+        await beaten(watchdog)
+        with caplog.at_level(logging.WARNING, logger=watching.__name__):
+            work_on(Request("GET", "/api/v1/slow", {}, {}, b""), 0.6)
+            await beaten(watchdog)
+    finally:
+        watchdog.stop()
+
+    assert [held.by.startswith("GET /api/v1/slow (in ") for held in watchdog.held] == [True]
+    assert watchdog.held[0].seconds > 0.5
+    assert "held for" in caplog.text
+    lag, worst = ("\n".join(metric.lines()) for metric in watchdog.metrics())
+    assert "instar_loop_lag_seconds_count" in lag
+    assert float(worst.split()[-1]) > 0.4
+
+
+async def test_a_loop_that_waits_is_not_held() -> None:
+    watchdog = Watchdog(threshold=0.1)
+    watchdog.start()
+    try:
+        await beaten(watchdog)
+    finally:
+        watchdog.stop()
+    assert watchdog.held == []
