@@ -109,7 +109,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=Path,
         help="of the client of --oidc-client-id, where it has a secret",
     )
-    add("--console-oidc-scopes", metavar="NAMES", default="openid profile email")
+    add(
+        "--console-oidc-scopes",
+        metavar="NAMES",
+        default="openid profile email",
+        help="what the console asks the issuer of --oidc-issuer-url for, with spaces",
+    )
     add(
         "--rescue-deletes",
         action="store_true",

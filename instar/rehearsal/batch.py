@@ -116,6 +116,17 @@ async def play(batch: Batch) -> CrdRehearsal:
     return result
 
 
+async def create(release: str, crd: Object, converting: Converting) -> CrdRehearsal:
+    """A CRD that the world of before does not have: would a server take it?"""
+    name = str(crd["metadata"]["name"])
+    (step,) = steps(None, converting.fitted(crd), release)
+    told = StepOutcome(release, step.kind, step.title)
+    async with embedded() as api:
+        stage = Stage(api, name, (), Conversion.NONE, {})
+        told.refused = await stage.apply_crd(step.crd or {})
+    return CrdRehearsal(name, steps=[told])
+
+
 async def _install(stage: Stage, batch: Batch) -> str:
     """The CRD of before, with what its status says about the versions stored."""
     crd = applied(batch.converting.fitted(batch.crd))

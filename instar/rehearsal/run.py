@@ -11,7 +11,7 @@ from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 
 from instar.plain import Object
-from instar.rehearsal.batch import Batch, play
+from instar.rehearsal.batch import Batch, create, play
 from instar.rehearsal.clients import Client, Resource, clients_of
 from instar.rehearsal.converting import Conversion, Converting
 from instar.rehearsal.estimate import load_of
@@ -70,8 +70,14 @@ def rehearse(
                 known = found.setdefault(name, CrdRehearsal(name))
                 known.absorb(result)
                 progress(name, len(batch.objects))
+    for release in releases:
+        for name in sorted(release.crds.keys() - before.keys() - found.keys()):
+            crd = release.crds[name]
+            found[name] = asyncio.run(create(release.name, crd, options.converting))
     report.crds = [found[name] for name in sorted(found)]
     for crd_result in report.crds:
+        if crd_result.name not in before:
+            continue
         served = sum(bool(v.get("served")) for v in before[crd_result.name]["spec"]["versions"])
         crd_result.load = load_of(crd_result, served)
     _complete(report, world, before, named, releases, options)
@@ -142,7 +148,7 @@ def _complete(
     """What concerns no single CRD."""
     report.problems += list(world.problems)
     for name in sorted(named - before.keys()):
-        report.assumptions.append(f"{name} is new: nothing of it is in the world of before")
+        report.assumptions.append(f"{name} is new: only its creation was tried")
     report.untouched = dict.fromkeys(sorted(before.keys() - named), 0)
     unknown = [
         name

@@ -142,6 +142,8 @@ def files(walk: Walk) -> None:
     rules = ("--converter", "hostport/conversion.yaml")
     walk.run("check", "--crd", "hostport/crd.yaml", *rules, "--examples", "10", told="no counter")
     walk.run("convert", *rules, "--to", "v1", "hostport/sample.yaml", told="example.com/v1")
+    walk.run("types", "--python", "dataclass", new, "--version", "v1", "-o", "gadgets.py")
+    walk.run("crd", "gadgets:Gadget", told=NAME)
     walk.run("completion", "bash", told="complete")
     walk.run("webhook", "m:c", "--manifests", told="Deployment")
     walk.run("upgrade", "--manifests", new, told="ClusterRole")
@@ -177,6 +179,13 @@ def cluster(walk: Walk) -> None:
             }
             walk.ask("POST", OBJECTS, body)
         walk.run("census", told="3")
+        walk.run("history", "gadget", "g0", told="create")
+        walk.run("snapshot", "-o", "world.tar.gz", told="3 objects")
+        walk.ask("DELETE", f"{OBJECTS}/g0")
+        walk.run("restore", "gadget", "g0", told="created")
+        walk.run("rehearse", "--from", "world.tar.gz", "--to", "new.yaml")
+        with walk.started("console", "--listen", "127.0.0.1:0", until="http") as link:
+            assert "/console/" in link
         walk.run("versions", NAME, told="v1beta1")
         walk.run("versions", NAME, "add", "v1")
         walk.run("versions", NAME, "storage", "v1")

@@ -11,6 +11,7 @@ from instar.rehearsal.deciding import decide
 from instar.rehearsal.goingback import new_fields
 from instar.rehearsal.model import Rehearsal, StepKind, Way
 from instar.rehearsal.ownfields import own_fields
+from instar.rehearsal.run import Options, Release, rehearse
 from instar.rehearsal.steps import steps
 from instar.reviewer.report import Damage
 from tests.rehearsal.planted.cases import BOTH, COLOURED, OLD, WEBHOOK
@@ -166,3 +167,19 @@ def test_instars_own_tools_are_nobodys_clients() -> None:
     found = clients_of({("example.com", "widgets")}, uses, [])
 
     assert list(found["example.com", "widgets"]) == ["flux/v2 (ci)"]
+
+
+def test_a_crd_that_is_new_is_tried_too() -> None:
+    gadgets = crd(version("v1", COLOURED))
+    gadgets["metadata"] = {"name": "gadgets.example.com"}
+    before = world(OLD, objects(1))
+    options = Options(Converting({}, {}))
+
+    report = rehearse(before, [Release("r1", {"gadgets.example.com": gadgets})], options, quiet)
+
+    assert [reason.word for reason in decide(report).reasons] == ["refused"]
+    assert list(report.untouched) == [NAME]
+
+
+def quiet(name: str, count: int) -> None:
+    """Nobody watches."""

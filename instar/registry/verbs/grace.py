@@ -22,7 +22,7 @@ def begin(metadata: Object, wanted: int | None, period: int, now: datetime) -> G
     """``wanted`` is what the client said, ``period`` what the kind makes of it."""
     if "deletionTimestamp" in metadata:
         return _shorten(metadata, wanted)
-    metadata["deletionTimestamp"] = timestamp(now + timedelta(seconds=period))
+    metadata["deletionTimestamp"] = timestamp(now + _span(period))
     metadata["deletionGracePeriodSeconds"] = period
     if "generation" in metadata:
         metadata["generation"] += 1
@@ -36,6 +36,12 @@ def _shorten(metadata: Object, wanted: int | None) -> Grace:
     if wanted is None or wanted >= present:
         return Grace.PENDING
     ends = datetime.fromisoformat(metadata["deletionTimestamp"])
-    metadata["deletionTimestamp"] = timestamp(ends - timedelta(seconds=present - wanted))
+    metadata["deletionTimestamp"] = timestamp(ends - _span(present) + _span(wanted))
     metadata["deletionGracePeriodSeconds"] = wanted
     return Grace.RUNNING if wanted else Grace.OVER
+
+
+def _span(seconds: int) -> timedelta:
+    """As Go multiplies it: nanoseconds in 64 bits, which wrap around after 292 years."""
+    nanoseconds = (seconds * 10**9 + 2**63) % 2**64 - 2**63
+    return timedelta(microseconds=nanoseconds // 1000)

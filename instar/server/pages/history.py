@@ -15,6 +15,7 @@ from instar.server.rest.request import Request, ResourcePath
 from instar.server.rest.responses import Response, json_response, plain_response
 
 _PREFIX = "/instar/history"
+_OBJECTS = (f"{_PREFIX}/api/", f"{_PREFIX}/apis/")
 PATHS = {
     f"{_PREFIX}/PATH": "who wrote the object at `/PATH`, when, and what it did (`?limit=`, "
     "`?before=REVISION`), or with `?at=REVISION` the object as it was; granted by the right to get "
@@ -28,8 +29,7 @@ _FEW = 50
 
 def past_path(path: str) -> str | None:
     """The path of the object whose past is asked for."""
-    inside = path.startswith((f"{_PREFIX}/api/", f"{_PREFIX}/apis/"))
-    return path[len(_PREFIX) :] if inside else None
+    return path[len(_PREFIX) :] if path.startswith(_OBJECTS) else None
 
 
 async def respond(
