@@ -25,6 +25,7 @@ export interface Sight {
 }
 
 export function useSight(box: RefObject<HTMLElement | null>, rowHeight: number, rows: number): Sight {
+  const there = rows > 0;
   const [sight, setSight] = useState<Sight>({ first: 0, last: 60 });
   useLayoutEffect(() => {
     const element = box.current;
@@ -42,7 +43,8 @@ export function useSight(box: RefObject<HTMLElement | null>, rowHeight: number, 
       element.removeEventListener("scroll", measure);
       observer.disconnect();
     };
-  }, [box, rowHeight]);
+    // A box that was empty is not on the page: when rows come, it is another element.
+  }, [box, rowHeight, there]);
   return { first: Math.min(sight.first, Math.max(0, rows - 1)), last: Math.min(sight.last, rows) };
 }
 
