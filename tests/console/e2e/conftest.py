@@ -21,8 +21,9 @@ SCREENSHOTS = ROOT / ".screenshots"
 expect.set_options(timeout=20_000)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def chromium() -> Iterator[Browser]:
+    """Not longer: as long as it is there, this thread has an event loop that runs."""
     program = shutil.which("chromium")
     if program is None:
         pytest.skip("no chromium here: the console's pages are NOT tried in a browser")
@@ -32,19 +33,19 @@ def chromium() -> Iterator[Browser]:
         browser.close()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def converter() -> Iterator[Webhook]:
     with Webhook(convert=Fleet.convert) as webhook:
         yield webhook
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def server() -> Iterator[LiveServer]:
     with live_server(front=before(), strict_namespaces=False) as running:
         yield running
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def fleet(server: LiveServer, converter: Webhook) -> Fleet:
     return fill(server, converter)
 

@@ -21,11 +21,14 @@ spec: {{host: example.org, port: "80", note: lost on the way}}
 
 def test_home_is_searched_sorted_and_live(visitor: Visitor, server: LiveServer) -> None:
     page = visitor.page
+    search = page.get_by_label("search CRDs")
+    expect(search).to_be_visible()
     page.keyboard.press("/")
+    expect(search).to_be_focused()
     page.keyboard.type("route")
     expect(page.locator(".crd-name")).to_have_text(["Route"])
     assert "q=route" in page.url
-    page.get_by_label("search CRDs").fill("")
+    search.fill("")
 
     server.create_crd(crd(version(), group="new.example.com", plural="news", kind="News"))
     expect(page.get_by_role("link", name="News", exact=True)).to_be_visible()
