@@ -107,6 +107,9 @@ class Damages:
         return sum(self.counts.values())
 
 
+NOTHING_TRIED = "nothing it was seen to do is about an object of the copy"
+
+
 @dataclass
 class ClientVerdict:
     """How one client fares after one step."""
@@ -256,6 +259,12 @@ class StepOutcome:
             self.migration.absorb(other.migration)
         self.seconds += other.seconds
         self.requests += other.requests
+
+    def silence_is_unknown(self) -> None:
+        """When all objects were looked at: of whom nothing could be tried, nothing is known."""
+        for verdict in self.clients.values():
+            if not verdict.requests:
+                verdict.note(Standing.UNKNOWN, NOTHING_TRIED)
 
 
 class Fault(StrEnum):

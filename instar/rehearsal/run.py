@@ -18,7 +18,9 @@ from instar.rehearsal.estimate import load_of
 from instar.rehearsal.model import CrdRehearsal, Rehearsal
 from instar.snapshots.world import World
 
-BATCH = 8_000
+_BATCHES_A_PROCESS = 2
+"""A process that has played some makes room for a fresh one: what it remembers only grows."""
+BATCH = 5_000
 """Objects at a time; what a process holds at once."""
 _AROUND = frozenset(
     {
@@ -76,6 +78,8 @@ def rehearse(
             found[name] = asyncio.run(create(release.name, crd, options.converting))
     report.crds = [found[name] for name in sorted(found)]
     for crd_result in report.crds:
+        for step in crd_result.steps:
+            step.silence_is_unknown()
         if crd_result.name not in before:
             continue
         served = sum(bool(v.get("served")) for v in before[crd_result.name]["spec"]["versions"])
@@ -191,7 +195,9 @@ class _Players:
         if self._jobs > 1:
             # Spawned, not forked: a fork of a process with threads may never wake up.
             context = multiprocessing.get_context("spawn")
-            self._pool = ProcessPoolExecutor(self._jobs, mp_context=context)
+            self._pool = ProcessPoolExecutor(
+                self._jobs, mp_context=context, max_tasks_per_child=_BATCHES_A_PROCESS
+            )
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -8,7 +8,7 @@ from xml.etree import ElementTree as Xml
 import pytest
 
 from instar.rehearsal.deciding import Decision, decide
-from instar.rehearsal.model import Rehearsal
+from instar.rehearsal.model import ClientVerdict, Rehearsal, Standing, StepKind, StepOutcome
 from instar.rehearsal.render import MACHINE
 from instar.rehearsal.render.text import to_text
 from tests.rehearsal.worlds import SIZE, TEXT, crd, rehearsed, use, version, widget, world
@@ -64,3 +64,13 @@ def test_whoever_knows_better_accepts_a_reason(told: tuple[Rehearsal, Decision])
 
     assert not decide(report, ["pruned"]).go
     assert decide(report, ["pruned", "broken"]).go
+
+
+def test_of_whom_nothing_could_be_tried_nothing_is_known() -> None:
+    step = StepOutcome("r", StepKind.SERVE, "serve v2")
+    step.clients = {"silent": ClientVerdict(), "heard": ClientVerdict(requests=1)}
+
+    step.silence_is_unknown()
+
+    assert step.clients["silent"].standing is Standing.UNKNOWN
+    assert step.clients["heard"].standing is Standing.UNAFFECTED
