@@ -177,6 +177,10 @@ def _complete(
             f"admission webhooks were not asked ({', '.join(webhooks[:5])}): what they would "
             "change or refuse is not in this verdict"
         )
+    if named & before.keys() and not world.usage() and next(world.audit(), None) is None:
+        report.assumptions.append(
+            "no usage and no audit events were captured: clients are known by managedFields alone"
+        )
     if not world.exact:
         report.assumptions.append(
             "objects were captured through the API: each is taken to be stored at the version it "

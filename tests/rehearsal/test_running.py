@@ -265,3 +265,36 @@ def test_what_was_in_trouble_before_already_is_told() -> None:
 
     assert found.go
     assert "in trouble before the upgrade already" in found.warnings[0]
+
+
+def test_a_recorded_watch_is_tried_as_a_list() -> None:
+    event = {
+        "stage": "ResponseStarted",
+        "verb": "watch",
+        "requestURI": "/apis/example.com/v1beta1/widgets?watch=true&allowWatchBookmarks=true"
+        "&sendInitialEvents=true&resourceVersionMatch=NotOlderThan",
+        "userAgent": "watcher/v1",
+        "objectRef": {
+            "apiGroup": "example.com",
+            "apiVersion": "v1beta1",
+            "resource": "widgets",
+        },
+    }
+    before = world(OLD, objects(1), events=[event])
+
+    report = rehearsed(before, crd(version("v1", COLOURED)), faults=False)
+
+    assert not report.crds[0].unloaded
+    standings = [step.clients["watcher/v1"].standing for step in report.crds[0].steps]
+    assert (standings[0], standings[-1]) == ("unaffected", "broken")
+
+
+def test_a_verdict_without_recorded_clients_says_so() -> None:
+    after = crd(version("v1", COLOURED))
+
+    alone = rehearsed(world(OLD, objects(1)), after, faults=False)
+    used = rehearsed(world(OLD, objects(1), [use("v1beta1", "list")]), after, faults=False)
+
+    text = "no usage and no audit events were captured: clients are known by managedFields alone"
+    assert text in alone.assumptions
+    assert text not in used.assumptions
