@@ -122,6 +122,10 @@ def _user(event: Object) -> str:
 
 
 def _note(client: Client, event: Object, about: Mapping[str, Any]) -> None:
+    version, verb = str(about.get("apiVersion") or ""), str(event.get("verb") or "")
+    if not any((use.version, use.verb) == (version, verb) for use in client.uses):
+        # Also what cannot be repeated, having no body or no object any more, was asked.
+        client.uses.append(Called(version, verb, 1))
     request = recorded(event, about)
     if request is None:
         return

@@ -211,7 +211,10 @@ class _Players:
             return
         waiting: dict[Future[CrdRehearsal], Batch] = {}
         for batch in batches:
-            waiting[self._pool.submit(_play, batch)] = batch
+            try:
+                waiting[self._pool.submit(_play, batch)] = batch
+            except BrokenProcessPool:
+                yield batch, _killed(batch)
             if len(waiting) > self._jobs:
                 yield from _finished(waiting)
         while waiting:
@@ -227,9 +230,14 @@ def _finished(
         try:
             result = future.result()
         except BrokenProcessPool:
-            result = CrdRehearsal(batch.name, objects=len(batch.objects))
-            result.unloaded["a process of the rehearsal was killed"] += max(len(batch.objects), 1)
+            result = _killed(batch)
         yield batch, result
+
+
+def _killed(batch: Batch) -> CrdRehearsal:
+    result = CrdRehearsal(batch.name, objects=len(batch.objects))
+    result.unloaded["a process of the rehearsal was killed"] += max(len(batch.objects), 1)
+    return result
 
 
 def _play(batch: Batch) -> CrdRehearsal:
