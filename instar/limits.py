@@ -112,5 +112,8 @@ HISTORY_WRITES = 500_000
 HISTORY_AT_ONCE = 200
 """Revisions of one object in one answer."""
 
+HISTORY_READ_AT_ONCE = 16 * MIB
+"""Of values in one such answer: larger objects are told in more answers."""
+
 HISTORY_CHANGES = 100
 """Paths that are named for one revision."""

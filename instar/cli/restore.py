@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Sequence
 
 from instar.cli.cluster import with_client
 from instar.cli.diffs import add_colour_argument, diff, wants_colour
@@ -96,7 +96,10 @@ async def _restore_crd(
     crd = crds.without_traces(past)
     done = await restorer.restore(named, crd)
     _say(args, named, done)
-    if args.without_objects or done.action != "created":
+    if args.without_objects:
+        return 0
+    if done.action != "created":
+        print("it was there: its objects are left alone (one by one: instar restore KIND NAME)")
         return 0
     if args.dry_run:
         when = f"as of revision {revision}" if revision else "of the snapshot"
@@ -107,7 +110,8 @@ async def _restore_crd(
         objects = _captured_objects(world, args.name)
     else:
         objects = crds.objects_at(client, crd, revision)
-    return _tell(await crds.restore_objects(restorer, crd, objects))
+    restored = await crds.restore_objects(restorer, crd, objects)
+    return _tell(restored, () if world is None else world.problems)
 
 
 async def _captured_objects(world: World, crd: str) -> AsyncIterator[Object]:
@@ -118,7 +122,7 @@ async def _captured_objects(world: World, crd: str) -> AsyncIterator[Object]:
 def _captured(world: World, named: Named) -> Object:
     wanted = (named.namespace, named.name)
     for obj in _of_kind(world, named):
-        metadata = obj["metadata"]
+        metadata = obj.get("metadata") or {}
         if (str(metadata.get("namespace") or ""), metadata.get("name")) == wanted:
             return obj
     raise RestoreError(f"{world.origin} has no {named}")
@@ -144,10 +148,13 @@ def _say(args: argparse.Namespace, named: Named, done: Restored) -> None:
         print(f"    {note}")
 
 
-def _tell(done: crds.Objects) -> int:
+def _tell(done: crds.Objects, problems: Sequence[str]) -> int:
+    """``problems`` of a snapshot: what it lacks has not come back, whatever it was."""
     print(f"{counted(done.created, 'object')} came back")
     if done.there:
         print(f"{counted(done.there, 'object')} were there already and were left alone")
     for line in [*done.notes, *(f"not restored: {each}" for each in done.failed)]:
         print(f"    {line}")
-    return int(bool(done.failed))
+    for problem in problems:
+        print(f"    the snapshot is not whole: {problem}")
+    return int(bool(done.failed or problems))

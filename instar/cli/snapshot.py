@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from pathlib import Path
 
 from instar.api.agents import SNAPSHOT
@@ -118,17 +118,19 @@ def _taken(args: argparse.Namespace, asked: Asked, key: bytes | None, packing: P
     audit = audit_events(args.audit_log)
     with watching("snapshot", not args.json) as progress:
 
-        def taking(source: Source, events: Iterable[Object] = audit) -> Awaitable[Manifest]:
-            return take(source, packing, asked, progress, resume=args.resume, key=key, audit=events)
+        def taking(
+            source: Source, events: Iterable[Object] = audit, lacking: Sequence[str] = ()
+        ) -> Awaitable[Manifest]:
+            return take(
+                source, packing, asked, progress,
+                resume=args.resume, key=key, audit=events, lacking=lacking,
+            )  # fmt: skip
 
         if args.source is not None:
             cluster = Cluster(args.kubeconfig and str(args.kubeconfig), args.context)
             with open_world(args.source, cluster) as world:
                 events = audit if args.audit_log else world.audit()
-                manifest = asyncio.run(_waited(taking(WorldSource(world), events)))
-                for problem in world.problems:
-                    progress.note(problem)
-            return manifest
+                return asyncio.run(_waited(taking(WorldSource(world), events, world.problems)))
         if args.storage is not None:
             return asyncio.run(_of_store(args, taking))
 

@@ -101,6 +101,8 @@ class Console:
                 return await self._login(request, rest)
             case ["api", *rest]:
                 client = self._host.client(self._visitors.of(request, peer), request)
+                if request.method not in _READS:
+                    await who_asks(client)  # some work asks the cluster nothing: not for strangers
                 api = await self._api()
                 return await api.respond(request, rest, client)
         if request.method not in _READS:

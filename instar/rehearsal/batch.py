@@ -36,6 +36,7 @@ from instar.rehearsal.stage import Stage, answer
 from instar.rehearsal.steps import steps
 from instar.reviewer.report import Damage
 from instar.server.life.embedded import embedded
+from instar.snapshots.placing import is_name
 from instar.upgrader.shapes import applied
 
 
@@ -148,7 +149,16 @@ def _placed(batch: Batch, stage: Stage) -> list[Object]:
         for obj in batch.objects
         if obj.get("apiVersion") in known and obj.get("kind") == crd.names.kind and _named(obj)
     ]
-    return [as_stored(obj) for obj in wanted]
+    return [as_stored(_at_home(obj, namespaced=crd.namespaced)) for obj in wanted]
+
+
+def _at_home(obj: Object, *, namespaced: bool) -> Object:
+    """A manifest may leave out its namespace; whoever applies it means the default one."""
+    metadata = obj["metadata"]
+    if namespaced == bool(metadata.get("namespace")):
+        return obj
+    kept = {name: value for name, value in metadata.items() if name != "namespace"}
+    return {**obj, "metadata": {**kept, **({"namespace": "default"} if namespaced else {})}}
 
 
 def as_stored(obj: Object) -> Object:
@@ -166,13 +176,17 @@ async def _load(stage: Stage, batch: Batch, placed: list[Object], result: CrdReh
     result.objects = len(batch.objects)
     result.size = await stage.place(placed)
     if len(placed) < len(batch.objects):
-        why = "objects without a name, or of a kind or version their CRD does not have"
+        why = (
+            "objects without a name they can have, or of a kind or version their CRD does not have"
+        )
         result.unloaded[why] += len(batch.objects) - len(placed)
 
 
 def _named(obj: Object) -> bool:
     metadata = obj.get("metadata")
-    return isinstance(metadata, dict) and bool(str(metadata.get("name") or ""))
+    if not isinstance(metadata, dict) or not is_name(metadata.get("name")):
+        return False
+    return not metadata.get("namespace") or is_name(metadata["namespace"])
 
 
 def _version(obj: Object) -> str:
@@ -200,6 +214,13 @@ def _read_back(origin: Reference, result: CrdRehearsal, differing: list[str]) ->
         unread += not any(key in marks for marks in origin.marks.values())
     if unread:
         result.unloaded["objects that cannot be read in the world of before"] += unread
+    for version, marks in origin.marks.items():
+        # Whether the cluster could, or only the converter at hand cannot, is not known.
+        lacking = sum(
+            bool(origin.other_version(key)) for key in set(origin.stage.keys) - marks.keys()
+        )
+        if lacking:
+            result.unloaded[f"not converted to {version} in the world of before"] += lacking
     result.differing_count = len(differing)
     result.differing = differing[:MOST_EXAMPLES]
     result.same = len(origin.stage.keys) - unread - len(differing)
@@ -243,7 +264,17 @@ async def _release(play: _Play, release: str, crd: Object) -> bool:
         await _judge(play, step, told)
         told.back = await go_back(play.stage, play.origin, rewritten=play.rewritten)
         told.seconds, told.requests = time.monotonic() - began, play.stage.requests - asked
-    return True
+    return await _as_written(play, release, crd)
+
+
+async def _as_written(play: _Play, release: str, crd: Object) -> bool:
+    """The steps lead to what the release means; a server takes what it says, or does not."""
+    refused = await play.stage.apply_crd(applied(crd), dry_run=True)
+    if refused:
+        told = StepOutcome(release, StepKind.WRITTEN, "apply the CRD as it is written")
+        told.refused = refused
+        play.result.steps.append(told)
+    return not refused
 
 
 async def _judge(play: _Play, step: Step, told: StepOutcome) -> None:

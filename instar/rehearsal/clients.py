@@ -31,6 +31,8 @@ _METHODS = {
     "delete": "DELETE",
     "deletecollection": "DELETE",
 }
+_OF_A_WATCH = ("watch", "allowWatchBookmarks", "sendInitialEvents", "resourceVersionMatch")
+"""A watch has no end; what it would begin with is a list."""
 _FINAL = frozenset({"ResponseComplete", "ResponseStarted", "Panic"})
 JSON_PATCH = "application/json-patch+json"
 MERGE_PATCH = "application/merge-patch+json"
@@ -122,6 +124,10 @@ def _user(event: Object) -> str:
 
 
 def _note(client: Client, event: Object, about: Mapping[str, Any]) -> None:
+    version, verb = str(about.get("apiVersion") or ""), str(event.get("verb") or "")
+    if not any((use.version, use.verb) == (version, verb) for use in client.uses):
+        # Also what cannot be repeated, having no body or no object any more, was asked.
+        client.uses.append(Called(version, verb, 1))
     request = recorded(event, about)
     if request is None:
         return
@@ -147,6 +153,7 @@ def recorded(event: Object, about: Mapping[str, Any]) -> Recorded | None:
         for name, values in parse_qs(parts.query, keep_blank_values=True).items()
         for value in values[:1]
         if name not in ("dryRun", "continue", "resourceVersion", "timeout", "timeoutSeconds")
+        and not (verb == "watch" and name in _OF_A_WATCH)
     )
     body = event.get("requestObject")
     if verb in ("create", "update", "patch") and body is None:
@@ -156,6 +163,8 @@ def recorded(event: Object, about: Mapping[str, Any]) -> Recorded | None:
     namespace = str(about.get("namespace") or "")
     key = f"{namespace}/{name}" if namespace and name else name
     content_type, basis = _kind_of_patch(body, dict(query)) if verb == "patch" else ("", "")
+    if verb == "watch":
+        basis = "a watch is tried as the list it begins with"
     return Recorded(
         verb,
         method,

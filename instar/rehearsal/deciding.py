@@ -119,6 +119,11 @@ def _warnings(crd: CrdRehearsal) -> list[str]:
             number = step.damages.counts[damage]
             if number:
                 found.append(f"{crd.name}, {step.title}: {number} {damage}")
+        if step.before and not step.again:
+            found.append(
+                f"{crd.name}, {step.title}: in trouble before the upgrade already, and judged no "
+                f"further: {counted(step.before, 'object')}"
+            )
         for name, verdict in step.clients.items():
             if verdict.standing is Standing.WARNED and name not in warned:
                 warned.add(name)

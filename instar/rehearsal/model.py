@@ -207,6 +207,8 @@ class StepKind(StrEnum):
     MIGRATE = "migrate"
     UNSERVE = "unserve"
     REMOVE = "remove"
+    WRITTEN = "as written"
+    """The release's CRD itself, where a server refuses it after all steps."""
 
 
 class Step(NamedTuple):

@@ -45,6 +45,8 @@ _HARMS: Mapping[frozenset[str], Mapping[Damage, Standing]] = {
     },
     CREATING: {Damage.FROZEN: Standing.BROKEN, Damage.INVALID: Standing.BROKEN},
 }
+_OTHERWISE = {Damage.UNREADABLE: Standing.BROKEN}
+"""Deletions, and whatever else: what cannot be converted cannot be answered with."""
 Judgements = Mapping[str, VersionJudgement]
 
 
@@ -85,7 +87,7 @@ def _use(
     if found.unknown:
         why, number = found.unknown.most_common(1)[0]
         verdict.note(Standing.UNKNOWN, f"{what}: {why} ({counted(number, 'object')})")
-    standings = next((rows for verbs, rows in _HARMS.items() if use.verb in verbs), {})
+    standings = next((rows for verbs, rows in _HARMS.items() if use.verb in verbs), _OTHERWISE)
     for damage, standing in standings.items():
         harms = [harm for harm in found.harms if harm.damage is damage]
         if harms:

@@ -177,6 +177,10 @@ def _complete(
             f"admission webhooks were not asked ({', '.join(webhooks[:5])}): what they would "
             "change or refuse is not in this verdict"
         )
+    if named & before.keys() and not world.usage() and next(world.audit(), None) is None:
+        report.assumptions.append(
+            "no usage and no audit events were captured: clients are known by managedFields alone"
+        )
     if not world.exact:
         report.assumptions.append(
             "objects were captured through the API: each is taken to be stored at the version it "
@@ -211,7 +215,10 @@ class _Players:
             return
         waiting: dict[Future[CrdRehearsal], Batch] = {}
         for batch in batches:
-            waiting[self._pool.submit(_play, batch)] = batch
+            try:
+                waiting[self._pool.submit(_play, batch)] = batch
+            except BrokenProcessPool:
+                yield batch, _killed(batch)
             if len(waiting) > self._jobs:
                 yield from _finished(waiting)
         while waiting:
@@ -227,9 +234,14 @@ def _finished(
         try:
             result = future.result()
         except BrokenProcessPool:
-            result = CrdRehearsal(batch.name, objects=len(batch.objects))
-            result.unloaded["a process of the rehearsal was killed"] += max(len(batch.objects), 1)
+            result = _killed(batch)
         yield batch, result
+
+
+def _killed(batch: Batch) -> CrdRehearsal:
+    result = CrdRehearsal(batch.name, objects=len(batch.objects))
+    result.unloaded["a process of the rehearsal was killed"] += max(len(batch.objects), 1)
+    return result
 
 
 def _play(batch: Batch) -> CrdRehearsal:

@@ -96,8 +96,11 @@ async def restore_objects(
     """Each on its own: one that is refused is named, and the others come back."""
     spec, done = crd["spec"], Objects()
     async for obj in objects:
-        metadata = obj["metadata"]
-        version = str(obj["apiVersion"]).rpartition("/")[2]
+        metadata = obj.get("metadata")
+        if not isinstance(metadata, dict) or not metadata.get("name"):
+            done.failed.append("an object without a name")
+            continue
+        version = str(obj.get("apiVersion") or "").rpartition("/")[2]
         kind = ResourceType(
             spec["group"], version, spec["names"]["plural"], spec["names"]["kind"], frozenset()
         )

@@ -243,7 +243,8 @@ class App:
             request.annotate("k8s.io/deprecated", "true")
         target = as_asked(request, target)
         if past_path(request.path):
-            return await history.respond(self._context, request, target, path)
+            namespaces = self._catalog.builtin("", "namespaces")
+            return await history.respond(self._context, request, target, path, namespaces)
         if not target.serving.converts_remotely:
             return await self._verb(request, path, target)
         with waiting_counted(self._conversion_metrics, target):

@@ -73,7 +73,7 @@ def placed(obj: Object, place: Place, now: str) -> Placed:
     else:
         metadata.pop("namespace", None)
         namespace = ""
-    if not _is_name(name) or not (namespace == "" or _is_name(namespace)):
+    if not is_name(name) or not (namespace == "" or is_name(namespace)):
         raise Misplaced("has no name that an object can have")
     suffix = f"{namespace}/{name}" if namespace else str(name)
     key = place.prefix + suffix
@@ -91,7 +91,8 @@ def _encoded(obj: Object) -> bytes:
         raise Misplaced("cannot be written as JSON") from None
 
 
-def _is_name(value: object) -> bool:
+def is_name(value: object) -> bool:
+    """Whether a path can lead to it."""
     if not isinstance(value, str) or not 0 < len(value) <= 253 or value in (".", ".."):
         return False
     return "/" not in value and "%" not in value and value.isprintable()

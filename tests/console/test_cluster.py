@@ -129,6 +129,15 @@ def test_another_name_that_leads_here_is_refused(local: Local, visitor: Browser)
     assert answer.status == 403
 
 
+@pytest.mark.parametrize("place", ["@evil.example.com/", ".evil.example.com/", ":1@evil/", "*"])
+def test_credentials_go_to_the_cluster_and_to_no_place_a_request_names(
+    visitor: Browser, place: str
+) -> None:
+    answer = visitor.request("CONNECT", place)
+
+    assert (answer.status, answer.json["reason"]) == (400, "BadRequest")
+
+
 def test_the_pages_are_the_same(visitor: Browser) -> None:
     overview = visitor.request("GET", "/console/api/overview")
     home = visitor.request("GET", "/")

@@ -114,6 +114,18 @@ def test_a_form_of_another_site_cannot_sign_anybody_in(console: LiveServer) -> N
     assert answer.status == 415
 
 
+@pytest.mark.parametrize("shown", ["Bearer nobodys", "Basic bm9ib2R5"])
+def test_whoever_the_cluster_does_not_know_has_nothing_worked_out(
+    console: LiveServer, shown: str
+) -> None:
+    body = {"new": {"text": "kind: CustomResourceDefinition"}}
+    headers = {"Authorization": shown}
+
+    answer = console.request("POST", "/console/api/review", body, headers=headers, token=None)
+
+    assert answer.status in (401, 403), answer.text
+
+
 def test_without_a_session_the_page_is_told_and_is_not_anonymous(console: LiveServer) -> None:
     answer = Browser(console).request("GET", CRDS)
 

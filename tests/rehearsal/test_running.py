@@ -9,7 +9,7 @@ from instar.rehearsal.clients import clients_of
 from instar.rehearsal.converting import Converting
 from instar.rehearsal.deciding import decide
 from instar.rehearsal.goingback import new_fields
-from instar.rehearsal.model import Rehearsal, StepKind, Way
+from instar.rehearsal.model import CrdRehearsal, Rehearsal, StepKind, StepOutcome, Way
 from instar.rehearsal.ownfields import own_fields
 from instar.rehearsal.run import Options, Release, rehearse
 from instar.rehearsal.steps import steps
@@ -183,3 +183,118 @@ def test_a_crd_that_is_new_is_tried_too() -> None:
 
 def quiet(name: str, count: int) -> None:
     """Nobody watches."""
+
+
+def test_a_release_that_a_server_refuses_as_it_is_written_is_no_go() -> None:
+    after = crd(version("v1beta1", COLOURED), version("v1", COLOURED))
+    for each in after["spec"]["versions"]:
+        each["storage"] = True
+
+    report = rehearsed(world(OLD, objects(1)), after, faults=False)
+
+    assert "refused" in {reason.word for reason in decide(report).reasons}
+    assert report.crds[0].steps[-1].kind is StepKind.WRITTEN
+
+
+def test_a_webhook_that_was_down_before_the_first_step_leaves_versions_unknown() -> None:
+    before = crd(version("v1beta1", COLOURED), version("v1", COLOURED), conversion=WEBHOOK)
+    described = {"size": {"type": "integer", "description": "new"}, "colour": TEXT}
+    after = crd(version("v1beta1", described), version("v1", described), conversion=WEBHOOK)
+    converting = Converting({}, {NAME: "https://127.0.0.1:1/nobody"})
+
+    report = rehearsed(world(before, objects(2)), after, converting=converting, faults=False)
+
+    assert report.crds[0].unloaded == {"not converted to v1 in the world of before": 2}
+    assert {reason.word for reason in decide(report).reasons} == {"unknown"}
+
+
+def test_a_manifest_without_a_namespace_is_judged_in_the_default_one() -> None:
+    bare = [widget(each, "v1beta1", {"size": each}, namespace=None) for each in range(2)]
+
+    report = rehearsed(world(OLD, bare), crd(version("v1", COLOURED)), faults=False)
+
+    assert decide(report).go
+    migrated = [step.migration for step in report.crds[0].steps if step.migration is not None]
+    assert [dict(each.counts) for each in migrated] == [{"rewritten": 2}]
+
+
+def test_a_write_whose_body_was_not_recorded_still_needs_its_version() -> None:
+    event = {
+        "stage": "ResponseComplete",
+        "verb": "patch",
+        "requestURI": "/apis/example.com/v1beta1/namespaces/default/widgets/w0",
+        "userAgent": "operator/v1",
+        "objectRef": {
+            "apiGroup": "example.com",
+            "apiVersion": "v1beta1",
+            "resource": "widgets",
+            "name": "w0",
+            "namespace": "default",
+        },
+    }
+    before = world(OLD, objects(1), events=[event])
+
+    report = rehearsed(before, crd(version("v1", COLOURED)), faults=False)
+
+    assert "broken" in {reason.word for reason in decide(report).reasons}
+
+
+def test_who_deletes_what_cannot_be_converted_is_broken() -> None:
+    before = crd(version("v1beta1", COLOURED), version("v1", COLOURED))
+    after = crd(version("v1beta1", COLOURED), version("v1", COLOURED), conversion=WEBHOOK)
+    converting = Converting({}, {NAME: "https://127.0.0.1:1/nobody"})
+    deleting = world(before, objects(1), [use("v1", "delete")])
+
+    report = rehearsed(deleting, after, converting=converting, faults=False)
+
+    assert report.crds[0].steps[-1].clients["argocd/v2 (ci)"].standing == "broken"
+
+
+def test_an_object_no_path_leads_to_is_unknown() -> None:
+    odd = widget(1, "v1beta1", {"size": 1}, name="<b>/x</b>")
+
+    report = rehearsed(world(OLD, [odd]), crd(version("v1", COLOURED)), faults=False)
+
+    assert {reason.word for reason in decide(report).reasons} == {"unknown"}
+
+
+def test_what_was_in_trouble_before_already_is_told() -> None:
+    step = StepOutcome("r1", StepKind.SERVE, "apply the new schemas", judged=2, before=2)
+
+    found = decide(Rehearsal("a test", ["r1"], [CrdRehearsal(NAME, 2, steps=[step])]))
+
+    assert found.go
+    assert "in trouble before the upgrade already" in found.warnings[0]
+
+
+def test_a_recorded_watch_is_tried_as_a_list() -> None:
+    event = {
+        "stage": "ResponseStarted",
+        "verb": "watch",
+        "requestURI": "/apis/example.com/v1beta1/widgets?watch=true&allowWatchBookmarks=true"
+        "&sendInitialEvents=true&resourceVersionMatch=NotOlderThan",
+        "userAgent": "watcher/v1",
+        "objectRef": {
+            "apiGroup": "example.com",
+            "apiVersion": "v1beta1",
+            "resource": "widgets",
+        },
+    }
+    before = world(OLD, objects(1), events=[event])
+
+    report = rehearsed(before, crd(version("v1", COLOURED)), faults=False)
+
+    assert not report.crds[0].unloaded
+    standings = [step.clients["watcher/v1"].standing for step in report.crds[0].steps]
+    assert (standings[0], standings[-1]) == ("unaffected", "broken")
+
+
+def test_a_verdict_without_recorded_clients_says_so() -> None:
+    after = crd(version("v1", COLOURED))
+
+    alone = rehearsed(world(OLD, objects(1)), after, faults=False)
+    used = rehearsed(world(OLD, objects(1), [use("v1beta1", "list")]), after, faults=False)
+
+    text = "no usage and no audit events were captured: clients are known by managedFields alone"
+    assert text in alone.assumptions
+    assert text not in used.assumptions

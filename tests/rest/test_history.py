@@ -8,10 +8,12 @@ from pathlib import Path
 
 import pytest
 
+from instar import limits
 from instar.plain import Object
 from instar.testing.serving import Answer
 from tests.snapshots.worlds import CRD, NAMESPACE
 from tests.support.server import LiveServer, live_server
+from tests.support.waiting import eventually
 
 OBJECTS = "/apis/example.com/v1/namespaces/ns/widgets"
 PAST = f"/instar/history{OBJECTS}"
@@ -114,6 +116,63 @@ def test_only_whoever_may_get_an_object_may_see_its_past(server: LiveServer) -> 
         assert server.request("GET", path, token="reader-token").status == 200
         assert server.request("GET", path, token="stranger-token").status == 403
         assert server.request("GET", path, token=None).status in (401, 403)
+
+
+def _make_namespace(server: LiveServer, name: str, owner: str) -> None:
+    rules = [{"apiGroups": [""], "resources": ["secrets", "namespaces"], "verbs": ["get"]}]
+    group = "rbac.authorization.k8s.io"
+    binding = {
+        "metadata": {"name": "owner"},
+        "subjects": [{"kind": "User", "name": owner}],
+        "roleRef": {"kind": "Role", "name": "owner", "apiGroup": group},
+    }
+    rbac = f"/apis/{group}/v1/namespaces/{name}"
+    made = [
+        server.request("POST", "/api/v1/namespaces", {"metadata": {"name": name}}),
+        server.request("POST", f"{rbac}/roles", {"metadata": {"name": "owner"}, "rules": rules}),
+        server.request("POST", f"{rbac}/rolebindings", binding),
+    ]
+    assert [each.status for each in made] == [201, 201, 201]
+
+
+def test_the_next_owner_of_a_namespace_sees_nothing_of_the_one_before(server: LiveServer) -> None:
+    _make_namespace(server, "team", "stranger")
+    secrets, past = "/api/v1/namespaces/team/secrets", "/instar/history/api/v1/namespaces/team"
+    old = server.request("POST", secrets, {"metadata": {"name": "db"}, "stringData": {"p": "old"}})
+    revision = old.json["metadata"]["resourceVersion"]
+    server.request("DELETE", "/api/v1/namespaces/team")
+    eventually(lambda: server.request("GET", "/api/v1/namespaces/team").status == 404 or None)
+    _make_namespace(server, "team", "reader")
+
+    paths = (f"{past}/secrets/db", f"{past}/secrets/db?at={revision}", f"{past}?at={revision}")
+    before = [server.request("GET", path, token="reader-token").status for path in paths]
+    new = server.request("POST", secrets, {"metadata": {"name": "db"}, "stringData": {"p": "new"}})
+    own = server.request("GET", f"{past}/secrets/db", token="reader-token").json
+    whole = server.request("GET", f"{past}/secrets/db").json
+
+    assert before == [404, 404, 404]
+    assert [row["operation"] for row in own["revisions"]] == ["create"]
+    assert str(own["revisions"][0]["revision"]) == new.json["metadata"]["resourceVersion"]
+    assert own["more"] is False
+    assert [row["operation"] for row in whole["revisions"]] == ["create", "delete", "create"]
+    assert server.request("GET", f"{past}/secrets/db?at={revision}").status == 200
+
+
+def test_large_objects_are_told_in_more_answers(
+    server: LiveServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, second, third = _written(server, "large")
+    monkeypatch.setattr(limits, "HISTORY_READ_AT_ONCE", 1)
+
+    newest = server.request("GET", f"{PAST}/large").json
+    older = server.request("GET", f"{PAST}/large?before={third + 1}").json
+    oldest = server.request("GET", f"{PAST}/large?before={third}").json
+
+    assert [row["operation"] for row in newest["revisions"]] == ["delete"]
+    assert [row["revision"] for row in older["revisions"]] == [third]
+    assert older["revisions"][0]["changes"] == ["spec.size"]
+    assert [row["revision"] for row in oldest["revisions"]] == [first, second]
+    assert [each["more"] for each in (newest, older, oldest)] == [True, True, False]
 
 
 def test_the_past_is_read_only_and_of_single_objects(server: LiveServer) -> None:

@@ -181,3 +181,23 @@ def test_bad_input_is_said_in_one_line(
     assert (found, out) == (code, "")
     assert said in err
     assert err.count("\n") == 1
+
+
+def test_a_snapshot_that_is_not_whole_is_no_success(
+    server: LiveServer, run: Run, tmp_path: Path
+) -> None:
+    folder = tmp_path / "world"
+    folder.mkdir()
+    (folder / "crd.json").write_text(json.dumps(CRD))
+    (folder / "a.json").write_text(json.dumps(widget("whole", size=1)))
+    (folder / "b.json").write_text(json.dumps(widget("half", size=1))[:-20])
+    server.request("DELETE", f"{CRDS}/widgets.example.com")
+
+    code, out, _ = run("restore", "crd", "widgets.example.com", "--from", str(folder))
+    again, told, _ = run("restore", "crd", "widgets.example.com", "--from", str(folder))
+
+    assert code == 1
+    assert "1 object came back\n" in out
+    assert "the snapshot is not whole: " in out
+    assert again == 0
+    assert "it was there: its objects are left alone" in told

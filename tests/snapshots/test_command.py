@@ -13,7 +13,7 @@ from instar.cli.main import main
 from instar.server.settings import EncryptionSettings
 from instar.snapshots.sources import open_world
 from instar.testing.serving import Server, server
-from tests.snapshots.worlds import CRD, NAMESPACE, widget
+from tests.snapshots.worlds import CRD, NAMESPACE, widget, write_snapshot
 
 NAME = "widgets.example.com"
 
@@ -147,3 +147,19 @@ def test_serve_says_in_one_line_what_is_wrong_with_its_source(
     assert main(["serve", "--listen", "127.0.0.1:0", "--from", str(tmp_path / "nowhere")]) == 1
 
     assert capsys.readouterr().err.count("\n") == 1
+
+
+def test_a_snapshot_of_half_a_snapshot_is_not_complete(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    whole = write_snapshot(tmp_path / "whole.tar", [widget(f"w{each}") for each in range(20)])
+    half = tmp_path / "half.tar"
+    half.write_bytes(whole.read_bytes()[: whole.stat().st_size // 2])
+    again = tmp_path / "again.tar.gz"
+
+    code = main(["snapshot", "--from", str(half), "-o", str(again)])
+
+    assert code == 1
+    assert "; not complete" in capsys.readouterr().out
+    with open_world(str(again)) as world:
+        assert any("the file is not whole" in text for text in world.problems)

@@ -68,6 +68,8 @@ class Beside:
 
     async def pass_on(self, visitor: Visitor, request: Request) -> Response:
         _check(visitor)
+        if request.uri[:1] != b"/":
+            raise BadRequest("only paths of the cluster's API are passed on")  # not ``.elsewhere``
         http, access = await self._client.connected(), self._client.access
         assert isinstance(http, Http), "a client of a kubeconfig has connections of its own"
         headers = [

@@ -5,19 +5,28 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
-from instar import offload
+from instar import limits, offload
 from instar.errors import ApiError, BadRequest, Expired, not_found
 from instar.history.writes import State, rows
 from instar.plain import Object
 from instar.registry.resources.resource import Target
 from instar.registry.stored.backend import Backend, as_api_error, too_new
 from instar.registry.stored.entry import Entry, Unreadable, ingest
-from instar.storage.store import Ahead, Compacted, Event, Record, Remembering, StoreError
+from instar.storage.store import Ahead, Compacted, Event, Past, Record, Remembering, StoreError
 
 
-async def object_at(backend: Backend, target: Target, revision: int) -> bytes:
-    """One object's JSON at the target's version, as of a revision. RBAC is the caller's."""
+async def last_deletion(backend: Backend, key: str) -> int:
+    """The revision at which a key was last deleted; 0 where that is not remembered."""
+    events = (await _past(backend, key, 0, 0)).events
+    return max((event.revision for event in events if event.value is None), default=0)
+
+
+async def object_at(backend: Backend, target: Target, revision: int, since: int = 0) -> bytes:
+    """One object's JSON at the target's version, as of a revision. RBAC is the caller's, and so is
+    ``since``: nothing up to that revision is told."""
     key = target.resource.objects.prefix + target.suffix
+    if revision <= since:
+        raise not_found(target.serving.group, target.serving.plural, target.name)
     try:
         page = await backend.store.range(key, limit=1, revision=revision)
     except Compacted as error:
@@ -33,29 +42,55 @@ async def object_at(backend: Backend, target: Target, revision: int) -> bytes:
     return (await target.codec.uncached().views([entry], target.version))[0]
 
 
-async def writes_of(backend: Backend, target: Target, before: int, limit: int) -> Object:
-    """The last writes of one object, oldest first: who, when, at which version, what."""
-    if not isinstance(backend.store, Remembering):
-        raise BadRequest("this storage tells nothing of the past")
+async def writes_of(
+    backend: Backend, target: Target, before: int, limit: int, since: int = 0
+) -> Object:
+    """The last writes of one object after ``since``, oldest first: who, when, at which version,
+    what."""
     key = target.resource.objects.prefix + target.suffix
-    try:
-        # One more than asked for: what the first of them changed.
-        found = await backend.store.past(key, before=before, limit=limit + 1)
-    except StoreError as error:
-        raise as_api_error(error) from error
-    if not found.events and not before:
+    # One more than asked for: what the first of them changed.
+    found = await _past(backend, key, before, limit + 1)
+    known = [event for event in found.events if event.revision > since]
+    events = _affordable(known)
+    if not events and not before:
         raise not_found(target.serving.group, target.serving.plural, target.name)
-    entries = [_entry(event, target.suffix) for event in found.events]
-    states = await _states(target, found.events, entries)
-    more = found.more or len(states) > limit
+    if len(events) < len(known):
+        limit = min(limit, len(events) - 1)
+    entries = [_entry(event, target.suffix) for event in events]
+    states = await _states(target, events, entries)
+    older = found.more and len(known) == len(found.events)
+    more = older or len(states) > limit
     earlier = states[0] if len(states) > limit else None
     shown = states[-limit:]
-    size = sum(len(event.value or b"") for event in found.events)
-    if earlier is None and found.events and found.events[0].revision > found.compacted and not more:
+    if earlier is None and events and events[0].revision > found.compacted and not more:
         earlier = State(0, "", None)  # its first write made it
-    told = await offload.run(size, partial(rows, shown, earlier))
+    told = await offload.run(_size(events), partial(rows, shown, earlier))
     head: Object = {"apiVersion": "instar.dev/v1", "kind": "History", "current": backend.revision}
     return {**head, "more": more, "revisions": told}
+
+
+async def _past(backend: Backend, key: str, before: int, limit: int) -> Past:
+    if not isinstance(backend.store, Remembering):
+        raise BadRequest("this storage tells nothing of the past")
+    try:
+        return await backend.store.past(key, before=before, limit=limit)
+    except StoreError as error:
+        raise as_api_error(error) from error
+
+
+def _affordable(events: Sequence[Event]) -> Sequence[Event]:
+    """The newest that are read together; never fewer than two, so that there is always a next."""
+    left, kept = limits.HISTORY_READ_AT_ONCE, 0
+    for event in reversed(events):
+        left -= len(event.value or b"")
+        if left < 0 and kept >= 2:
+            break
+        kept += 1
+    return events[len(events) - kept :]
+
+
+def _size(events: Sequence[Event]) -> int:
+    return sum(len(event.value or b"") for event in events)
 
 
 def _entry(event: Event, suffix: str) -> Entry | None:

@@ -7,7 +7,7 @@ page of objects, never a collection.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import islice
@@ -54,10 +54,12 @@ async def take(
     resume: bool = False,
     key: bytes | None = None,
     audit: Iterable[Object] = (),
+    lacking: Sequence[str] = (),
     clock: Clock = _now,
 ) -> Manifest:
     """``packing`` is begun, or to be gone on with. ``key`` is that of the pseudonyms; without one
-    a snapshot has its own, which is gone when it is finished. Raises ``SnapshotError``."""
+    a snapshot has its own, which is gone when it is finished. ``lacking`` is read at the end: what
+    the source itself is without. Raises ``SnapshotError``."""
     if resume:
         journal = read_journal(packing.folder)
         if (journal.origin, journal.asked) != (source.origin, asked.document()):
@@ -73,7 +75,7 @@ async def take(
     redaction = Redaction(pseudonyms, asked.redacted, secrets=not asked.secret_data)
     taking = Taking(source, packing, asked, journal, redaction, progress, clock)
     try:
-        return await taking.run(audit)
+        return await taking.run(audit, lacking)
     except SnapshotError:
         if not taking.begun:
             packing.discard()  # nothing to go on with
@@ -99,7 +101,7 @@ class Taking:
         self._targets: dict[tuple[str, str], str] = {}
         """(group, plural) → name of the CRDs that are taken."""
 
-    async def run(self, audit: Iterable[Object] = ()) -> Manifest:
+    async def run(self, audit: Iterable[Object] = (), lacking: Sequence[str] = ()) -> Manifest:
         """The manifest of the finished file; ``audit`` are events. Raises ``SnapshotError`` where
         not even the CRDs can be read."""
         found = await self._crds()
@@ -110,6 +112,8 @@ class Taking:
             await self._collection(resource)
         await self._usage()
         await self._audit(audit)
+        for text in lacking:
+            self._problem(text)
         manifest = Manifest(
             origin=self._source.origin,
             started=self._journal.started,
