@@ -98,7 +98,7 @@ def test_a_field_nobody_sets_is_said_to_be_so() -> None:
     tally = FieldTally(SCHEMA)
     tally.add(obj({}))
 
-    assert tally.of("spec.size").says(1) == "none of 1 objects sets spec.size"
+    assert tally.of("spec.size").says(1) == "none of 1 object sets spec.size"
 
 
 @given(st.lists(st.dictionaries(st.sampled_from("abc"), st.integers(0, 2)), max_size=12))
@@ -189,7 +189,7 @@ def test_a_field_may_go_when_nobody_sets_it_and_it_was_announced() -> None:
     tally.add(obj({"size": 1}))
 
     assert blocks_removal(tally, "spec.ports", marked=True) == []
-    assert blocks_removal(tally, "spec.size", marked=True) == ["1 of 1 objects sets spec.size"]
+    assert blocks_removal(tally, "spec.size", marked=True) == ["1 of 1 object sets spec.size"]
     assert "announced" in blocks_removal(tally, "spec.ports", marked=False)[0]
 
 
