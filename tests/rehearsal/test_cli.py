@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import json
+import shlex
+import socket
+import sys
 from pathlib import Path
 
 import pytest
+import trustme
 import yaml
 
 from instar.cli.main import main
@@ -13,6 +17,9 @@ from tests.rehearsal.planted.cases import COLOURED, OLD
 from tests.rehearsal.worlds import crd, version, widget
 from tests.snapshots.worlds import CRD, write_snapshot
 from tests.snapshots.worlds import widget as snapshot_widget
+from tests.storage.etcd_server import free_ports
+
+HOSTPORT = Path(__file__).parents[2] / "examples" / "hostport"
 
 
 @pytest.fixture
@@ -86,3 +93,38 @@ def test_bad_input_is_one_line_and_two(
     line = capsys.readouterr().err
     assert told in line
     assert line.count("\n") == 1
+
+
+def test_the_webhook_is_started_asked_and_stopped(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    [port] = free_ports(1)
+    old = yaml.safe_load((HOSTPORT / "crd.yaml").read_text())
+    new = yaml.safe_load((HOSTPORT / "crd.yaml").read_text())
+    for each in new["spec"]["versions"]:
+        each["storage"] = not each["storage"]
+    stored = {
+        "apiVersion": "example.com/v1beta1",
+        "kind": "CronTab",
+        "metadata": {"name": "a", "namespace": "default"},
+        "hostPort": "h:1",
+    }
+    Path("before.yaml").write_text(yaml.safe_dump_all([old, stored]))
+    Path("new.yaml").write_text(yaml.safe_dump(new))
+    authority = trustme.CA()
+    authority.cert_pem.write_to_path("ca.pem")
+    authority.issue_cert("127.0.0.1").private_key_and_cert_chain_pem.write_to_path("both.pem")
+    command = [
+        *(sys.executable, "-m", "instar", "webhook", str(HOSTPORT / "conversion.yaml")),
+        *("--listen", f"127.0.0.1:{port}", "--cert", "both.pem", "--key", "both.pem"),
+    ]
+
+    code = rehearse(
+        *("--from", "before.yaml", "--to", "new.yaml", "--webhook-ca", "ca.pem"),
+        *("--webhook", f"https://127.0.0.1:{port}/", "--webhook-command", shlex.join(command)),
+    )
+
+    assert code == 0, capsys.readouterr().out
+    with pytest.raises(ConnectionRefusedError):
+        socket.create_connection(("127.0.0.1", port), 1).close()
