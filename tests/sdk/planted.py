@@ -67,6 +67,7 @@ good = Converter("Widget", group=GROUP, hub="v2")
 good.between("v1", "v2", rules=[scale("spec.timeoutSeconds", "spec.timeoutMillis", 1000)])
 
 drops_a_field = Converter("Widget", group=GROUP, hub="v2")
+drops_a_field.lossy("v2", "spec.timeoutMillis", "v1 has whole seconds")
 
 
 @drops_a_field.convert("v1", "v2")
