@@ -1,10 +1,11 @@
-"""Plain JSON values: what every room calls an object, and the one way to copy one.
+"""Plain JSON values: what every room calls an object, the one way to copy one and to compare two.
 
 Knows nothing but Python's own types; every other room may import it.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import orjson
@@ -32,3 +33,30 @@ def _walked(value: Any) -> Any:
     if isinstance(value, list):
         return [_walked(item) for item in value]
     return value
+
+
+ABSENT: Any = object()
+"""Stands for a value that only the other side of a comparison has."""
+
+
+def differing(old: Any, new: Any) -> Iterator[tuple[str, Any, Any]]:
+    """The places where two values differ, in order, and what each has there.
+
+    With a stack: objects may be nested as deep as a server lets them.
+    """
+    todo: list[tuple[str, Any, Any]] = [("", old, new)]
+    while todo:
+        path, old, new = todo.pop()
+        if type(old) is type(new) and old == new:
+            continue
+        if isinstance(old, dict) and isinstance(new, dict):
+            names = sorted(old.keys() | new.keys(), reverse=True)
+            todo += [
+                (f"{path}.{name}".lstrip("."), old.get(name, ABSENT), new.get(name, ABSENT))
+                for name in names
+            ]
+        elif isinstance(old, list) and isinstance(new, list) and len(old) == len(new):
+            pairs = list(enumerate(zip(old, new, strict=True)))
+            todo += [(f"{path}[{n}]", one, other) for n, (one, other) in reversed(pairs)]
+        else:
+            yield path, old, new

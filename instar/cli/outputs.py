@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import sys
 from collections.abc import Callable, Sequence
 
@@ -9,6 +10,24 @@ from instar.cli.failure import CliFailure
 from instar.reviewer.render.outputs import Output, read_output, told_twice
 
 EXIT_UNUSABLE = 2
+
+
+def add_output_arguments(
+    group: argparse._ArgumentGroup, forms: Sequence[str], *, details: str
+) -> None:
+    """``details``: what is told in text besides, when asked for."""
+    group.add_argument(
+        "--output",
+        "-o",
+        action="append",
+        default=[],
+        metavar="FORM[=FILE]",
+        help=f"{', '.join(forms)}; may be repeated, each to a file of its own (default: text)",
+    )
+    group.add_argument(*("--details", "--verbose", "-v"), action="store_true", help=details)
+    group.add_argument(
+        "--color", choices=("auto", "always", "never"), default="auto", help="auto: on a terminal"
+    )
 
 
 def read_outputs(texts: Sequence[str], forms: Sequence[str]) -> list[Output]:

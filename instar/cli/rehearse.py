@@ -22,7 +22,7 @@ from instar.api.crd_codec import CrdDecodeError
 from instar.cli.converters import load_converters
 from instar.cli.failure import CliFailure
 from instar.cli.flags import add_cluster_arguments
-from instar.cli.outputs import EXIT_UNUSABLE, read_outputs, write_outputs
+from instar.cli.outputs import EXIT_UNUSABLE, add_output_arguments, read_outputs, write_outputs
 from instar.plain import Object
 from instar.rehearsal.converting import Converting
 from instar.rehearsal.deciding import WORDS, decide
@@ -102,20 +102,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--batch", type=int, default=BATCH, metavar="N", help="objects at a time in a process"
     )
     output = parser.add_argument_group("output")
-    output.add_argument(
-        "--output",
-        "-o",
-        action="append",
-        default=[],
-        metavar="FORM[=FILE]",
-        help=f"{', '.join(FORMS)}; may be repeated, each to a file of its own (default: text)",
-    )
-    output.add_argument(
-        *("--details", "--verbose", "-v"), action="store_true", help="diffs, bases, everything"
-    )
-    output.add_argument(
-        "--color", choices=("auto", "always", "never"), default="auto", help="auto: on a terminal"
-    )
+    add_output_arguments(output, FORMS, details="diffs, bases, everything")
     cluster = parser.add_argument_group("cluster")
     add_cluster_arguments(cluster)
 

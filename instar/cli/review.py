@@ -21,7 +21,7 @@ from typing import Any
 from instar.api.manifests import Document
 from instar.cli.failure import CliFailure
 from instar.cli.flags import add_cluster_arguments
-from instar.cli.outputs import EXIT_UNUSABLE, read_outputs, write_outputs
+from instar.cli.outputs import EXIT_UNUSABLE, add_output_arguments, read_outputs, write_outputs
 from instar.plain import Object
 from instar.reviewer.admission.findings import with_admission
 from instar.reviewer.config import Config, ConfigError, decide, fail_on, write_baseline
@@ -107,20 +107,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     decisions.add_argument("--baseline", metavar="FILE", help="known findings to leave out")
     decisions.add_argument("--write-baseline", metavar="FILE", help="remember these findings")
     output = parser.add_argument_group("output")
-    output.add_argument(
-        "--output",
-        "-o",
-        action="append",
-        default=[],
-        metavar="FORM[=FILE]",
-        help=f"{', '.join(FORMS)}; may be repeated, each to a file of its own (default: text)",
-    )
-    output.add_argument(
-        *("--details", "--verbose", "-v"), action="store_true", help="witnesses, plan, notes"
-    )
-    output.add_argument(
-        "--color", choices=("auto", "always", "never"), default="auto", help="auto: on a terminal"
-    )
+    add_output_arguments(output, FORMS, details="witnesses, plan, notes")
     output.add_argument("--rules", action="store_true", help="list the rules and exit")
     output.add_argument("--explain", metavar="RULE", help="what a rule means, and exit")
     output.add_argument(

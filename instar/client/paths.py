@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from urllib.parse import quote
 
+from instar.api.crd import Crd
+
 
 def resource_path(
     group: str,
@@ -20,6 +22,19 @@ def resource_path(
         parts += ["namespaces", namespace]
     parts += [part for part in (plural, name, subresource) if part]
     return "/" + "/".join(quote(part, safe="") for part in parts)
+
+
+def path_in(crd: Crd, version: str, key: str = "", subresource: str = "") -> str:
+    """A CRD's collection over all namespaces, or one object by ``namespace/name``."""
+    namespace, _, name = key.rpartition("/")
+    return resource_path(
+        crd.group,
+        version,
+        crd.names.plural,
+        namespace=namespace,
+        name=name,
+        subresource=subresource,
+    )
 
 
 def crd_path(name: str = "", *, subresource: str = "") -> str:

@@ -1,4 +1,5 @@
-"""Something that is made when it is first wanted, in a thread, and only once."""
+"""Something that is made when it is first wanted, in a thread, and only once
+unless it failed."""
 
 from __future__ import annotations
 
@@ -19,7 +20,12 @@ class Later(Generic[T]):
         return asyncio.shield(self.begin())
 
     def begin(self) -> asyncio.Future[T]:
-        if self._making is None:
+        if self._making is None or _failed(self._making):
             loop = asyncio.get_running_loop()
             self._making = loop.run_in_executor(None, self._make)
         return self._making
+
+
+def _failed(making: asyncio.Future[T]) -> bool:
+    """What could not be made then may be made now."""
+    return making.done() and (making.cancelled() or making.exception() is not None)

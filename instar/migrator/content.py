@@ -11,7 +11,7 @@ from typing import Any
 
 import orjson
 
-from instar.plain import Object
+from instar.plain import ABSENT, Object, differing
 
 _BOOKKEEPING = ("resourceVersion", "managedFields")
 _OWN_PARTS = ("labels", "annotations", "finalizers", "ownerReferences")
@@ -39,7 +39,7 @@ def changed_parts(before: str, after: str) -> list[str]:
 def changes(before: Object, after: Object) -> list[str]:
     """The first few differences of two readings, as ``spec.size: 3 -> 7``."""
     found = []
-    for path, old, new in _differences("", _content(before), _content(after)):
+    for path, old, new in differing(_content(before), _content(after)):
         found.append(f"{path}: {_shown(old)} -> {_shown(new)}")
         if len(found) > _SHOWN:
             return [*found[:_SHOWN], "and more"]
@@ -62,31 +62,8 @@ def _content(obj: Object) -> Object:
     return {**obj, "metadata": metadata}
 
 
-_ABSENT = object()
-
-
-def _differences(path: str, old: Any, new: Any) -> Iterator[tuple[str, Any, Any]]:
-    """Walks with a stack: objects may be nested as deep as a server lets them."""
-    todo = [(path, old, new)]
-    while todo:
-        path, old, new = todo.pop()
-        if type(old) is type(new) and old == new:
-            continue
-        if isinstance(old, dict) and isinstance(new, dict):
-            names = sorted(old.keys() | new.keys(), reverse=True)
-            todo += [
-                (f"{path}.{name}".lstrip("."), old.get(name, _ABSENT), new.get(name, _ABSENT))
-                for name in names
-            ]
-        elif isinstance(old, list) and isinstance(new, list) and len(old) == len(new):
-            pairs = list(enumerate(zip(old, new, strict=True)))
-            todo += [(f"{path}[{n}]", one, other) for n, (one, other) in reversed(pairs)]
-        else:
-            yield path, old, new
-
-
 def _shown(value: Any) -> str:
-    if value is _ABSENT:
+    if value is ABSENT:
         return "absent"
     text = orjson.dumps(value).decode()
     return text if len(text) <= _VALUE_LENGTH else f"{text[: _VALUE_LENGTH - 1]}…"

@@ -9,7 +9,7 @@ from functools import cached_property
 
 from instar.api import agents
 from instar.api.crd import Crd, read_crd
-from instar.client.paths import resource_path
+from instar.client.paths import path_in
 from instar.plain import Object
 
 USER_AGENT = agents.MIGRATE
@@ -60,15 +60,7 @@ class LiveCrd:
 
     def path(self, version: str, key: str = "", subresource: str = "") -> str:
         """The collection over all namespaces, or one object by ``namespace/name``."""
-        namespace, _, name = key.rpartition("/")
-        return resource_path(
-            self.crd.group,
-            version,
-            self.crd.names.plural,
-            namespace=namespace,
-            name=name,
-            subresource=subresource,
-        )
+        return path_in(self.crd, version, key, subresource)
 
 
 def read_live_crd(obj: Object) -> LiveCrd:

@@ -13,3 +13,16 @@ class Progress(Protocol):
     def advance(self, count: int) -> None: ...
 
     def note(self, text: str) -> None: ...
+
+
+class Nobody:
+    """Nobody watches: what is to be said is in the report."""
+
+    def begin(self, phase: str, total: int | None) -> None:
+        return
+
+    def advance(self, count: int) -> None:
+        return
+
+    def note(self, text: str) -> None:
+        return

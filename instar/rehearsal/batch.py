@@ -307,6 +307,8 @@ async def _clients(play: _Play, found: dict[str, VersionJudgement], told: StepOu
             if use.version not in found and use.version not in not_served:
                 not_served[use.version] = await _asked(play.stage, use.version)
         verdict = by_usage(client, play.stage.crd, found, play.origin, not_served)
+        if not play.batch.first:
+            verdict.requests = 0  # it made them once, however many batches there are
         verdict.absorb(await replayer.recorded(client, collections=play.batch.first))
         told.clients[client.name] = verdict
     told.clients.update(await replayer.managers())

@@ -12,6 +12,7 @@ from instar.migrator.journal import Journal
 from instar.migrator.live_crd import LiveCrd, read_live_crd
 from instar.migrator.migration import Options, migrate
 from instar.migrator.plan import Facts, Plan
+from instar.migrator.progress import Nobody
 from instar.migrator.report import MigrationReport
 from instar.migrator.retrying import Patience
 from instar.rehearsal.model import MOST_EXAMPLES, MigrationOutcome
@@ -38,7 +39,7 @@ async def run_migration(
     journal = Journal()
     try:
         async with stage.client(sender) as client:
-            return await migrate(client, _plan(live, len(stage.keys)), options, journal, _Quiet())
+            return await migrate(client, _plan(live, len(stage.keys)), options, journal, Nobody())
     finally:
         journal.close()
         await stage.refresh()
@@ -93,14 +94,3 @@ def _plan(live: LiveCrd, number: int) -> Plan:
         seconds_per_write=None,
     )
     return Plan(live, facts, concurrency=16, qps=0, forced=False)
-
-
-class _Quiet:
-    def begin(self, phase: str, total: int | None) -> None:
-        return
-
-    def advance(self, count: int) -> None:
-        return
-
-    def note(self, text: str) -> None:
-        return

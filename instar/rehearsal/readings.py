@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
 from difflib import unified_diff
 from typing import Any
 
 import orjson
 import yaml
 
-from instar.plain import Object
+from instar.plain import ABSENT, Object, differing
 from instar.rehearsal.redacting import last_name, redacted
 from instar.reviewer.report import Damage
 
 _BOOKKEEPING = ("resourceVersion", "managedFields", "selfLink")
 _SHOWN = 3
 _DIFF_LINES = 24
-ABSENT: Any = object()
 
 
 def key_of(obj: Object) -> str:
@@ -43,7 +41,7 @@ def mark(obj: Object) -> bytes:
 def differences(before: Object, after: Object) -> dict[Damage, list[str]]:
     """Places whose value is gone, and places that say something else."""
     found: dict[Damage, list[str]] = {}
-    for path, old, new in _walk(essence(before), essence(after)):
+    for path, old, new in differing(essence(before), essence(after)):
         damage = Damage.PRUNED if new is ABSENT else Damage.CHANGED
         found.setdefault(damage, []).append(_said(path, old, new))
     return found
@@ -78,26 +76,6 @@ def diff(before: Object, after: Object) -> tuple[str, ...]:
     if len(shown) > _DIFF_LINES:
         shown = [*shown[:_DIFF_LINES], f"… {len(shown) - _DIFF_LINES} more lines"]
     return tuple(shown)
-
-
-def _walk(old: Any, new: Any) -> Iterator[tuple[str, Any, Any]]:
-    """With a stack: objects may be nested as deep as a server lets them."""
-    todo: list[tuple[str, Any, Any]] = [("", old, new)]
-    while todo:
-        path, old, new = todo.pop()
-        if type(old) is type(new) and old == new:
-            continue
-        if isinstance(old, dict) and isinstance(new, dict):
-            names = sorted(old.keys() | new.keys(), reverse=True)
-            todo += [
-                (f"{path}.{name}".lstrip("."), old.get(name, ABSENT), new.get(name, ABSENT))
-                for name in names
-            ]
-        elif isinstance(old, list) and isinstance(new, list) and len(old) == len(new):
-            pairs = list(enumerate(zip(old, new, strict=True)))
-            todo += [(f"{path}[{n}]", one, other) for n, (one, other) in reversed(pairs)]
-        else:
-            yield path, old, new
 
 
 def _short(path: str, value: Any) -> str:

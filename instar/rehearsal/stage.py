@@ -16,7 +16,7 @@ import orjson
 from instar.api.crd import Crd, read_crd
 from instar.client.client import Client
 from instar.client.kubeconfig import Access
-from instar.client.paths import crd_path, resource_path
+from instar.client.paths import crd_path, path_in
 from instar.client.sending import Lost
 from instar.client.sending import Reply as SentReply
 from instar.conversion.inprocess import ConvertFunction
@@ -161,15 +161,7 @@ class Stage:
         return "" if kind is None else kind.resource.objects.prefix
 
     def path(self, version: str, key: str = "", subresource: str = "") -> str:
-        namespace, _, name = key.rpartition("/")
-        return resource_path(
-            self.crd.group,
-            version,
-            self.crd.names.plural,
-            namespace=namespace,
-            name=name,
-            subresource=subresource,
-        )
+        return path_in(self.crd, version, key, subresource)
 
     async def pages(self, version: str) -> AsyncIterator[Listed]:
         """Every object at a version, some at a time. Where a page cannot be had, the rest is asked

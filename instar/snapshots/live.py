@@ -12,6 +12,7 @@ from instar.api.agents import SNAPSHOT
 from instar.client.client import Client
 from instar.client.kubeconfig import KubeconfigError, load_access
 from instar.errors import ApiError
+from instar.migrator.progress import Nobody
 from instar.reviewer.sources import Cluster
 from instar.snapshots.capture.asked import Asked
 from instar.snapshots.capture.cluster import ClusterSource
@@ -20,19 +21,6 @@ from instar.snapshots.errors import SnapshotError
 from instar.snapshots.packed import open_archive
 from instar.snapshots.packing import Packing
 from instar.snapshots.world import World
-
-
-class Quiet:
-    """Nobody watches: what is to be said is in the world's problems."""
-
-    def begin(self, phase: str, total: int | None) -> None:
-        return
-
-    def advance(self, count: int) -> None:
-        return
-
-    def note(self, text: str) -> None:
-        return
 
 
 def open_cluster(rest: str, cluster: Cluster) -> World:
@@ -64,4 +52,4 @@ async def _take(target: Path, asked: Asked, cluster: Cluster) -> None:
     access = load_access(cluster.kubeconfig, cluster.context)
     async with Client(access, user_agent=SNAPSHOT) as client:
         source = ClusterSource(client, f"kube:{access.server}")
-        await take(source, Packing(target), asked, Quiet())
+        await take(source, Packing(target), asked, Nobody())

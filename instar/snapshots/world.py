@@ -206,7 +206,10 @@ class World:
     def _read_usage(self) -> list[Use]:
         part = self._parts.get(USAGE)
         if part is None:
-            return _summed(self.audit())
+            summed, left_out = _summed(self.audit())
+            if left_out:
+                self.say(f"audit: of callers beyond {_MOST_USES:,} nothing is known")
+            return summed
         try:
             with part.open() as stream:
                 document = small_document(stream, USAGE)
@@ -249,18 +252,23 @@ _MOST_USES = 20_000
 """Lines of usage that are kept: who asks under ever new names must not fill the memory."""
 
 
-def _summed(events: Iterable[Object]) -> list[Use]:
+def _summed(events: Iterable[Object]) -> tuple[list[Use], bool]:
+    """Who did what how often; and whether somebody had to be left out."""
     found: dict[Use, Use] = {}
+    left_out = False
     for event in events:
         caller = _caller(event)
-        if caller is None or (caller not in found and len(found) >= _MOST_USES):
+        if caller is None:
+            continue
+        if caller not in found and len(found) >= _MOST_USES:
+            left_out = True
             continue
         when = str(event.get("requestReceivedTimestamp") or event.get("stageTimestamp") or "")
         seen = found.get(caller) or replace(caller, first=when, last=when)
         found[caller] = replace(
             seen, number=seen.number + 1, first=min(seen.first, when), last=max(seen.last, when)
         )
-    return list(found.values())
+    return list(found.values()), left_out
 
 
 def _caller(event: Object) -> Use | None:

@@ -57,7 +57,7 @@ def test_processes_say_together_what_one_says() -> None:
     several = rehearsed(before, NEW, faults=False, batch=2, jobs=2)
 
     assert told(several) == told(rehearsed(before, NEW, faults=False))
-    assert several.crds[0].steps[-2].clients["argocd/v2 (ci)"].requests == 2
+    assert several.crds[0].steps[-2].clients["argocd/v2 (ci)"].requests == 1
 
 
 def test_a_webhook_behind_a_url_is_asked_and_the_clusters_is_not() -> None:

@@ -87,6 +87,18 @@ def test_an_encrypted_store_is_taken_exactly(
         assert list(world.objects(NAME)) == expected
 
 
+def test_a_snapshot_of_files_does_not_claim_to_know_how_they_are_stored(tmp_path: Path) -> None:
+    given = tmp_path / "all.json"
+    given.write_text(json.dumps({"kind": "List", "items": [CRD, widget("a")]}))
+
+    code = main(["snapshot", "--from", str(given), "-o", str(tmp_path / "s.tgz")])
+
+    assert code == 0
+    with open_world(str(tmp_path / "s.tgz")) as world:
+        assert not world.exact
+        assert len(list(world.objects(NAME))) == 1
+
+
 def test_a_bundle_becomes_a_redacted_snapshot(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

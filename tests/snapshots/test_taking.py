@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from instar.errors import Expired, Forbidden, NotFound, ServiceUnavailable
+from instar.migrator.progress import Nobody
 from instar.migrator.retrying import Patience
 from instar.plain import Object, copy_json
 from instar.snapshots.capture.asked import Asked
@@ -16,7 +17,6 @@ from instar.snapshots.capture.cluster import ClusterSource
 from instar.snapshots.capture.redacting import read_field
 from instar.snapshots.capture.taking import take
 from instar.snapshots.errors import Interrupted, SnapshotError
-from instar.snapshots.live import Quiet
 from instar.snapshots.manifest import Manifest
 from instar.snapshots.packing import Packing
 from instar.snapshots.sources import open_world
@@ -73,7 +73,7 @@ async def taken(
 ) -> Manifest:
     patience = Patience(attempts=2, first_delay=0.0)
     source = ClusterSource(cluster, "kube:test", page=5, patience=patience)  # type: ignore[arg-type]
-    return await take(source, Packing(path), asked or Asked(), Quiet(), **options)
+    return await take(source, Packing(path), asked or Asked(), Nobody(), **options)
 
 
 async def test_crds_objects_and_namespaces_are_there(tmp_path: Path) -> None:

@@ -18,8 +18,8 @@ class WorldSource:
     def __init__(self, world: World) -> None:
         self._world = world
         self.origin = world.origin
-        self.exact = True
-        """Whatever is there is taken at the version it has."""
+        self.exact = world.exact
+        self.needs_serving = False
 
     async def batches(self, resource: Resource, token: str = "") -> AsyncIterator[Batch]:
         """A world has no place to go on from: the part is taken anew."""

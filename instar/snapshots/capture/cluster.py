@@ -23,6 +23,7 @@ _BRIEF = Patience(attempts=2)
 
 class ClusterSource:
     exact = False
+    needs_serving = True
 
     def __init__(
         self, client: Client, origin: str, *, page: int = 500, patience: Patience | None = None

@@ -40,6 +40,9 @@ class Gap(Exception):
 class Source(Protocol):
     origin: str
     exact: bool
+    """Whether objects are known to be at the version they are stored at."""
+    needs_serving: bool
+    """Whether only what some version serves can be read."""
 
     def batches(self, resource: Resource, token: str = "") -> AsyncIterator[Batch]:
         """From ``token`` on. Raises ``Gap``."""

@@ -23,6 +23,7 @@ from instar.storage.store import Page, Record, Store, StoreError
 
 class StoreSource:
     exact = True
+    needs_serving = False
 
     def __init__(self, store: Store, origin: str, *, page: int = 1000) -> None:
         self._store = store

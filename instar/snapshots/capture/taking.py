@@ -165,7 +165,7 @@ class Taking:
             self._problem(f"CRD {name} is not readable, so its objects are not taken: {error}")
             return []
         self._targets[crd.group, crd.names.plural] = name
-        resource = resource_of(crd, stored=self._source.exact)
+        resource = resource_of(crd, stored=not self._source.needs_serving)
         if resource is None:
             self._problem(f"{name}: no version is served, so its objects cannot be read")
             return []

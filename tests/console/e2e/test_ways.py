@@ -76,8 +76,10 @@ def test_objects_are_filtered_selected_and_live(visitor: Visitor, server: LiveSe
     server.request("DELETE", f"/apis/{GROUP}/v1/namespaces/default/orders/order-01x")
     expect(rows).to_have_count(10)
     page.keyboard.press("Escape")
-    page.keyboard.press("j")
-    page.keyboard.press("j")
+    expect(page.get_by_label("filter objects")).not_to_be_focused()
+    for name in ("order-010", "order-011"):
+        page.keyboard.press("j")
+        expect(page.get_by_role("link", name=name, exact=True)).to_be_focused()
     page.keyboard.press("Enter")
 
     expect(page.get_by_role("heading", level=1)).to_have_text("order-011")

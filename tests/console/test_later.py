@@ -1,0 +1,27 @@
+"""Made once, when somebody wants it; a failure is not for ever."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from instar.console.later import Later
+
+
+def test_what_could_not_be_made_is_tried_again_and_then_kept() -> None:
+    attempts: list[int] = []
+
+    def make() -> int:
+        attempts.append(1)
+        if len(attempts) == 1:
+            raise OSError("not yet")
+        return len(attempts)
+
+    async def ask() -> tuple[int, int]:
+        later = Later(make)
+        with pytest.raises(OSError, match="not yet"):
+            await later()
+        return await later(), await later()
+
+    assert asyncio.run(ask()) == (2, 2)
