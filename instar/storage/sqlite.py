@@ -16,6 +16,7 @@ from instar.storage.followers import Followers
 from instar.storage.groupcommit import GroupCommit
 from instar.storage.memory import check_write
 from instar.storage.sqlite_file import SqliteFile
+from instar.storage.sqlite_values import SqliteValues
 from instar.storage.store import (
     Ended,
     Event,
@@ -53,6 +54,13 @@ class SqliteStore:
         self._compacting = asyncio.Lock()
         self._closed = False
         self._identified = 0.0
+        self._shelf: sqlite3.Connection | None = None
+
+    def values(self) -> SqliteValues:
+        with self._reading():
+            if self._shelf is None:
+                self._shelf = self._file.another_reader()
+            return SqliteValues(str(self._file.path), self._shelf)
 
     @property
     def commits(self) -> int:
@@ -139,6 +147,8 @@ class SqliteStore:
         self._closed = True
         await self._writer.close()
         self._followers.end(Unavailable("the store is closed"))
+        if self._shelf is not None:
+            self._shelf.close()
         self._file.close()
 
     def history(self) -> tuple[int, Iterator[Event]]:

@@ -62,6 +62,7 @@ from instar.storage.compactor import Compactor, Most
 from instar.storage.keys import collection_prefix
 from instar.storage.open import open_store
 from instar.storage.store import Checkable, Local, Lost, Store, Unavailable
+from instar.storage.values import NoShelf, Recent, Shelf, Values
 from instar.webhooks.https import ClientCertificate
 from instar.webhooks.resolver import ServiceResolver, parse_mapping
 from instar.webhooks.transport import TransportPool, TransportSettings
@@ -119,6 +120,7 @@ async def _served(settings: Settings, folder: Path) -> AsyncIterator[RunningServ
     store = await open_store(settings.storage, settings.storage_options)
     if at_rest is not None:
         store = at_rest.before(store)
+    values = await _values(settings.values, store)
     network = IPv4Network(settings.service_cluster_ip_range)
     machinery = build(
         store,
@@ -141,6 +143,7 @@ async def _served(settings: Settings, folder: Path) -> AsyncIterator[RunningServ
         event_limits=limited,
         extras=extras_of(at_rest, counted),
         auditor=auditor,
+        values=values,
         flow=Flow(settings.reads_at_once, settings.writes_at_once, settings.request_timeout / 4),
         make_conversion=lambda backend, metrics: conversion_services(settings, backend, metrics),
     )
@@ -243,6 +246,19 @@ async def _start_backend(
             log.warning("waiting for the storage: %s", error)
             await asyncio.sleep(delay)
             delay = min(delay * 2, 5.0)
+
+
+async def _values(where: str, store: Store) -> Values | None:
+    """Where entries leave their bytes; None: they hold them."""
+    if where == "memory":
+        return None
+    try:
+        if not isinstance(store, Shelf):
+            raise NoShelf
+        return Recent(store.values())
+    except BaseException:
+        await store.close()
+        raise
 
 
 async def _probing(backend: Backend) -> None:

@@ -11,7 +11,7 @@ import asyncio
 import logging
 from collections import deque
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple, Protocol, cast
+from typing import NamedTuple, Protocol, cast, runtime_checkable
 
 from instar.storage.encryption.vault import Missing, Vault, default_place
 from instar.storage.store import (
@@ -34,6 +34,7 @@ from instar.storage.store import (
     Weighed,
     Write,
 )
+from instar.storage.values import NoShelf, Shelf, Values
 
 log = logging.getLogger(__name__)
 _CHUNK = 500
@@ -199,11 +200,53 @@ class SealedLocal(SealedStore):
         for one in missing.values():
             await one.provider.learn(one.envelope)
 
+    def values(self) -> Values:
+        """Raises ``StoreError`` where the inner store's cannot be read by place."""
+        inner = self.inner.values() if isinstance(self.inner, Shelf) else None
+        if not isinstance(inner, Rows):
+            raise NoShelf
+        return SealedValues(inner, self)
+
     def _opened_past(self, event: Event) -> Event:
         try:
             return self.opened_event(event)
         except Missing as missing:
             return _unopened(event, str(missing))
+
+
+@runtime_checkable
+class Rows(Protocol):
+    """Values that tell their keys, too."""
+
+    def keep(self, record: Record) -> int: ...
+
+    def row(self, place: int) -> tuple[str, bytes]: ...
+
+    def rows(self, places: Sequence[int]) -> list[tuple[str, bytes]]: ...
+
+
+class SealedValues:
+    """Opened each time they are read: nothing plain is kept."""
+
+    def __init__(self, inner: Rows, store: SealedLocal) -> None:
+        self._inner, self._store = inner, store
+
+    def keep(self, record: Record) -> int:
+        return self._inner.keep(record)
+
+    def read(self, place: int) -> bytes:
+        return self._opened(*self._inner.row(place))
+
+    def read_many(self, places: Sequence[int]) -> list[bytes]:
+        return [self._opened(key, value) for key, value in self._inner.rows(places)]
+
+    def _opened(self, key: str, value: bytes) -> bytes:
+        """What could not be opened when it was first met stays as it lies, as in memory; a seed
+        that was known then and is not any more has to be asked for again."""
+        try:
+            return self._store.opened_event(Event(key, value, 0)).value or b""
+        except Missing as missing:
+            raise Unavailable(str(missing)) from missing
 
 
 class SealedNear(SealedStore):
