@@ -13,7 +13,8 @@ from instar.errors import ServiceUnavailable, Timeout
 from instar.registry.stored.entry import Entry, Held, ingest
 from instar.registry.stored.failures import as_api_error, guarded
 from instar.registry.stored.far import Distance
-from instar.storage.cache import Cache, Collection, WindowLimits
+from instar.storage.cache import Cache
+from instar.storage.collection import Collection, WindowLimits
 from instar.storage.store import (
     Checkable,
     Near,
