@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Generic
 from weakref import WeakValueDictionary
 
 from instar.storage.collection import Change, Collection, E, Ingest, WindowLimits
 from instar.storage.keys import collection_of, in_layout
+from instar.storage.replay import replay
 from instar.storage.store import (
     Compacted,
     Event,
@@ -32,6 +33,8 @@ log = logging.getLogger(__name__)
 _REPLAYED_REVISIONS = 10_000
 """How far back a start on a remote store reaches, so that watches of elsewhere can go on here."""
 _REPLAY_SECONDS = 30.0
+_LARGE = 20_000
+"""Writes of a collection, which are read in a fraction of a second."""
 
 
 class Cache(Generic[E]):
@@ -55,25 +58,55 @@ class Cache(Generic[E]):
         self._waiters: dict[asyncio.Future[None], int] = {}
         self._reload: asyncio.Task[None] | None = None
         self._reset_listeners: list[Callable[[], None]] = []
+        self._began = 0
+        self.pending: set[str] = set()
+        """Prefixes of collections that are not loaded yet."""
+        self._pending_waiters: set[asyncio.Future[None]] = set()
 
     async def start(self) -> None:
-        if isinstance(self.store, Local):
-            await self._replay(self.store)
-            self._subscribe()
-        else:
-            await self._catch_up()
+        await self.begin(lambda prefix: True)
+        await self.finish()
 
-    async def _replay(self, store: Local) -> None:
-        """Load the oldest state the store knows, then live through its history again, so that
-        watchers and pages of before a restart can go on."""
-        compacted, _ = store.history()
-        if compacted:
-            page = await self.store.range("", revision=compacted)
-            self._load(page.records, compacted)
-        _, events = store.history()
-        for event in events:
-            self._on_events((event,), event.revision)
-        self._advance(await self.store.barrier())
+    async def begin(self, needed: Callable[[str], bool]) -> None:
+        """Load what is ``needed`` and what is small. Until ``finish`` nobody may write, and what
+        is ``pending`` cannot be read."""
+        if not isinstance(self.store, Local):
+            await self._catch_up()
+            return
+        counts = self.store.counts()
+        here = {prefix: count for prefix, count in counts.items() if in_layout(prefix)}
+        self.pending = {
+            prefix for prefix, count in here.items() if count > _LARGE and not needed(prefix)
+        }
+        self._complete_since = self.store.compacted
+        self._began = await self.store.barrier()
+        await self._replay(self.store, here.keys() - self.pending)
+        self._advance(self._began)
+
+    async def finish(self) -> None:
+        if not isinstance(self.store, Local):
+            return
+        await self._replay(self.store, self.pending)
+        self._subscribe()
+        self.pending = set()
+        for waiter in self._pending_waiters:
+            if not waiter.done():
+                waiter.set_result(None)
+
+    async def whole(self) -> None:
+        """Wait until nothing is pending."""
+        if self.pending:
+            waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+            self._pending_waiters.add(waiter)
+            try:
+                await waiter
+            finally:
+                self._pending_waiters.discard(waiter)
+
+    async def _replay(self, store: Local, prefixes: Iterable[str]) -> None:
+        filled = [self.collection(prefix) for prefix in prefixes]
+        self._telling.update((each.prefix, each) for each in filled)
+        await replay(store, filled, self._ingest, self._began, self._limits.events)
 
     async def _catch_up(self) -> None:
         """Load a state of some time ago and follow from there: the same for a remote store."""

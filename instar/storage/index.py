@@ -137,21 +137,24 @@ class Index:
             for prefix, space in self._spaces.items()
         }
 
-    def rows(self, prefixes: Iterable[str]) -> list[int]:
-        """The revisions of those writes, in order."""
+    def rows(self, until: int, prefixes: Iterable[str]) -> list[int]:
+        """The revisions of those writes up to one, in order."""
         found: list[int] = []
         for prefix in prefixes:
             space = self._spaces.get(prefix)
             if space is not None:
                 found += space.heads.values()
                 found += (abs(each) for past in space.past.values() for each in past)
-        return sorted(found)
+        return sorted(each for each in found if each <= until)
 
     def names(self, prefix: str) -> Iterator[tuple[str, int]]:
         """What follows the prefix in live keys, with their revisions: in the order of their first
         writes, as far as the index was made from these alone."""
         space = self._spaces.get(prefix)
-        return iter(()) if space is None else iter(space.heads.items())
+        try:
+            yield from () if space is None else space.heads.items()
+        except RuntimeError:  # a key came or went
+            return
 
     def readable(self, revision: int) -> int:
         """The revision a read means (0: the current one), if it can be read."""

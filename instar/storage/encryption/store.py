@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import NamedTuple, Protocol, cast, runtime_checkable
 
 from instar.storage.encryption.vault import Missing, Vault, default_place
@@ -182,17 +182,27 @@ class SealedLocal(SealedStore):
         if isinstance(self.inner, Checkable):
             await self.inner.check()
 
-    def history(self) -> tuple[int, Iterator[Event]]:
-        compacted, events = self._local.history()
-        return compacted, map(self._opened_past, events)
+    @property
+    def compacted(self) -> int:
+        return self._local.compacted
+
+    def counts(self) -> Mapping[str, int]:
+        return self._local.counts()
+
+    def log(self, until: int, prefixes: Collection[str] | None = None) -> Iterator[Event]:
+        return map(self._opened_past, self._local.log(until, prefixes))
+
+    def names(self, prefix: str) -> Iterator[tuple[str, int]]:
+        return self._local.names(prefix)
 
     async def warm(self) -> None:
-        """Learn every seed that is needed to read the history, which is read without waiting."""
+        """Learn every seed that is needed to read the log, which is read without waiting."""
         if not self.vault.kms:
             return
         missing: dict[bytes, Missing] = {}
-        _, events = self._local.history()
-        for event in events:
+        for number, event in enumerate(self._local.log(await self.barrier())):
+            if number % _CHUNK == _CHUNK - 1:
+                await asyncio.sleep(0)
             try:
                 self.opened_event(event)
             except Missing as found:
