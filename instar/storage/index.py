@@ -111,10 +111,7 @@ class Index:
     def apply(self, key: str, revision: int, deleted: bool) -> None:
         """Record the next write; revisions must come in order."""
         prefix = collection_of(key)
-        space = self._spaces.get(prefix)
-        if space is None:
-            space = self._spaces[prefix] = Space(prefix)
-            self._prefixes = None
+        space = self._space(prefix)
         name, heads = key[len(prefix) :], space.heads
         before = heads.get(name, 0)
         if before:
@@ -129,6 +126,26 @@ class Index:
         else:
             heads[name] = revision
         self.revision = revision
+
+    def load(self, rows: Iterable[tuple[int, str, int]]) -> None:
+        """Many writes (revision, key, whether it is a deletion): mostly of keys that are new, and
+        of the collection that the one before was of."""
+        space = Space("")
+        prefix, cut, heads = "\0", 0, space.heads
+        for revision, key, deleted in rows:
+            if not key.startswith(prefix):
+                prefix = collection_of(key)
+                space = self._space(prefix)
+                cut, heads = len(prefix), space.heads
+                if prefix.count("/") < 2:
+                    prefix = "\0"  # a key alone: others begin like it, too
+            name = key[cut:]
+            if deleted or name in heads or name in space.past:
+                self.apply(key, revision, bool(deleted))
+            else:
+                heads[name] = revision
+                space.enter(name)
+                self.revision = revision
 
     def counts(self) -> dict[str, int]:
         """How many writes of each collection are kept."""
@@ -247,6 +264,13 @@ class Index:
             if not space.heads and not space.past:
                 del self._spaces[space.prefix]
                 self._prefixes = None
+
+    def _space(self, prefix: str) -> Space:
+        space = self._spaces.get(prefix)
+        if space is None:
+            space = self._spaces[prefix] = Space(prefix)
+            self._prefixes = None
+        return space
 
     def _reaching(self, prefix: str, first: str) -> Iterator[Space]:
         """The collections that may hold keys with the prefix from ``first`` on, in order: it is

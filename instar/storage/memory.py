@@ -9,6 +9,7 @@ from instar.storage.index import Index
 from instar.storage.store import (
     Ended,
     Event,
+    Logged,
     Page,
     Past,
     Record,
@@ -94,7 +95,7 @@ class MemoryStore:
     def counts(self) -> Mapping[str, int]:
         return self._index.counts()
 
-    def log(self, until: int, prefixes: Collection[str] | None = None) -> Iterator[Event]:
+    def log(self, until: int, prefixes: Collection[str] | None = None) -> Iterator[Logged]:
         wanted = self._index.counts() if prefixes is None else prefixes
         return map(self._log.__getitem__, self._index.rows(until, wanted))
 

@@ -14,7 +14,7 @@ from typing import Generic
 
 from instar.storage.collection import Change, Collection, E, Ingest
 from instar.storage.keys import collection_of
-from instar.storage.store import Event, Local, Record
+from instar.storage.store import Local, Record, Seal
 
 _SLICE_SECONDS = 0.008
 _LOOKED_AT = 32
@@ -33,13 +33,19 @@ async def replay(
         for each in collections
     }
     turn = monotonic() + _SLICE_SECONDS
-    for number, event in enumerate(store.log(until, fillings.keys())):
-        fillings[collection_of(event.key)].take(event)
+    last, filling = "\0", None
+    for number, write in enumerate(store.log(until, fillings.keys())):
+        if filling is None or not write[0].startswith(last):
+            last = collection_of(write[0])
+            filling = fillings[last]
+            if last == write[0]:
+                last = "\0"  # a key alone: others begin like it, too
+        filling.take(*write)
         if number % _LOOKED_AT == 0 and monotonic() > turn:
             await asyncio.sleep(0)
             turn = monotonic() + _SLICE_SECONDS
-    for filling in fillings.values():
-        filling.load()
+    for each in fillings.values():
+        each.load()
         await asyncio.sleep(0)
 
 
@@ -63,8 +69,7 @@ class _Filling(Generic[E]):
         self._names = names
         self._name, self._number = next(names, ("", 0))
 
-    def take(self, event: Event) -> None:
-        key, value, revision, seal = event
+    def take(self, key: str, value: bytes | None, revision: int, seal: Seal | None) -> None:
         name = key[self._cut :]
         if name == self._name and revision == self._number:
             # The store's own name and number, so that they lie in memory once.

@@ -21,6 +21,7 @@ from instar.storage.sqlite_values import SqliteValues
 from instar.storage.store import (
     Ended,
     Event,
+    Logged,
     Page,
     Past,
     Record,
@@ -163,7 +164,7 @@ class SqliteStore:
     def counts(self) -> Mapping[str, int]:
         return self._index.counts()
 
-    def log(self, until: int, prefixes: Collection[str] | None = None) -> Iterator[Event]:
+    def log(self, until: int, prefixes: Collection[str] | None = None) -> Iterator[Logged]:
         counts = self._index.counts()
         wanted = counts.keys() if prefixes is None else prefixes
         few = sum(counts.get(each, 0) for each in wanted) * _SCAN_PAYS < sum(counts.values())
@@ -173,17 +174,22 @@ class SqliteStore:
                 return
             for revision in self._index.rows(until, wanted):
                 key, value = self._file.reader.execute(_ROW, (revision,)).fetchone()
-                yield Event(key, value, revision)
+                yield key, value, revision, None
 
     def names(self, prefix: str) -> Iterator[tuple[str, int]]:
         return self._index.names(prefix)
 
-    def _scanned(self, until: int, prefixes: Collection[str]) -> Iterator[Event]:
+    def _scanned(self, until: int, prefixes: Collection[str]) -> Iterator[Logged]:
         """By a connection of its own: it may take long, and sees the file as it was."""
+        last = "\0"
         with closing(self._file.another_reader()) as connection:
             for revision, key, value in connection.execute(_ALL, (until,)):
-                if collection_of(key) in prefixes:
-                    yield Event(key, value, revision)
+                if not key.startswith(last):
+                    found = collection_of(key)
+                    if found not in prefixes:
+                        continue
+                    last = found if found != key else "\0"
+                yield key, value, revision, None
 
     def _events(self, after: int) -> Iterator[Event]:
         rows = self._file.rows(after, self._index.revision)

@@ -105,10 +105,7 @@ class SqliteFile:
 def _load_index(connection: sqlite3.Connection) -> Index:
     (compacted,) = connection.execute("SELECT revision FROM compaction").fetchone()
     index = Index(compacted)
-    for revision, key, deleted in connection.execute(
-        "SELECT revision, key, value IS NULL FROM log ORDER BY revision"
-    ):
-        index.apply(key, revision, bool(deleted))
+    index.load(connection.execute("SELECT revision, key, value IS NULL FROM log ORDER BY revision"))
     index.revision = max(index.revision, compacted)
     return index
 

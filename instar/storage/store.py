@@ -38,6 +38,10 @@ class Event(NamedTuple):
     seal: Seal | None = None
 
 
+Logged = tuple[str, bytes | None, int, Seal | None]
+"""What an ``Event`` says, without its names: for where there are millions."""
+
+
 class Page(NamedTuple):
     """A slice of a range, in byte order of keys, as of ``revision``."""
 
@@ -247,7 +251,7 @@ class Local(Protocol):
         """How many writes of each collection are kept."""
         ...
 
-    def log(self, until: int, prefixes: Collection[str] | None = None) -> Iterator[Event]:
+    def log(self, until: int, prefixes: Collection[str] | None = None) -> Iterator[Logged]:
         """Every write up to ``until`` that is kept, of these collections or of all, in order:
         those up to the compacted revision lead to the state of then."""
         ...

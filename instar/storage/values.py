@@ -6,6 +6,7 @@ who keeps which places.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Sequence
 from typing import Protocol, runtime_checkable
 
@@ -62,21 +63,24 @@ class Recent:
     told, and what its writer reads next."""
 
     def __init__(self, values: Values, most_bytes: int = _RECENT_BYTES) -> None:
-        self._values = values
+        self.values = values
         self._room = most_bytes
         self._kept: dict[int, bytes] = {}
+        self._order: deque[int] = deque()
 
     def keep(self, record: Record) -> int:
-        place = self._values.keep(record)
+        place = self.values.keep(record)
         kept, value = self._kept, record.value
-        self._room += len(kept.pop(place, b"")) - len(value)
+        self._room += len(kept.get(place, b"")) - len(value)
+        if place not in kept:
+            self._order.append(place)
         kept[place] = value
         while self._room < 0:
-            self._room += len(kept.pop(next(iter(kept))))
+            self._room += len(kept.pop(self._order.popleft()))
         return place
 
     def read(self, place: int) -> bytes:
-        return self._kept.get(place) or self._values.read(place)
+        return self._kept.get(place) or self.values.read(place)
 
     def read_many(self, places: Sequence[int]) -> list[bytes]:
-        return self._values.read_many(places)
+        return self.values.read_many(places)

@@ -101,17 +101,23 @@ class Machinery:
     metrics: Metrics
     read_only: bool = False
 
-    async def start(self) -> None:
-        """The backend must be started already."""
+    def begin(self) -> None:
+        """Serve what the backend has read already; the rest waits for ``start``."""
         self.watchdog.start()
         self.catalog.follow(
             self.catalog.builtin("apiextensions.k8s.io", "customresourcedefinitions")
         )
+        self.app.reads = True
+
+    async def start(self) -> None:
+        """The backend must be started already."""
+        if not self.app.reads:
+            self.begin()
         if self.read_only:
             await self.usage.load()
         else:
             await self._start_writers()
-        self.app.ready = True
+        self.app.open()
 
     async def _start_writers(self) -> None:
         """Whatever writes without being asked by a request."""
@@ -253,7 +259,7 @@ def build(
                 "cache-consistency": lambda: consistency.trouble,
                 **extras.checks,
             },
-            started=lambda: None if backend.cache.revision else "not finished",
+            started=lambda: "not finished" if backend.loading else None,
         ),
         metrics=metrics,
         conversion_metrics=conversion_metrics,

@@ -168,11 +168,14 @@ async def _served(settings: Settings, folder: Path) -> AsyncIterator[RunningServ
         raise
     if identities.trusted is not None:
         identities.trusted.start()
-    tasks = [_compactor(settings, store, machinery.backend)]
+    tasks: list[asyncio.Task[None]] = []
     if auditor is not None:
         auditor.start()
     try:
         await _start_backend(machinery.backend, at_rest, settings.fill)
+        machinery.begin()
+        await machinery.backend.finish()
+        tasks.append(_compactor(settings, store, machinery.backend))
         if at_rest is not None:
             tasks.append(loop.create_task(at_rest.run()))
         tasks.append(loop.create_task(_probing(machinery.backend)))
@@ -236,7 +239,7 @@ async def _start_backend(
             if fill is not None:
                 await fill(backend.store)
                 fill = None
-            await backend.start()
+            await backend.begin()
             backend.cache.failure = None
             return
         except Lost:

@@ -19,6 +19,7 @@ from instar.storage.store import (
     Ended,
     Event,
     Local,
+    Logged,
     Near,
     Page,
     Past,
@@ -189,8 +190,8 @@ class SealedLocal(SealedStore):
     def counts(self) -> Mapping[str, int]:
         return self._local.counts()
 
-    def log(self, until: int, prefixes: Collection[str] | None = None) -> Iterator[Event]:
-        return map(self._opened_past, self._local.log(until, prefixes))
+    def log(self, until: int, prefixes: Collection[str] | None = None) -> Iterator[Logged]:
+        return (self._opened_past(Event(*each)) for each in self._local.log(until, prefixes))
 
     def names(self, prefix: str) -> Iterator[tuple[str, int]]:
         return self._local.names(prefix)
@@ -200,7 +201,7 @@ class SealedLocal(SealedStore):
         if not self.vault.kms:
             return
         missing: dict[bytes, Missing] = {}
-        for number, event in enumerate(self._local.log(await self.barrier())):
+        for number, event in enumerate(map(Event._make, self._local.log(await self.barrier()))):
             if number % _CHUNK == _CHUNK - 1:
                 await asyncio.sleep(0)
             try:
