@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from urllib.parse import quote, unquote_to_bytes
 
 from instar.cel.netip import parse_address
 from instar.fields import go_quote
+from instar.records import dataclass
 
 _SCHEME = re.compile(r"([a-zA-Z][a-zA-Z0-9+.-]*+):")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")

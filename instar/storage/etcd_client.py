@@ -7,12 +7,12 @@ One channel per endpoint, because gRPC's own balancing takes no list of host nam
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
 from pathlib import Path
 
 import grpc
 import grpc.aio
 
+from instar.records import dataclass
 from instar.storage import etcd_wire as wire
 from instar.storage.store import StoreError, TooLarge, Unavailable
 
