@@ -15,7 +15,7 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 _ESCAPE = re.compile(r"%(.{0,2})", re.DOTALL)
 _HEX = frozenset("0123456789abcdefABCDEF")
 _USER = re.compile(r"[A-Za-z0-9._:~!$&'()*+,;=%@-]*+")
-_BAD_HOST = re.compile(r"""[^A-Za-z0-9._~!$&'()*+,;=:\[\]<>"%\x80-\U0010ffff-]""")
+_BAD_HOST = re.compile(r"""[\x00-\x20#/?@\\^`{|}\x7f]""")
 _PATH_SAFE = "$&+,/:;=@-_.~!'()*[]%"
 
 

@@ -136,7 +136,7 @@ def account_keys(settings: AccountSettings, pki: Path) -> KeyFiles:
     own = pki / _SIGNING_KEY
     if not own.exists():
         # Only here: a restart finds a key, and does not wait for cryptography.
-        from instar.identity.keys import made_key
+        from instar.certificates import made_key
 
         write_private(own, made_key())
     former = sorted(pki.glob(f"{_SIGNING_KEY}.*"))
