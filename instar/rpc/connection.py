@@ -36,6 +36,8 @@ _HELLO = (
 _PING_AFTER = 7.0
 """Seconds of silence while calls wait; etcd takes pings more often than every 5 s amiss."""
 _PING_PATIENCE = 3.0
+_LAST_NUMBER = frames.MOST_STREAM
+"""Numbers of calls are not used again: after this one, another connection must follow."""
 _RESETS = {
     frames.REFUSED_STREAM: Code.UNAVAILABLE,
     frames.CANCEL: Code.CANCELLED,
@@ -97,10 +99,10 @@ class Connection(asyncio.Protocol):
     def _begin(self, stream: Stream, data: bytes, last: bool) -> None:
         stream.id = self._next_id
         self._next_id += 2
-        if self._next_id > frames.MOST_STREAM:
-            self._retire()
         self._streams[stream.id] = stream
         self._outgoing.begin(stream, data, last)
+        if self._next_id > _LAST_NUMBER:
+            self._retire()
 
     def _forget(self, stream: Stream) -> None:
         if self._streams.pop(stream.id, None) is not None and not self._transport.is_closing():

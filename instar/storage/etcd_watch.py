@@ -95,6 +95,8 @@ class EtcdWatch:
             try:
                 await self._follow()
             except StoreError as error:
+                if self._follower.closed:
+                    return
                 _log.info("watch interrupted after revision %d: %s", reached, error)
             if self._endpoint is not None:
                 self._client.leave(self._endpoint)
