@@ -8,7 +8,7 @@ import orjson
 import pytest
 
 from instar.registry.resources.crdtext import around_equal_spec, without_spec
-from instar.registry.stored.entry import Entry
+from instar.registry.stored.entry import Entry, Held
 
 _SPEC: dict[str, Any] = {
     "group": "g",
@@ -20,7 +20,7 @@ def _entry(spec: Any = _SPEC, sort: bool = True, revision: int = 1, **members: A
     metadata = {"annotations": {"n": ',"spec":{"status":{'}, "name": "x", "uid": "u"}
     crd = {"apiVersion": "v1", "metadata": metadata, "spec": spec, **members}
     raw = orjson.dumps(crd, option=orjson.OPT_SORT_KEYS if sort else 0)
-    return Entry(raw, revision, "x")
+    return Held(raw, revision, "x")
 
 
 def test_what_is_around_an_unchanged_spec_is_read_without_it() -> None:
@@ -56,4 +56,4 @@ def test_a_status_before_the_spec_is_not_known() -> None:
     status, crd = {"a": 1}, {"apiVersion": "v1", "metadata": {"name": "x", "uid": "u"}}
     raw = orjson.dumps({**crd, "status": status, "spec": _SPEC})
 
-    assert without_spec(Entry(raw, 1, "x")) is None
+    assert without_spec(Held(raw, 1, "x")) is None

@@ -12,7 +12,7 @@ import pytest
 
 from instar.plain import Object
 from instar.registry.resources.catalog import Catalog
-from instar.registry.stored.entry import Entry
+from instar.registry.stored.entry import Held
 from instar.server.life.embedded import Embedded, embedded
 from instar.storage.memory import MemoryStore
 from tests.support import crds
@@ -43,14 +43,14 @@ async def _patch(server: Embedded, number: int, patch: Object) -> None:
 def _counting(patch: pytest.MonkeyPatch) -> Iterator[Counter[str]]:
     """How often each stored object is parsed, by its name."""
     parsed: Counter[str] = Counter()
-    parse = Entry._parsed
+    parse = Held._parsed
 
-    def counted(entry: Entry, data: bytes) -> Object:
+    def counted(entry: Held, data: bytes) -> Object:
         parsed[entry.suffix] += 1
         return parse(entry, data)
 
     with patch.context() as patched:
-        patched.setattr(Entry, "_parsed", counted)
+        patched.setattr(Held, "_parsed", counted)
         yield parsed
 
 
