@@ -132,7 +132,7 @@ def test_large_sets_are_not_kept_by_the_schema_they_were_reconciled_with() -> No
 def test_labels_are_shared_only_where_they_are_few() -> None:
     before = stored._shared.cache_info().currsize
     many = {f"label{at}": "x" for at in range(1_000)}
-    assert stored._kept(many) is many
+    assert stored.kept(many) is many
     assert stored._shared.cache_info().currsize == before
 
 
