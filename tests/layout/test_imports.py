@@ -82,8 +82,8 @@ LATE = {
     ("instar/server/life/guards.py", "instar.server.audit.setup"): "only with an audit policy",
     ("instar/storage/encryption/ciphers.py", "nacl.secret"): "libsodium only for secretbox",
     ("instar/storage/encryption/ciphers.py", "nacl.exceptions"): "libsodium only for secretbox",
-    ("instar/storage/open.py", "instar.storage.etcd"): "gRPC only for etcd",
-    ("instar/storage/open.py", "instar.storage.etcd_client"): "gRPC only for etcd",
+    ("instar/storage/open.py", "instar.storage.etcd"): "only for etcd",
+    ("instar/storage/open.py", "instar.storage.etcd_client"): "only for etcd",
     ("instar/webhooks/transport.py", "urllib.request"): "only behind a proxy",
     ("instar/cli/completion.py", "instar.cli.main"): "it lists the commands, completion among them",
     **{

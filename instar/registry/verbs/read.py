@@ -15,8 +15,9 @@ from instar.errors import BadRequest, Expired, invalid_options, not_found
 from instar.fields import FieldError, forbidden, not_supported
 from instar.records import dataclass
 from instar.registry.resources.resource import Target
-from instar.registry.stored.backend import Backend, Objects, as_api_error
+from instar.registry.stored.backend import Backend, Objects
 from instar.registry.stored.entry import Entry, ingest
+from instar.registry.stored.failures import as_api_error
 from instar.registry.stored.views import Views
 from instar.registry.verbs.selecting import Selection
 from instar.storage.store import Compacted, StoreError

@@ -16,7 +16,7 @@ from enum import Enum, auto
 from time import monotonic
 
 from instar import limits
-from instar.metrics import Counter, Measured, Metric
+from instar.metrics import Across, Counter, Measured, Metric
 from instar.records import dataclass
 
 _ABOUT_SECONDS = 0.5
@@ -91,12 +91,14 @@ class Flow:
             "Requests being worked on.",
             ("request_kind",),
             lambda: [((pool.kind,), pool.taken) for pool in self._pools.values()],
+            Across.SUM,
         )
         waiting = Measured(
             "apiserver_current_inqueue_requests",
             "Requests waiting for their turn.",
             (),
             lambda: [((), sum(map(len, self._queues.values())))],
+            Across.SUM,
         )
         return (taken, waiting, self._rejected)
 
