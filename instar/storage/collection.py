@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from heapq import merge
 from typing import Generic, NamedTuple, Protocol, TypeVar
 
 from sortedcontainers import SortedList
 
+from instar.records import dataclass
 from instar.storage.store import Compacted, Record
 
 
