@@ -14,7 +14,6 @@ from instar.openapi import v2, v2_protobuf, v3
 from instar.plain import Object
 from instar.server.life.embedded import Embedded, embedded
 from instar.server.pages import groups as groups_page
-from instar.server.pages import openapi as openapi_page
 from instar.server.pages.groups import SERVER_VERSION
 from tests.support import crds
 
@@ -125,7 +124,7 @@ def test_a_crd_write_makes_only_its_own_parts_again(monkeypatch: pytest.MonkeyPa
             await _get(server, "/apis", _AGGREGATED)
 
         await everything()
-        monkeypatch.setattr(openapi_page.v2, "custom_part", counted_part)
+        monkeypatch.setattr(v2, "custom_part", counted_part)
         monkeypatch.setattr(groups_page.GroupPart, "__init__", counted_group)
         names: Object = {"spec": {"names": {"categories": ["all"]}}}
         path = f"{CRDS}/things1.g1.example.com"
@@ -149,7 +148,7 @@ def test_a_v3_document_is_made_once_until_its_group_changes(
         return document(resources, group, version)
 
     async def act(server: Embedded) -> None:
-        monkeypatch.setattr(openapi_page.v3, "document", counted)
+        monkeypatch.setattr(v3, "document", counted)
         path = "/openapi/v3/apis/g1.example.com/v1"
         await asyncio.gather(*(_get(server, path) for _ in range(3)))
         other: Object = {"spec": {"names": {"categories": ["all"]}}}
