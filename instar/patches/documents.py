@@ -32,7 +32,7 @@ class Patch(NamedTuple):
     quote: Callable[[Any, Object], str] = lambda patched, old: encode_sorted(patched).decode()
     """The patched document and what was there before → what a refusal of it quotes."""
     grafts: bool = False
-    """Whether what it makes is new but for what it left alone, and no deeper than object or patch."""
+    """Whether what it makes is new but for what it left alone, and no deeper than either."""
     from_values: bool = False
     """Whether upstream makes the object of values here, where elsewhere it reads a text."""
 
