@@ -6,9 +6,12 @@ Knows keys and revisions; what an entry *is* its maker decides. Knows no store.
 
 from __future__ import annotations
 
+import asyncio
+from bisect import bisect_left
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from heapq import merge
+from itertools import islice
 from typing import Generic, NamedTuple, Protocol, TypeVar
 
 from sortedcontainers import SortedList
@@ -38,6 +41,10 @@ class WindowLimits:
 
     events: int = 100_000
     bytes: int = 64 << 20
+
+
+_SLICE = 10_000
+"""Entries taken in one turn of the event loop."""
 
 
 class Change(NamedTuple, Generic[E]):
@@ -148,6 +155,34 @@ class Collection(Generic[E]):
             entry = undone.get(suffix) or self.entries[suffix]
             yield suffix, entry
 
+    async def gather(self, below: str = "") -> list[E]:
+        """All entries in key order as they are now, taken in slices: what changes meanwhile is
+        undone at the end."""
+        undone: dict[str, E | None] = {}
+
+        def note(change: Change[E]) -> None:
+            undone.setdefault(change.suffix, change.old)
+
+        entries = self.entries
+        names: list[str] = []
+        found: list[E] = []
+        self.listeners.append(note)
+        try:
+            part = list(islice(self.suffixes(below), _SLICE))
+            while part and self.entries is entries:
+                names += part
+                found += map(entries.__getitem__, part)
+                await asyncio.sleep(0)
+                part = list(islice(self.suffixes(below, part[-1] + "\0"), _SLICE))
+        finally:
+            self.listeners.remove(note)
+        if self.entries is not entries:  # everything was loaded anew
+            return await self.gather(below)
+        for suffix, old in undone.items():
+            if suffix.startswith(below):
+                _put_back(names, found, suffix, old)
+        return found
+
     def select(self, below: str = "", start: str = "", limit: int = 0) -> tuple[list[E], int]:
         """Entries in key order, at most ``limit`` (0: all), and how many more there are."""
         low = max(below, start)
@@ -158,3 +193,18 @@ class Collection(Generic[E]):
             return [], 0
         found = list(map(self.entries.__getitem__, self.keys.islice(first, stop)))
         return found, last - stop
+
+    def count(self, below: str = "") -> int:
+        if not below:
+            return len(self.keys)
+        return self.keys.bisect_left(below + "\U0010ffff") - self.keys.bisect_left(below)
+
+
+def _put_back(names: list[str], found: list[E], suffix: str, old: E | None) -> None:
+    at = bisect_left(names, suffix)
+    there = at < len(names) and names[at] == suffix
+    if there:
+        del names[at], found[at]
+    if old is not None:
+        names.insert(at, suffix)
+        found.insert(at, old)

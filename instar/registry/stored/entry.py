@@ -72,6 +72,11 @@ class Entry:
         raise NotImplementedError
 
     @property
+    def view_size(self) -> int:
+        """Bytes of ``view``, where the stored bytes are as this server writes them."""
+        return self.size
+
+    @property
     def seal(self) -> Seal | None:
         """The key it lies under in the store; None where it lies there as it is."""
         raise NotImplementedError
@@ -151,7 +156,7 @@ class Held(Entry):
     def stored(self) -> bytes:
         if self.raw is not None:
             return self.raw.removesuffix(b"\n")
-        length = len(_revision_member(self.revision))
+        length = len(revision_member(self.revision))
         return self.ready[: self.at] + self.ready[self.at + length :]
 
     def decode(self) -> dict[str, Any]:
@@ -210,7 +215,7 @@ class Held(Entry):
             self.at = at
             whole = memoryview(raw)
             end = len(raw) - raw.endswith(b"\n")
-            self.ready = b"".join((whole[:at], _revision_member(self.revision), whole[at:end]))
+            self.ready = b"".join((whole[:at], revision_member(self.revision), whole[at:end]))
         else:
             self._make_ready_slowly(raw)
         self.raw = None
@@ -226,7 +231,7 @@ class Held(Entry):
         rewritten = orjson.dumps(obj, option=orjson.OPT_SORT_KEYS)
         at = revision_offset(rewritten)
         self.at = at
-        self.ready = rewritten[:at] + _revision_member(self.revision) + rewritten[at:]
+        self.ready = rewritten[:at] + revision_member(self.revision) + rewritten[at:]
         self._api_version = None
 
     def _place_for_revision(self, raw: bytes) -> int:
@@ -284,7 +289,7 @@ def revision_offset(raw: bytes) -> int:
     """
     at = raw.find(_UID)
     while at >= 0:
-        probe = orjson.loads(raw[:at] + _revision_member(0) + raw[at:])
+        probe = orjson.loads(raw[:at] + revision_member(0) + raw[at:])
         metadata = probe.get("metadata") if isinstance(probe, dict) else None
         if isinstance(metadata, dict) and metadata.get("resourceVersion") == "0":
             return at
@@ -302,5 +307,5 @@ def offset_by_uid(raw: bytes, obj: dict[str, Any]) -> int:
     return at if at >= 0 and raw.find(marker, at + 1) < 0 else -1
 
 
-def _revision_member(revision: int) -> bytes:
+def revision_member(revision: int) -> bytes:
     return b'"resourceVersion":"%d",' % revision

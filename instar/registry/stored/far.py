@@ -6,9 +6,17 @@ nothing more; who reads it gets a ``Held`` one for itself, which is gone when th
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
-from instar.registry.stored.entry import Entry, Held, Unreadable, ingest, opening_of
+from instar.registry.stored.entry import (
+    Entry,
+    Held,
+    Unreadable,
+    ingest,
+    opening_of,
+    revision_member,
+)
 from instar.registry.stored.failures import as_api_error
 from instar.storage.store import Record, Seal, StoreError
 from instar.storage.values import Recent, Values
@@ -73,8 +81,28 @@ class Far(Entry):
             self._labels = self.near().labels
         return self._labels
 
+    @property
+    def values(self) -> Values:
+        return self._kind.values
+
+    @property
+    def view_size(self) -> int:
+        return self._size + len(revision_member(self.revision))
+
     def know(self, labels: dict[str, str] | None, token: object) -> None:
         self._labels, self.token = labels, token
+
+
+def nears(entries: Sequence[Entry]) -> list[Held]:
+    """All of them with their bytes at hand, read together."""
+    far = [entry for entry in entries if isinstance(entry, Far)]
+    if not far:
+        return [entry.near() for entry in entries]
+    try:
+        values = iter(far[0].values.read_many([entry.place for entry in far]))
+    except StoreError as error:
+        raise as_api_error(error) from error
+    return [entry.of(next(values)) if isinstance(entry, Far) else entry.near() for entry in entries]
 
 
 class Distance:
@@ -88,12 +116,12 @@ class Distance:
         self._sizes: dict[int, int] = {}
 
     def of_record(self, record: Record, suffix: str) -> Far:
-        value, place = record.value, self._settled.keep(record)
-        return Far(self._kind(record), place, record.revision, suffix, self._size(len(value)))
+        place, size = self._settled.keep(record), self._size(record.value)
+        return Far(self._kind(record), place, record.revision, suffix, size)
 
     def of_held(self, held: Held, record: Record) -> Far:
         """The entry of what was just written here; what the writer knows is kept."""
-        place, size = self._values.keep(record), self._size(len(record.value))
+        place, size = self._values.keep(record), self._size(record.value)
         far = Far(self._kind(record), place, record.revision, held.suffix, size)
         far.know(held.known_labels, held.token)
         return far
@@ -112,8 +140,9 @@ class Distance:
             self._kinds[opening, record.seal] = kind
         return kind
 
-    def _size(self, size: int) -> int:
+    def _size(self, value: bytes) -> int:
         """One number for all of that size: it is as large as four references."""
+        size = len(value) - value.endswith(b"\n")
         known = self._sizes.get(size)
         if known is None:
             known = size

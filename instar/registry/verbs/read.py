@@ -32,6 +32,8 @@ _EXPIRED_TOKEN = (
 )
 _CONVERTED_AT_ONCE = 500
 """Candidates of a limited list that are converted together before the first is judged."""
+_AT_ONCE = 20_000
+"""Objects of a list that are found in one step; more are taken in slices."""
 _EXPIRED_LIST = "The resourceVersion for the provided list is too old."
 
 
@@ -118,7 +120,11 @@ async def _list_all(
 ) -> Listing:
     """What is there now, all of it or a page: found by position, whatever its size."""
     first = below + start.suffix if start.suffix else ""
-    entries, remaining = target.resource.objects.select(below, first, limit)
+    objects = target.resource.objects
+    if not limit and not first and objects.count(below) > _AT_ONCE:
+        entries, remaining = await objects.gather(below), 0
+    else:
+        entries, remaining = objects.select(below, first, limit)
     last = entries[-1].suffix[len(below) :] if remaining else ""
     views = await target.codec.views(entries, target.version)
     return _listing(views, revision, last, remaining or None)
