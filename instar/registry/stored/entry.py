@@ -19,14 +19,27 @@ from instar.storage.store import Record, Seal
 
 _API_VERSION = b'{"apiVersion":"'
 _UID = b'"uid":"'
+_KIND = b'","kind":"'
+_METADATA = b'","metadata":{'
+_LABELS = b'"labels":{'
+_EARLY = 400
+"""Where the kind is, whatever the group is called."""
 _RESOURCE_VERSION = b'"resourceVersion":"'
 _NO_LABELS: dict[str, str] = {}
 _MOST_SHARED = 16
+_LONGEST_SHARED = 1024
 
 
 @lru_cache(maxsize=4096)
 def _shared(items: tuple[tuple[str, str], ...]) -> dict[str, str]:
     return dict(items)
+
+
+@lru_cache(maxsize=4096)
+def labels_of(text: bytes) -> dict[str, str]:
+    """The dict of a text that ``labels_text`` found. Raises ``ValueError`` where it is none."""
+    found: dict[str, str] = orjson.loads(text)
+    return found
 
 
 def kept(labels: dict[str, str] | None) -> dict[str, str]:
@@ -179,6 +192,10 @@ class Held(Entry):
     @property
     def labels(self) -> dict[str, str]:
         if self._labels is None:
+            text = labels_text(self.raw if self.raw is not None else self.ready)
+            if text is not None:
+                self._labels = labels_of(text) if text else _NO_LABELS
+                return self._labels
             try:
                 metadata = self.decode().get("metadata")
             except Unreadable:
@@ -273,6 +290,32 @@ def ingest(record: Record, suffix: str) -> Held:
     if alone:
         entry.make_ready()
     return entry
+
+
+def labels_text(data: bytes) -> bytes | None:
+    """The labels as they lie in an object that this server wrote, empty where it has none; None
+    where only parsing can tell.
+
+    Sorted metadata begins right after the kind and ends with the uid; nothing else in it has a
+    member of that name whose value is an object. A brace in a label would cut the text short.
+    """
+    kind = data.find(_KIND)
+    start = data.find(b'"', kind + len(_KIND)) if 0 < kind < _EARLY else -1
+    if start < 0 or not data.startswith(_METADATA, start):
+        return None
+    at = data.find(_LABELS, start)
+    if at < 0:
+        return b""
+    uid = data.find(_UID, start)
+    if not at < uid or data.find(_LABELS, at + 1, uid) >= 0:
+        return None
+    text = data[at + len(_LABELS) - 1 : data.find(b"}", at) + 1]
+    if len(text) > _LONGEST_SHARED:
+        return None
+    try:
+        return text if labels_of(text) else b""
+    except ValueError:
+        return None
 
 
 def opening_of(data: bytes) -> bytes | None:

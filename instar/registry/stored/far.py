@@ -14,6 +14,9 @@ from instar.registry.stored.entry import (
     Held,
     Unreadable,
     ingest,
+    kept,
+    labels_of,
+    labels_text,
     opening_of,
     revision_member,
 )
@@ -23,6 +26,7 @@ from instar.storage.values import Recent, Values
 
 _MOST_KINDS = 4096
 _MOST_SIZES = 16384
+_MOST_TEXTS = 16384
 
 
 class Kind(NamedTuple):
@@ -49,7 +53,8 @@ class Far(Entry):
         self._size = size
         self.token: object = None
         """Unlike a ``Held`` one's it is there only where the view *is* normal as it lies."""
-        self._labels: dict[str, str] | None = None
+        self._labels: dict[str, str] | bytes | None = None
+        """As they lie there, which is small, until somebody wants to know."""
 
     def near(self) -> Held:
         try:
@@ -77,9 +82,12 @@ class Far(Entry):
 
     @property
     def labels(self) -> dict[str, str]:
-        if self._labels is None:
-            self._labels = self.near().labels
-        return self._labels
+        known = self._labels
+        if isinstance(known, bytes):
+            return labels_of(known) if known else kept(None)
+        if known is None:
+            known = self._labels = self.near().labels
+        return known
 
     @property
     def values(self) -> Values:
@@ -89,7 +97,7 @@ class Far(Entry):
     def view_size(self) -> int:
         return self._size + len(revision_member(self.revision))
 
-    def know(self, labels: dict[str, str] | None, token: object) -> None:
+    def know(self, labels: dict[str, str] | bytes | None, token: object) -> None:
         self._labels, self.token = labels, token
 
 
@@ -114,10 +122,21 @@ class Distance:
         """What is not of just now need not be at hand."""
         self._kinds: dict[tuple[bytes, Seal | None], Kind] = {}
         self._sizes: dict[int, int] = {}
+        self._texts: dict[bytes, bytes] = {}
 
     def of_record(self, record: Record, suffix: str) -> Far:
         place, size = self._settled.keep(record), self._size(record.value)
-        return Far(self._kind(record), place, record.revision, suffix, size)
+        far = Far(self._kind(record), place, record.revision, suffix, size)
+        text = labels_text(record.value)
+        if text is not None:
+            far.know(self._texts.get(text) or self._noted(text), None)
+        return far
+
+    def _noted(self, text: bytes) -> bytes:
+        """The one of many that are alike."""
+        if len(self._texts) < _MOST_TEXTS:
+            self._texts[text] = text
+        return text
 
     def of_held(self, held: Held, record: Record) -> Far:
         """The entry of what was just written here; what the writer knows is kept."""
