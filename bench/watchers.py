@@ -60,7 +60,7 @@ def main() -> None:
     alone = _measured(Step(0, 1), options)
     each = alone.spent_us / alone.writes
     print(f"a patch without watchers: {each:.0f} µs of server CPU\n")
-    print("| watchers | selectors | events | CPU per event | less the patches | delay, p99 | idle |")
+    print("| watchers | selectors | events | CPU per event | without patches | delay, p99 | idle |")
     print("| --- | --- | --- | --- | --- | --- | --- |")
     for step in steps:
         _show(step, _measured(step, options), each)
@@ -98,9 +98,7 @@ def _open(server: Measured, loads: list[Watchers], step: Step) -> float:
     """Opens them all; kilobytes of the server's memory for each."""
     listed = json.loads(server.call("GET", f"{BASE}?limit=1"))
     revision = listed["metadata"]["resourceVersion"]
-    paths = [
-        watch_path(BASE, _selector(number, step), revision) for number in range(step.watchers)
-    ]
+    paths = [watch_path(BASE, _selector(number, step), revision) for number in range(step.watchers)]
     before = server.resident_mb()
     for number, load in enumerate(loads):
         load.open(paths[number :: len(loads)])
