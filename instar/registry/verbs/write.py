@@ -341,7 +341,7 @@ def _is_as_stored(target: Target, entry: Entry, new: Object, old: Object) -> boo
     serving = target.serving
     if not serving.converts_remotely or target.version is serving.storage:
         return False
-    settled = entry.normal is None and entry.api_version == serving.storage.api_version
+    settled = entry.token is serving.storage and entry.normal is None
     return settled and revised(new, 0) == revised(old, 0)
 
 
