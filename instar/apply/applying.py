@@ -8,7 +8,6 @@ its own entries and no others.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any, NamedTuple
 
 from instar import errors
@@ -149,7 +148,7 @@ def _managers_before(request: Application, live: Object) -> Managers:
         raise errors.Unclassified(f"failed to decode managed fields: {problem}") from problem
     if managers:
         return managers
-    earlier = replace(request.writer, manager=BEFORE_FIRST_APPLY)
+    earlier = request.writer._replace(manager=BEFORE_FIRST_APPLY)
     return updated({}, earlier, None, {request.version: live}, request.schemas)
 
 

@@ -111,7 +111,9 @@ def metadata_update_errors(new: Object, old: Object, name_rule: NameRule) -> lis
     if new == old:
         return []
     found = metadata_errors(new, name_rule)
-    changed = validate_metadata_update(new, old)
+    changed = validate_metadata_update(new, old, well_formed=not found)
+    if not found and not changed:
+        return []
     told = set(map(_identity, found))
     found += [error for error in changed if _identity(error) not in told]
     return found + found

@@ -165,7 +165,7 @@ async def update(
             await context.backend.consistent()
         entry = await _current(context, target)
         try:
-            old = (await target.codec.objects([entry], target.version))[0]
+            old = await target.codec.object(entry, target.version)
             proposal = await propose(old, entry)
             return await _store_changed(context, target, entry, old, proposal, options, rules)
         except Stale:
