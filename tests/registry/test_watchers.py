@@ -10,7 +10,7 @@ from typing import Any
 from instar.registry.stored.courier import Courier
 from instar.registry.stored.entry import Entry, Held
 from instar.registry.stored.watchers import Channel, Sign, Watcher, WatchHub
-from instar.storage.cache import Change, Collection, WindowLimits
+from instar.storage.collection import Change, Collection, WindowLimits
 
 
 class Slow:
