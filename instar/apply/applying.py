@@ -8,7 +8,7 @@ its own entries and no others.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from instar import errors
@@ -34,6 +34,7 @@ from instar.apply.pruning import Pruned, must_prune, prune
 from instar.apply.steps import Step, convert_all
 from instar.apply.validate import problems_text, type_problems
 from instar.plain import Object, copy_json
+from instar.records import dataclass
 
 BEFORE_FIRST_APPLY = "before-first-apply"
 

@@ -9,7 +9,7 @@ CRD, or its converter failed) costs its own entries and no others.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from instar.apply.compare import Comparison, compare
@@ -30,6 +30,7 @@ from instar.apply.paths import NEVER_OWNED, present_in_object
 from instar.apply.remove import reconciled
 from instar.apply.typed import TypedSchema
 from instar.plain import Object
+from instar.records import dataclass
 
 _REMEMBERED = 256
 _LARGEST_KEPT = 1_000

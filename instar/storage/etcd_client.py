@@ -8,8 +8,8 @@ from __future__ import annotations
 import asyncio
 import ssl
 from collections.abc import Callable
-from dataclasses import dataclass
 
+from instar.records import dataclass
 from instar.rpc.channel import Channel, Conversation, Metadata
 from instar.rpc.status import Code, RpcError
 from instar.storage import etcd_wire as wire

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 
+from instar.records import dataclass
 from instar.storage.memory import MemoryStore
 from instar.storage.peer import PeerStore
 from instar.storage.sqlite import SqliteStore

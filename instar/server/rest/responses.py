@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import chain
 from typing import Any, Protocol
 
@@ -13,6 +13,7 @@ from instar import offload
 from instar.api.jsontext import encode, encode_pretty, encode_sorted
 from instar.errors import BadRequest, NotAcceptable, Unclassified
 from instar.protobuf.envelope import encode_list, encode_message, encode_object
+from instar.records import dataclass
 from instar.registry.resources.columns import TablePrinter, utc_now
 from instar.registry.resources.serving import VersionServing
 from instar.registry.verbs.read import Listing
