@@ -321,4 +321,9 @@ def to_yaml(document: bytes) -> bytes:
 
 def typed_response(status: int, document: dict[str, Any], form: Form) -> Response:
     """A document that is no stored object: Status, Scale, a review."""
-    return _written(status, (encode(document),), form)
+    return encoded_response(status, encode(document), form)
+
+
+def encoded_response(status: int, document: bytes, form: Form) -> Response:
+    """The same for one that is JSON already."""
+    return _written(status, (document,), form)
