@@ -286,6 +286,7 @@ class Connection(asyncio.Protocol):
         framing = b"transfer-encoding: chunked\r\n"
         self._write(head(response, keep_alive, framing, self._connections.always))
         feed.open(self)
+        asyncio.get_running_loop().call_soon(self._reader.rest)
 
     def send(self, data: bytes) -> bool:
         if data and self._transport is not None:  # an empty chunk would be the end of the answer
