@@ -16,9 +16,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-_TRUSTING = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-_TRUSTING.check_hostname = False
-_TRUSTING.verify_mode = ssl.CERT_NONE
+TRUSTING = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+TRUSTING.check_hostname = False
+TRUSTING.verify_mode = ssl.CERT_NONE
 
 
 @dataclass
@@ -40,9 +40,12 @@ class Measured:
                 "Content-Type": "application/json",
             },
         )
-        with urllib.request.urlopen(request, context=_TRUSTING, timeout=120) as answer:
+        with urllib.request.urlopen(request, context=TRUSTING, timeout=120) as answer:
             data: bytes = answer.read()
         return data
+
+    def pause(self, seconds: float) -> None:
+        time.sleep(seconds)
 
     def resident_mb(self) -> float:
         for line in Path(f"/proc/{self.pid}/status").read_text().splitlines():

@@ -38,6 +38,7 @@ BY_NUMBER = {
     "instar.schema.generate_leaves._patterned": "not in the server",
     "instar.console.views.rules.rules": "has no argument",
     "instar.models.reading.docstrings._module_words": "not in the server",
+    "instar.schema.patterns._occurs": "texts up to 64 characters",
     "instar.schema.scalars._type_check": "names up to 64 characters",
     "instar.sdk.typed._members": "types of a program",
     "instar.schema.objectmeta._is_canonical_time": "texts of 20 characters",
