@@ -1,9 +1,9 @@
 """Values in memory that several processes share: written by one, read by all, there once.
 
-A value lies in a segment; a table says where, and may say another place a moment later: where little
-of a segment is in use, the rest of it moves together with others' and its memory goes back to the
-system. So a place (a number) stays good while its value is kept, and the number alone tells whether
-it still is: nobody is ever shown another value's bytes. Knows bytes, and one cut in them.
+A value lies in a segment; a table says where, and may say another place a moment later: where
+little of a segment is in use, the rest of it moves together with others' and its memory goes back
+to the system. So a place (a number) stays good while its value is kept, and the number alone tells
+whether it still is: nobody is ever shown another value's bytes. Knows bytes, and one cut in them.
 """
 
 from __future__ import annotations
@@ -33,6 +33,8 @@ _CHUNK = _SLOTS * _WORDS * 8
 _LOW = (1 << 32) - 1
 _OFFSET = SEGMENT - 1
 _NUMBER = (1 << 24) - 1
+_GENERATIONS = (1 << 31) - 1
+"""Of a slot, before they come again."""
 _TURNS = 1 << 15
 """Generations of a segment before they come again."""
 
@@ -177,7 +179,7 @@ class Arena(ArenaView):
         head, where = words[at], words[at + 1]
         if head >> 32 != place >> 32:
             return
-        words[at] = ((head >> 32) + 1 & _LOW) << 32
+        words[at] = ((head >> 32) + 1 & _GENERATIONS) << 32
         segment, length = self._known[where >> 24 & _NUMBER], head & _LOW
         segment.live -= length
         self.live -= length

@@ -19,6 +19,7 @@ from weakref import WeakValueDictionary
 from sortedcontainers import SortedList
 
 from instar.storage.keys import collection_of, in_layout
+from instar.storage.lending import Borrowing
 from instar.storage.store import (
     Compacted,
     Event,
@@ -46,6 +47,9 @@ class Sized(Protocol):
 
     @property
     def size(self) -> int: ...
+
+    def replaced(self) -> None:
+        """Told when another one takes its place; it stays in the window."""
 
 
 E = TypeVar("E", bound=Sized)
@@ -97,6 +101,8 @@ class Collection(Generic[E]):
 
     def apply(self, change: Change[E]) -> None:
         suffix, new = change.suffix, change.new
+        if change.old is not None:
+            change.old.replaced()
         if new is None:
             if self.entries.pop(suffix, None) is not None:
                 self.keys.remove(suffix)
@@ -235,13 +241,18 @@ class Cache(Generic[E]):
     async def _past_state(self) -> Page:
         revision = max(1, await self.store.barrier() - _REPLAYED_REVISIONS)
         try:
-            return await self.store.range("", revision=revision)
+            return await self._state(revision)
         except Compacted as error:
             oldest = error.oldest
         try:
-            return await self.store.range("", revision=oldest)
+            return await self._state(oldest)
         except Compacted:
-            return await self.store.range("")
+            return await self._state()
+
+    async def _state(self, revision: int = 0) -> Page:
+        if isinstance(self.store, Borrowing):
+            return await self.store.state(revision)
+        return await self.store.range("", revision=revision)
 
     def _subscribe(self) -> None:
         self._subscription = self.store.subscribe(self.revision, self._on_events, self._on_ended)
@@ -342,7 +353,7 @@ class Cache(Generic[E]):
         delay = 0.05
         while True:
             try:
-                page = await self.store.range("")
+                page = await self._state()
                 self._load(page.records, page.revision)
                 for listener in tuple(self._reset_listeners):
                     listener()

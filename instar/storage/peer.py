@@ -11,10 +11,13 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
+import orjson
+
+from instar.storage.arena import ArenaView, Files
 from instar.storage.followers import Follower, Followers
 from instar.storage.memory import check_write
 from instar.storage.peer_revision import SharedRevision
-from instar.storage.peer_server import REVISION, SOCKET
+from instar.storage.peer_server import ARENA, REVISION, SOCKET
 from instar.storage.peer_wire import Frames, Head, frame, read_error, read_events, read_records
 from instar.storage.store import (
     Ended,
@@ -31,6 +34,7 @@ from instar.storage.store import (
 
 _CHUNK = 1000
 """Records of one frame: also of the largest objects not more than a frame can hold."""
+_SEEN_SECONDS = 0.1
 _GONE = "the process that owns the store is gone"
 
 
@@ -50,8 +54,9 @@ class PeerStore:
     @classmethod
     async def connect(cls, folder: Path) -> PeerStore:
         loop = asyncio.get_running_loop()
+        shared = folder / ARENA
         try:
-            store = cls(folder)
+            store = BorrowedStore(folder, _opened(shared)) if shared.exists() else PeerStore(folder)
             await loop.create_unix_connection(lambda: store._frames, str(folder / SOCKET))
         except OSError as error:
             raise StoreError(f"{folder}: no store is lent here: {error}") from error
@@ -64,10 +69,13 @@ class PeerStore:
     async def range(
         self, prefix: str, *, start: str = "", limit: int = 0, revision: int = 0
     ) -> Page:
+        return await self._read("range", prefix, start, limit, revision)
+
+    async def _read(self, what: str, prefix: str, start: str, limit: int, revision: int) -> Page:
         records: list[Record] = []
         while True:
             wanted = min(limit - len(records), _CHUNK) if limit else _CHUNK
-            told, body = await self._ask(["range", prefix, start, wanted, revision])
+            told, body = await self._ask([what, prefix, start, wanted, revision])
             found, revision, more = told  # all chunks show the same moment
             records += read_records(found, body)
             if not more or len(records) == limit:
@@ -136,6 +144,7 @@ class PeerStore:
             follower = self._following.get(rest[0])
             if follower is not None:
                 follower.take(read_events(rest[2], body), rest[1])
+                self._taken(rest[0], rest[1])
             return
         if what == "ended":
             follower = self._following.pop(rest[0], None)
@@ -150,6 +159,9 @@ class PeerStore:
         else:
             future.set_exception(read_error(rest[0]))
 
+    def _taken(self, number: int, revision: int) -> None:
+        """A follower has been handed all events up to a revision."""
+
     def _lost(self, error: Exception | None) -> None:
         self._gone.set()
         for future in self._asked.values():
@@ -162,6 +174,41 @@ class PeerStore:
             raise Unavailable("the store is closed")
         if self._gone.is_set():
             raise Lost(_GONE)
+
+
+class BorrowedStore(PeerStore):
+    """One whose values lie in memory that the owner shares with us: ``Borrowing``."""
+
+    def __init__(self, folder: Path, arena: ArenaView) -> None:
+        super().__init__(folder)
+        self.arena = arena
+        self._reached: dict[int, int] = {}
+        self._telling: asyncio.TimerHandle | None = None
+
+    async def state(self, revision: int = 0) -> Page:
+        return await self._read("state", "", "", 0, revision)
+
+    async def close(self) -> None:
+        await super().close()
+        if self._telling is not None:
+            self._telling.cancel()
+
+    def _taken(self, number: int, revision: int) -> None:
+        self._reached[number] = revision
+        if self._telling is None:
+            loop = asyncio.get_running_loop()
+            self._telling = loop.call_later(_SEEN_SECONDS, self._tell)
+
+    def _tell(self) -> None:
+        """What was written over until then may go."""
+        self._telling = None
+        for number, revision in self._reached.items():
+            self._frames.send(frame([number, "seen", revision]))
+        self._reached.clear()
+
+
+def _opened(shared: Path) -> ArenaView:
+    return ArenaView(Files(*orjson.loads(shared.read_bytes())))
 
 
 class _Following:

@@ -1,4 +1,4 @@
-"""Values shared between processes: what is kept reads back as it was put, and nothing else ever does."""
+"""Values shared between processes: what is kept reads back as it was put, and nothing else."""
 
 from __future__ import annotations
 
@@ -143,7 +143,8 @@ def test_another_process_reads_what_this_one_writes(arena: Arena) -> None:
     place = arena.put(b"hello")
     program = (
         "import sys; from instar.storage.arena import ArenaView, Files;"
-        "print(ArenaView(Files(int(sys.argv[1]), int(sys.argv[2]))).read(int(sys.argv[3])).decode())"
+        "table, segments, place = map(int, sys.argv[1:]);"
+        "print(ArenaView(Files(table, segments)).read(place).decode())"
     )
 
     done = subprocess.run(

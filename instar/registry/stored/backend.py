@@ -12,8 +12,11 @@ from typing import NamedTuple
 from instar.errors import ServiceUnavailable, Timeout
 from instar.registry.stored.entry import Entry, Held, ingest
 from instar.registry.stored.failures import as_api_error, guarded
-from instar.registry.stored.far import Distance
+from instar.registry.stored.far import Distance, Placing
+from instar.registry.stored.lent import Borrower, Lender, place_of
 from instar.storage.cache import Cache, Collection, WindowLimits
+from instar.storage.keys import collection_of
+from instar.storage.lending import Borrowing, Elsewhere, Loans
 from instar.storage.store import (
     Checkable,
     Near,
@@ -45,11 +48,17 @@ class Draft(NamedTuple):
 
 class Backend:
     def __init__(
-        self, store: Store, limits: WindowLimits | None = None, values: Values | None = None
+        self,
+        store: Store,
+        limits: WindowLimits | None = None,
+        values: Values | None = None,
+        loans: Loans | None = None,
     ) -> None:
-        """With ``values`` entries leave their bytes there; else they hold them."""
+        """With ``values`` entries leave their bytes there, with ``loans`` other processes may read
+        them; else they hold them."""
         self.store = store
-        self._distance = None if values is None else Distance(values)
+        self._distance = _distance(values, loans)
+        self._borrower = Borrower(store.arena) if isinstance(store, Borrowing) else None
         self.cache: Cache[Entry] = Cache(store, self._ingest, limits)
         self._drafts: dict[str, Draft] = {}
         self._silence: StoreError | None = None
@@ -109,7 +118,7 @@ class Backend:
             if self._drafts.get(key) is draft:
                 del self._drafts[key]
         current = objects.entries.get(entry.suffix)
-        if current is None or current.revision != revision or self._distance is not None:
+        if current is None or current.revision != revision or self._apart:
             entry.revision = revision
             current = entry
         if learnt is not None and current is not entry:
@@ -189,7 +198,31 @@ class Backend:
                 retry_after=1,
             )
 
+    @property
+    def _apart(self) -> bool:
+        """Whether the cache's entries have no bytes, of which the writer's has."""
+        return self._distance is not None or self._borrower is not None
+
+    def place_of(self, key: str, revision: int) -> int | None:
+        """Where other processes can read what was written then, if they can."""
+        collection = self.cache.collection(collection_of(key))
+        return place_of(collection.entries.get(key[len(collection.prefix) :]), revision)
+
+    def _borrow(self, borrower: Borrower, value: Elsewhere, record: Record, suffix: str) -> Entry:
+        entry = borrower.of_place(value, record.revision, suffix)
+        draft = self._drafts.get(record.key)
+        if draft is not None and draft.value == entry.stored() + b"\n":
+            del self._drafts[record.key]
+            draft.entry.revision, draft.entry.suffix = record.revision, suffix
+            if draft.learnt is not None:
+                draft.learnt(draft.entry)
+            entry.learn(draft.entry)
+        return entry
+
     def _ingest(self, record: Record, suffix: str) -> Entry:
+        value = record.value
+        if self._borrower is not None and isinstance(value, Elsewhere):
+            return self._borrow(self._borrower, value, record, suffix)
         draft = self._drafts.get(record.key)
         if draft is None or draft.value != record.value:
             if self._distance is not None:
@@ -203,6 +236,12 @@ class Backend:
         if self._distance is not None:
             return self._distance.of_held(draft.entry, record)
         return draft.entry
+
+
+def _distance(values: Values | None, loans: Loans | None) -> Placing | None:
+    if loans is not None:
+        return Lender(loans)
+    return None if values is None else Distance(values)
 
 
 def too_new(revision: int, current: int) -> Timeout:

@@ -338,11 +338,9 @@ class Codec:
 
 
 def _keep_normal(entry: Entry, near: Held, stored: VersionServing, view: bytes) -> None:
-    """A far entry keeps no view of its own: where its bytes are not normal, each reader works."""
     near.normal = None if view == near.view else view
     near.token = stored
-    if near.normal is None:
-        entry.token = stored
+    entry.keep_normal(near, stored)
 
 
 def revised(obj: Object, revision: int) -> bytes:

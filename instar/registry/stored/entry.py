@@ -88,6 +88,15 @@ class Entry:
         """The entry with its bytes at hand: itself, or one for this reader alone."""
         raise NotImplementedError
 
+    def keep_normal(self, near: Held, token: object) -> None:
+        """``near`` shows this by the schema ``token``. Who keeps no bytes keeps no view, either:
+        where those that lie there are not normal, each reader works."""
+        if near.normal is None:
+            self.token = token
+
+    def replaced(self) -> None:
+        """Another has taken its place; this one may stay for those who read what was."""
+
     @property
     def view(self) -> bytes:
         return self.near().view
@@ -135,6 +144,13 @@ class Held(Entry):
         self.ready: bytes = b""
         self._labels: dict[str, str] | None = None
         self._api_version: str | None = None
+
+    @classmethod
+    def of_view(cls, view: bytes, at: int, revision: int, suffix: str) -> Held:
+        """``at`` is where the resourceVersion was put in."""
+        held = cls(b"", revision, suffix, at)
+        held.raw, held.ready = None, view
+        return held
 
     def near(self) -> Held:
         return self

@@ -57,6 +57,7 @@ from instar.server.life.watchdog import Watchdog
 from instar.server.pages.health import Check, Health
 from instar.server.pages.insight import Insight
 from instar.server.pages.metrics import Metrics
+from instar.storage.lending import Loans
 from instar.storage.store import Local, Near, Store
 from instar.webhooks.calls import CallLog
 
@@ -176,9 +177,10 @@ def build(
     extras: Extras = NOTHING_MORE,
     auditor: Auditor | None = None,
     flow: Flow | None = None,
+    loans: Loans | None = None,
     make_conversion: Callable[[Backend, PrometheusConversionMetrics], ConversionServices],
 ) -> Machinery:
-    backend = Backend(store)
+    backend = Backend(store, loans=loans)
     calls = CallLog()
     conversion_metrics = PrometheusConversionMetrics(calls)
     conversion = make_conversion(backend, conversion_metrics)
