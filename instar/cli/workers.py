@@ -22,7 +22,7 @@ from instar.server.files.tempfolder import temporary_folder
 from instar.server.life.lifetime import RunningServer, running
 from instar.server.life.numbers import gathered
 from instar.server.settings import Settings
-from instar.storage.arena import Arena, make_files
+from instar.storage.arena import Arena, make_file
 from instar.storage.lending import Loans
 from instar.storage.peer_server import StoreServer
 from instar.storage.store import Local, bare
@@ -50,7 +50,7 @@ async def with_workers(
             gathered(server.machinery.metrics, folder),
         ):
             command = _command(alone, args, server, folder)
-            files = () if loans is None else loans.arena.files
+            files = () if loans is None else (loans.arena.file,)
             workers = [Worker(command, files) for _ in range(1, args.workers)]
             try:
                 await asyncio.gather(*(worker.start() for worker in workers))
@@ -86,7 +86,7 @@ async def _lent(server: RunningServer, folder: Path, loans: Loans | None) -> Asy
     if not isinstance(store, Local):
         yield  # workers reach a cluster by themselves
         return
-    lender = StoreServer(store, folder, loans, backend.place_of)
+    lender = StoreServer(store, folder, loans, backend)
     await lender.start()
     try:
         yield
@@ -98,7 +98,7 @@ def _loans(settings: Settings) -> Loans | None:
     """What is sealed in the store each worker opens for itself."""
     if settings.storage.startswith("etcd:") or settings.encryption is not None:
         return None
-    return Loans(Arena(make_files()))
+    return Loans(Arena(make_file()))
 
 
 def _command(

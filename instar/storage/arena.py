@@ -1,9 +1,10 @@
 """Values in memory that several processes share: written by one, read by all, there once.
 
-A value lies in a segment; a table says where, and may say another place a moment later: where
-little of a segment is in use, the rest of it moves together with others' and its memory goes back
-to the system. So a place (a number) stays good while its value is kept, and the number alone tells
-whether it still is: nobody is ever shown another value's bytes. Knows bytes, and one cut in them.
+Values are appended to segments and never changed; a place (a number) says where one lies. A segment
+of which little is in use is left: the rest of it is put elsewhere, and when everybody who might
+still read the old places has said so (``storage/lending.py``), its memory goes back to the system.
+How often that has happened stands in shared memory, too: who has not said so learns that what it
+has read may be anybody's, and does not use it. Knows bytes under keys.
 """
 
 from __future__ import annotations
@@ -11,51 +12,36 @@ from __future__ import annotations
 import mmap
 import os
 import tempfile
-from array import array
-from typing import NamedTuple
+from collections.abc import Collection, Iterator, Sequence
+from struct import Struct
 
 from instar.storage.values import Gone
 
 SEGMENT = 1 << 24
-"""Bytes; also the most an offset can say."""
-LARGEST = SEGMENT // 2
-"""Of a value that finds room here."""
+"""Bytes; also the most an offset or a length can say."""
 SLACK = 0.5
 """Of what is in use, that may be unused besides (and a segment)."""
-MOVED_AT_ONCE = 256
-"""Values, in one step of a removal."""
+LARGEST = SEGMENT // 2
+"""Of a value that finds room here."""
 
-_WORDS = 4
-"""Of a slot: generation and length; segment's generation, segment and offset; where the value is
-cut; unused."""
-_SLOTS = 1 << 15
-_CHUNK = _SLOTS * _WORDS * 8
-_LOW = (1 << 32) - 1
-_OFFSET = SEGMENT - 1
-_NUMBER = (1 << 24) - 1
-_GENERATIONS = (1 << 31) - 1
-"""Of a slot, before they come again."""
-_TURNS = 1 << 15
-"""Generations of a segment before they come again."""
+_OPENING = mmap.PAGESIZE
+"""Before the first segment, for the one number that all read."""
+_BITS = 24
+_LOW = (1 << _BITS) - 1
+_HEAD = Struct("<II")
+"""Before each value: how long its key and it are; the key; and again how long that is."""
+_KEY = Struct("<I")
 
 
-class Files(NamedTuple):
-    """Both parts of an arena, as file descriptors."""
-
-    table: int
-    segments: int
-
-
-def make_files() -> Files:
-    """Nameless: when the last process that has them open is gone, they are."""
-    return Files(_nameless("instar-table"), _nameless("instar-values"))
-
-
-def _nameless(name: str) -> int:
+def make_file() -> int:
+    """Nameless: when the last process that has it open is gone, it is."""
     if hasattr(os, "memfd_create"):
-        return os.memfd_create(name)
-    with tempfile.TemporaryFile() as file:
-        return os.dup(file.fileno())
+        file = os.memfd_create("instar-values")
+    else:
+        with tempfile.TemporaryFile() as made:
+            file = os.dup(made.fileno())
+    os.ftruncate(file, _OPENING)
+    return file
 
 
 class ArenaView:
@@ -63,77 +49,75 @@ class ArenaView:
 
     _access = mmap.ACCESS_READ
 
-    def __init__(self, files: Files) -> None:
-        self._files = Files(os.dup(files.table), os.dup(files.segments))
-        self._chunks: list[memoryview[int]] = []
+    def __init__(self, file: int) -> None:
+        """The file stays the caller's."""
+        self.file = file
+        self.fence = 0
+        """How many times this process has let go of every place it was told to."""
+        self._opening = mmap.mmap(self.file, _OPENING, access=self._access)
+        self._words = memoryview(self._opening).cast("Q")
         self._segments: list[mmap.mmap] = []
-        self._maps: list[mmap.mmap] = []
 
-    def read(self, place: int) -> bytes:
-        """The value, with what was put into it. Raises ``Gone``."""
-        slot = place & _LOW
-        while True:
-            try:
-                words, at = self._chunks[slot // _SLOTS], slot % _SLOTS * _WORDS
-                head, where = words[at], words[at + 1]
-                if head >> 32 != place >> 32:
-                    raise Gone(place)
-                start = where & _OFFSET
-                value = self._segments[where >> 24 & _NUMBER][start : start + (head & _LOW)]
-            except IndexError:
-                self._map_more(place)
-                continue
-            # Moved or forgotten while it was copied? Then these may be anybody's bytes.
-            if words[at + 1] == where and words[at] == head:
-                return value
-
-    def cut(self, place: int) -> int:
-        """Where something was put into the value; -1: nothing was."""
-        slot = place & _LOW
-        words, at = self._chunks[slot // _SLOTS], slot % _SLOTS * _WORDS
-        cut, head = words[at + 2], words[at]
-        if head >> 32 != place >> 32:
-            raise Gone(place)
-        return cut - 1
-
-    def length(self, place: int) -> int:
-        slot = place & _LOW
+    def read(self, place: int, fence: int) -> bytes:
+        """The value; ``fence`` is what it was before the place was looked up. Raises ``Gone``
+        where the place may have been used again since: look it up again, if that helps."""
+        start = place >> _BITS & _LOW
         try:
-            return self._chunks[slot // _SLOTS][slot % _SLOTS * _WORDS] & _LOW
+            value = self._segments[place >> 2 * _BITS][start : start + (place & _LOW)]
         except IndexError:
             self._map_more(place)
-            return self.length(place)
+            return self.read(place, fence)
+        if self._words[0] > fence:
+            raise Gone(place)
+        return value
+
+    def read_many(self, places: Sequence[int], fence: int) -> list[bytes]:
+        segments = self._segments
+        try:
+            values = [
+                segments[place >> 2 * _BITS][
+                    (start := place >> _BITS & _LOW) : start + (place & _LOW)
+                ]
+                for place in places
+            ]
+        except IndexError:
+            self._map_more(max(places))
+            return self.read_many(places, fence)
+        if self._words[0] > fence:
+            raise Gone(places[0])
+        return values
 
     def close(self) -> None:
-        for chunk in self._chunks:
-            chunk.release()
-        for mapped in (*self._maps, *self._segments):
+        self._words.release()
+        for mapped in (self._opening, *self._segments):
             mapped.close()
-        for file in self._files:
-            os.close(file)
-        self._chunks, self._segments, self._maps = [], [], []
+        self._segments = []
 
     def _map_more(self, place: int) -> None:
         """The owner has gone on since. Raises ``Gone`` where it has not."""
-        before = len(self._chunks), len(self._segments)
-        for _ in range(len(self._chunks), os.fstat(self._files.table).st_size // _CHUNK):
-            self._map_chunk()
-        for _ in range(len(self._segments), os.fstat(self._files.segments).st_size // SEGMENT):
-            self._map_segment()
-        if before == (len(self._chunks), len(self._segments)):
+        there = (os.fstat(self.file).st_size - _OPENING) // SEGMENT
+        if place >> 2 * _BITS >= there:
             raise Gone(place)
-
-    def _map_chunk(self) -> None:
-        offset = len(self._chunks) * _CHUNK
-        mapped = mmap.mmap(self._files.table, _CHUNK, access=self._access, offset=offset)
-        self._maps.append(mapped)
-        self._chunks.append(memoryview(mapped).cast("Q"))
+        for _ in range(len(self._segments), there):
+            self._map_segment()
 
     def _map_segment(self) -> None:
-        offset = len(self._segments) * SEGMENT
-        self._segments.append(
-            mmap.mmap(self._files.segments, SEGMENT, access=self._access, offset=offset)
-        )
+        offset = _OPENING + len(self._segments) * SEGMENT
+        self._segments.append(mmap.mmap(self.file, SEGMENT, access=self._access, offset=offset))
+
+
+def length_at(place: int) -> int:
+    return place & _LOW
+
+
+class Segment:
+    __slots__ = ("filled", "live", "number")
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+        self.filled = 0
+        self.live = 0
+        """Bytes that are in use, heads and keys included."""
 
 
 class Arena(ArenaView):
@@ -141,132 +125,82 @@ class Arena(ArenaView):
 
     _access = mmap.ACCESS_WRITE
 
-    def __init__(self, files: Files) -> None:
-        super().__init__(files)
-        self.files = self._files
+    def __init__(self, file: int) -> None:
+        super().__init__(file)
         self.live = 0
-        """Bytes of values that are kept."""
-        self._known: list[_Segment] = []
-        self._empty: list[int] = []
-        self._free: list[int] = []
-        self._slots = 0
-        self._filling: _Segment | None = None
-        self._leaving: tuple[_Segment, int] | None = None
-        """The segment that is being cleared, and how many of its slots are done."""
+        self.used = 0
+        """Bytes that are filled, in use or not."""
+        self._known: list[Segment] = []
+        self._empty: list[Segment] = []
+        self._filling: Segment | None = None
+
+    def put(self, key: bytes, value: bytes) -> int | None:
+        """Keep a value; None where there is no room for one of its size."""
+        if len(value) > LARGEST or len(key) > LARGEST // 2:
+            return None
+        head = _HEAD.pack(len(key), len(value))
+        record = b"".join((head, key, _KEY.pack(len(key)), value))
+        segment = self._filling
+        if segment is None or segment.filled + len(record) > SEGMENT:
+            segment = self._filling = self._next_segment()
+        start = segment.filled
+        self._segments[segment.number][start : start + len(record)] = record
+        segment.filled += len(record)
+        self.used += len(record)
+        self._count(segment, len(record))
+        start += len(record) - len(value)
+        return segment.number << 2 * _BITS | start << _BITS | len(value)
 
     @property
-    def used(self) -> int:
-        """Bytes of segments that are not empty; of the newest, what is filled."""
-        return sum(segment.filled for segment in self._known)
+    def excess(self) -> float:
+        """Bytes that are filled beyond what is tolerated."""
+        return self.used - self.live * (1 + SLACK) - SEGMENT
 
-    def put(self, value: bytes, cut: int = -1) -> int | None:
-        """Keep a value; None where there is no room for one of its size."""
-        if len(value) > LARGEST:
-            return None
-        slot = self._free.pop() if self._free else self._new_slot()
-        words, at = self._chunks[slot // _SLOTS], slot % _SLOTS * _WORDS
-        generation = words[at] >> 32
-        words[at + 1] = self._written(value, slot)
-        words[at + 2] = cut + 1
-        words[at] = generation << 32 | len(value)
-        self.live += len(value)
-        return generation << 32 | slot
+    def drop(self, place: int) -> None:
+        """Nobody needs it any more, but for those who do not know yet."""
+        segment = self._known[place >> 2 * _BITS]
+        start = (place >> _BITS & _LOW) - _KEY.size
+        (key,) = _KEY.unpack_from(self._segments[segment.number], start)
+        self._count(segment, -(_HEAD.size + key + _KEY.size + (place & _LOW)))
 
-    def forget(self, place: int) -> None:
-        """Who still refers to it learns that it is gone."""
-        slot = place & _LOW
-        words, at = self._chunks[slot // _SLOTS], slot % _SLOTS * _WORDS
-        head, where = words[at], words[at + 1]
-        if head >> 32 != place >> 32:
-            return
-        words[at] = ((head >> 32) + 1 & _GENERATIONS) << 32
-        segment, length = self._known[where >> 24 & _NUMBER], head & _LOW
-        segment.live -= length
-        self.live -= length
-        self._free.append(slot)
-        if not segment.live and segment is not self._filling:
-            self._give_back(segment)
+    def _count(self, segment: Segment, size: int) -> None:
+        segment.live += size
+        self.live += size
 
-    def tidy(self) -> bool:
-        """One step of keeping unused memory within bounds; whether there is more to do."""
-        if self._leaving is None:
-            if self.used <= self.live * (1 + SLACK) + SEGMENT:
-                return False
-            full = (item for item in self._known if item.filled and item is not self._filling)
-            least = min(full, key=lambda item: item.live / item.filled, default=None)
-            if least is None:
-                return False
-            self._leaving = least, 0
-        segment, done = self._leaving
-        slots = segment.slots[done : done + MOVED_AT_ONCE]
-        for slot in slots:
-            self._move(slot, segment)
-        self._leaving = (segment, done + len(slots)) if segment.filled and slots else None
-        return True
+    def to_leave(self, others: Collection[Segment]) -> Segment | None:
+        """The segment to be left next, if too much is unused; not one of ``others``."""
+        full = [item for item in self._known if item.filled and item is not self._filling]
+        left = [item for item in full if item not in others]
+        least = min(left, key=lambda item: item.live / item.filled, default=None)
+        if least is None or not least.live:
+            return least
+        leaving = sum(item.filled for item in others)
+        return least if self.excess > leaving else None
 
-    def _move(self, slot: int, segment: _Segment) -> None:
-        words, at = self._chunks[slot // _SLOTS], slot % _SLOTS * _WORDS
-        where, length = words[at + 1], words[at] & _LOW
-        if where >> 24 != segment.name or not length:
-            return  # it left long ago, or nobody keeps it
-        start = where & _OFFSET
-        words[at + 1] = self._written(self._segments[segment.number][start : start + length], slot)
-        segment.live -= length
-        if not segment.live:
-            self._give_back(segment)
+    def records(self, segment: Segment) -> Iterator[tuple[bytes, int]]:
+        """Every key that was put into it, with its place, in use or not."""
+        mapped, at = self._segments[segment.number], 0
+        while at < segment.filled:
+            key, value = _HEAD.unpack_from(mapped, at)
+            start = at + _HEAD.size + key + _KEY.size
+            place = segment.number << 2 * _BITS | start << _BITS | value
+            yield mapped[at + _HEAD.size : start - _KEY.size], place
+            at = start + value
 
-    def _written(self, value: bytes, slot: int) -> int:
-        segment = self._filling
-        if segment is None or segment.filled + len(value) > SEGMENT:
-            segment = self._next_segment()
-        start = segment.filled
-        self._segments[segment.number][start : start + len(value)] = value
-        segment.filled += len(value)
-        segment.live += len(value)
-        segment.slots.append(slot)
-        return segment.name << 24 | start
-
-    def _next_segment(self) -> _Segment:
-        before, self._filling = self._filling, None
-        if before is not None and not before.live:
-            self._give_back(before)
-        if self._empty:
-            segment = self._known[self._empty.pop()]
-        else:
-            segment = _Segment(len(self._known))
-            os.ftruncate(self._files.segments, (len(self._known) + 1) * SEGMENT)
-            self._known.append(segment)
-            self._map_segment()
-        self._filling = segment
-        return segment
-
-    def _give_back(self, segment: _Segment) -> None:
-        segment.turn = (segment.turn + 1) % _TURNS
+    def give_back(self, segment: Segment) -> None:
+        """Everybody is done with it. Who is not will notice: the number comes first."""
+        self._words[0] += 1
+        self.used -= segment.filled
         segment.filled = 0
-        segment.slots = array("I")
-        self._empty.append(segment.number)
         if hasattr(mmap, "MADV_REMOVE"):
             self._segments[segment.number].madvise(mmap.MADV_REMOVE)
+        self._empty.append(segment)
 
-    def _new_slot(self) -> int:
-        if self._slots == len(self._chunks) * _SLOTS:
-            os.ftruncate(self._files.table, (len(self._chunks) + 1) * _CHUNK)
-            self._map_chunk()
-        self._slots += 1
-        return self._slots - 1
-
-
-class _Segment:
-    __slots__ = ("filled", "live", "number", "slots", "turn")
-
-    def __init__(self, number: int) -> None:
-        self.number = number
-        self.turn = 0
-        """How often it was emptied: part of its name, which no two contents share."""
-        self.filled = 0
-        self.live = 0
-        self.slots = array("I")
-
-    @property
-    def name(self) -> int:
-        return self.turn << 24 | self.number
+    def _next_segment(self) -> Segment:
+        if self._empty:
+            return self._empty.pop()
+        segment = Segment(len(self._known))
+        os.ftruncate(self.file, _OPENING + (len(self._known) + 1) * SEGMENT)
+        self._known.append(segment)
+        self._map_segment()
+        return segment

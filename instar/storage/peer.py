@@ -11,10 +11,9 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-import orjson
-
-from instar.storage.arena import ArenaView, Files
+from instar.storage.arena import ArenaView
 from instar.storage.followers import Follower, Followers
+from instar.storage.lending import Move, Moved
 from instar.storage.memory import check_write
 from instar.storage.peer_revision import SharedRevision
 from instar.storage.peer_server import ARENA, REVISION, SOCKET
@@ -34,7 +33,8 @@ from instar.storage.store import (
 
 _CHUNK = 1000
 """Records of one frame: also of the largest objects not more than a frame can hold."""
-_SEEN_SECONDS = 0.1
+_NEVER = -1
+"""Before every fence."""
 _GONE = "the process that owns the store is gone"
 
 
@@ -56,7 +56,8 @@ class PeerStore:
         loop = asyncio.get_running_loop()
         shared = folder / ARENA
         try:
-            store = BorrowedStore(folder, _opened(shared)) if shared.exists() else PeerStore(folder)
+            lent = shared.exists()
+            store = BorrowedStore(folder, int(shared.read_text())) if lent else PeerStore(folder)
             await loop.create_unix_connection(lambda: store._frames, str(folder / SOCKET))
         except OSError as error:
             raise StoreError(f"{folder}: no store is lent here: {error}") from error
@@ -76,7 +77,8 @@ class PeerStore:
         while True:
             wanted = min(limit - len(records), _CHUNK) if limit else _CHUNK
             told, body = await self._ask([what, prefix, start, wanted, revision])
-            found, revision, more = told  # all chunks show the same moment
+            found, revision, more, *fences = told  # all chunks show the same moment
+            self._read_fence(fences)
             records += read_records(found, body)
             if not more or len(records) == limit:
                 return Page(records, revision, more)
@@ -144,12 +146,14 @@ class PeerStore:
             follower = self._following.get(rest[0])
             if follower is not None:
                 follower.take(read_events(rest[2], body), rest[1])
-                self._taken(rest[0], rest[1])
             return
         if what == "ended":
             follower = self._following.pop(rest[0], None)
             if follower is not None:
                 follower.end(read_error(rest[1]))
+            return
+        if what in ("moved", "fence"):
+            self._told(what, rest)
             return
         future = self._asked.get(number)
         if future is None or future.done():
@@ -159,8 +163,11 @@ class PeerStore:
         else:
             future.set_exception(read_error(rest[0]))
 
-    def _taken(self, number: int, revision: int) -> None:
-        """A follower has been handed all events up to a revision."""
+    def _told(self, what: str, rest: list[Any]) -> None:
+        """Something about values that are lent, of which there are none."""
+
+    def _read_fence(self, fences: list[int]) -> None:
+        """The same."""
 
     def _lost(self, error: Exception | None) -> None:
         self._gone.set()
@@ -179,36 +186,33 @@ class PeerStore:
 class BorrowedStore(PeerStore):
     """One whose values lie in memory that the owner shares with us: ``Borrowing``."""
 
-    def __init__(self, folder: Path, arena: ArenaView) -> None:
+    def __init__(self, folder: Path, file: int) -> None:
         super().__init__(folder)
-        self.arena = arena
-        self._reached: dict[int, int] = {}
-        self._telling: asyncio.TimerHandle | None = None
+        self._file = file
+        self.arena = ArenaView(file)
+        self.moved: Moved = lambda move: None
 
     async def state(self, revision: int = 0) -> Page:
+        for number in [*self._following]:  # what is told to who has given up would be believed
+            if self._following[number].closed:
+                self.forget(number)
+        # Who still holds places of before learns that they are not good any more.
+        self.arena.fence = _NEVER
+        self.arena = ArenaView(self._file)
         return await self._read("state", "", "", 0, revision)
 
-    async def close(self) -> None:
-        await super().close()
-        if self._telling is not None:
-            self._telling.cancel()
+    def _told(self, what: str, rest: list[Any]) -> None:
+        if not any(not follower.closed for follower in self._following.values()):
+            return
+        if what == "moved":
+            for key, revision, place in rest[0]:
+                self.moved(Move(key, revision, place))
+            return
+        (self.arena.fence,) = rest
+        self._frames.send(frame([0, "passed", *rest]))
 
-    def _taken(self, number: int, revision: int) -> None:
-        self._reached[number] = revision
-        if self._telling is None:
-            loop = asyncio.get_running_loop()
-            self._telling = loop.call_later(_SEEN_SECONDS, self._tell)
-
-    def _tell(self) -> None:
-        """What was written over until then may go."""
-        self._telling = None
-        for number, revision in self._reached.items():
-            self._frames.send(frame([number, "seen", revision]))
-        self._reached.clear()
-
-
-def _opened(shared: Path) -> ArenaView:
-    return ArenaView(Files(*orjson.loads(shared.read_bytes())))
+    def _read_fence(self, fences: list[int]) -> None:
+        self.arena.fence = max([self.arena.fence, *fences])
 
 
 class _Following:

@@ -2,8 +2,7 @@
 
 The store stays where it is: one process writes the file. The others get every event in order, and
 their writes become part of the same transactions as its own. Values that lie in shared memory do
-not travel: the others are told where, and tell how far they are, so that it is known when such a
-place is free again.
+not travel: the others are told where they are, and when they move (``storage/lending.py``).
 """
 
 from __future__ import annotations
@@ -14,18 +13,15 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import orjson
-
-from instar.storage.lending import Loans
+from instar.storage.lending import Books, Loans, NothingLent
 from instar.storage.peer_revision import SharedRevision
 from instar.storage.peer_wire import (
     Frames,
     Head,
-    PlaceOf,
     error_head,
     events_frame,
     frame,
-    nowhere,
+    moves_head,
     told_events,
 )
 from instar.storage.store import Event, Remembering, Store, StoreError, Subscription, Write
@@ -46,12 +42,13 @@ class StoreServer:
         store: Store,
         folder: Path,
         loans: Loans | None = None,
-        place_of: PlaceOf = nowhere,
+        books: Books | None = None,
     ) -> None:
+        """``books`` know where values are that are lent."""
         self._store = store
         self._folder = folder
         self._loans = loans
-        self._place_of = place_of
+        self._books = books or NothingLent()
         self._revision = SharedRevision(folder / REVISION, writing=True)
         self._peers: set[_Peer] = set()
         self._following: Subscription | None = None
@@ -65,11 +62,11 @@ class StoreServer:
         self._revision.set(await self._store.barrier())
         loop = asyncio.get_running_loop()
         if self._loans is not None:
-            files = self._loans.arena.files  # a worker has them open under the same numbers
-            (self._folder / ARENA).write_bytes(orjson.dumps(list(files)))
+            # A worker has it open under the same number.
+            (self._folder / ARENA).write_text(str(self._loans.arena.file))
             self._settling = loop.create_task(self._settle(self._loans))
         self._server = await loop.create_unix_server(
-            lambda: _Peer(self._store, self._peers, self._place_of).frames,
+            lambda: _Peer(self._store, self._peers, self._books, self._loans).frames,
             str(self._folder / SOCKET),
         )
 
@@ -89,21 +86,28 @@ class StoreServer:
         self._revision.set(revision)
 
     async def _settle(self, loans: Loans) -> None:
+        more = False
         while True:
-            await asyncio.sleep(_SETTLE_SECONDS)
-            loans.settle(self._revision.get(), [peer.seen for peer in self._peers])
-            if loans.unsettled > _MOST_BACKLOG:
-                slowest = min(self._peers, key=lambda peer: peer.seen)
-                log.warning("a worker does not go on and is let go")
-                slowest.close()
-            await _tidied(loans)
+            await asyncio.sleep(0 if more else _SETTLE_SECONDS)
+            if not more:
+                loans.settle([peer.passed for peer in self._peers])
+                if loans.arena.excess > _MOST_BACKLOG and self._peers:
+                    log.warning("a worker does not go on and is let go")
+                    min(self._peers, key=lambda peer: (peer.listens, peer.passed)).close()
+            more = self._leave(loans)
 
-
-async def _tidied(loans: Loans) -> None:
-    more = True
-    while more:
-        more = loans.arena.tidy()
-        await asyncio.sleep(0)
+    def _leave(self, loans: Loans) -> bool:
+        """One step, told to all before anything else is; whether there is more to do."""
+        if not all(peer.listens for peer in self._peers):
+            return False
+        fences = loans.fences
+        moves, more = loans.leave(self._books)
+        for peer in self._peers:
+            if moves:
+                peer.frames.send(frame([0, "moved", moves_head(moves)]))
+            if loans.fences > fences:
+                peer.tell_fence()
+        return more
 
 
 def _ended(error: StoreError) -> None:
@@ -113,21 +117,29 @@ def _ended(error: StoreError) -> None:
 class _Peer:
     """One worker's connection."""
 
-    def __init__(self, store: Store, peers: set[_Peer], place_of: PlaceOf) -> None:
+    def __init__(
+        self, store: Store, peers: set[_Peer], books: Books, loans: Loans | None = None
+    ) -> None:
         self._store = store
         self._peers = peers
-        self._place_of = place_of
+        self._books = books
+        self._loans = loans
+        self.passed = 0
+        """The last fence that everything it was told before is behind."""
         self._subscriptions: dict[int, Subscription] = {}
-        self._seen: dict[int, int] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._most_backlog = _MOST_BACKLOG
         self.frames = Frames(self._received, self._lost)
         peers.add(self)
 
     @property
-    def seen(self) -> int:
-        """The revision up to which it needs nothing that was written over by then."""
-        return min(self._seen.values(), default=0)
+    def listens(self) -> bool:
+        """Whether it has loaded, and learns what changes and moves from here on."""
+        return bool(self._subscriptions)
+
+    def tell_fence(self) -> None:
+        if self._loans is not None:
+            self.frames.send(frame([0, "fence", self._loans.fences]))
 
     def close(self) -> None:
         self.frames.close()
@@ -144,12 +156,10 @@ class _Peer:
             self._subscribe(number, *rest)
         elif what == "unsubscribe":
             subscription = self._subscriptions.pop(number, None)
-            self._seen.pop(number, None)
             if subscription is not None:
                 subscription.close()
-        elif what == "seen":
-            if number in self._seen:
-                (self._seen[number],) = rest
+        elif what == "passed":
+            (self.passed,) = rest
         else:
             answering = self._answer(number, what, rest, body)
             task = asyncio.get_running_loop().create_task(answering)
@@ -178,9 +188,11 @@ class _Peer:
         if what in ("range", "state"):
             prefix, start, limit, revision = rest
             page = await self._store.range(prefix, start=start, limit=limit, revision=revision)
-            place_of = self._place_of if what == "state" else nowhere
-            told, values = told_events(page.records, place_of)
-            return [told, page.revision, page.more], values
+            if what == "range" or self._loans is None:
+                told, values = told_events(page.records)
+                return [told, page.revision, page.more], values
+            told, values = told_events(page.records, self._books.place_of)
+            return [told, page.revision, page.more, self._loans.fences], values
         if what == "past" and isinstance(self._store, Remembering):
             key, before, limit = rest
             past = await self._store.past(key, before=before, limit=limit)
@@ -193,18 +205,19 @@ class _Peer:
 
     def _subscribe(self, number: int, after: int) -> None:
         def take(events: Sequence[Event], revision: int) -> None:
-            self.frames.send(events_frame(number, events, revision, self._place_of))
+            self.frames.send(events_frame(number, events, revision, self._books.place_of))
             if number in self._subscriptions and self.frames.backlog() > self._most_backlog:
                 log.warning("a worker does not keep up and is let go")
                 self.frames.close()
 
         def ended(error: StoreError) -> None:
+            self._subscriptions.pop(number, None)
             self.frames.send(frame([0, "ended", number, error_head(error)]))
 
-        self._seen[number] = after
         try:
             self._subscriptions[number] = self._store.subscribe(after, take, ended)
         except StoreError as error:
             ended(error)
+        self.tell_fence()
         # What it asked for of the past came all at once, before it could read any of it.
         self._most_backlog = _MOST_BACKLOG + self.frames.backlog()

@@ -13,7 +13,7 @@ from typing import Any, cast
 
 import orjson
 
-from instar.storage.lending import Elsewhere
+from instar.storage.lending import Elsewhere, Move
 from instar.storage.store import (
     Ahead,
     Compacted,
@@ -136,6 +136,10 @@ def read_events(told: Sequence[Sequence[Any]], body: bytes) -> list[Event]:
 def read_records(told: Sequence[Sequence[Any]], body: bytes) -> list[Record]:
     found = read_events(told, body)
     return [Record(key, b"" if value is None else value, at) for key, value, at, _ in found]
+
+
+def moves_head(moves: Iterable[Move]) -> list[tuple[str, int, int]]:
+    return [(key, revision, place) for key, revision, place in moves]
 
 
 def error_head(error: Exception) -> Head:

@@ -12,11 +12,11 @@ from typing import NamedTuple
 from instar.errors import ServiceUnavailable, Timeout
 from instar.registry.stored.entry import Entry, Held, ingest
 from instar.registry.stored.failures import as_api_error, guarded
-from instar.registry.stored.far import Distance, Placing
+from instar.registry.stored.far import Distance
 from instar.registry.stored.lent import Borrower, Lender, place_of
 from instar.storage.cache import Cache, Collection, WindowLimits
 from instar.storage.keys import collection_of
-from instar.storage.lending import Borrowing, Elsewhere, Loans
+from instar.storage.lending import Borrowing, Elsewhere, Loans, Move
 from instar.storage.store import (
     Checkable,
     Near,
@@ -57,8 +57,12 @@ class Backend:
         """With ``values`` entries leave their bytes there, with ``loans`` other processes may read
         them; else they hold them."""
         self.store = store
-        self._distance = _distance(values, loans)
-        self._borrower = Borrower(store.arena) if isinstance(store, Borrowing) else None
+        self._lender = None if loans is None else Lender(loans)
+        self._distance = self._lender or (None if values is None else Distance(values))
+        self._borrower: Borrower | None = None
+        if isinstance(store, Borrowing):
+            self._borrower = Borrower(store)
+            store.moved = self._moved
         self.cache: Cache[Entry] = Cache(store, self._ingest, limits)
         self._drafts: dict[str, Draft] = {}
         self._silence: StoreError | None = None
@@ -205,8 +209,19 @@ class Backend:
 
     def place_of(self, key: str, revision: int) -> int | None:
         """Where other processes can read what was written then, if they can."""
+        return place_of(self._entry(key), revision)
+
+    def move(self, key: str, place: int) -> Move | None:
+        """Put it somewhere else there, if it is there."""
+        return None if self._lender is None else self._lender.move(self._entry(key), key, place)
+
+    def _moved(self, move: Move) -> None:
+        if self._borrower is not None:
+            self._borrower.moved(self._entry(move.key), move)
+
+    def _entry(self, key: str) -> Entry | None:
         collection = self.cache.collection(collection_of(key))
-        return place_of(collection.entries.get(key[len(collection.prefix) :]), revision)
+        return collection.entries.get(key[len(collection.prefix) :])
 
     def _borrow(self, borrower: Borrower, value: Elsewhere, record: Record, suffix: str) -> Entry:
         entry = borrower.of_place(value, record.revision, suffix)
@@ -236,12 +251,6 @@ class Backend:
         if self._distance is not None:
             return self._distance.of_held(draft.entry, record)
         return draft.entry
-
-
-def _distance(values: Values | None, loans: Loans | None) -> Placing | None:
-    if loans is not None:
-        return Lender(loans)
-    return None if values is None else Distance(values)
 
 
 def too_new(revision: int, current: int) -> Timeout:

@@ -25,6 +25,7 @@ from instar.conversion.shared import Finish, Load, SharedConverter
 from instar.plain import Object, copy_json
 from instar.registry.resources.serving import Serving, VersionServing
 from instar.registry.stored.entry import Entry, Held, offset_by_uid
+from instar.registry.stored.lent import views_of
 from instar.registry.stored.readership import Readership
 from instar.registry.stored.views import Views
 
@@ -137,7 +138,7 @@ class Codec:
             part = entries[start : start + _ALIKE_CHUNK]
             if start and set(map(_TOKEN, part)) != {stored}:
                 return None  # meanwhile a request under another schema has been here
-            bodies += [entry.normal or entry.ready or entry.view for entry in part]
+            bodies += views_of(part)
         if stored is wanted:
             return Views(bodies)
         opening = stored.opening

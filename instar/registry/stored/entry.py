@@ -138,7 +138,7 @@ class Held(Entry):
         self.suffix = suffix
         self.seal: Seal | None = None
         self.at = at
-        """Where the resourceVersion goes; -1 until it is needed."""
+        """Where the resourceVersion goes, or is; -1 until it is needed."""
         self.token: object = None
         self.normal: bytes | None = None
         self.ready: bytes = b""
@@ -146,9 +146,8 @@ class Held(Entry):
         self._api_version: str | None = None
 
     @classmethod
-    def of_view(cls, view: bytes, at: int, revision: int, suffix: str) -> Held:
-        """``at`` is where the resourceVersion was put in."""
-        held = cls(b"", revision, suffix, at)
+    def of_view(cls, view: bytes, revision: int, suffix: str) -> Held:
+        held = cls(b"", revision, suffix)
         held.raw, held.ready = None, view
         return held
 
@@ -167,6 +166,8 @@ class Held(Entry):
     def stored(self) -> bytes:
         if self.raw is not None:
             return self.raw.removesuffix(b"\n")
+        if self.at < 0:
+            self.at = _inserted_at(self.ready, self.revision)
         length = len(_revision_member(self.revision))
         return self.ready[: self.at] + self.ready[self.at + length :]
 
@@ -298,6 +299,18 @@ def revision_offset(raw: bytes) -> int:
             return at
         at = raw.find(_UID, at + 1)
     return -1
+
+
+def _inserted_at(view: bytes, revision: int) -> int:
+    """Where the revision was put into a view. Another object inside it may look the same."""
+    member = _revision_member(revision)
+    marker = member + _UID
+    at = view.find(marker)
+    if view.find(marker, at + 1) < 0:
+        return at
+    while "resourceVersion" in orjson.loads(view[:at] + view[at + len(member) :])["metadata"]:
+        at = view.find(marker, at + 1)
+    return at
 
 
 def offset_by_uid(raw: bytes, obj: dict[str, Any]) -> int:

@@ -6,7 +6,7 @@ nothing more; who reads it gets a ``Held`` one for itself, which is gone when th
 
 from __future__ import annotations
 
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from instar.registry.stored.entry import Entry, Held, Unreadable, ingest
 from instar.registry.stored.failures import as_api_error
@@ -75,16 +75,6 @@ class Far(Entry):
 
     def know(self, labels: dict[str, str] | None, token: object) -> None:
         self._labels, self.token = labels, token
-
-
-class Placing(Protocol):
-    """Makes entries that leave their bytes elsewhere, where that is possible."""
-
-    def of_record(self, record: Record, suffix: str) -> Entry: ...
-
-    def of_held(self, held: Held, record: Record) -> Entry:
-        """The entry of what was just written here; what the writer knows is kept."""
-        ...
 
 
 class Distance:

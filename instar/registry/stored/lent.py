@@ -7,16 +7,20 @@ somebody's window of changes for longer than it is lent. Knows how a view is mad
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from contextlib import suppress
+from operator import attrgetter
 from typing import NamedTuple
 
 from instar.errors import ServiceUnavailable
 from instar.registry.stored.entry import Entry, Held, Unreadable, ingest
-from instar.storage.arena import ArenaView
-from instar.storage.lending import Elsewhere, Loans
+from instar.storage.arena import ArenaView, length_at
+from instar.storage.lending import Borrowing, Elsewhere, Loans, Move
 from instar.storage.store import Record, Seal
 from instar.storage.values import Gone
 
 _MOST_KINDS = 4096
+_NORMAL = attrgetter("normal")
 
 
 class Kind(NamedTuple):
@@ -24,7 +28,7 @@ class Kind(NamedTuple):
 
     arena: ArenaView
     api_version: str
-    loans: Loans | None = None
+    loans: Loans | None
 
 
 class Lent(Entry):
@@ -46,13 +50,17 @@ class Lent(Entry):
 
     @property
     def ready(self) -> bytes:  # type: ignore[override]
+        arena = self._kind.arena
+        fence = arena.fence  # before the place: a thread may be overtaken between the two
         place = self.place
         if isinstance(place, Held):
             return place.ready
         try:
-            return self._kind.arena.read(place)
+            return arena.read(place, fence)
         except Gone as gone:
-            raise _left_behind() from gone
+            if fence == arena.fence:
+                raise _left_behind() from gone
+            return self.ready
 
     @property
     def view(self) -> bytes:
@@ -61,17 +69,13 @@ class Lent(Entry):
     @property
     def size(self) -> int:
         place = self.place
-        return place.size if isinstance(place, Held) else self._kind.arena.length(place)
+        return place.size if isinstance(place, Held) else length_at(place)
 
     def near(self) -> Held:
-        place = self.place
+        view, place = self.ready, self.place
         if isinstance(place, Held):
             return place
-        try:
-            arena = self._kind.arena
-            held = Held.of_view(arena.read(place), arena.cut(place), self.revision, self.suffix)
-        except Gone as gone:
-            raise _left_behind() from gone
+        held = Held.of_view(view, self.revision, self.suffix)
         held.token, held.normal = self.token, self.normal
         return held
 
@@ -89,6 +93,10 @@ class Lent(Entry):
         """What whoever wrote it knows already."""
         self._labels, self.token, self.normal = writer.known_labels, writer.token, writer.normal
 
+    @property
+    def arena(self) -> ArenaView:
+        return self._kind.arena
+
     def keep_normal(self, near: Held, token: object) -> None:
         self.normal, self.token = near.normal, token
 
@@ -104,10 +112,22 @@ class Owned(Lent):
 
     __slots__ = ()
 
-    def __del__(self) -> None:
+    def replaced(self) -> None:
+        """It stays in the window of changes, of which only this process knows."""
+        place, self.place = self.place, self.near()
+        self._drop(place)
+
+    def moved(self, place: int) -> None:
+        before, self.place = self.place, place
+        self._drop(before)
+
+    def _drop(self, place: int | Held) -> None:
         loans = self._kind.loans
-        if loans is not None and isinstance(self.place, int):
-            loans.drop(self.place)
+        if loans is not None and isinstance(place, int):
+            loans.drop(place)
+
+    def __del__(self) -> None:
+        self._drop(self.place)
 
 
 class Borrowed(Lent):
@@ -116,16 +136,21 @@ class Borrowed(Lent):
     def replaced(self) -> None:
         self.place = self.near()
 
+    def moved(self, place: int) -> None:
+        if isinstance(self.place, int):
+            self.place = place
+
 
 class _Kinds:
-    def __init__(self, arena: ArenaView, loans: Loans | None) -> None:
-        self._arena, self._loans = arena, loans
+    def __init__(self, arena: ArenaView, loans: Loans | None = None) -> None:
+        self.arena = arena
+        self._loans = loans
         self._known: dict[str, Kind] = {}
 
     def of(self, api_version: str) -> Kind:
         kind = self._known.get(api_version)
         if kind is None:
-            kind = Kind(self._arena, api_version, self._loans)
+            kind = Kind(self.arena, api_version, self._loans)
             if len(self._known) < _MOST_KINDS:
                 self._known[api_version] = kind
         return kind
@@ -139,21 +164,26 @@ class Lender:
         self._kinds = _Kinds(loans.arena, loans)
 
     def of_record(self, record: Record, suffix: str) -> Entry:
-        held = ingest(record, suffix)
-        if held.raw is not None:
-            _find_place(held)
-        return self._lent(held)
+        return self._lent(ingest(record, suffix), record.key)
 
     def of_held(self, held: Held, record: Record) -> Entry:
-        return self._lent(held)
+        return self._lent(held, record.key)
 
-    def _lent(self, held: Held) -> Entry:
+    def move(self, entry: Entry | None, key: str, place: int) -> Move | None:
+        if not isinstance(entry, Owned) or entry.place != place:
+            return None
+        elsewhere = self._loans.put(key, entry.ready)
+        assert elsewhere is not None  # there was room for one of its size
+        entry.moved(elsewhere)
+        return Move(key, entry.revision, elsewhere)
+
+    def _lent(self, held: Held, key: str) -> Entry:
         """Bytes that are not as we write them are nobody's to share: they stay as they are."""
-        if held.raw is not None and held.at >= 0:
+        if held.raw is not None and (held.at >= 0 or _found(held)):
             held.make_ready()
         place = None
         if held.raw is None and held.seal is None:
-            place = self._loans.put(held.ready, held.at)
+            place = self._loans.put(key, held.ready)
         if place is None:
             return held
         lent = Owned(self._kinds.of(held.api_version), place, held.revision, held.suffix)
@@ -161,28 +191,51 @@ class Lender:
         return lent
 
 
-def _find_place(held: Held) -> None:
+def _found(held: Held) -> bool:
     """Where owner references have a uid, too, one look at the whole object finds its own."""
-    try:
+    with suppress(Unreadable):
         held.content()
-    except Unreadable:
-        return
+    return held.at >= 0
 
 
 class Borrower:
     """Makes the entries of the others."""
 
-    def __init__(self, arena: ArenaView) -> None:
-        self._arena = arena
-        self._kinds = _Kinds(arena, None)
+    def __init__(self, store: Borrowing) -> None:
+        self._store = store
+        self._kinds = _Kinds(store.arena)
 
     def of_place(self, value: Elsewhere, revision: int, suffix: str) -> Borrowed:
+        arena = self._store.arena
+        if arena is not self._kinds.arena:
+            self._kinds = _Kinds(arena)
         try:
-            view = self._arena.read(value.place)
+            view = arena.read(value.place, arena.fence)
         except Gone as gone:
             raise _left_behind() from gone
-        api_version = Held.of_view(view, 0, revision, suffix).api_version
+        api_version = Held.of_view(view, revision, suffix).api_version
         return Borrowed(self._kinds.of(api_version), value.place, revision, suffix)
+
+    def moved(self, entry: Entry | None, move: Move) -> None:
+        if isinstance(entry, Borrowed) and entry.revision == move.revision:
+            entry.moved(move.place)
+
+
+def views_of(entries: Sequence[Entry]) -> list[bytes]:
+    """Of entries that are known to be normal, those that are lent read all at once."""
+    first = entries[0] if entries else None
+    if isinstance(first, Lent) and not any(map(_NORMAL, entries)):
+        arena = first.arena
+        fence = arena.fence
+        places = [
+            entry.place
+            for entry in entries
+            if isinstance(entry, Lent) and isinstance(entry.place, int)
+        ]
+        if len(places) == len(entries):
+            with suppress(Gone):
+                return arena.read_many(places, fence)
+    return [entry.normal or entry.ready or entry.view for entry in entries]
 
 
 def place_of(entry: Entry | None, revision: int) -> int | None:
