@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import socket
 import ssl
 import subprocess
 import sys
@@ -94,6 +95,31 @@ def serving(
     finally:
         process.terminate()
         process.wait()
+
+
+@contextmanager
+def etcd() -> Iterator[str]:
+    """One member of Debian's etcd, durable as shipped; its address as ``--storage`` takes it."""
+    with scratch() as folder:
+        client, peer = (f"http://127.0.0.1:{port}" for port in _free_ports(2))
+        command = ["etcd", "--data-dir", str(folder / "data"), "--listen-client-urls", client]
+        command += ["--advertise-client-urls", client, "--listen-peer-urls", peer]
+        command += ["--initial-advertise-peer-urls", peer, "--initial-cluster", f"default={peer}"]
+        with open(folder / "log", "wb") as log:
+            process = subprocess.Popen(command, stdout=log, stderr=log)
+        try:
+            yield client.replace("http://", "etcd://")
+        finally:
+            process.terminate()
+            process.wait()
+
+
+def _free_ports(count: int) -> list[int]:
+    held = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
+    ports = [int(each.getsockname()[1]) for each in held]
+    for each in held:
+        each.close()
+    return ports
 
 
 @contextmanager

@@ -7,10 +7,11 @@ No rules here: a ``Crd`` may well be invalid.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any, NamedTuple
 
 from instar.api.names import GroupVersionKind, by_priority
+from instar.records import dataclass
 
 GROUP = "apiextensions.k8s.io"
 PLURAL = "customresourcedefinitions"

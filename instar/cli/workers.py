@@ -96,7 +96,8 @@ async def _lent(server: RunningServer, folder: Path, loans: Loans | None) -> Asy
 
 def _loans(settings: Settings) -> Loans | None:
     """What is sealed in the store each worker opens for itself."""
-    if settings.storage.startswith("etcd:") or settings.encryption is not None:
+    reached_alone = settings.storage.startswith("etcd:")
+    if reached_alone or settings.encryption is not None or settings.values != "memory":
         return None
     return Loans(Arena(make_file()))
 

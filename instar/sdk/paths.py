@@ -9,9 +9,9 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from instar.records import dataclass
 from instar.sdk.errors import ConversionError, ConverterDefinitionError
 
 _TOKEN = re.compile(

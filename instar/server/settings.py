@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any
 
 from instar.conversion.inprocess import ConvertFunction
 from instar.limits import HISTORY_BYTES, READS_AT_ONCE, WRITES_AT_ONCE
+from instar.records import dataclass
 from instar.registry.admission.configured import LocalConfiguration
 from instar.registry.admission.names import HERE
 from instar.server.access.identities import (
@@ -99,6 +100,8 @@ class Settings:
     """Credentials and certificates for an etcd cluster."""
     fill: Callable[[Store], Awaitable[None]] | None = None
     """Puts something into the store before the server starts on it."""
+    values: str = "memory"
+    """Where the bytes of objects are kept: there, or on ``disk``, in the store's file."""
     read_only: bool = False
     """Whether every write is refused, and no controller does one either."""
     encryption: EncryptionSettings | None = None

@@ -24,6 +24,7 @@ from instar.schema.validations import compile as compiling
 
 BY_NUMBER = {
     # name: why its entries are small, or few
+    "instar.api.strings._is_label": "asked for labels of legal length only",
     "instar.api.strings._is_usual_name": "asked for names of legal length only",
     "instar.api.strings._is_usual_value": "asked for values of legal length only",
     "instar.apply.entries._parsed_text": "texts up to 16 KiB",
@@ -35,6 +36,7 @@ BY_NUMBER = {
     "instar.quantities._canonical": "texts up to a few hundred characters; others raise",
     "instar.registry.kinds.checks.resources.quantity_value": "canonical quantities",
     "instar.registry.stored.entry._shared": "up to 16 labels of legal length",
+    "instar.rpc.headers.read": "blocks up to 16 KiB, of the server we chose",
     "instar.schema.generate_leaves._patterned": "not in the server",
     "instar.console.views.rules.rules": "has no argument",
     "instar.models.reading.docstrings._module_words": "not in the server",

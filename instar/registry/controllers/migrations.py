@@ -11,13 +11,13 @@ import asyncio
 import contextlib
 import logging
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from datetime import datetime
 
 from instar.api.names import GroupResource
 from instar.crds.conditions import with_condition
 from instar.errors import ApiError, NotFound
 from instar.plain import Object
+from instar.records import dataclass
 from instar.registry.controllers.backlog import Backlog
 from instar.registry.controllers.migration_crd import MigratingCrd
 from instar.registry.controllers.queue import Delays, Queue
@@ -36,7 +36,7 @@ from instar.registry.resources.resource import Resource, Target
 from instar.registry.stored.entry import Entry, Unreadable
 from instar.registry.verbs.proposal import Proposal, UpdateRules
 from instar.registry.verbs.write import update
-from instar.storage.cache import Change
+from instar.storage.collection import Change
 
 log = logging.getLogger(__name__)
 _NEEDED = ("update", "patch", "list")

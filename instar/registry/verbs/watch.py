@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Callable, Coroutine, Hashable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import orjson
@@ -14,13 +13,14 @@ from instar import limits
 from instar.api.jsontext import encode
 from instar.errors import ApiError, Expired, Internal, invalid_options
 from instar.fields import FieldError, forbidden, not_supported
+from instar.records import dataclass
 from instar.registry.resources.resource import Target
 from instar.registry.stored.backend import Backend
 from instar.registry.stored.entry import Entry
 from instar.registry.stored.watchers import Watcher, is_error
 from instar.registry.verbs.read import ListOptions
 from instar.registry.verbs.selecting import Selection
-from instar.storage.cache import Change
+from instar.storage.collection import Change
 from instar.storage.store import Compacted
 
 Render = Callable[[str, bytes], bytes]

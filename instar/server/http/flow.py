@@ -12,12 +12,12 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from dataclasses import dataclass
 from enum import Enum, auto
 from time import monotonic
 
 from instar import limits
 from instar.metrics import Across, Counter, Measured, Metric
+from instar.records import dataclass
 
 _ABOUT_SECONDS = 0.5
 """A user who has asked within this time, or twice it, is about."""

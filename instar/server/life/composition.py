@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from ipaddress import IPv4Network
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +13,7 @@ from instar.conversion.factory import ConversionServices, shared_converter_for
 from instar.conversion.metrics import PrometheusConversionMetrics
 from instar.crds.documents import as_v1
 from instar.metrics import Measured, Metric
+from instar.records import dataclass
 from instar.registry.admission.addresses import ServiceAddresses
 from instar.registry.admission.configured import LocalConfiguration
 from instar.registry.admission.escalation import EscalationCheck
@@ -59,6 +60,7 @@ from instar.server.pages.insight import Insight
 from instar.server.pages.metrics import Metrics
 from instar.storage.lending import Loans
 from instar.storage.store import Local, Near, Store
+from instar.storage.values import Values
 from instar.webhooks.calls import CallLog
 
 if TYPE_CHECKING:
@@ -101,17 +103,23 @@ class Machinery:
     metrics: Metrics
     read_only: bool = False
 
-    async def start(self) -> None:
-        """The backend must be started already."""
+    def begin(self) -> None:
+        """Serve what the backend has read already; the rest waits for ``start``."""
         self.watchdog.start()
         self.catalog.follow(
             self.catalog.builtin("apiextensions.k8s.io", "customresourcedefinitions")
         )
+        self.app.reads = True
+
+    async def start(self) -> None:
+        """The backend must be started already."""
+        if not self.app.reads:
+            self.begin()
         if self.read_only:
             await self.usage.load()
         else:
             await self._start_writers()
-        self.app.ready = True
+        self.app.open()
 
     async def _start_writers(self) -> None:
         """Whatever writes without being asked by a request."""
@@ -177,10 +185,11 @@ def build(
     extras: Extras = NOTHING_MORE,
     auditor: Auditor | None = None,
     flow: Flow | None = None,
+    values: Values | None = None,
     loans: Loans | None = None,
     make_conversion: Callable[[Backend, PrometheusConversionMetrics], ConversionServices],
 ) -> Machinery:
-    backend = Backend(store, loans=loans)
+    backend = Backend(store, values=values, loans=loans)
     calls = CallLog()
     conversion_metrics = PrometheusConversionMetrics(calls)
     conversion = make_conversion(backend, conversion_metrics)
@@ -253,7 +262,7 @@ def build(
                 "cache-consistency": lambda: consistency.trouble,
                 **extras.checks,
             },
-            started=lambda: None if backend.cache.revision else "not finished",
+            started=lambda: "not finished" if backend.loading else None,
         ),
         metrics=metrics,
         conversion_metrics=conversion_metrics,

@@ -6,9 +6,8 @@ served otherwise or not at all, so a closed one is never held.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from instar.access.attributes import Attributes, User
+from instar.records import dataclass
 from instar.registry.resources.catalog import Catalog, is_served
 from instar.registry.resources.resource import Resource, Target
 from instar.server.rest.request import Request, ResourcePath, attributes_of, parse_resource_path
