@@ -57,6 +57,7 @@ class ArenaView:
         self._opening = mmap.mmap(self.file, _OPENING, access=self._access)
         self._words = memoryview(self._opening).cast("Q")
         self._segments: list[mmap.mmap] = []
+        self._views: list[memoryview] = []
 
     def read(self, place: int, fence: int) -> bytes:
         """The value; ``fence`` is what it was before the place was looked up. Raises ``Gone``
@@ -87,8 +88,25 @@ class ArenaView:
             raise Gone(places[0])
         return values
 
+    def join(self, separator: bytes, places: Sequence[int], fence: int) -> bytes:
+        """The values with something between them, copied once."""
+        views = self._views
+        try:
+            parts = [
+                views[place >> 2 * _BITS][(start := place >> _BITS & _LOW) : start + (place & _LOW)]
+                for place in places
+            ]
+        except IndexError:
+            self._map_more(max(places))
+            return self.join(separator, places, fence)
+        joined = separator.join(parts)
+        if self._words[0] > fence:
+            raise Gone(places[0])
+        return joined
+
     def close(self) -> None:
-        self._words.release()
+        for view in (self._words, *self._views):
+            view.release()
         for mapped in (self._opening, *self._segments):
             mapped.close()
         self._segments = []
@@ -103,7 +121,9 @@ class ArenaView:
 
     def _map_segment(self) -> None:
         offset = _OPENING + len(self._segments) * SEGMENT
-        self._segments.append(mmap.mmap(self.file, SEGMENT, access=self._access, offset=offset))
+        mapped = mmap.mmap(self.file, SEGMENT, access=self._access, offset=offset)
+        self._segments.append(mapped)
+        self._views.append(memoryview(mapped))
 
 
 def length_at(place: int) -> int:

@@ -16,7 +16,7 @@ import pytest
 from instar.errors import ServiceUnavailable
 from instar.registry.stored.backend import Backend
 from instar.registry.stored.entry import Entry, Held
-from instar.registry.stored.lent import Borrowed, Owned, views_of
+from instar.registry.stored.lent import Borrowed, LentViews, Owned, views_of
 from instar.storage import arena as arena_module
 from instar.storage import lending, peer_server
 from instar.storage.arena import Arena, make_file
@@ -247,6 +247,35 @@ def test_who_is_let_go_says_so_and_shows_nothing_of_others(loans: Loans, tmp_pat
             for entry in worker.collection(PREFIX).entries.values():
                 with pytest.raises(ServiceUnavailable):
                     entry.near()
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.usefixtures("often")
+def test_a_long_list_is_what_was_there_when_it_began(loans: Loans, tmp_path: Path) -> None:
+    """Though it is read piece by piece, while values move and are written over."""
+
+    async def scenario() -> None:
+        async with sharing(loans, tmp_path) as (owner, worker, _, _):
+            for number in range(40):
+                await put(owner, f"n{number}", 500)
+            await worker.consistent()
+            for backend in (owner, worker):
+                wanted = [*shown(backend).values()]
+                entries = [*backend.collection(PREFIX).entries.values()]
+                views = LentViews(entries, sum(map(len, wanted)))
+
+                pieces = []
+                for piece in views.pieces(2000):
+                    pieces.append(piece)
+                    for number in range(0, 40, 3):
+                        await put(backend, f"n{number}", 700)
+                    await asyncio.sleep(0.005)
+
+                assert b"".join(pieces) == b",".join(wanted)
+                assert len(pieces) > 5
+                assert [*views] == wanted
+            assert loans.fences > 0
 
     asyncio.run(scenario())
 

@@ -14,13 +14,14 @@ from typing import NamedTuple
 
 from instar.errors import ServiceUnavailable
 from instar.registry.stored.entry import Entry, Held, Unreadable, ingest
+from instar.registry.stored.views import FarViews
 from instar.storage.arena import ArenaView, length_at
 from instar.storage.lending import Borrowing, Elsewhere, Loans, Move
 from instar.storage.store import Record, Seal
 from instar.storage.values import Gone
 
 _MOST_KINDS = 4096
-_NORMAL = attrgetter("normal")
+_NORMAL, _PLACE = attrgetter("normal"), attrgetter("place")
 
 
 class Kind(NamedTuple):
@@ -70,6 +71,10 @@ class Lent(Entry):
     def size(self) -> int:
         place = self.place
         return place.size if isinstance(place, Held) else length_at(place)
+
+    @property
+    def view_size(self) -> int:
+        return self.size if self.normal is None else len(self.normal)
 
     def near(self) -> Held:
         view, place = self.ready, self.place
@@ -223,19 +228,46 @@ class Borrower:
 
 def views_of(entries: Sequence[Entry]) -> list[bytes]:
     """Of entries that are known to be normal, those that are lent read all at once."""
-    first = entries[0] if entries else None
-    if isinstance(first, Lent) and not any(map(_NORMAL, entries)):
-        arena = first.arena
-        fence = arena.fence
-        places = [
-            entry.place
-            for entry in entries
-            if isinstance(entry, Lent) and isinstance(entry.place, int)
-        ]
-        if len(places) == len(entries):
-            with suppress(Gone):
-                return arena.read_many(places, fence)
+    places, arena, fence = _places(entries)
+    if arena is not None:
+        with suppress(Gone):
+            return arena.read_many(places, fence)
     return [entry.normal or entry.ready or entry.view for entry in entries]
+
+
+def _joined(entries: Sequence[Entry]) -> bytes:
+    """The same with commas between them; nothing is copied twice."""
+    places, arena, fence = _places(entries)
+    if arena is not None:
+        with suppress(Gone):
+            return arena.join(b",", places, fence)
+    return b",".join(entry.normal or entry.ready or entry.view for entry in entries)
+
+
+def _places(entries: Sequence[Entry]) -> tuple[list[int], ArenaView | None, int]:
+    """Where they all are; no arena, if one is somewhere else."""
+    first = entries[0] if entries else None
+    if not isinstance(first, Lent) or any(map(_NORMAL, entries)):
+        return [], None, 0
+    arena = first.arena
+    fence = arena.fence
+    try:
+        places = list(map(_PLACE, entries))
+    except AttributeError:
+        return [], None, 0
+    return (places, arena, fence) if {*map(type, places)} == {int} else ([], None, 0)
+
+
+class LentViews(FarViews):
+    """A list of lent entries, read where they are at the moment when it is written."""
+
+    __slots__ = ()
+
+    def __init__(self, entries: Sequence[Entry], size: int) -> None:
+        super().__init__(entries, views_of, size)
+
+    def _piece(self, entries: Sequence[Entry]) -> bytes:
+        return _joined(entries)
 
 
 def place_of(entry: Entry | None, revision: int) -> int | None:
