@@ -171,14 +171,18 @@ class Codec:
         """
         obj = _without_server_fields(obj)
         if version is self.serving.storage:
-            if offload.is_small(size):
-                return _prepared(obj, None)
-            return await offload.apart(lambda: _prepared(obj, None))
+            return await offload.run(size, lambda: _prepared(obj, None))
         stored = (await (convert or self._to_version)([obj], version, self.serving.storage))[0]
         if not self.serving.converts_remotely:
             return await offload.run(size, lambda: _prepared(stored, None))
         back = await self._as_read(stored, self.serving.storage, version)
         return await offload.run(size, lambda: _prepared(stored, back))
+
+    def prepare_now(self, obj: Object, version: VersionServing, size: int) -> Prepared | None:
+        """The same without awaiting anything, where nothing has to be converted."""
+        if version is not self.serving.storage or not offload.is_small(size):
+            return None
+        return _prepared(_without_server_fields(obj), None)
 
     async def prepare_marked(self, obj: Object, reader: VersionServing | None) -> Prepared:
         """A stored object of which only metadata was changed by the server itself.
