@@ -197,7 +197,7 @@ def unknown_format() -> UnsupportedMediaType:
 def patch_type(content_type: str, accepted: tuple[PatchType, ...], *, builtin: bool) -> PatchType:
     media = content_type.partition(";")[0].strip().lower()
     for known in accepted:
-        if known.value == media:
+        if known == media:
             return known
     if builtin:
         raise UnsupportedMediaType("415: Unsupported Media Type")
