@@ -205,7 +205,7 @@ class Codec:
         """``obj`` (at ``version``) as it will be stored. The argument is not kept.
 
         Where a webhook is asked, it is asked for the way back, too: after the commit nothing may
-        fail any more. ``convert`` is for callers that have converted ``obj`` (``size`` bytes) before.
+        fail any more. ``convert`` is for callers that have converted ``obj`` of ``size`` before.
         """
         obj = without_server_fields(obj)
         if version is self.serving.storage:
