@@ -26,12 +26,8 @@ from instar.plain import Object, copy_json
 from instar.registry.resources.serving import Serving, VersionServing
 from instar.registry.stored.entry import Entry, Held
 from instar.registry.stored.far import Far, nears
-from instar.registry.stored.prepared import (
-    Prepared,
-    prepared,
-    revised,
-    without_server_fields,
-)
+from instar.registry.stored.lent import Lent, LentViews, views_of
+from instar.registry.stored.prepared import Prepared, prepared, revised, without_server_fields
 from instar.registry.stored.readership import Readership
 from instar.registry.stored.views import FarViews, Views
 
@@ -43,7 +39,7 @@ _FAR_CHUNK = 50
 """The same where their bytes have to be read first."""
 _HELD = 1000
 """Of objects whose bytes are elsewhere a longer list holds none."""
-_TOKEN = attrgetter("token")
+_TOKEN, _VIEW_SIZE = attrgetter("token"), attrgetter("view_size")
 
 
 Convert = Callable[[Sequence[Object], VersionServing, VersionServing], Awaitable[list[Object]]]
@@ -134,6 +130,7 @@ class Codec:
         bodies: list[bytes] = []
         size = (len(lead) - len(opening)) * len(entries)
         far = isinstance(entries[0], Far)
+        lent = not opening and isinstance(entries[0], Lent) and len({*map(type, entries)}) == 1
         for start in range(0, len(entries), _ALIKE_CHUNK):
             if start:
                 await asyncio.sleep(0)
@@ -145,13 +142,18 @@ class Codec:
                 continue
             if far:
                 part = nears(part)
-            found = [entry.normal or entry.ready or entry.view for entry in part]
+            if lent:
+                size += sum(map(_VIEW_SIZE, part))
+                continue
+            found = views_of(part)
             if opening and not all(map(methodcaller("startswith", opening), found)):
                 return None
             bodies += found
             size += sum(map(len, found))
         if far and len(entries) > _HELD:
             return FarViews(entries, partial(self._shown, wanted=wanted), size)
+        if lent:
+            return LentViews(entries, size)
         return Views(bodies, lead, len(opening), size)
 
     async def _far(self, entries: Sequence[Entry], wanted: VersionServing) -> Views | None:
@@ -188,8 +190,7 @@ class Codec:
     async def object(self, entry: Entry, wanted: VersionServing) -> Object:
         """The same for one: most are normal already, and at hand."""
         if entry.token is wanted and (view := entry.normal or entry.ready):
-            obj: Object = orjson.loads(view)
-            return obj
+            return cast(Object, orjson.loads(view))
         return (await self.objects([entry], wanted))[0]
 
     async def objects(self, entries: Sequence[Entry], wanted: VersionServing) -> list[Object]:
@@ -205,20 +206,23 @@ class Codec:
     ) -> Prepared:
         """``obj`` (at ``version``) as it will be stored. The argument is not kept.
 
-        Where a webhook is asked, it is asked for the way back, too: after the commit nothing
-        may fail any more. ``convert`` is for callers that have converted ``obj`` before, and
-        ``size`` says about how many bytes it is.
+        Where a webhook is asked, it is asked for the way back, too: after the commit nothing may
+        fail any more. ``convert`` is for callers that have converted ``obj`` of ``size`` before.
         """
         obj = without_server_fields(obj)
         if version is self.serving.storage:
-            if offload.is_small(size):
-                return prepared(obj, None)
-            return await offload.apart(lambda: prepared(obj, None))
+            return await offload.run(size, lambda: prepared(obj, None))
         stored = (await (convert or self._to_version)([obj], version, self.serving.storage))[0]
         if not self.serving.converts_remotely:
             return await offload.run(size, lambda: prepared(stored, None))
         back = await self._as_read(stored, self.serving.storage, version)
         return await offload.run(size, lambda: prepared(stored, back))
+
+    def prepare_now(self, obj: Object, version: VersionServing, size: int) -> Prepared | None:
+        """The same without awaiting anything, where nothing has to be converted."""
+        if version is self.serving.storage and offload.is_small(size):
+            return prepared(without_server_fields(obj), None)
+        return None
 
     async def prepare_marked(self, obj: Object, reader: VersionServing | None) -> Prepared:
         """A stored object of which only metadata was changed by the server itself.
@@ -385,11 +389,9 @@ class Codec:
 
 
 def _keep_normal(entry: Entry, near: Held, stored: VersionServing, view: bytes) -> None:
-    """A far entry keeps no view of its own: where its bytes are not normal, each reader works."""
     near.normal = None if view == near.view else view
     near.token = stored
-    if near.normal is None and (near is entry or len(view) == entry.view_size):
-        entry.token = stored
+    entry.keep_normal(near, stored)
 
 
 def _spliced(view: bytes, stored: VersionServing, wanted: VersionServing) -> bytes:
