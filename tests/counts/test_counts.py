@@ -56,7 +56,7 @@ def test_the_table_is_as_low_as_it_could_be(found: dict[str, Row]) -> None:
 def test_every_row_has_its_reason_and_is_measured(found: dict[str, Row]) -> None:
     etcd = {name for name in ROWS if name.startswith("etcd")}
 
-    assert {name for name, row in ROWS.items() if len(row["why"]) < 20} == set()
+    assert {name for name, row in ROWS.items() if len(row["why"]) < 15} == set()
     assert set(ROWS) - etcd <= set(found) <= set(ROWS)
 
 
