@@ -31,7 +31,7 @@ from instar.api.manifests import documents
 from instar.storage.open import open_store
 from instar.storage.store import Write
 
-_AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
+AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 _MERGE = "application/merge-patch+json"
 _STORED = "apiextensions.k8s.io/customresourcedefinitions/"
 _ROUNDS = 5
@@ -45,15 +45,15 @@ def main() -> None:
     parser.add_argument("--flags", nargs="*", default=[], help="further flags of the server")
     options = parser.parse_args()
     steps: dict[int, Figures] = {}
-    originals = _originals(options.corpus)
+    given = originals(options.corpus)
     for step in sorted(options.crds):
         with scratch() as folder:
             with _server(folder, options.flags) as server:
                 server.pause(2.0)
             with _server(folder, options.flags) as server:
                 empty = server.resident_mb()
-                client, made = Client(server), renamed(originals)
-                for one in itertools.islice(made, min(step, len(originals))):
+                client, made = Client(server), renamed(given)
+                for one in itertools.islice(made, min(step, len(given))):
                     client.create(one)
             size = asyncio.run(_multiply(f"sqlite:{folder}/bench.db", step))
             with _server(folder, options.flags) as server:
@@ -97,7 +97,7 @@ def renamed(originals: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
         number += 1
 
 
-def _originals(corpus: Path | None) -> list[dict[str, Any]]:
+def originals(corpus: Path | None) -> list[dict[str, Any]]:
     if corpus is None:
         large = crd()
         for version in large["spec"]["versions"]:
@@ -208,7 +208,7 @@ def _documents(client: Client) -> Figures:
     group, version = listed["spec"]["group"], listed["spec"]["versions"][0]["name"]
     asked = {
         "/apis": lambda: client.ask("GET", "/apis"),
-        "/apis, aggregated": lambda: client.ask("GET", "/apis", accept=_AGGREGATED),
+        "/apis, aggregated": lambda: client.ask("GET", "/apis", accept=AGGREGATED),
         "/apis/GROUP/VERSION": lambda: client.ask("GET", f"/apis/{group}/{version}"),
         "/openapi/v3/…": lambda: client.ask("GET", f"/openapi/v3/apis/{group}/{version}"),
         "/openapi/v3": lambda: client.ask("GET", "/openapi/v3"),

@@ -8,7 +8,7 @@ its own entries and no others.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from functools import cached_property
 from typing import Any, NamedTuple
 
 from instar import errors
@@ -50,7 +50,7 @@ class Applied(NamedTuple):
     changed: bool
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Application:
     """One apply request. ``live`` is None when the object is about to be created."""
 
@@ -64,7 +64,7 @@ class Application:
     def version(self) -> str:
         return self.writer.api_version
 
-    @property
+    @cached_property
     def identity(self) -> Identity:
         who = self.writer
         return identify(who.manager, APPLY, who.api_version, who.subresource)
@@ -149,7 +149,7 @@ def _managers_before(request: Application, live: Object) -> Managers:
         raise errors.Unclassified(f"failed to decode managed fields: {problem}") from problem
     if managers:
         return managers
-    earlier = replace(request.writer, manager=BEFORE_FIRST_APPLY)
+    earlier = request.writer._replace(manager=BEFORE_FIRST_APPLY)
     return updated({}, earlier, None, {request.version: live}, request.schemas)
 
 

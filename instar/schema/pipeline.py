@@ -76,8 +76,9 @@ def take_in(compiled: Compiled, obj: Object) -> list[str]:
 
 def take_in_applied(compiled: Compiled, obj: Object) -> None:
     """The same for what an apply merged: a null stays, for the checks to refuse or to keep."""
-    compiled.prune(obj)
-    compiled.coerce_embedded(obj, lenient=False)
+    if not compiled.is_tidy(obj):
+        compiled.prune(obj)
+        compiled.coerce_embedded(obj, lenient=False)
     compiled.default(obj)
 
 
@@ -111,7 +112,9 @@ def metadata_update_errors(new: Object, old: Object, name_rule: NameRule) -> lis
     if new == old:
         return []
     found = metadata_errors(new, name_rule)
-    changed = validate_metadata_update(new, old)
+    changed = validate_metadata_update(new, old, well_formed=not found)
+    if not found and not changed:
+        return []
     told = set(map(_identity, found))
     found += [error for error in changed if _identity(error) not in told]
     return found + found

@@ -64,7 +64,10 @@ LATE = {
     ): "only with the mode Webhook",
     ("instar/server/access/peers.py", "cryptography"): "only with a front proxy",
     ("instar/server/access/peers.py", "cryptography.exceptions"): "only with a front proxy",
-    ("instar/server/pages/documents.py", "instar.openapi"): "only for clients that ask for OpenAPI",
+    (
+        "instar/server/pages/documents.py",
+        "instar.server.pages",
+    ): "only for clients that ask for OpenAPI",
     ("instar/server/rest/responses.py", "instar.api.yamltext"): "only for answers in YAML",
     ("instar/api/admission_review.py", "instar.api.yamltext"): "only for answers in YAML",
     **{

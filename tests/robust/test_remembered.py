@@ -24,6 +24,7 @@ from instar.schema.validations import compile as compiling
 
 BY_NUMBER = {
     # name: why its entries are small, or few
+    "instar.api.strings._is_label": "asked for labels of legal length only",
     "instar.api.strings._is_usual_name": "asked for names of legal length only",
     "instar.api.strings._is_usual_value": "asked for values of legal length only",
     "instar.apply.entries._parsed_text": "texts up to 16 KiB",

@@ -18,7 +18,7 @@ from instar.registry.resources.serving import Serving
 from instar.registry.resources.storedschemas import StoredSchemas
 from instar.registry.stored.backend import Backend
 from instar.registry.stored.entry import Entry
-from instar.storage.cache import Change
+from instar.storage.collection import Change
 
 log = logging.getLogger(__name__)
 ReadCrd = Callable[[Entry], dict[str, Any]]
@@ -46,13 +46,15 @@ class Catalog:
         self._customs: dict[str, Resource] = {}
         self._groups: dict[str, dict[str, Resource]] = {}
         """The same by group, and by the name of the CRD in it."""
-        self._changes: dict[str, int] = {}
-        """Group → the generation that changed it last."""
+        self._builtin_groups: dict[str, list[Resource]] = {}
+        for resource in self._builtins.values():
+            self._builtin_groups.setdefault(resource.serving.group, []).append(resource)
         self._kinds: dict[tuple[str, str], Resource] = {}
         for resource in self._builtins.values():
             self._kinds.setdefault((resource.serving.group, resource.serving.kind), resource)
         self._opened: list[Callable[[Resource], None]] = []
         self._closed: list[Callable[[Resource], None]] = []
+        self._regrouped: list[Callable[[str], None]] = []
         self._schemas: dict[str, StoredSchemas] = {}
 
     def follow(self, crds: Resource) -> None:
@@ -93,15 +95,22 @@ class Catalog:
     def customs(self) -> list[Resource]:
         return list(self._customs.values())
 
-    def custom_groups(self) -> list[str]:
-        return list(self._groups)
+    def groups(self) -> set[str]:
+        return {*self._builtin_groups, *self._groups}
+
+    def members(self, group: str) -> list[Resource]:
+        return [*self._builtin_groups.get(group, ()), *self.customs_of(group)]
 
     def customs_of(self, group: str) -> list[Resource]:
         return list(self._groups.get(group, {}).values())
 
-    def changed_at(self, group: str) -> int:
-        """The generation of the last change of a CRD of this group; 0 where there was none."""
-        return self._changes.get(group, 0)
+    def stored(self, crd_name: str) -> StoredSchemas | None:
+        """What is behind a custom resource."""
+        return self._schemas.get(crd_name)
+
+    def on_group_changed(self, told: Callable[[str], None]) -> None:
+        """Have ``told`` called with the group of each CRD that changes in a way clients can see."""
+        self._regrouped.append(told)
 
     def _changed(self, change: Change[Entry]) -> None:
         if change.new is None:
@@ -182,7 +191,8 @@ class Catalog:
 
     def _tell(self, group: str) -> None:
         self.generation += 1
-        self._changes[group] = self.generation
+        for told in self._regrouped:
+            told(group)
 
     def _close(self, resource: Resource) -> None:
         self.retargeted += 1
@@ -198,7 +208,7 @@ class Catalog:
         if members.get(name) is resource:
             del members[name]
             if not members:
-                del self._groups[group], self._changes[group]
+                del self._groups[group]
 
     def _forget_kind(self, resource: Resource) -> None:
         kind = (resource.serving.group, resource.serving.kind)

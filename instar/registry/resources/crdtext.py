@@ -40,6 +40,15 @@ def without_spec(entry: Entry) -> dict[str, Any] | None:
     return _cut(view, begin, end) if 0 < begin < end else None
 
 
+def spec_text(entry: Entry) -> bytes | None:
+    """The spec as it is written; None where that cannot be told from the text."""
+    view = entry.view
+    begin, end = view.find(_SPEC), view.rfind(_STATUS)
+    if not 0 < begin < end or _cut(view, begin, end) is None:
+        return None
+    return view[begin:end]
+
+
 def _cut(view: bytes, begin: int, end: int) -> dict[str, Any] | None:
     try:
         found: dict[str, Any] = orjson.loads(view[:begin] + view[end:])

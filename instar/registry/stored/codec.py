@@ -145,6 +145,13 @@ class Codec:
             return None
         return Views(bodies, wanted.opening, len(opening))
 
+    async def object(self, entry: Entry, wanted: VersionServing) -> Object:
+        """The same for one: most are normal already, and at hand."""
+        if entry.token is wanted and (view := entry.normal or entry.ready):
+            obj: Object = orjson.loads(view)
+            return obj
+        return (await self.objects([entry], wanted))[0]
+
     async def objects(self, entries: Sequence[Entry], wanted: VersionServing) -> list[Object]:
         """Fresh dicts at ``wanted``, resourceVersion included."""
         return [orjson.loads(view) for view in await self.views(entries, wanted)]

@@ -30,7 +30,9 @@ _CHUNK = 96 << 10
 class Outlet(Protocol):
     """The connection's side of a stream."""
 
-    def send(self, data: bytes) -> None: ...
+    def send(self, data: bytes) -> bool:
+        """Whether the client keeps up; where it does not, ``backlog`` tells by how much."""
+        ...
 
     def backlog(self) -> int:
         """Bytes the client has not taken yet."""
@@ -321,4 +323,9 @@ def to_yaml(document: bytes) -> bytes:
 
 def typed_response(status: int, document: dict[str, Any], form: Form) -> Response:
     """A document that is no stored object: Status, Scale, a review."""
-    return _written(status, (encode(document),), form)
+    return encoded_response(status, encode(document), form)
+
+
+def encoded_response(status: int, document: bytes, form: Form) -> Response:
+    """The same for one that is JSON already."""
+    return _written(status, (document,), form)
