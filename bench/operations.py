@@ -61,6 +61,8 @@ async def stage(storage: str = "memory:") -> AsyncIterator[Stage]:
         label = _json({"metadata": {"labels": {"rare": "yes"}}})
         await wire.get("PATCH", f"{BASE}/{names[7]}", label, _MERGE)
         converted = [await _created(wire, _STORED, thing(kind="Converted")) for _ in range(10)]
+        for name in converted:
+            await wire.get("GET", f"{CONVERTED}/{name}")
         yield Stage(server, wire, watchers, names, converted)
 
 
