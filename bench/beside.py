@@ -1,7 +1,8 @@
 """``python -m bench.beside TREE``: this tree and another (a worktree of an older commit), in turns.
 
 What is compared is the CPU time of the server for one request, the least of several rounds: it
-stays the same, to a few per cent, while neighbours make requests a second useless.
+stays the same, to a few per cent, while neighbours make requests a second useless. On SQLite, or
+with ``--storage etcd`` on one member that both share (of etcd's own CPU nothing is counted).
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from bench.fixtures import BASE, CRDS, OTHER, crd, thing
-from bench.process import Measured, scratch, serving
+from bench.process import Measured, etcd, scratch, serving
 
 _HERE = Path(__file__).resolve().parent.parent
 _CONNECTIONS = 16
@@ -129,15 +130,18 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m bench.beside", description=__doc__)
     parser.add_argument("tree", type=Path, help="a checkout to compare this one with")
     parser.add_argument("--rounds", type=int, default=6)
+    parser.add_argument("--storage", choices=("sqlite", "etcd"), default="sqlite")
     options = parser.parse_args()
     with ExitStack() as stack:
         clients = []
-        for tree in (options.tree.resolve(), _HERE):
+        if options.storage == "etcd":
+            url = stack.enter_context(etcd())
+        for number, tree in enumerate((options.tree.resolve(), _HERE)):
             folder = stack.enter_context(scratch())
+            on_file = options.storage == "sqlite"
+            storage = f"sqlite:{folder}/bench.db" if on_file else f"{url}/tree-{number}"
             environment = {**os.environ, "PYTHONPATH": str(tree)}
-            server = stack.enter_context(
-                serving(f"sqlite:{folder}/bench.db", folder, environment=environment)
-            )
+            server = stack.enter_context(serving(storage, folder, environment=environment))
             clients.append(Client(server))
             clients[-1].fill()
         print(f"{'µs of CPU a request':24} {options.tree.name:>10} {'here':>10} {'ratio':>7}")

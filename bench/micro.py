@@ -14,7 +14,7 @@ from instar.apply.managers import Writer, ownership_before, track_update
 from instar.apply.typed import compile_schema as compile_typed
 from instar.patches.jsonpatch import merge_patch
 from instar.protobuf.envelope import decode_object, encode_object
-from instar.registry.stored.entry import Entry
+from instar.registry.stored.entry import Held
 from instar.registry.verbs.watch import plain_event
 from instar.schema.compiled import compile_schema
 from instar.schema.objectmeta import coerce_metadata, validate_metadata
@@ -54,7 +54,7 @@ def run() -> dict[str, float]:
     raw = encode_sorted(owned)
     patch = {"metadata": {"annotations": {"example.com/seq": "1"}}}
     patched = merge_patch(owned, patch)
-    views = [Entry(raw, 1000 + n, f"default/ct-{n}").view for n in range(500)]
+    views = [Held(raw, 1000 + n, f"default/ct-{n}").view for n in range(500)]
     store, revisions = MemoryStore(), iter(range(10**9))
     running = pod()
     message = encode_object(running)
@@ -90,7 +90,7 @@ def run() -> dict[str, float]:
         "ownership: one annotation": measure(update_ownership),
         "merge patch": measure(lambda: merge_patch(owned, patch)),
         "encode for the store": measure(lambda: encode_sorted(owned)),
-        "splice resourceVersion": measure(lambda: Entry(raw, 1, "a/b").view),
+        "splice resourceVersion": measure(lambda: Held(raw, 1, "a/b").view),
         "join 500 objects": measure(lambda: b",".join(views), 200),
         "event line": measure(lambda: plain_event("MODIFIED", views[0])),
         "memory store commit": measure(commit),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import socket
 import ssl
 import subprocess
 import sys
@@ -16,9 +17,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-_TRUSTING = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-_TRUSTING.check_hostname = False
-_TRUSTING.verify_mode = ssl.CERT_NONE
+TRUSTING = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+TRUSTING.check_hostname = False
+TRUSTING.verify_mode = ssl.CERT_NONE
 
 
 @dataclass
@@ -40,9 +41,12 @@ class Measured:
                 "Content-Type": "application/json",
             },
         )
-        with urllib.request.urlopen(request, context=_TRUSTING, timeout=120) as answer:
+        with urllib.request.urlopen(request, context=TRUSTING, timeout=120) as answer:
             data: bytes = answer.read()
         return data
+
+    def pause(self, seconds: float) -> None:
+        time.sleep(seconds)
 
     def resident_mb(self) -> float:
         for line in Path(f"/proc/{self.pid}/status").read_text().splitlines():
@@ -91,6 +95,31 @@ def serving(
     finally:
         process.terminate()
         process.wait()
+
+
+@contextmanager
+def etcd() -> Iterator[str]:
+    """One member of Debian's etcd, durable as shipped; its address as ``--storage`` takes it."""
+    with scratch() as folder:
+        client, peer = (f"http://127.0.0.1:{port}" for port in _free_ports(2))
+        command = ["etcd", "--data-dir", str(folder / "data"), "--listen-client-urls", client]
+        command += ["--advertise-client-urls", client, "--listen-peer-urls", peer]
+        command += ["--initial-advertise-peer-urls", peer, "--initial-cluster", f"default={peer}"]
+        with open(folder / "log", "wb") as log:
+            process = subprocess.Popen(command, stdout=log, stderr=log)
+        try:
+            yield client.replace("http://", "etcd://")
+        finally:
+            process.terminate()
+            process.wait()
+
+
+def _free_ports(count: int) -> list[int]:
+    held = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
+    ports = [int(each.getsockname()[1]) for each in held]
+    for each in held:
+        each.close()
+    return ports
 
 
 @contextmanager

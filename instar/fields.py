@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from decimal import Decimal
 from enum import StrEnum
 from typing import Any
+
+from instar.records import dataclass
 
 NO_FIELD = "<nil>"
 """What upstream prints for an error that has no path (the root of an object)."""

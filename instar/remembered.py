@@ -35,12 +35,23 @@ class Remembered(Generic[K, V]):
             return found[0]
 
     def put(self, key: K, value: V, weight: int) -> V:
-        """The value, for whoever asked for it. What weighs too much alone is not kept."""
+        """The value, for whoever asked for it; it takes the place of the one there was. What weighs
+        too much alone is not kept."""
         with self._lock:
-            if weight <= self._most and key not in self._entries:
+            self._drop(key)
+            if weight <= self._most:
                 self._entries[key] = (value, weight)
                 self.weight += weight
             while self.weight > self._most:
                 _, (_, lost) = self._entries.popitem(last=False)
                 self.weight -= lost
         return value
+
+    def forget(self, key: K) -> None:
+        with self._lock:
+            self._drop(key)
+
+    def _drop(self, key: K) -> None:
+        lost = self._entries.pop(key, None)
+        if lost is not None:
+            self.weight -= lost[1]

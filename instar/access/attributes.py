@@ -7,8 +7,10 @@ twice. Knows neither HTTP nor storage.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import NamedTuple
+
+from instar.records import dataclass
 
 ADMIN_GROUP = "system:masters"
 AUTHENTICATED = "system:authenticated"

@@ -7,13 +7,13 @@ one that failed.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from instar import offload
 from instar.admission.compiling import BOOLEAN, Expression, compile_expression
 from instar.admission.expressions import ASKING, declared
 from instar.admission.running import Error, Failed, Inputs, Meter, OutOfBudget, Phase, TooLongHere
+from instar.records import dataclass
 from instar.remembered import Remembered
 
 BUDGET = 2_500_000

@@ -6,12 +6,12 @@ Labels are given, not looked up: whose they are, and what it costs to know them,
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from instar.admission.rules import Asked, Endpoint, Rule, read_rule
 from instar.api.labelselector import selector_of
 from instar.api.selectors import LabelSelector
+from instar.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

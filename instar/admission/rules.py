@@ -6,10 +6,10 @@ One truth for every kind that has rules, and for tools that only wonder whether 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from instar.api.names import GroupVersionKind
+from instar.records import dataclass
 
 EVERY = "*"
 

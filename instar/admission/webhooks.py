@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import binascii
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from instar.admission.conditions import Conditions, read_conditions
@@ -13,6 +12,7 @@ from instar.admission.criteria import Criteria, read_criteria
 from instar.api.admission_review import preferred_version
 from instar.api.crd import ServiceReference, WebhookClient
 from instar.plain import Object
+from instar.records import dataclass
 
 GROUP = "admissionregistration.k8s.io"
 MUTATING = "mutatingwebhookconfigurations"

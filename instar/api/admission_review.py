@@ -9,7 +9,7 @@ from __future__ import annotations
 import base64
 import binascii
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, NamedTuple
 
 import orjson
@@ -17,6 +17,7 @@ import orjson
 from instar.api.gojson import go_type
 from instar.api.jsontext import TooDeep, decode, encode
 from instar.plain import Object
+from instar.records import dataclass
 
 GROUP = "admission.k8s.io"
 KIND = "AdmissionReview"

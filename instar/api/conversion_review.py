@@ -8,13 +8,13 @@ an answer may be *used* is decided in ``conversion/contract.py``.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import orjson
 
 from instar.api.gojson import go_type
 from instar.api.jsontext import TooDeep, decode
+from instar.records import dataclass
 
 GROUP = "apiextensions.k8s.io"
 KIND = "ConversionReview"

@@ -7,10 +7,11 @@ No rules here: a ``Crd`` may well be invalid.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field, replace
 from typing import Any, NamedTuple
 
 from instar.api.names import GroupVersionKind, by_priority
+from instar.records import dataclass
 
 GROUP = "apiextensions.k8s.io"
 PLURAL = "customresourcedefinitions"
@@ -144,8 +145,6 @@ class Crd:
     stored_versions: tuple[str, ...]
     conditions: Mapping[str, Mapping[str, Any]]
     """By type; the last one wins where a client wrote duplicates."""
-    finalizers: tuple[str, ...]
-    annotations: Mapping[str, str]
     deleting: bool
 
     def version(self, name: str) -> CrdVersion | None:
@@ -161,28 +160,37 @@ class Crd:
     def is_true(self, condition: str) -> bool:
         return self.conditions.get(condition, {}).get("status") == "True"
 
+    def without_spec_changes(self, obj: Mapping[str, Any]) -> Crd:
+        """The same CRD written again, its spec as it was: ``obj`` need not have one."""
+        return replace(self, **_around_spec(obj))
+
 
 def read_crd(obj: Mapping[str, Any]) -> Crd:
     """A ``Crd`` from its v1 JSON; missing parts become their zero values."""
-    metadata, spec = obj.get("metadata") or {}, obj.get("spec") or {}
-    status = obj.get("status") or {}
+    spec = obj.get("spec") or {}
     return Crd(
-        name=metadata.get("name", ""),
-        uid=metadata.get("uid", ""),
-        generation=metadata.get("generation", 0),
         group=spec.get("group", ""),
         namespaced=spec.get("scope") == "Namespaced",
         names=_names(spec.get("names") or {}),
-        accepted=_names(status.get("acceptedNames") or {}),
         versions=tuple(_version(item) for item in spec.get("versions") or ()),
         conversion=_conversion(spec.get("conversion") or {}),
         preserve_unknown=bool(spec.get("preserveUnknownFields")),
-        stored_versions=tuple(status.get("storedVersions") or ()),
-        conditions={item.get("type", ""): item for item in status.get("conditions") or ()},
-        finalizers=tuple(metadata.get("finalizers") or ()),
-        annotations=metadata.get("annotations") or {},
-        deleting=bool(metadata.get("deletionTimestamp")),
+        **_around_spec(obj),
     )
+
+
+def _around_spec(obj: Mapping[str, Any]) -> dict[str, Any]:
+    metadata, status = obj.get("metadata") or {}, obj.get("status") or {}
+    conditions = status.get("conditions") or ()
+    return {
+        "name": metadata.get("name", ""),
+        "uid": metadata.get("uid", ""),
+        "generation": metadata.get("generation", 0),
+        "accepted": _names(status.get("acceptedNames") or {}),
+        "stored_versions": tuple(status.get("storedVersions") or ()),
+        "conditions": {item.get("type", ""): item for item in conditions},
+        "deleting": bool(metadata.get("deletionTimestamp")),
+    }
 
 
 def _names(raw: Mapping[str, Any]) -> Names:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import base64
 import binascii
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
 from instar.api.crd_types import crd_type
@@ -29,6 +29,7 @@ from instar.api.go_types import (
 from instar.api.gobase64 import corrupt_at
 from instar.api.gojson import go_type
 from instar.plain import Object
+from instar.records import dataclass
 
 _INTEGER_LIMITS = {"int32": 2**31, "int64": 2**63}
 _EXACT_FLOAT = 2**53

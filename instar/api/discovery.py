@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import hashlib
 from collections.abc import Iterable, Iterator, Sequence
+from operator import itemgetter
 from typing import NamedTuple
 
 from instar.api.crd import Crd, CrdVersion, Names
@@ -46,6 +47,10 @@ BUILTIN_GROUP_PRIORITIES = {
     "storagemigration.k8s.io": 15800,
 }
 """Clients resolve an ambiguous short name by this order, so it follows kube-apiserver's."""
+
+
+Rank = tuple[int, str]
+Ranked = tuple[Rank, Object]
 
 
 class Resource(NamedTuple):
@@ -88,13 +93,17 @@ def legacy_versions(server_address: str) -> Object:
 def group_list(resources: Iterable[Resource]) -> Object:
     """The document at ``/apis``. A CRD's group shows up here before it is established."""
     groups = _by_group(resources)
-    groups.pop("", None)
-    ordered = sorted(groups, key=lambda name: _group_rank(name, groups[name]))
-    return {
-        "kind": "APIGroupList",
-        "apiVersion": "v1",
-        "groups": [_group_body(name, groups[name]) for name in ordered],
-    }
+    found = [listed for name in groups if (listed := listed_group(name, groups[name]))]
+    found.sort(key=itemgetter(0))
+    return {"kind": "APIGroupList", "apiVersion": "v1", "groups": [body for _, body in found]}
+
+
+def listed_group(name: str, members: Iterable[Resource]) -> Ranked | None:
+    """One group of that document and its rank there."""
+    served = [item for item in members if _is_served(item)]
+    if not served or not name:
+        return None
+    return _group_rank(name, served), _group_body(name, served)
 
 
 def group(resources: Iterable[Resource], name: str) -> Object | None:
@@ -124,15 +133,24 @@ def resource_list(resources: Iterable[Resource], group: str, version: str) -> Ob
 
 def aggregated(resources: Iterable[Resource], *, legacy: bool) -> Object:
     """``apidiscovery.k8s.io/v2`` for ``/api`` (``legacy``) or ``/apis``: everything at once."""
-    groups = _by_group(item for item in resources if item.established)
+    groups = _by_group(resources)
     chosen = [name for name in groups if (name == "") is legacy]
-    chosen.sort(key=lambda name: (-_priority(groups[name]), name))
+    found = [ranked for name in chosen if (ranked := aggregated_group(name, groups[name]))]
+    found.sort(key=itemgetter(0))
     return {
         "kind": "APIGroupDiscoveryList",
         "apiVersion": "apidiscovery.k8s.io/v2",
         "metadata": {},
-        "items": [_aggregated_group(name, groups[name]) for name in chosen],
+        "items": [body for _, body in found],
     }
+
+
+def aggregated_group(name: str, members: Iterable[Resource]) -> Ranked | None:
+    """One group of that document and its rank there."""
+    served = [item for item in members if item.established and _is_served(item)]
+    if not served:
+        return None
+    return (-_priority(served), name), _aggregated_group(name, served)
 
 
 def etag(document: bytes) -> str:
@@ -148,9 +166,13 @@ def storage_version_hash(group: str, version: str, kind: str) -> str:
 def _by_group(resources: Iterable[Resource]) -> dict[str, list[Resource]]:
     groups: dict[str, list[Resource]] = {}
     for resource in resources:
-        if any(version.served for version in resource.crd.versions):
+        if _is_served(resource):
             groups.setdefault(resource.crd.group, []).append(resource)
     return groups
+
+
+def _is_served(resource: Resource) -> bool:
+    return any(version.served for version in resource.crd.versions)
 
 
 def _versions(members: Sequence[Resource]) -> list[str]:
@@ -168,7 +190,7 @@ def _priority(members: Sequence[Resource]) -> int:
     )
 
 
-def _group_rank(name: str, members: Sequence[Resource]) -> tuple[int, str]:
+def _group_rank(name: str, members: Sequence[Resource]) -> Rank:
     """Equal priorities are ordered by APIService name, which starts with the version."""
     return -_priority(members), min(f"{version}.{name}" for version in _versions(members))
 

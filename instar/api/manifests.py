@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -19,6 +18,7 @@ from instar.api.goyaml import YamlError
 from instar.api.jsontext import TooDeep, decode, duplicate_keys
 from instar.api.yamltext import read_yaml
 from instar.plain import Pointer
+from instar.records import dataclass
 
 SUFFIXES = (".yaml", ".yml", ".json")
 """What a file with manifests is called, where a folder is searched for them."""

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from instar.api.strings import label_value, qualified_name
 from instar.errors import BadRequest
 from instar.fields import invalid, messages
+from instar.records import dataclass
 
 _TOKEN = re.compile(r"==|!=|[=!,()<>]|[^ \t\r\n=!,()<>]+")
 _NUMBER = re.compile(r"[+-]?0*[0-9]{1,19}")

@@ -113,6 +113,26 @@ def _is_usual_value(text: str) -> bool:
     return _usual_value(text) is not None
 
 
+def is_usual_pair(name: str, value: str) -> bool:
+    """Whether a label is one that nothing is to be said about, as can be told without more ado."""
+    return (
+        len(name) <= SUBDOMAIN_MAX
+        and len(value) <= LABEL_MAX
+        and _is_usual_name(name)
+        and _is_usual_value(value)
+    )
+
+
+def is_usual_label(text: str) -> bool:
+    """The same of a DNS label: every object of a namespace names it."""
+    return len(text) <= LABEL_MAX and _is_label(text)
+
+
+@lru_cache(maxsize=1024)
+def _is_label(text: str) -> bool:
+    return _label(text) is not None
+
+
 def qualified_name(text: str) -> list[str]:
     """A label or annotation key: a name, optionally behind a DNS subdomain and a slash."""
     if len(text) <= SUBDOMAIN_MAX and _is_usual_name(text):

@@ -8,7 +8,6 @@ its own entries and no others.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from instar import errors
@@ -34,6 +33,7 @@ from instar.apply.pruning import Pruned, must_prune, prune
 from instar.apply.steps import Step, convert_all
 from instar.apply.validate import problems_text, type_problems
 from instar.plain import Object, copy_json
+from instar.records import dataclass
 
 BEFORE_FIRST_APPLY = "before-first-apply"
 
@@ -148,7 +148,7 @@ def _managers_before(request: Application, live: Object) -> Managers:
         raise errors.Unclassified(f"failed to decode managed fields: {problem}") from problem
     if managers:
         return managers
-    earlier = replace(request.writer, manager=BEFORE_FIRST_APPLY)
+    earlier = request.writer._replace(manager=BEFORE_FIRST_APPLY)
     return updated({}, earlier, None, {request.version: live}, request.schemas)
 
 

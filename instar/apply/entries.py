@@ -183,11 +183,16 @@ def only_times_differ(old: Any, new: Any) -> bool:
     """Same entries, other times: then a write that changes nothing else keeps the old list."""
     if not old or not new or len(old) != len(new):
         return False
-    return all(_without_time(a) == _without_time(b) for a, b in zip(old, new, strict=True))
+    for one, other in zip(old, new, strict=True):
+        if one.keys() - _TIME != other.keys() - _TIME:
+            return False
+        for name, value in one.items():
+            if name != "time" and other[name] != value:
+                return False
+    return True
 
 
-def _without_time(entry: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in entry.items() if name != "time"}
+_TIME = frozenset({"time"})
 
 
 def manager_from_user_agent(user_agent: str) -> str:

@@ -94,6 +94,28 @@ def intersection(left: FieldSet, right: FieldSet) -> FieldSet:
     return out
 
 
+def includes(fields: FieldSet, some: FieldSet) -> bool:
+    """Whether every member of ``some`` is a member; costs what ``some`` is large."""
+    for key, node in some.items():
+        mine = fields.get(key)
+        if mine is None or (mine and SELF not in mine and is_member(node)):
+            return False
+        if node and key != SELF and not includes(mine, node):
+            return False
+    return True
+
+
+def meets(fields: FieldSet, some: FieldSet) -> bool:
+    """Whether any member of ``some`` is a member; costs what ``some`` is large."""
+    for key, node in some.items():
+        mine = fields.get(key)
+        if mine is None or key == SELF:
+            continue
+        if (is_member(node) and is_member(mine)) or (node and mine and meets(mine, node)):
+            return True
+    return False
+
+
 def without_subtrees(left: FieldSet, right: FieldSet) -> FieldSet:
     """``left`` without the members of ``right`` and everything below them."""
     out: FieldSet = {}

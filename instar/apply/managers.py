@@ -9,8 +9,8 @@ CRD, or its converter failed) costs its own entries and no others.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 from instar.apply.compare import Comparison, compare
 from instar.apply.entries import (
@@ -25,7 +25,7 @@ from instar.apply.entries import (
     identify,
     is_reset,
 )
-from instar.apply.fieldset import FieldSet, difference, has_at_most, union
+from instar.apply.fieldset import FieldSet, difference, has_at_most, includes, meets, union
 from instar.apply.paths import NEVER_OWNED, present_in_object
 from instar.apply.remove import reconciled
 from instar.apply.typed import TypedSchema
@@ -36,20 +36,20 @@ _LARGEST_KEPT = 1_000
 ByVersion = Mapping[str, Object]
 """apiVersion to the object in it; a version that could not be had is missing."""
 Schemas = Mapping[str, TypedSchema]
+_NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
-@dataclass(frozen=True, slots=True)
-class Writer:
+class Writer(NamedTuple):
     """Who writes, through which endpoint and when (RFC 3339, UTC, whole seconds)."""
 
     manager: str
     api_version: str
     now: str
     subresource: str = ""
-    ignored: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    ignored: Mapping[str, frozenset[str]] = _NOTHING
     """Per version the top-level fields this endpoint does not write; see ``ignored_fields``."""
 
-    unset: Object = field(default_factory=dict)
+    unset: Mapping[str, Any] = _NOTHING
     """What an object of this kind shows before anything is set; see ``Strategy.unset``."""
 
     def skipped(self, version: str) -> frozenset[str]:
@@ -147,16 +147,37 @@ def updated(
     current = compare(schema, live[version] if live else {}, new[version], writer.skipped(version))
     if current.empty():
         return {who: reconcile(entry, schemas) for who, entry in before.items()}
+    alone = _among_own(before, writer, current, schemas)
+    if alone is not None:
+        return alone
     changes = _changes(before, writer, current, live or {}, new, schemas)
     managers = _bereaved(before, changes, schemas)
     _take(managers, writer, current.touched())
     return capped(managers)
 
 
+def _among_own(
+    before: Managers, writer: Writer, current: Comparison, schemas: Schemas
+) -> Managers | None:
+    """Most writes set again what their writer set before, and nobody else: then all that can
+    change is its time. None where it is not so."""
+    identity = _identity(writer)
+    own = before.get(identity)
+    if own is None or current.removed:
+        return None
+    touched = current.touched()
+    for entry in before.values():
+        if entry.api_version != writer.api_version or reconcile(entry, schemas) is not entry:
+            return None
+        if not includes(entry.fields, touched) if entry is own else meets(entry.fields, touched):
+            return None
+    return {**before, identity: Entry(own.fields, own.api_version, writer.now)}
+
+
 def _created(writer: Writer, schema: TypedSchema, obj: Object) -> Managers:
     skipped = writer.skipped(writer.api_version)
     if writer.unset:
-        touched = compare(schema, writer.unset, obj, skipped).touched()
+        touched = compare(schema, dict(writer.unset), obj, skipped).touched()
         fields = difference(touched, NEVER_OWNED)
     else:
         fields = present_in_object(schema, obj, skipped)

@@ -54,7 +54,7 @@ def present_in_object(
         if name != "metadata" or type(value) is not dict:
             out[element] = present(atom, value)
             continue
-        fields = present(atom, {key: item for key, item in value.items() if key not in UNTRACKED})
+        fields = _present_map(atom.map or DEDUCED_MAP, value, UNTRACKED)
         if len(fields) > 1:
             del fields[SELF]
             out[element] = fields
@@ -72,23 +72,27 @@ def present(atom: Atom, value: Any) -> FieldSet:
     return LEAF
 
 
-def _present_map(kind: MapType, value: dict[str, Any]) -> FieldSet:
+_NONE: frozenset[str] = frozenset()
+
+
+def _present_map(kind: MapType, value: dict[str, Any], unseen: frozenset[str] = _NONE) -> FieldSet:
     if kind.atomic or not value:
         return LEAF
     out: FieldSet = {SELF: LEAF}
     fields = kind.fields
     other = kind.element or DEDUCED
     for name, child in value.items():
-        known = fields.get(name)
-        if known is None:
-            key, atom = "f:" + name, other
+        if name in unseen:
+            continue
+        if name in fields:
+            key, atom = fields[name]
         else:
-            key, atom = known
-        out[key] = present(atom, child) if type(child) in _CONTAINERS else LEAF
+            key, atom = "f:" + name, other
+        if child.__class__ is dict:
+            out[key] = _present_map(atom.map or DEDUCED_MAP, child)
+        else:
+            out[key] = present(atom, child) if child.__class__ is list else LEAF
     return out
-
-
-_CONTAINERS = (dict, list)
 
 
 def _present_items(kind: ListType, items: list[Any]) -> FieldSet:

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import orjson
 
 from instar.apply.fieldset import BadFieldSet, members, parse
 from instar.plain import Object
+from instar.records import dataclass
 from instar.wording import counted
 
 MOST_VALUES = 8

@@ -8,10 +8,11 @@ are "deduced": maps granular, lists one value. Nothing here knows managers or ve
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from instar.apply.fieldset import FieldSet, key_element, value_element
+from instar.records import dataclass
 from instar.schema.sharing import once_per_node
 from instar.schema.structural import Structural
 

@@ -7,7 +7,7 @@ more, so that it can be written elsewhere. Knows no HTTP and no file.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from ipaddress import ip_address
 from typing import Any, NamedTuple
 
@@ -15,6 +15,7 @@ import orjson
 
 from instar.access.attributes import OURSELVES, Attributes, User
 from instar.audit.policy import NOTHING, Decision, Level, Stage
+from instar.records import dataclass
 
 _LONGEST_AGENT = 1024
 _SLOW_SECONDS = 0.5

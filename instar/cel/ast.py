@@ -4,9 +4,10 @@ interpreter runs ``all`` as ``all``."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum
 from typing import Any, TypeAlias
+
+from instar.records import dataclass
 
 
 class Macro(Enum):

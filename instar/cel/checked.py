@@ -7,13 +7,14 @@ so that estimates and programs are made in one pass, without recursion.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import NamedTuple, TypeAlias
 
 from instar.cel.ast import Call, Fold, Node
 from instar.cel.functions import Overload
 from instar.cel.types import BOOL, BYTES, DOUBLE, DYN, INT, NULL, STRING, UINT, Type
 from instar.cel.values import Uint
+from instar.records import dataclass
 
 CONSTANT_TYPES: dict[type, Type] = {
     bool: BOOL,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import Enum
 from typing import Any, NamedTuple
 
@@ -21,6 +21,7 @@ from instar.cel.issues import BadProgram
 from instar.cel.library.standard import pattern
 from instar.cel.texts import go_name
 from instar.cel.values import CelError, CostExceeded, Uint
+from instar.records import dataclass
 
 _CONVERSIONS = frozenset(
     {

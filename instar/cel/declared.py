@@ -4,13 +4,14 @@ large it can get. Whoever has values (schemas, admission) fills it in; the langu
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, NamedTuple, TypeAlias
 
 from instar.cel.functions import Path, SizeAt
 from instar.cel.names import RESERVED
 from instar.cel.ranges import Range
 from instar.cel.types import Type
+from instar.records import dataclass
 
 PythonType: TypeAlias = type
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import chain
 from math import ceil
 from typing import Any, NamedTuple
@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from instar.cel.ast import Node
 from instar.cel.ranges import ONE, UNKNOWN, Range
 from instar.cel.types import Kind, Type, parameter_names
+from instar.records import dataclass
 
 TRAVERSAL = 0.1
 """Cost of looking at one character."""

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from urllib.parse import quote, unquote_to_bytes
 
 from instar.cel.netip import parse_address
 from instar.fields import go_quote
+from instar.records import dataclass
 
 _SCHEME = re.compile(r"([a-zA-Z][a-zA-Z0-9+.-]*+):")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 _ESCAPE = re.compile(r"%(.{0,2})", re.DOTALL)
 _HEX = frozenset("0123456789abcdefABCDEF")
 _USER = re.compile(r"[A-Za-z0-9._:~!$&'()*+,;=%@-]*+")
-_BAD_HOST = re.compile(r"""[^A-Za-z0-9._~!$&'()*+,;=:\[\]<>"%\x80-\U0010ffff-]""")
+_BAD_HOST = re.compile(r"""[\x00-\x20#/?@\\^`{|}\x7f]""")
 _PATH_SAFE = "$&+,/:;=@-_.~!'()*[]%"
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+
+from instar.records import dataclass
 
 NOWHERE = -1
 """The position of an issue that has none: upstream shows line -1."""

@@ -3,7 +3,7 @@ that wait for their end. The parser keeps them on a list instead of on Python's 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import NamedTuple, TypeAlias
 
 from instar.cel.ast import (
@@ -15,6 +15,7 @@ from instar.cel.ast import (
     Node,
     StructLiteral,
 )
+from instar.records import dataclass
 
 
 class Operand(NamedTuple):

@@ -70,7 +70,6 @@ OPTIONAL = frozenset(
     (
         "aiohttp",
         "cryptography",
-        "grpc",
         "httptools",
         "hypothesis",
         "nacl",

@@ -33,6 +33,7 @@ from instar.cli.workers import with_workers
 from instar.console.opening import before
 from instar.console.settings import OidcSettings
 from instar.server.life.lifetime import RunningServer, running
+from instar.server.life.numbers import told
 from instar.server.settings import Settings
 from instar.storage.peer import PeerStore
 from instar.storage.store import Store, StoreError, bare
@@ -253,6 +254,9 @@ async def _serve(settings: Settings, args: argparse.Namespace) -> int:
                 server = await stack.enter_async_context(with_workers(settings, args))
             else:
                 server = await stack.enter_async_context(running(settings))
+            if args.worker_of:
+                numbers = told(server.machinery.metrics, args.worker_of)
+                await stack.enter_async_context(numbers)
             problem = unused(settings.converters, _customs(server))
             if problem is not None:
                 raise CliFailure(problem)

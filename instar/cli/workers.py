@@ -20,6 +20,7 @@ from instar.cli.failure import CliFailure
 from instar.server.files.kubeconfig import write_kubeconfig
 from instar.server.files.tempfolder import temporary_folder
 from instar.server.life.lifetime import RunningServer, running
+from instar.server.life.numbers import gathered
 from instar.server.settings import Settings
 from instar.storage.peer_server import StoreServer
 from instar.storage.store import Local, bare
@@ -38,7 +39,11 @@ async def with_workers(
     await _check_port(settings)
     with temporary_folder("workers-") as folder:
         alone = replace(settings, cert_dir=settings.cert_dir or folder / "pki", kubeconfig=None)
-        async with running(alone) as server, _lent(server, folder):
+        async with (
+            running(alone) as server,
+            _lent(server, folder),
+            gathered(server.machinery.metrics, folder),
+        ):
             workers = [
                 Worker(_command(alone, args, server, folder)) for _ in range(1, args.workers)
             ]

@@ -10,13 +10,14 @@ import base64
 import os
 import ssl
 import tempfile
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from urllib.parse import quote
 
 from instar.client.execs import Credential, ExecError, ExecPlugin, read_exec
 from instar.client.kubefiles import Entry, choose, read
 from instar.client.kubefiles import KubeconfigError as KubeconfigError
+from instar.records import dataclass
 
 _ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 

@@ -10,11 +10,11 @@ import base64
 import binascii
 import logging
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from instar.api.manifests import Unreadable, only_document
+from instar.records import dataclass
 from instar.shapes import Misshapen, unknown_fields
 
 log = logging.getLogger(__name__)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import gzip
 import hashlib
-from dataclasses import dataclass
 from pathlib import Path
 
 from instar.errors import NotFound
+from instar.records import dataclass
 from instar.server.rest.request import Request
 from instar.server.rest.responses import Header, Response
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 import zlib
-from dataclasses import dataclass
 from typing import Any
 
 import orjson
@@ -19,6 +18,7 @@ from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 from instar.identity import jwt
+from instar.records import dataclass
 
 LONGEST_SECONDS = 12 * 3600
 _NONCE = 12

@@ -6,7 +6,6 @@ Knows no cluster. A cookie counts only on requests of our own page (``guard.py``
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Literal
 
 from instar.access.attributes import User
@@ -14,6 +13,7 @@ from instar.console import cookies
 from instar.console.guard import check_origin, may_show_cookie
 from instar.console.sessions import Ended, NoSession, Session, Sessions
 from instar.errors import RequestTooLarge, Unauthorized
+from instar.records import dataclass
 from instar.server.rest.request import Request
 
 Why = Literal["NotSignedIn", "SessionExpired", "CredentialRefused"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import partial
 
 from instar.api.crd import Crd
@@ -14,6 +14,7 @@ from instar.conversion.memo import Memo
 from instar.conversion.shared import SharedConverter
 from instar.conversion.together import TogetherConverter
 from instar.conversion.webhook import BatchLimits, WebhookConverter
+from instar.records import dataclass
 from instar.webhooks.transport import DEFAULT_TIMEOUT, TransportPool
 
 

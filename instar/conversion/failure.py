@@ -8,12 +8,13 @@ is in ``details.causes``.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import StrEnum
 from typing import Any
 
 from instar.api.crd import Crd
 from instar.errors import ApiError
+from instar.records import dataclass
 
 MOST_OBJECTS_NAMED = 10
 Objects = Sequence[Mapping[str, Any]]

@@ -10,13 +10,13 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
 from typing import Protocol
 
 from instar.conversion.converter import Converter
 from instar.conversion.failure import ConversionFailed, FailureType
 from instar.errors import TooManyRequests
 from instar.plain import Object
+from instar.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

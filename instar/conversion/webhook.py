@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import uuid
 from collections.abc import Coroutine, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from instar.api import conversion_review
@@ -20,6 +19,7 @@ from instar.conversion import contract
 from instar.conversion.converter import Known
 from instar.conversion.failure import Attempt, ConversionFailed, FailureType
 from instar.plain import Object
+from instar.records import dataclass
 from instar.webhooks.failure import CallFailed
 from instar.webhooks.transport import DEFAULT_TIMEOUT, Transport
 

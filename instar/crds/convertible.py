@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from instar.schema.spotless import once_spotless
+
 Schema = Mapping[str, Any]
 
 PRESERVE = "x-kubernetes-preserve-unknown-fields"
@@ -19,6 +21,7 @@ _UNSUPPORTED = {
 }
 
 
+@once_spotless
 def conversion_problem(schema: Schema) -> str | None:
     """Why no structural form can be built, if so; the first reason found."""
     for node in nodes(schema):

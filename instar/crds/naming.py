@@ -6,10 +6,10 @@ Pure and blind to time and conditions: ``conditions.py`` turns the verdict into 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 from instar.api.crd_codec import same
 from instar.plain import Object
+from instar.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

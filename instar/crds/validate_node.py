@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from instar.crds.convertible import PRESERVE
 from instar.crds.validate_lists import list_errors
 from instar.crds.validate_rules import rule_errors
 from instar.fields import FieldError, child, forbidden, index, invalid, key, not_supported
+from instar.records import dataclass
 
 Schema = Mapping[str, Any]
 

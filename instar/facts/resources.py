@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import zlib
-from dataclasses import dataclass
 from functools import cache
 
 import orjson
 
 from instar.facts.shelf import DATA
+from instar.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ Keys are read when the first token needs them.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -21,6 +21,7 @@ from instar.identity.accounts import (
     claims_of,
 )
 from instar.identity.tokens import Audiences, Identified, Refused
+from instar.records import dataclass
 
 if TYPE_CHECKING:
     from instar.identity.keys import SigningKey, VerifyingKey

@@ -20,8 +20,6 @@ from cryptography.hazmat.primitives.asymmetric.utils import (
 )
 from cryptography.hazmat.primitives.serialization import (
     Encoding,
-    NoEncryption,
-    PrivateFormat,
     PublicFormat,
     load_pem_private_key,
     load_pem_public_key,
@@ -90,12 +88,6 @@ class SigningKey:
         algorithm = self.public.algorithm
         content = unsigned({"alg": algorithm, "kid": self.public.id}, claims)
         return signed(content, _signature(self._key, algorithm, content))
-
-
-def made_key() -> bytes:
-    """A new signing key as PEM."""
-    key = ec.generate_private_key(ec.SECP256R1())
-    return key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
 
 
 def signing_key(pem: bytes) -> SigningKey:

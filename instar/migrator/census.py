@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime
 
 from instar.client.client import Client
@@ -21,6 +21,7 @@ from instar.migrator.pages import list_page
 from instar.migrator.retrying import Patience
 from instar.migrator.settling import SPREAD
 from instar.plain import Object
+from instar.records import dataclass
 
 ENDPOINT = "/instar/census"
 _BRIEF = Patience(attempts=3)

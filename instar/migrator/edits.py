@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from instar.plain import Object
+from instar.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

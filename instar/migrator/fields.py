@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from instar.apply.tally import ANY_ITEM, ANY_KEY, FieldTally
 from instar.cel.names import escape
 from instar.plain import Object
+from instar.records import dataclass
 
 MARK = "Deprecated: "
 _STEP = re.compile(r"([^.\[\]]+)|(\[\*\])")

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from instar.plain import Object
+from instar.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,6 @@ it returns what blocks the step, and nothing when the step is safe.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -17,6 +16,7 @@ from instar.api.strings import dns1035_label
 from instar.migrator.census import Census
 from instar.migrator.references import Dependents, Named
 from instar.migrator.usage import Usage
+from instar.records import dataclass
 from instar.wording import counted
 
 _SHOWN_USERS = 3

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
 
@@ -11,6 +10,7 @@ from instar.api import agents
 from instar.api.crd import Crd, read_crd
 from instar.client.paths import path_in
 from instar.plain import Object
+from instar.records import dataclass
 
 USER_AGENT = agents.MIGRATE
 """Also the field manager."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import islice
 
 from instar.client.client import Client
@@ -22,6 +22,7 @@ from instar.migrator.retrying import Patience
 from instar.migrator.run import RewritePass, Stopped
 from instar.migrator.verify import Proof
 from instar.migrator.writer import NoopWriter
+from instar.records import dataclass
 from instar.wording import counted
 
 MOST_QUARANTINED = 1000

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from enum import StrEnum
 
 from instar.errors import ApiError, BadRequest, Forbidden, Invalid, RequestTooLarge, Unauthorized
 from instar.migrator.found import Found
+from instar.records import dataclass
 
 
 class Fate(StrEnum):

@@ -9,12 +9,12 @@ write, and afterwards every owner is looked for again.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from instar.apply.fieldset import SELF, BadFieldSet, FieldSet, members, parse, path_text, union
 from instar.migrator.carrying import carried
 from instar.plain import Object
+from instar.records import dataclass
 
 _SHOWN = 3
 

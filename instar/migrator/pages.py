@@ -9,7 +9,7 @@ asked for by itself, so that one bad object is found instead of hiding five hund
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 
 from instar.client.client import Client
@@ -20,6 +20,7 @@ from instar.migrator.live_crd import LiveCrd, key_of
 from instar.migrator.ownership import entries_of, relabelled, versions_named
 from instar.migrator.retrying import Patience, persistently
 from instar.plain import Object
+from instar.records import dataclass
 
 _SHRINK = 8
 _BRIEF = Patience(attempts=2)

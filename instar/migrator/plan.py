@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from instar.migrator.census import Census
 from instar.migrator.live_crd import LiveCrd
 from instar.plain import Object
+from instar.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,12 +4,13 @@ still convert? Writes nothing."""
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from instar.client.client import Client
 from instar.migrator.live_crd import LiveCrd
 from instar.migrator.pages import Lister, Unlistable
 from instar.migrator.retrying import Patience
+from instar.records import dataclass
 
 SECONDS = 40.0
 _PAGE = 500

@@ -8,7 +8,7 @@ they lie in objects of any kind, which their owner's CRD knows nothing about.
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import partial
 
 from instar.client.client import Client
@@ -18,6 +18,7 @@ from instar.migrator.live_crd import USER_AGENT, LiveCrd, key_of
 from instar.migrator.ownership import versions_named
 from instar.migrator.retrying import Patience, persistently
 from instar.plain import Object
+from instar.records import dataclass
 
 _ATTEMPTS = 5
 _NAMED = 20

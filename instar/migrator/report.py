@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from instar.migrator.outcomes import Fate, Quarantined
 from instar.migrator.plan import Plan, human
 from instar.migrator.verify import Verification
 from instar.plain import Object
+from instar.records import dataclass
 from instar.wording import counted
 
 _SHOWN = 20

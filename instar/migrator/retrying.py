@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 import random
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from typing import TypeVar
 
 from instar.errors import ApiError
+from instar.records import dataclass
 
 T = TypeVar("T")
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator
-from dataclasses import dataclass
 
 from instar.errors import ApiError, Expired, NotFound
 from instar.migrator.found import Found
@@ -20,6 +19,7 @@ from instar.migrator.progress import Progress
 from instar.migrator.retrying import Patience
 from instar.migrator.verify import difference
 from instar.migrator.writer import NoopWriter
+from instar.records import dataclass
 
 _TRIAL = 20
 """Objects that are rewritten and looked at again at every version before the rest follows."""

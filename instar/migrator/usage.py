@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gzip
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -15,6 +15,7 @@ from instar.client.client import Client
 from instar.errors import ApiError
 from instar.migrator.live_crd import LiveCrd
 from instar.plain import Object
+from instar.records import dataclass
 
 ENDPOINT = "/instar/usage"
 _FINAL_STAGES = {"ResponseComplete", "ResponseStarted", "Panic"}

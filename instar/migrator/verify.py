@@ -9,7 +9,7 @@ accounted for is written once more, here and now.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from instar.errors import ApiError, Expired, NotFound
 from instar.migrator.content import changed_parts, changes
@@ -18,6 +18,7 @@ from instar.migrator.journal import Journal, Line
 from instar.migrator.outcomes import WRITTEN, Fate, Outcome, differs
 from instar.migrator.pages import Lister, Page, Unlistable
 from instar.migrator.progress import Progress
+from instar.records import dataclass
 
 Rewrite = Callable[[Found], Awaitable[Outcome]]
 _NAMED = 100

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Mapping
-from dataclasses import dataclass
 from inspect import cleandoc
 from typing import Any
+
+from instar.records import dataclass
 
 WIDTH = 100
 INDENT = "    "

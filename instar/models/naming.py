@@ -8,12 +8,13 @@ from __future__ import annotations
 import keyword
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import orjson
 
 from instar.models.shapes import ClassShape, Kind, Shape
 from instar.models.to_schema import class_schema
+from instar.records import dataclass
 
 Key = bytes
 """What two equal classes share."""

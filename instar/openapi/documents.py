@@ -46,19 +46,23 @@ def paths(
 
 
 def models(
-    entries: Iterable[Entry], dialect: Dialect, option_homes: Iterable[GroupVersion]
+    entries: Iterable[Entry],
+    dialect: Dialect,
+    option_homes: Iterable[GroupVersion],
+    *,
+    scaled: bool = False,
 ) -> Object:
     """All models of a document by name, sorted as upstream's encoder does. ``option_homes`` are
-    the group versions in which the document knows options of a request."""
+    the group versions in which the document knows options of a request. ``scaled``: whether the
+    models of scale are among them whatever the entries say."""
     found: Object = {}
     roots: list[tuple[str, str]] = []
-    scaled = False
     for resource, version in entries:
         scaled = scaled or version.scale is not None
         known = _roots(resource, version) if resource.builtin else []
         roots += known
         if not known:
-            found |= _own_models(resource, version, dialect)
+            found |= own_models(resource, version, dialect)
             roots += BORROWED.get((resource.crd.names.kind, version.name), ())
     if roots:
         found = {**builtin_models(roots, dialect), **found}
@@ -69,7 +73,7 @@ def models(
     return dict(sorted(found.items()))
 
 
-def _own_models(resource: Resource, version: CrdVersion, dialect: Dialect) -> Object:
+def own_models(resource: Resource, version: CrdVersion, dialect: Dialect) -> Object:
     """A resource that is described by a schema of its own, and its list."""
     crd, builtin = resource.crd, resource.builtin
     names = crd.names

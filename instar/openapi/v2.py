@@ -1,28 +1,60 @@
-"""OpenAPI v2: one merged document, poorer than v3 because its readers are."""
+"""OpenAPI v2: one merged document, poorer than v3 because its readers are.
+
+It is as large as all CRDs together, so it can also be had in parts: one for each resource, and one
+for what all share. Put together they say what ``document`` says.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import NamedTuple
 
 from instar.api.discovery import Resource
 from instar.openapi import parameters
 from instar.openapi.dialect import V2
-from instar.openapi.documents import models, paths, served
+from instar.openapi.documents import models, own_models, paths, served
 from instar.openapi.option_kinds import EVERYWHERE
 from instar.openapi.parameters import Parameter
 from instar.openapi.routes import Route
 from instar.plain import Object
 
 
+class Part(NamedTuple):
+    """Members of the document's two large objects."""
+
+    paths: Object
+    definitions: Object
+
+
 def document(resources: Iterable[Resource], *, server_version: str) -> Object:
     """The document at ``/openapi/v2``: all served versions of all resources."""
     entries = list(served(resources))
     return {
-        "swagger": "2.0",
-        "info": {"title": "Kubernetes", "version": server_version},
+        **frame(server_version),
         "paths": dict(sorted(paths(entries, _operation, _parameter).items())),
         "definitions": models(entries, V2, EVERYWHERE),
     }
+
+
+def frame(server_version: str) -> Object:
+    return {"swagger": "2.0", "info": {"title": "Kubernetes", "version": server_version}}
+
+
+def shared_part(builtins: Iterable[Resource]) -> Part:
+    """All built-in kinds, and the models every resource refers to."""
+    entries = list(served(builtins))
+    found = dict(sorted(paths(entries, _operation, _parameter).items()))
+    return Part(found, models(entries, V2, EVERYWHERE, scaled=True))
+
+
+def custom_part(resource: Resource) -> Part:
+    """What a CRD adds."""
+    entries = list(served([resource]))
+    definitions: Object = {}
+    for _, version in entries:
+        definitions |= own_models(resource, version, V2)
+    found = dict(sorted(paths(entries, _operation, _parameter).items()))
+    return Part(found, dict(sorted(definitions.items())))
 
 
 def _operation(route: Route) -> Object:

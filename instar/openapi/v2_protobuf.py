@@ -23,6 +23,24 @@ def encode(document: Json) -> bytes:
     return _message(document, _DOCUMENT)
 
 
+def frame(document: Json, paths: int, definitions: int) -> tuple[bytes, bytes]:
+    """What comes before the paths and before the definitions, which have so many bytes and are
+    written apart. ``document`` is without them."""
+    (path_field, _), (model_field, _) = _DOCUMENT["paths"], _DOCUMENT["definitions"]
+    opening = _message(document, _DOCUMENT) + _tag(path_field, BYTES) + _varint(paths)
+    return opening, _tag(model_field, BYTES) + _varint(definitions)
+
+
+def encode_paths(paths: Json) -> bytes:
+    """Some of a document's paths."""
+    return b"".join(_named(2, *_path_pair(item)) for item in paths.items())
+
+
+def encode_definitions(definitions: Json) -> bytes:
+    """Some of a document's definitions."""
+    return b"".join(_named(1, name, _schema, value) for name, value in definitions.items())
+
+
 _VARINTS = [varint(value) for value in range(0x4000)]
 """Nearly every length and all tags: a document is made of half a million of them."""
 _BYTES_TAGS = [varint(number << 3 | BYTES) for number in range(32)]
@@ -155,7 +173,7 @@ def _responses(number: int, value: Any) -> bytes:
 
 
 def _paths(number: int, value: Any) -> bytes:
-    return _delimited(number, b"".join(_named(2, *_path_pair(item)) for item in value.items()))
+    return _delimited(number, encode_paths(value))
 
 
 def _path_pair(item: tuple[str, Any]) -> tuple[str, Writer, Any]:

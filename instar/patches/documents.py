@@ -31,6 +31,8 @@ class Patch(NamedTuple):
     """Repeated or unknown fields of the patch itself, as texts."""
     quote: Callable[[Any, Object], str] = lambda patched, old: encode_sorted(patched).decode()
     """The patched document and what was there before → what a refusal of it quotes."""
+    grafts: bool = False
+    """Whether what it makes is new but for what it left alone, and no deeper than either."""
     from_values: bool = False
     """Whether upstream makes the object of values here, where elsewhere it reads a text."""
 
@@ -54,7 +56,7 @@ def read_patch(body: bytes, kind: PatchType, validation: str) -> Patch:
             from_values=True,
         )
     quote = partial(_quoted, frozenset(document))
-    return Patch(lambda obj: merge_patch(obj, document), duplicates, quote)
+    return Patch(lambda obj: merge_patch(obj, document), duplicates, quote, grafts=True)
 
 
 def _touched(operations: list[Object]) -> frozenset[str]:

@@ -35,9 +35,9 @@ class _NoIndex(PatchFailed):
 
 
 def merge_patch(target: Any, patch: Any) -> Any:
-    """A new value; ``target`` is not changed, but shares unchanged parts."""
+    """A new value, which shares with ``target`` what is unchanged, and nothing with ``patch``."""
     if not isinstance(patch, dict):
-        return patch
+        return copy_json(patch)
     result = dict(target) if isinstance(target, dict) else {}
     for key, value in patch.items():
         if value is None:

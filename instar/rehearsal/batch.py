@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import time
 from contextlib import AsyncExitStack
-from dataclasses import dataclass, field
+from dataclasses import field
 from uuid import NAMESPACE_URL, uuid5
 
 from instar.plain import Object
+from instar.records import dataclass
 from instar.rehearsal.clients import Client
 from instar.rehearsal.converting import Conversion, Converting
 from instar.rehearsal.faults import both_controllers, migrator_killed, webhook_down

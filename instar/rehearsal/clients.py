@@ -7,12 +7,13 @@ was seen doing are its *deeds*; a deed with a recorded request can be repeated l
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, NamedTuple
 from urllib.parse import parse_qs, unquote, urlsplit
 
 from instar.api.agents import is_ours
 from instar.plain import Object
+from instar.records import dataclass
 from instar.snapshots.world import Use
 
 READING = frozenset({"get", "list", "watch"})

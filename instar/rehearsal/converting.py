@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
 from instar.conversion.inprocess import ConvertFunction
 from instar.plain import Object, copy_json
+from instar.records import dataclass
 from instar.sdk.loading import load
 
 _NOWHERE = "https://127.0.0.1:1/no-webhook-was-given"

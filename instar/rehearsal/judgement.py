@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from instar.records import dataclass
 from instar.rehearsal.model import Exchange, Harm
 from instar.rehearsal.readings import mark
 from instar.rehearsal.stage import Stage

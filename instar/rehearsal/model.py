@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 from typing import NamedTuple
 
 from instar.plain import Object
+from instar.records import dataclass
 from instar.reviewer.report import Damage
 
 MOST_EXAMPLES = 5

@@ -4,12 +4,12 @@ or by the fields it owns."""
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from instar.api.agents import is_ours
 from instar.api.crd import Crd
 from instar.plain import Object
+from instar.records import dataclass
 from instar.rehearsal.clients import (
     APPLY_PATCH,
     CREATING,

@@ -8,9 +8,9 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
-from dataclasses import dataclass
 
 from instar.plain import Object
+from instar.records import dataclass
 from instar.rehearsal.batch import Batch, create, play
 from instar.rehearsal.clients import Client, Resource, clients_of
 from instar.rehearsal.converting import Conversion, Converting

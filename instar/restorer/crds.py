@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from instar.api.crd import CLEANUP_FINALIZER
 from instar.client.client import Client
@@ -12,6 +12,7 @@ from instar.client.discovery import ResourceType
 from instar.client.paths import crd_path, resource_path
 from instar.errors import AlreadyExists, ApiError, Expired
 from instar.plain import Object
+from instar.records import dataclass
 from instar.restorer.errors import RestoreError
 from instar.restorer.past import Named
 from instar.restorer.restoring import Restorer

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import pairwise
 
 from instar.client.client import Client
 from instar.client.discovery import ResourceType, called, listable
 from instar.errors import Expired, NotFound, Timeout
 from instar.plain import Object
+from instar.records import dataclass
 from instar.restorer.errors import RestoreError
 
 _PREFIX = "/instar/history"

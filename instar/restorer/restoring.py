@@ -7,12 +7,13 @@ collector would delete what was just brought back.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from instar.client.client import Client
 from instar.client.discovery import ResourceType, listable
 from instar.errors import ApiError, Conflict, MethodNotAllowed, NotFound
 from instar.plain import Object
+from instar.records import dataclass
 from instar.restorer.errors import RestoreError
 from instar.restorer.past import Named
 

@@ -7,10 +7,11 @@ not descended into. Combinators belong to the node that carries them. Nothing is
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from instar.fields import child
+from instar.records import dataclass
 from instar.reviewer.types import compatible_types
 
 Json = Mapping[str, Any]

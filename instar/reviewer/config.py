@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from datetime import date
 from fnmatch import fnmatchcase
 from typing import Any
 
+from instar.records import dataclass
 from instar.reviewer.engine import severity_map
 from instar.reviewer.report import CrdReview, Finding, Report, Severity, in_order
 from instar.reviewer.rules import BY_ID

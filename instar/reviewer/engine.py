@@ -8,10 +8,11 @@ through a callable, so this module runs no schema.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
 from instar.fields import child
+from instar.records import dataclass
 from instar.reviewer.changes import NodeChange, changes
 from instar.reviewer.renames import Rename, new_place, renames
 from instar.reviewer.report import Effect, Finding, Hit, NoWitness, Severity, Witness, in_order

@@ -8,8 +8,8 @@ true before it, what to type, and how to get back.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
+from instar.records import dataclass
 from instar.reviewer.families import (
     BOUNDS_TIGHTEN,
     DEFAULTS_MOVE,

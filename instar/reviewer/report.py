@@ -9,11 +9,11 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from enum import StrEnum
 
 from instar.fields import FieldError
 from instar.plain import Object, Pointer
+from instar.records import dataclass
 
 _TOKEN = re.compile(r"([^.\[\]]+)|\[(\d+)\]")
 

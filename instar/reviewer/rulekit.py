@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from instar.plain import Pointer
+from instar.records import dataclass
 from instar.reviewer.changes import NodeChange, Steps
 from instar.reviewer.report import Effect, Hit, Severity
 from instar.reviewer.side import Side

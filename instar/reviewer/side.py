@@ -8,7 +8,6 @@ forms are made on demand and kept. Knows neither files nor rules.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -17,6 +16,7 @@ from instar.api.crd_codec import to_internal
 from instar.crds.defaults import with_defaults
 from instar.crds.documents import read_definition
 from instar.plain import Object, Pointer, copy_json
+from instar.records import dataclass
 from instar.reviewer.normal import normalise
 from instar.schema.pipeline import Pipeline, pipeline_of
 from instar.schema.rules import RuleCompiler

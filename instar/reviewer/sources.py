@@ -10,7 +10,7 @@ import asyncio
 import tomllib
 from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import parse_qs, unquote
@@ -22,6 +22,7 @@ from instar.client.kubeconfig import KubeconfigError, load_access
 from instar.errors import ApiError, NotFound
 from instar.manifestfiles import Unopenable, is_excluded, texts_of
 from instar.plain import Object
+from instar.records import dataclass
 from instar.reviewer.admission.configurations import GROUP as ADMISSION
 from instar.reviewer.admission.configurations import PLURALS as ADMISSION_KINDS
 from instar.reviewer.config import FILES, Config, ConfigError, parse, read_baseline, section

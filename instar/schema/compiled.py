@@ -18,6 +18,7 @@ from instar.schema.prune import Pruner, compile_pruner, dropped_paths, keep
 from instar.schema.sharing import shared
 from instar.schema.skeleton import skeleton
 from instar.schema.structural import Structural
+from instar.schema.tidy import Tidy, compile_tidy
 from instar.schema.validate import Validator, compile_validator
 from instar.schema.values import ABSENT
 
@@ -44,6 +45,10 @@ class Compiled:
     @cached_property
     def _drop_nulls(self) -> Step | None:
         return compile_null_dropper(self.structural) if self.prunes else None
+
+    @cached_property
+    def _tidy(self) -> Tidy:
+        return compile_tidy(self.structural)
 
     @cached_property
     def _defaulter(self) -> Step | None:
@@ -75,6 +80,13 @@ class Compiled:
     @property
     def has_defaults(self) -> bool:
         return self._defaulter is not None
+
+    def is_tidy(self, obj: dict[str, Any]) -> bool:
+        """Whether pruning, dropping nulls and coercing would leave everything as it is, as one
+        look can tell; they may even where it cannot."""
+        if not self.prunes:
+            return self._coercer is None
+        return self._tidy(obj)
 
     def prune(self, obj: dict[str, Any]) -> None:
         """Remove unknown fields, in place; apiVersion, kind and metadata are left alone."""

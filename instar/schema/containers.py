@@ -23,9 +23,11 @@ def array_checks(schema: Structural, compile_node: Compile) -> list[Check]:
         checks.append(_min_items(least))
     if type(most) is int:
         checks.append(_max_size(most))
-    if schema.raw.get("uniqueItems") is True:
-        checks.append(_unique)
-    return checks
+    return [*checks, *uniqueness(schema)]
+
+
+def uniqueness(schema: Structural) -> list[Check]:
+    return [_unique] if schema.raw.get("uniqueItems") is True else []
 
 
 def _items_check(schema: Structural, items: Node) -> Check:
@@ -97,10 +99,17 @@ def _members(schema: Structural, compile_node: Compile) -> list[Check]:
         checks.append(_additional(frozenset(known), compile_node(schema.additional)))
     if known:
         checks.append(_properties(known))
-    needed = schema.raw.get("required")
-    if isinstance(needed, list) and needed:
-        checks.append(_required(tuple(name for name in needed if isinstance(name, str))))
+    needed = required_names(schema)
+    if needed:
+        checks.append(_required(needed))
     return checks
+
+
+def required_names(schema: Structural) -> tuple[str, ...]:
+    needed = schema.raw.get("required")
+    if not isinstance(needed, list):
+        return ()
+    return tuple(name for name in needed if isinstance(name, str))
 
 
 def _closed(known: frozenset[str]) -> Check:

@@ -30,10 +30,10 @@ def compile_null_dropper(root: Structural) -> Step:
 @once_per_node
 def _null_dropper(node: Structural) -> Step:
     known = {name: _null_dropper(item) for name, item in node.properties.items()}
-    droppable = {name for name, item in node.properties.items() if _drops_null(item)}
+    droppable = {name for name, item in node.properties.items() if drops_null(item)}
     additional = node.additional if isinstance(node.additional, Structural) else None
     other = None if additional is None else _null_dropper(additional)
-    drops_other = additional is not None and _drops_null(additional)
+    drops_other = additional is not None and drops_null(additional)
     items = None if node.items is None else _null_dropper(node.items)
 
     def drop(value: Any) -> None:
@@ -58,7 +58,8 @@ def _null_dropper(node: Structural) -> Step:
     return drop
 
 
-def _drops_null(node: Structural) -> bool:
+def drops_null(node: Structural) -> bool:
+    """Whether a null is neither allowed nor about to be replaced."""
     return not node.nullable and node.default is None
 
 

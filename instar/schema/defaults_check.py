@@ -7,11 +7,12 @@ at, as upstream does not.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from instar.fields import Code, FieldError, child, invalid, key, messages
 from instar.plain import copy_json
+from instar.records import dataclass
 from instar.schema.embedded import EmbeddedError, as_resource, compile_coercer, compile_judge
 from instar.schema.parse import structural
 from instar.schema.prune import compile_node

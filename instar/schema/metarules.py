@@ -12,6 +12,8 @@ from instar.api.names import parse_group_version
 from instar.api.strings import (
     dns1123_label,
     dns1123_subdomain,
+    is_usual_label,
+    is_usual_pair,
     label_value,
     path_segment_name,
     path_segment_prefix,
@@ -57,16 +59,16 @@ def validate_metadata(
     """The rules of a create, after a name was generated."""
     found: list[FieldError] = []
     front = metadata.get("generateName", "")
-    if front:
-        where = child(path, "generateName")
-        _add(found, where, front, name_rule(front, True))
+    if front and (texts := name_rule(front, True)):
+        _add(found, child(path, "generateName"), front, texts)
     name = metadata.get("name", "")
-    where = child(path, "name")
-    if name:
-        _add(found, where, name, name_rule(name, False))
-    else:
-        found.append(required(where, "name or generateName is required"))
-    found.extend(_namespace_errors(metadata.get("namespace", ""), namespaced, path))
+    if not name:
+        found.append(required(child(path, "name"), "name or generateName is required"))
+    elif texts := name_rule(name, False):
+        _add(found, child(path, "name"), name, texts)
+    namespace = metadata.get("namespace", "")
+    if not namespaced or not is_usual_label(namespace):
+        found.extend(_namespace_errors(namespace, namespaced, path))
     generation = metadata.get("generation", 0)
     if generation < 0:
         detail = "must be greater than or equal to 0"
@@ -76,9 +78,14 @@ def validate_metadata(
 
 
 def validate_metadata_update(
-    new: Mapping[str, Any], old: Mapping[str, Any], path: str = "metadata"
+    new: Mapping[str, Any],
+    old: Mapping[str, Any],
+    path: str = "metadata",
+    *,
+    well_formed: bool = False,
 ) -> list[FieldError]:
-    """The rules of an update: what may not change, and the form of what may."""
+    """The rules of an update: what may not change, and the form of what may, where nobody has
+    found it ``well_formed`` yet."""
     found: list[FieldError] = []
     if old.get("deletionTimestamp"):
         found.extend(_new_finalizer_errors(new, old, child(path, "finalizers")))
@@ -93,15 +100,16 @@ def validate_metadata_update(
         if new.get(name) != old.get(name):
             shown = new.get(name, "" if name in _TEXTS else None)
             found.append(invalid(child(path, name), shown, "field is immutable"))
-    found.extend(_common_errors(new, path))
+    if not well_formed:
+        found.extend(_common_errors(new, path))
     return found
 
 
 def finalizer_advice(new: Mapping[str, Any], old: Mapping[str, Any] | None = None) -> list[str]:
     """Finalizers that were added should carry a domain; upstream only advises."""
-    added = set(new.get("finalizers") or ())
-    if not added:
+    if not new.get("finalizers"):
         return []
+    added = set(new["finalizers"])
     if old is not None:
         added -= set(old.get("finalizers") or ())
     return [_advice(name) for name in sorted(added) if not _is_qualified(name)]
@@ -130,9 +138,7 @@ def _advice(finalizer: str) -> str:
 
 
 def _add(found: list[FieldError], path: str, value: str, texts: list[str]) -> None:
-    # Nearly always there is nothing to say, so the usual case builds no generator.
-    if texts:
-        found.extend(invalid(path, value, text) for text in texts)
+    found.extend([invalid(path, value, text) for text in texts])
 
 
 def _mask_trailing_dash(name: str) -> str:
@@ -152,9 +158,9 @@ def _namespace_errors(namespace: str, namespaced: bool, path: str) -> list[Field
 def _common_errors(metadata: Mapping[str, Any], path: str) -> list[FieldError]:
     found: list[FieldError] = []
     if "labels" in metadata:
-        found.extend(_label_errors(metadata["labels"], child(path, "labels")))
+        found += _label_errors(metadata["labels"], child(path, "labels"))
     if "annotations" in metadata:
-        found.extend(_annotation_errors(metadata["annotations"], child(path, "annotations")))
+        found += _annotation_errors(metadata["annotations"], child(path, "annotations"))
     if "ownerReferences" in metadata:
         found.extend(_owner_errors(metadata["ownerReferences"], child(path, "ownerReferences")))
     if "finalizers" in metadata:
@@ -165,8 +171,9 @@ def _common_errors(metadata: Mapping[str, Any], path: str) -> list[FieldError]:
 def _label_errors(labels: Mapping[str, str], path: str) -> list[FieldError]:
     found: list[FieldError] = []
     for name, value in labels.items():
-        _add(found, path, name, qualified_name(name))
-        _add(found, path, value, label_value(value))
+        if not is_usual_pair(name, value):
+            _add(found, path, name, qualified_name(name))
+            _add(found, path, value, label_value(value))
     return found
 
 
@@ -174,7 +181,9 @@ def _annotation_errors(annotations: Mapping[str, str], path: str) -> list[FieldE
     found: list[FieldError] = []
     size = 0
     for name, value in annotations.items():
-        _add(found, path, name, qualified_name(name.lower()))
+        texts = qualified_name(name.lower())
+        if texts:
+            _add(found, path, name, texts)
         size += len(name) + len(value)
     if size * 4 > ANNOTATIONS_MAX and _byte_size(annotations) > ANNOTATIONS_MAX:
         found.append(too_long(path, ANNOTATIONS_MAX))

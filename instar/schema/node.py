@@ -19,6 +19,10 @@ Check = Callable[[Any, Any, str, list[FieldError]], None]
 """(value, old partner, path, errors so far)"""
 
 
+Passes = Callable[[Any], bool]
+"""Whether a value has nothing wrong with it, found out without saying what; see ``passing.py``."""
+
+
 class Unjudged:
     """Stands for a member that is known to be fine or forgiven: no check applies to it."""
 
@@ -29,7 +33,9 @@ UNJUDGED = Unjudged()
 class Node:
     """``table`` maps the Python type of a JSON value to its checks; empty means anything goes."""
 
-    __slots__ = ("__weakref__", "schema", "table")
+    __slots__ = ("__weakref__", "passes", "schema", "table")
+
+    passes: Passes
 
     def __init__(self, schema: Structural) -> None:
         self.schema = schema

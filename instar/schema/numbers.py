@@ -20,6 +20,9 @@ _TOLERANCE = 1e-9
 NUMBER_FORMATS = {"integer": ("int32", "int64"), "number": ("float", "double")}
 """The formats that say something about a number of a type."""
 
+_EXACT = 2**53
+"""Up to here a bound is the same number as an integer and as a float."""
+
 NumberCheck = Callable[[Any, str, list[FieldError]], None]
 
 
@@ -58,6 +61,20 @@ def compile_numbers(raw: Mapping[str, Any], type_name: str, format: str) -> list
         check = _multiple if keyword == "multipleOf" else _limit(keyword, raw)
         checks.append(check(float(bound), cut=fits))
     return checks
+
+
+def whole_bounds(raw: Mapping[str, Any]) -> tuple[int, int] | None:
+    """What an integer of ``type: integer`` must lie between, where that is all its keywords say."""
+    if raw.keys() & {"multipleOf", "exclusiveMinimum", "exclusiveMaximum"}:
+        return None
+    small = raw.get("format") == "int32"
+    least, most = (_INT32_MIN, _INT32_MAX) if small else (INT64_MIN, INT64_MAX)
+    low, high = raw.get("minimum", least), raw.get("maximum", most)
+    for bound, end in ((low, least), (high, most)):
+        if type(bound) is not int or not (bound == end or abs(bound) < _EXACT):
+            return None
+    fits = least <= low and high <= most and low <= most and least <= high
+    return (low, high) if fits else None
 
 
 def _range(type_name: str, format: str) -> Callable[[float], bool] | None:

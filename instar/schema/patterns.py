@@ -7,6 +7,7 @@ reworded into Go's, which is what clients of kube-apiserver know.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
 
 import re2
 
@@ -25,6 +26,8 @@ _GO_WORDING = {
 
 _PROGRAM, _CHARACTER = 16 << 10, 256
 """Bytes a compiled expression takes, about: most of it when it is first searched for."""
+_SHORT = 64
+"""Characters of a text whose answer is remembered."""
 _KEPT: Remembered[str, Callable[[str], bool]] = Remembered(16 << 20)
 """For versions and CRDs that say the same; a schema holds what it uses anyway."""
 
@@ -52,9 +55,17 @@ def _compiled(pattern: str) -> Callable[[str], bool]:
         raise PatternError(_go_text(error)) from None
 
     def occurs(text: str) -> bool:
-        return search(text.encode("utf-8", "replace")) is not None
+        return _known(search, text) if len(text) <= _SHORT else _occurs(search, text)
 
     return occurs
+
+
+def _occurs(search: Callable[[bytes], object], text: str) -> bool:
+    return search(text.encode("utf-8", "replace")) is not None
+
+
+_known = lru_cache(maxsize=4096)(_occurs)
+"""Objects of a kind say the same in many places, and a search costs more than all else there."""
 
 
 def _go_text(error: Exception) -> str:

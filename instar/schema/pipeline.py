@@ -65,9 +65,11 @@ def take_in(compiled: Compiled, obj: Object) -> list[str]:
     The root's own metadata is not looked at. Raises ``MetaError`` for an embedded resource that
     cannot be decoded.
     """
-    unknown = compiled.prune_reporting(obj)
-    compiled.drop_nulls(obj)
-    unknown += compiled.coerce_embedded(obj, lenient=False)
+    unknown: list[str] = []
+    if not compiled.is_tidy(obj):
+        unknown += compiled.prune_reporting(obj)
+        compiled.drop_nulls(obj)
+        unknown += compiled.coerce_embedded(obj, lenient=False)
     compiled.default(obj)
     return unknown
 
@@ -109,7 +111,9 @@ def metadata_update_errors(new: Object, old: Object, name_rule: NameRule) -> lis
     if new == old:
         return []
     found = metadata_errors(new, name_rule)
-    changed = validate_metadata_update(new, old)
+    changed = validate_metadata_update(new, old, well_formed=not found)
+    if not found and not changed:
+        return []
     told = set(map(_identity, found))
     found += [error for error in changed if _identity(error) not in told]
     return found + found
@@ -164,6 +168,8 @@ class Pipeline:
     def after_conversion(self, obj: Object) -> list[str]:
         """Prune what a converter left that this version does not know, in place; its paths."""
         compiled = self.compiled
+        if compiled.is_tidy(obj):
+            return []
         pruned = compiled.prune_reporting(obj)
         compiled.drop_nulls(obj)
         compiled.coerce_embedded(obj, lenient=True)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from math import trunc
-from typing import Any
+from typing import Any, NamedTuple
 
 from instar.fields import FieldError, go_quote, invalid, not_supported, too_long, type_invalid
 from instar.schema.formats import Format
@@ -111,21 +111,39 @@ def _is_entry(value: Any, entry: Any) -> bool:
     return same_json(value, entry)
 
 
-def string_checks(raw: Mapping[str, Any]) -> list[Check]:
-    """Lengths and pattern, as one check because the first failure ends it."""
+class TextLimits(NamedTuple):
+    """What length and pattern keywords say of a text."""
+
+    least: int
+    most: int
+    matches: Callable[[str], bool] | None
+    """None where there is no pattern."""
+    complaint: str = ""
+
+
+def text_limits(raw: Mapping[str, Any]) -> TextLimits | None:
+    """None where there is none."""
     longest, shortest = _whole(raw.get("maxLength")), _whole(raw.get("minLength"))
     pattern = raw.get("pattern")
     pattern = pattern if isinstance(pattern, str) else ""
     if longest is None and shortest is None and not pattern:
+        return None
+    least, most = -1 if shortest is None else shortest, 2**63 if longest is None else longest
+    if not pattern:
+        return TextLimits(least, most, None)
+    try:
+        return TextLimits(least, most, compile_pattern(pattern), pattern)
+    except PatternError as error:
+        complaint = f"{pattern}, but pattern is invalid: {error}"
+        return TextLimits(least, most, lambda text: False, complaint)
+
+
+def string_checks(raw: Mapping[str, Any]) -> list[Check]:
+    """Lengths and pattern, as one check because the first failure ends it."""
+    limits = text_limits(raw)
+    if limits is None:
         return []
-    matches, complaint = None, pattern
-    if pattern:
-        try:
-            matches = compile_pattern(pattern)
-        except PatternError as error:
-            complaint = f"{pattern}, but pattern is invalid: {error}"
-    most = 2**63 if longest is None else longest
-    least = -1 if shortest is None else shortest
+    least, most, matches, complaint = limits
 
     def check(value: Any, old: Any, path: str, out: list[FieldError]) -> None:
         size = len(value)
@@ -134,7 +152,7 @@ def string_checks(raw: Mapping[str, Any]) -> list[Check]:
         elif size < least:
             detail = f"{path} in body should be at least {least} chars long"
             out.append(invalid(path, value, detail))
-        elif pattern and (matches is None or not matches(value)):
+        elif matches is not None and not matches(value):
             out.append(invalid(path, value, f"{path} in body should match '{complaint}'"))
 
     return [check]

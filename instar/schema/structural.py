@@ -8,8 +8,10 @@ only ``validate.py`` interprets them. Nothing here knows CRDs, versions or I/O.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
+
+from instar.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ from typing import Any
 
 from instar.fields import FieldError, child, forbidden, index, invalid, key, required
 from instar.schema.patterns import PatternError, compile_pattern
+from instar.schema.spotless import once_spotless
 
 Schema = Mapping[str, Any]
 
@@ -43,6 +44,7 @@ _NESTED = {"items", "additionalProperties", "not", "externalDocs"}
 """Keywords that say something even when they are false or empty."""
 
 
+@once_spotless
 def structural_errors(raw: Schema, path: str) -> list[FieldError]:
     """Every reason why ``raw`` is not structural, sorted by text as upstream does."""
     found = [*_invariants(raw, _ROOT, path), *completeness_errors(raw, path)]

@@ -13,10 +13,11 @@ from typing import Any
 
 from instar.fields import NO_FIELD, FieldError, child
 from instar.schema.combinators import compile_combinators
-from instar.schema.containers import array_checks, object_checks
+from instar.schema.containers import array_checks, object_checks, uniqueness
 from instar.schema.formats import is_supported, string_format
 from instar.schema.node import UNJUDGED, Check, Node
 from instar.schema.numbers import NUMBER_FORMATS, compile_numbers
+from instar.schema.passing import passes_of
 from instar.schema.ratchet import compile_comparable, unchanged
 from instar.schema.scalars import enum_checks, format_check, string_checks, type_checks
 from instar.schema.sharing import once_while_used
@@ -45,8 +46,11 @@ class Validator:
         ``path`` is prefixed to the fields of the errors but, as upstream has it, not to the
         paths inside their messages.
         """
+        judged = self._without_kept(value, old)
+        if self._root.passes(judged):
+            return []
         found: list[FieldError] = []
-        self._root.run(self._without_kept(value, old), ABSENT, "", found)
+        self._root.run(judged, ABSENT, "", found)
         if found and old is not ABSENT:
             found = self._ratcheted(value, old)
         return _placed(found, path) if found else found
@@ -101,19 +105,19 @@ def compile_node(schema: Structural) -> Node:
     }
     by_kind[float] = by_kind[int]
     objects = object_checks(schema, compile_node)
+    extra: dict[type, list[Check]] = {}
     for kind in _KINDS:
-        node.table[kind] = (
-            *type_checks(types, format, kind),
-            *combined,
-            *by_kind.get(kind, ()),
-            *enum_checks(raw, kind),
-            *(objects if kind is dict else ()),
-        )
+        first, last = [*type_checks(types, format, kind), *combined], enum_checks(raw, kind)
+        extra[kind] = first + last
+        own = by_kind.get(kind, ())
+        node.table[kind] = (*first, *own, *last, *(objects if kind is dict else ()))
+    extra[list] += uniqueness(schema)
     null = type(None)
     node.table[null] = (
         *type_checks(() if schema.nullable else types, "", null),
         *enum_checks(raw, null),
     )
+    node.passes = passes_of(schema, node.table, extra, compile_node)
     return node
 
 

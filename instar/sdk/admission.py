@@ -15,11 +15,12 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from instar.api.strings import dns1123_subdomain
 from instar.plain import Object, copy_json
+from instar.records import dataclass
 from instar.sdk.errors import ConversionError, ConverterDefinitionError
 from instar.sdk.typed import Model, model_of
 

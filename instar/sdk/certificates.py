@@ -6,11 +6,11 @@ The authority's key is thrown away, so what it signed is all it will ever sign.
 from __future__ import annotations
 
 import base64
-from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 
 from instar.certificates import Authority, KeyPair
+from instar.records import dataclass
 
 _VALID_DAYS = 3650
 

@@ -3,11 +3,11 @@ of what it admits."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import yaml
 
+from instar.records import dataclass
 from instar.sdk.admission import Admission
 
 _HEADER = """\

@@ -9,10 +9,10 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from instar.plain import copy_json
+from instar.records import dataclass
 from instar.sdk.errors import ConverterDefinitionError
 
 _TOKEN = re.compile(

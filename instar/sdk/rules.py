@@ -10,10 +10,10 @@ every rule is lossless by construction, except ``lossy``, which says so.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Literal
 
+from instar.records import dataclass
 from instar.sdk.errors import ConversionError, ConverterDefinitionError
 from instar.sdk.ledger import canonical
 from instar.sdk.paths import MISSING, Path, parse_path

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
+from instar.records import dataclass
 from instar.sdk.errors import ConversionError
 from instar.sdk.ledger import PREFIX, Ledger, canonical, digest
 from instar.sdk.paths import (

@@ -12,11 +12,11 @@ import signal
 import socket
 import ssl
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 import uvicorn
 
+from instar.records import dataclass
 from instar.sdk.asgi import ConversionApp
 
 _log = logging.getLogger(__name__)

@@ -205,7 +205,7 @@ class App:
         if health is not None:
             return health
         if request.path == "/metrics":
-            return self._metrics.respond()
+            return await self._metrics.respond()
         told = self._insight.respond(request) or self.issuer_documents.respond(request)
         if told is not None:
             return told

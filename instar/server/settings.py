@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any
 
 from instar.conversion.inprocess import ConvertFunction
 from instar.limits import HISTORY_BYTES, READS_AT_ONCE, WRITES_AT_ONCE
+from instar.records import dataclass
 from instar.registry.admission.configured import LocalConfiguration
 from instar.registry.admission.names import HERE
 from instar.server.access.identities import (

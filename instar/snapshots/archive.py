@@ -10,11 +10,11 @@ from __future__ import annotations
 import io
 import tarfile
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, NamedTuple, Protocol
 
 from instar.limits import KIB, MAX_ARCHIVE_FILES, MAX_ARCHIVE_RATIO, MIB
+from instar.records import dataclass
 from instar.snapshots.errors import SnapshotError
 from instar.snapshots.inflate import MAGIC, CutOff, Inflated, enter
 

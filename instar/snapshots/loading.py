@@ -8,13 +8,14 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import UTC, datetime
 from itertools import islice
 
 import orjson
 
 from instar.plain import Object
+from instar.records import dataclass
 from instar.registry.insight.usage import RECORD
 from instar.snapshots.errors import SnapshotError
 from instar.snapshots.placing import (

@@ -7,10 +7,11 @@ Pure: documents in, values out. ``docs/snapshot.md`` is the same for people who 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from instar.plain import Object
+from instar.records import dataclass
 from instar.snapshots.errors import SnapshotError
 
 FORMAT = "instar.dev/snapshot"

@@ -14,7 +14,7 @@ import zlib
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from gzip import GzipFile
 from hashlib import sha256
 from pathlib import Path
@@ -24,6 +24,7 @@ import orjson
 
 from instar.limits import KIB
 from instar.plain import Object
+from instar.records import dataclass
 from instar.snapshots.errors import SnapshotError
 from instar.snapshots.manifest import MANIFEST, Manifest, Row
 

@@ -6,7 +6,7 @@ A line that is too long, or no object, is counted and left out.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from hashlib import sha256
 from pathlib import Path
 from typing import BinaryIO, Protocol
@@ -15,6 +15,7 @@ import orjson
 
 from instar.limits import KIB, MAX_LINE
 from instar.plain import Object
+from instar.records import dataclass
 from instar.snapshots.errors import SnapshotError
 from instar.snapshots.inflate import CutOff
 

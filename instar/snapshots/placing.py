@@ -8,12 +8,12 @@ gets what it lacks, the same each time.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from uuid import NAMESPACE_URL, uuid5
 
 from instar.api.jsontext import encode_sorted
 from instar.facts.resources import ResourceFacts, resources
 from instar.plain import Object
+from instar.records import dataclass
 from instar.storage.keys import collection_prefix
 
 _OF_THE_STORE = ("resourceVersion", "selfLink")

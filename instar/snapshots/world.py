@@ -8,7 +8,7 @@ counted as unknown; the rest goes on.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from types import TracebackType
 from typing import Self
 
@@ -16,6 +16,7 @@ from instar.api.crd import is_crd
 from instar.api.crd_codec import CrdDecodeError
 from instar.crds.documents import read_definition
 from instar.plain import Object
+from instar.records import dataclass
 from instar.snapshots.errors import SnapshotError
 from instar.snapshots.inflate import CutOff
 from instar.snapshots.manifest import (

@@ -11,13 +11,13 @@ import asyncio
 import logging
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from heapq import merge
 from typing import Generic, NamedTuple, Protocol, TypeVar
 from weakref import WeakValueDictionary
 
 from sortedcontainers import SortedList
 
+from instar.records import dataclass
 from instar.storage.keys import collection_of, in_layout
 from instar.storage.store import (
     Compacted,

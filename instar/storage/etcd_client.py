@@ -1,18 +1,17 @@
 """Calls to an etcd cluster: several endpoints, TLS, users, and what a failure means.
 
 It moves bytes and knows errors; messages are ``etcd_wire``'s, the contract is ``etcd``'s.
-One channel per endpoint, because gRPC's own balancing takes no list of host names to verify.
 """
 
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
-from pathlib import Path
+import ssl
+from collections.abc import Callable
 
-import grpc
-import grpc.aio
-
+from instar.records import dataclass
+from instar.rpc.channel import Channel, Conversation, Metadata
+from instar.rpc.status import Code, RpcError
 from instar.storage import etcd_wire as wire
 from instar.storage.store import StoreError, TooLarge, Unavailable
 
@@ -23,22 +22,6 @@ COMPACT = "/etcdserverpb.KV/Compact"
 _WATCH = "/etcdserverpb.Watch/Watch"
 _STATUS = "/etcdserverpb.Maintenance/Status"
 _AUTHENTICATE = "/etcdserverpb.Auth/Authenticate"
-
-_CHANNEL_OPTIONS = [
-    ("grpc.max_receive_message_length", -1),
-    ("grpc.max_send_message_length", -1),
-    ("grpc.enable_retries", 0),  # what is safe to send twice is decided here
-    ("grpc.enable_http_proxy", 0),
-    ("grpc.use_local_subchannel_pool", 1),
-    ("grpc.initial_reconnect_backoff_ms", 100),
-    ("grpc.min_reconnect_backoff_ms", 1000),
-    ("grpc.max_reconnect_backoff_ms", 1000),
-    ("grpc.keepalive_time_ms", 7000),  # etcd refuses pings more often than every 5 s
-    ("grpc.keepalive_timeout_ms", 3000),
-]
-
-WatchStream = grpc.aio.StreamStreamCall[bytes, bytes]
-Metadata = tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,30 +58,22 @@ class _TokenRefused(StoreError):
 
 
 class Endpoint:
-    def __init__(self, address: str, credentials: grpc.ChannelCredentials | None) -> None:
+    def __init__(self, address: str, tls: ssl.SSLContext | None) -> None:
         self.address = address
-        self.channel: grpc.aio.Channel = (
-            grpc.aio.insecure_channel(address, options=_CHANNEL_OPTIONS)
-            if credentials is None
-            else grpc.aio.secure_channel(address, credentials, options=_CHANNEL_OPTIONS)
-        )
-        self._methods: dict[str, grpc.aio.UnaryUnaryMultiCallable[bytes, bytes]] = {}
+        self.channel = Channel(address, tls)
 
     async def call(self, method: str, request: bytes, patience: float, metadata: Metadata) -> bytes:
-        callable_ = self._methods.get(method)
-        if callable_ is None:
-            callable_ = self._methods[method] = self.channel.unary_unary(method)
         try:
-            return await callable_(request, timeout=patience, metadata=metadata)
-        except grpc.aio.AioRpcError as error:
+            return await self.channel.call(method, request, patience, metadata)
+        except RpcError as error:
             raise explain(error, self.address) from error
 
 
 class EtcdClient:
     def __init__(self, addresses: list[str], options: EtcdOptions) -> None:
         self._options = options
-        credentials = _credentials(options)
-        self._endpoints = [Endpoint(address, credentials) for address in addresses]
+        tls = _tls(options)
+        self._endpoints = [Endpoint(address, tls) for address in addresses]
         self._at = 0
         self._token: Metadata = ()
         self._signing_in = asyncio.Lock()
@@ -134,15 +109,28 @@ class EtcdClient:
             await asyncio.sleep(pause)
             pause = min(pause * 2, 0.5)
 
-    async def watch(self) -> tuple[Endpoint, WatchStream]:
-        """A stream that etcd ends when its member has no leader, so that it cannot go silent."""
-        if self._options.username and not self._token:
-            await self._sign_in(self.current, ())
+    async def watch(
+        self,
+        first: bytes,
+        on_message: Callable[[bytes], None],
+        on_end: Callable[[RpcError | None], None],
+    ) -> tuple[Endpoint, Conversation]:
+        """A stream that etcd ends when its member has no leader, so that it cannot go silent.
+
+        Raises ``Unavailable`` where there is nobody to ask.
+        """
         endpoint = self.current
-        stream: WatchStream = endpoint.channel.stream_stream(_WATCH)(
-            metadata=(("hasleader", "true"), *self._token)
-        )
-        return endpoint, stream
+        try:
+            if self._options.username and not self._token:
+                await self._sign_in(endpoint, ())
+            metadata = (("hasleader", "true"), *self._token)
+            patience = self._options.timeout / 2
+            return endpoint, await endpoint.channel.converse(
+                _WATCH, first, on_message, on_end, patience, metadata
+            )
+        except (RpcError, _NotSent) as error:
+            self.leave(endpoint)
+            raise Unavailable(f"etcd {endpoint.address}: {error}") from error
 
     async def version(self, endpoint: Endpoint) -> tuple[int, ...]:
         """The member's version; ``(0,)`` when it does not tell."""
@@ -179,8 +167,8 @@ class EtcdClient:
 
     async def _sign_in(self, endpoint: Endpoint, refused: Metadata) -> None:
         async with self._signing_in:
-            if self._token != refused:
-                return
+            if self._token not in ((), refused):
+                return  # another call was faster
             request = wire.authenticate_request(self._options.username, self._options.password)
             try:
                 answer = await endpoint.call(_AUTHENTICATE, request, self._options.timeout / 2, ())
@@ -189,38 +177,55 @@ class EtcdClient:
             self._token = (("token", wire.read_token(answer)),)
 
 
-def explain(error: grpc.aio.AioRpcError, address: str) -> StoreError:
+def explain(error: RpcError, address: str) -> StoreError:
     """What a failed call means for the one who made it."""
-    code, text = error.code(), error.details() or ""
+    code, text = error.code, error.text
     message = f"etcd {address}: {text or code.name}"
-    if code is grpc.StatusCode.OUT_OF_RANGE:
+    if error.unsent:
+        return _NotSent(message)
+    if code is Code.OUT_OF_RANGE:
         return HistoryGone(message) if "compacted" in text else NotYet(message)
     if "too large" in text or "larger than max" in text:
         return TooLarge(message)
-    if code is grpc.StatusCode.RESOURCE_EXHAUSTED:
+    if code is Code.RESOURCE_EXHAUSTED:
         return Unavailable(message)
-    if code is grpc.StatusCode.UNAUTHENTICATED or "auth store is old" in text:
+    if code is Code.UNAUTHENTICATED or "auth store is old" in text:
         return _TokenRefused(message)
-    if code in _REFUSALS:
-        return StoreError(message)
-    return _NotSent(message) if "failed to connect" in text else Doubt(message)
+    return StoreError(message) if code in _REFUSALS else Doubt(message)
 
 
 _REFUSALS = (
-    grpc.StatusCode.INVALID_ARGUMENT,
-    grpc.StatusCode.PERMISSION_DENIED,
-    grpc.StatusCode.FAILED_PRECONDITION,
-    grpc.StatusCode.UNIMPLEMENTED,
-    grpc.StatusCode.NOT_FOUND,
+    Code.INVALID_ARGUMENT,
+    Code.PERMISSION_DENIED,
+    Code.FAILED_PRECONDITION,
+    Code.UNIMPLEMENTED,
+    Code.NOT_FOUND,
 )
 
 
-def _credentials(options: EtcdOptions) -> grpc.ChannelCredentials | None:
-    files = (options.cafile, options.keyfile, options.certfile)
-    if not any(files):
+def _tls(options: EtcdOptions) -> ssl.SSLContext | None:
+    if not (options.cafile or options.certfile or options.keyfile):
         return None
     try:
-        ca, key, cert = (Path(file).read_bytes() if file else None for file in files)
+        context = ssl.create_default_context(cafile=_named(options.cafile))
+        # Python 3.13 and later refuse authorities that other clients of the same cluster take.
+        context.verify_flags &= ~ssl.VERIFY_X509_STRICT
+        context.set_alpn_protocols(["h2"])
+        if options.certfile or options.keyfile:
+            certificate = _named(options.certfile or options.keyfile)
+            assert certificate is not None
+            context.load_cert_chain(certificate, _named(options.keyfile))
     except OSError as error:
-        raise StoreError(f"etcd: {error.filename}: {error.strerror}") from error
-    return grpc.ssl_channel_credentials(ca, key, cert)
+        raise StoreError(f"etcd: {error}") from error
+    return context
+
+
+def _named(file: str) -> str | None:
+    """A file that can be read: the error of the TLS library does not say which cannot."""
+    if not file:
+        return None
+    try:
+        with open(file, "rb"):
+            return file
+    except OSError as error:
+        raise StoreError(f"etcd: {file}: {error.strerror}") from error

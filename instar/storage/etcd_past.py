@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import asyncio
 
-import grpc.aio
-
+from instar.rpc.channel import Messages
+from instar.rpc.status import RpcError
 from instar.storage import etcd_wire as wire
-from instar.storage.etcd_client import RANGE, EtcdClient, HistoryGone, WatchStream, explain
+from instar.storage.etcd_client import RANGE, EtcdClient, HistoryGone, explain
 from instar.storage.etcd_watch import reliable_progress
 from instar.storage.store import Unavailable
 
@@ -48,14 +48,14 @@ async def _watched(
     client: EtcdClient, key: bytes, start: int, target: int
 ) -> tuple[int, list[wire.WatchEvent]]:
     """The compacted revision where history does not reach back so far, else 0; and the events."""
-    endpoint, stream = await client.watch()
-    found: list[wire.WatchEvent] = []
+    messages, found = Messages(), list[wire.WatchEvent]()
+    first = wire.watch_request(key, b"", start)
+    endpoint, stream = await client.watch(first, messages.on_message, messages.on_end)
     try:
         async with asyncio.timeout(_PATIENCE):
-            await stream.write(wire.watch_request(key, b"", start))
             if reliable_progress(await client.version(endpoint)):
-                await stream.write(wire.progress_request())
-            while (data := await _next(stream)) is not None:
+                stream.send(wire.progress_request())
+            while (data := await _next(messages)) is not None:
                 answer = wire.read_watch(data)
                 if answer.cancelled:
                     return answer.compact_revision, []
@@ -63,7 +63,7 @@ async def _watched(
                 caught_up = not (answer.created or answer.events or answer.fragment)
                 if caught_up and answer.revision >= target:
                     break
-    except grpc.aio.AioRpcError as error:
+    except RpcError as error:
         raise Unavailable(str(explain(error, endpoint.address))) from error
     except TimeoutError as error:
         raise Unavailable(f"etcd {endpoint.address} does not tell the past in time") from error
@@ -72,11 +72,10 @@ async def _watched(
     return 0, found
 
 
-async def _next(stream: WatchStream) -> bytes | None:
+async def _next(messages: Messages) -> bytes | None:
     """``None`` where nothing comes for a while: the watch has told all."""
     try:
         async with asyncio.timeout(_SILENCE):
-            data = await stream.read()
+            return await messages.read()
     except TimeoutError:
         return None
-    return data if isinstance(data, bytes) else None

@@ -11,12 +11,12 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from functools import partial
 
-import grpc
-import grpc.aio
-
+from instar.rpc.channel import Conversation, Messages
+from instar.rpc.status import Code, RpcError
 from instar.storage import etcd_wire as wire
-from instar.storage.etcd_client import Endpoint, EtcdClient, WatchStream, explain
+from instar.storage.etcd_client import Endpoint, EtcdClient, explain
 from instar.storage.followers import Follower
 from instar.storage.store import Compacted, Event, StoreError, Unavailable
 
@@ -41,10 +41,11 @@ class EtcdWatch:
     ) -> None:
         self._client, self._span, self._translate = client, span, translate
         self._follower, self._nudge = follower, nudge
-        self._stream: WatchStream | None = None
+        self._stream: Conversation | None = None
         self._endpoint: Endpoint | None = None
         self._progress_works: bool | None = None
         self._wanted = 0
+        self._look: asyncio.TimerHandle | None = None
         self._prodding: asyncio.Task[None] | None = None
         self._running = asyncio.get_running_loop().create_task(self._run())
 
@@ -59,8 +60,14 @@ class EtcdWatch:
     def expect(self, revision: int) -> None:
         """Somebody waits for this revision: see that the watch gets there."""
         self._wanted = max(self._wanted, revision)
-        idle = self._prodding is None or self._prodding.done()
-        if self._follower.reached < self._wanted and idle:
+        if self._follower.reached < self._wanted and self._look is None and self._prodding is None:
+            # Mostly it is under way already; only who waits in vain is worth a task.
+            loop = asyncio.get_running_loop()
+            self._look = loop.call_later(_PROGRESS_DELAY, self._look_after)
+
+    def _look_after(self) -> None:
+        self._look = None
+        if self._follower.reached < self._wanted and not self._follower.closed:
             self._prodding = asyncio.get_running_loop().create_task(self._prod())
 
     @property
@@ -72,10 +79,12 @@ class EtcdWatch:
         await asyncio.wait([self._running])
 
     def _stop(self) -> None:
+        if self._look is not None:
+            self._look.cancel()
         if self._prodding is not None:
             self._prodding.cancel()
         if self._stream is not None:
-            self._stream.cancel()  # the task then ends by itself, when gRPC is done with it
+            self._stream.cancel()  # the task then ends by itself
         else:
             self._running.cancel()
 
@@ -86,9 +95,12 @@ class EtcdWatch:
             try:
                 await self._follow()
             except StoreError as error:
+                if self._follower.closed:
+                    return
                 _log.info("watch interrupted after revision %d: %s", reached, error)
             if self._endpoint is not None:
                 self._client.leave(self._endpoint)
+                self._endpoint = None
             pause = 0.02 if self._follower.reached > reached else min(pause * 2, 1.0)
             if not self._follower.closed:
                 await asyncio.sleep(pause)
@@ -99,29 +111,33 @@ class EtcdWatch:
         It starts at what was seen last, which is then skipped: so etcd notices when just that
         revision is compacted, where an older etcd may have lost a deletion.
         """
-        endpoint, stream = await self._client.watch()
-        self._endpoint, self._stream, self._progress_works = endpoint, stream, None
+        over: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         parts: list[Event] = []
+
+        def told(data: bytes) -> None:
+            answer = wire.read_watch(data)
+            if answer.cancelled:
+                _settle(over, self._cancelled(answer))
+            elif not answer.created:
+                self._take(answer, parts)
+
+        first = wire.watch_request(*self._span, max(1, self._follower.reached))
+        endpoint, stream = await self._client.watch(first, told, partial(self._ended, over))
+        self._endpoint, self._stream, self._progress_works = endpoint, stream, None
         try:
-            await stream.write(wire.watch_request(*self._span, max(1, self._follower.reached)))
-            while not self._follower.closed and isinstance(data := await stream.read(), bytes):
-                answer = wire.read_watch(data)
-                if answer.cancelled:
-                    self._cancelled(answer)
-                    return
-                if not answer.created:
-                    self._take(answer, parts)
-        except grpc.aio.AioRpcError as error:
-            if error.code() is grpc.StatusCode.UNAUTHENTICATED:
-                self._client.forget_token()
-            raise explain(error, endpoint.address) from error
-        except asyncio.CancelledError:
-            if (task := asyncio.current_task()) and task.cancelling():
-                raise
-            raise StoreError(f"etcd {endpoint.address}: the stream was given up") from None
+            await over
         finally:
             self._stream = None
             stream.cancel()
+
+    def _ended(self, over: asyncio.Future[None], error: RpcError | None) -> None:
+        if error is None:
+            _settle(over, None)
+            return
+        if error.code is Code.UNAUTHENTICATED:
+            self._client.forget_token()
+        endpoint = self._endpoint
+        _settle(over, explain(error, endpoint.address if endpoint else "watch"))
 
     def _take(self, answer: wire.WatchAnswer, parts: list[Event]) -> None:
         """Hand on whole revisions; an answer without events tells how far the watch has come."""
@@ -134,19 +150,26 @@ class EtcdWatch:
         parts.clear()
         self._follower.take(events, last)
 
-    def _cancelled(self, answer: wire.WatchAnswer) -> None:
+    def _cancelled(self, answer: wire.WatchAnswer) -> StoreError | None:
+        """``None`` where the subscription is over, too."""
         if answer.compact_revision:
             self._follower.end(Compacted(answer.compact_revision))
         elif "permission denied" in answer.cancel_reason:
             self._follower.end(StoreError(f"etcd: {answer.cancel_reason}"))
         else:
             self._client.forget_token()
-            raise StoreError(f"etcd: {answer.cancel_reason or 'the watch was cancelled'}")
+            return StoreError(f"etcd: {answer.cancel_reason or 'the watch was cancelled'}")
+        return None
 
     async def _prod(self) -> None:
+        try:
+            await self._insist()
+        finally:
+            self._prodding = None
+
+    async def _insist(self) -> None:
         loop = asyncio.get_running_loop()
         seen, since, nudged = self._follower.reached, loop.time(), -1
-        await asyncio.sleep(_PROGRESS_DELAY)
         while self._follower.reached < self._wanted and not self._follower.closed:
             if self._follower.reached > seen:
                 seen, since = self._follower.reached, loop.time()
@@ -168,8 +191,7 @@ class EtcdWatch:
         if self._progress_works is None:
             self._progress_works = reliable_progress(await self._client.version(endpoint))
         if self._progress_works:
-            with suppress(grpc.aio.AioRpcError, grpc.aio.UsageError, asyncio.InvalidStateError):
-                await stream.write(wire.progress_request())
+            stream.send(wire.progress_request())
         return self._progress_works
 
     def _leave_silent_member(self) -> None:
@@ -183,17 +205,27 @@ def reliable_progress(version: tuple[int, ...]) -> bool:
     return version >= (3, 5, 13) or (3, 4, 31) <= version < (3, 5)
 
 
+def _settle(over: asyncio.Future[None], error: StoreError | None) -> None:
+    if over.done():
+        return
+    if error is None:
+        over.set_result(None)
+    else:
+        over.set_exception(error)
+
+
 async def compacted_revision(client: EtcdClient, key: bytes) -> int:
     """etcd tells it only to a watch that asks for what is gone."""
-    endpoint, stream = await client.watch()
+    messages = Messages()
+    first = wire.watch_request(key, b"", 1)
+    endpoint, stream = await client.watch(first, messages.on_message, messages.on_end)
     try:
         async with asyncio.timeout(_STUCK):
-            await stream.write(wire.watch_request(key, b"", 1))
-            while isinstance(data := await stream.read(), bytes):
+            while (data := await messages.read()) is not None:
                 answer = wire.read_watch(data)
                 if answer.cancelled:
                     return answer.compact_revision
-    except grpc.aio.AioRpcError as error:
+    except RpcError as error:
         raise Unavailable(str(explain(error, endpoint.address))) from error
     except TimeoutError as error:
         raise Unavailable(f"etcd {endpoint.address} does not answer") from error

@@ -14,10 +14,10 @@ import contextlib
 import sqlite3
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from time import perf_counter
 from typing import Any
 
+from instar.records import dataclass
 from instar.storage.index import Index
 from instar.storage.store import Event, Stale, Unavailable, Write
 

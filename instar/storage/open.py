@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 
+from instar.records import dataclass
 from instar.storage.memory import MemoryStore
 from instar.storage.peer import PeerStore
 from instar.storage.sqlite import SqliteStore
@@ -58,14 +58,10 @@ def _open_etcd(url: str, rest: str, options: StorageOptions) -> Store:
     addresses = [host if ":" in host else f"{host}:2379" for host in hosts.split(",") if host]
     if not addresses or "@" in hosts:
         raise StoreError(f"{url!r} is no storage URL; use {_FORMS}")
-    try:
-        # Only here: who keeps a file does not load gRPC.
-        from instar.storage.etcd import DEFAULT_PREFIX, EtcdStore
-        from instar.storage.etcd_client import EtcdOptions
-    except ImportError as error:
-        raise StoreError(
-            f"etcd storage needs the grpcio package: pip install 'instar[etcd]' ({error})"
-        ) from error
+    # Only here: who keeps a file does not load them.
+    from instar.storage.etcd import DEFAULT_PREFIX, EtcdStore
+    from instar.storage.etcd_client import EtcdOptions
+
     return EtcdStore(
         addresses,
         f"/{path.strip('/')}" if path.strip("/") else DEFAULT_PREFIX,

@@ -75,6 +75,11 @@ class Frames(asyncio.Protocol):
         if self.transport is not None:
             self.transport.abort()
 
+    def finish(self) -> None:
+        """What was sent still arrives."""
+        if self.transport is not None:
+            self.transport.close()
+
 
 def frame(head: Head, values: Iterable[bytes] = ()) -> bytes:
     document, body = orjson.dumps(head), b"".join(values)

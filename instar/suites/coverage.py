@@ -8,11 +8,12 @@ Pure: the schemas, and the objects that were sent.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from instar.api.crd import Crd, CrdVersion
 from instar.plain import Object, copy_json
+from instar.records import dataclass
 from instar.schema.compiled import compile_schema
 from instar.schema.metatypes import MetaError
 from instar.schema.pipeline import pipeline_of

@@ -6,12 +6,13 @@ Text in, values out. What a case means is in ``running.py``.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 from typing import Any
 
 from instar.api.manifests import Document, Unreadable, documents, only_document
 from instar.plain import Object, Pointer
+from instar.records import dataclass
 
 _KNOWN = ("apiVersion", "kind", "name", "crdName", "crd", "version", "tests", "labels")
 _IGNORED = ("featureGate", "featureGates")

@@ -5,13 +5,14 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import orjson
 
 from instar.api.names import parse_group_version
 from instar.plain import Object, copy_json
+from instar.records import dataclass
 from instar.sdk.checking.differences import differences
 from instar.server.life.embedded import Embedded, Reply, ServedKind
 from instar.suites.model import Act, Case, Suite

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from instar.conversion.inprocess import ConvertFunction
 from instar.crds.documents import read_definition
 from instar.plain import Object
+from instar.records import dataclass
 from instar.server.life.embedded import embedded
 from instar.suites.coverage import Coverage, Step, covered
 from instar.suites.model import Act, Suite

@@ -13,7 +13,6 @@ import logging
 import ssl
 import threading
 from collections.abc import Coroutine, Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 from urllib.parse import quote, urlsplit
@@ -21,6 +20,7 @@ from urllib.parse import quote, urlsplit
 import orjson
 import uvloop
 
+from instar.records import dataclass
 from instar.server.life.lifetime import RunningServer, running
 from instar.server.settings import Settings
 from instar.testing.manifests import Source, read_manifests

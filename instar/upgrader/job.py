@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import yaml
 
 from instar.api.crd import GROUP
 from instar.plain import Object
+from instar.records import dataclass
 
 _HOOKS: dict[str, dict[str, str]] = {
     "none": {},

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 
 from instar.plain import Object
+from instar.records import dataclass
 
 
 class State(StrEnum):

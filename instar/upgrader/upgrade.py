@@ -7,7 +7,7 @@ safe to repeat; a run that finds everything as it should be writes nothing.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from instar.client.client import Client
 from instar.errors import ApiError
@@ -15,6 +15,7 @@ from instar.migrator.live_crd import read_live_crd
 from instar.migrator.report import MigrationReport
 from instar.migrator.retrying import Patience
 from instar.plain import Object
+from instar.records import dataclass
 from instar.upgrader.cluster import CrdAccess, NotEstablished
 from instar.upgrader.report import CrdUpgrade, State, UpgradeReport
 from instar.upgrader.shapes import bridge, dropped, same_crd

@@ -9,12 +9,12 @@ import asyncio
 import multiprocessing
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass
 
 from instar.api.crd import is_crd
 from instar.api.manifests import Document, Unreadable, documents, members
 from instar.manifestfiles import Text
 from instar.plain import Object
+from instar.records import dataclass
 from instar.server.life.embedded import embedded
 from instar.validator.judging import Identity, Judge, identity
 from instar.validator.report import Finding, Level, Verdicts

@@ -5,12 +5,12 @@ Pure: a reply in, a body or a ``CallFailed`` out. It does not know how the reply
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import orjson
 
 from instar.fields import go_quote
+from instar.records import dataclass
 from instar.webhooks.failure import CallFailed
 
 MOST_TEXT = 2048

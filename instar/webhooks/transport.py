@@ -9,12 +9,13 @@ from __future__ import annotations
 import asyncio
 import os
 from collections import OrderedDict
-from dataclasses import dataclass, field
+from dataclasses import field
 from ipaddress import ip_address
 from typing import Protocol
 from urllib.parse import urlsplit
 
 from instar.api.crd import WebhookClient
+from instar.records import dataclass
 from instar.webhooks.connecting import PeerCertificate
 from instar.webhooks.dialer import Dialer
 from instar.webhooks.failure import CallFailed

@@ -14,9 +14,11 @@ from instar.apply.fieldset import (
     FieldSet,
     contains,
     difference,
+    includes,
     intersection,
     key_element,
     leaves,
+    meets,
     members,
     parse,
     path_text,
@@ -77,6 +79,8 @@ def test_the_algebra_is_that_of_sets_of_paths(
         path for path in one if not any(p != path and p[: len(path)] == path for p in one)
     }
     assert all(contains(a, path) == (path in one) for path in one | two)
+    assert includes(a, b) == (two <= one)
+    assert meets(a, b) == bool(one & two)
 
 
 @given(st.lists(SMALL_PATHS), st.lists(SMALL_PATHS))

@@ -6,9 +6,11 @@ import copy
 from typing import Any
 
 import orjson
+import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
+from instar.apply import managers
 from instar.apply.applying import Application, apply_patch
 from instar.apply.compare import compare, same
 from instar.apply.conflicts import ApplyConflict
@@ -182,8 +184,8 @@ class World:
     @property
     def owners(self) -> dict[str, FieldSet]:
         assert self.live is not None
-        managers = decode(self.live["metadata"].get("managedFields"))
-        return {who.manager: entry.fields for who, entry in managers.items()}
+        table = decode(self.live["metadata"].get("managedFields"))
+        return {who.manager: entry.fields for who, entry in table.items()}
 
 
 def ordered(atom: Atom, value: Any) -> Any:
@@ -221,6 +223,23 @@ def with_nulls(value: Any) -> Any:
 
 def claims(schema: TypedSchema, config: Obj) -> FieldSet:
     return difference(owned_in_object(schema, config), NEVER_OWNED)
+
+
+@LAWS
+@given(st.data(), SPECS)
+def test_the_short_way_of_writing_what_one_owns_leads_where_the_long_one_does(
+    data: st.DataObject, structural: Structural
+) -> None:
+    short, long = World(structural), World(structural)
+    for _ in range(4):
+        manager = data.draw(st.sampled_from("ab"))
+        new = data.draw(objects(structural))
+        short.write(manager, copy.deepcopy(new))
+        with pytest.MonkeyPatch.context() as patching:
+            patching.setattr(managers, "_among_own", lambda *_: None)
+            long.write(manager, copy.deepcopy(new))
+
+        assert short.live == long.live
 
 
 @LAWS

@@ -20,7 +20,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from instar.access.attributes import User
-from instar.certificates import Authority, KeyPair
+from instar.certificates import Authority, KeyPair, made_key
 from instar.identity import jwt
 from instar.identity.accounts import Reference, Wish
 from instar.identity.issuer import Issuer, KeyFiles
@@ -28,7 +28,6 @@ from instar.identity.keys import (
     KeyTrouble,
     SigningKey,
     keys_of_jwks,
-    made_key,
     signing_key,
     verifying_keys,
 )

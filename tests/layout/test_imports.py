@@ -53,7 +53,7 @@ LATE = {
     ("instar/server/rest/bodies.py", "instar.api.goyaml"): "only for bodies in YAML",
     ("instar/identity/issuer.py", "instar.identity.keys"): "cryptography only for account tokens",
     ("instar/server/files/certificates.py", "instar.certificates"): "only when some must be made",
-    ("instar/server/access/identities.py", "instar.identity.keys"): "only when a key must be made",
+    ("instar/server/access/identities.py", "instar.certificates"): "only when a key must be made",
     (
         "instar/server/access/identities.py",
         "instar.server.access.trusting",
@@ -64,7 +64,10 @@ LATE = {
     ): "only with the mode Webhook",
     ("instar/server/access/peers.py", "cryptography"): "only with a front proxy",
     ("instar/server/access/peers.py", "cryptography.exceptions"): "only with a front proxy",
-    ("instar/server/pages/documents.py", "instar.openapi"): "only for clients that ask for OpenAPI",
+    (
+        "instar/server/pages/documents.py",
+        "instar.server.pages",
+    ): "only for clients that ask for OpenAPI",
     ("instar/server/rest/responses.py", "instar.api.yamltext"): "only for answers in YAML",
     ("instar/api/admission_review.py", "instar.api.yamltext"): "only for answers in YAML",
     **{
@@ -82,10 +85,18 @@ LATE = {
     ("instar/server/life/guards.py", "instar.server.audit.setup"): "only with an audit policy",
     ("instar/storage/encryption/ciphers.py", "nacl.secret"): "libsodium only for secretbox",
     ("instar/storage/encryption/ciphers.py", "nacl.exceptions"): "libsodium only for secretbox",
-    ("instar/storage/open.py", "instar.storage.etcd"): "gRPC only for etcd",
-    ("instar/storage/open.py", "instar.storage.etcd_client"): "gRPC only for etcd",
+    ("instar/storage/open.py", "instar.storage.etcd"): "only for etcd",
+    ("instar/storage/open.py", "instar.storage.etcd_client"): "only for etcd",
     ("instar/webhooks/transport.py", "urllib.request"): "only behind a proxy",
     ("instar/cli/completion.py", "instar.cli.main"): "it lists the commands, completion among them",
+    **{
+        ("instar/certificates.py", name): "only for an authority that is there already"
+        for name in (
+            "cryptography",
+            "cryptography.hazmat.primitives.asymmetric",
+            "cryptography.hazmat.primitives.serialization",
+        )
+    },
     ("instar/cli/apiserver.py", "instar.certificates"): "envtest brings certificates itself",
     # Suites that merely have instar installed wait for nothing.
     ("instar/testing/plugin.py", "instar.testing.serving"): "only for the fixture instar",

@@ -8,7 +8,7 @@ import orjson
 
 from instar.registry.resources.serving import VersionServing
 from instar.registry.stored.codec import Codec
-from instar.registry.stored.entry import Entry, ingest
+from instar.registry.stored.entry import Held, ingest
 from instar.server.life.lifetime import running
 from instar.storage.store import Record
 
@@ -16,7 +16,7 @@ MANY = 6000
 """More than a list collects in one turn."""
 
 
-def entry(name: str) -> Entry:
+def entry(name: str) -> Held:
     metadata = {"name": name, "uid": name}
     raw = orjson.dumps({"apiVersion": "v1", "kind": "Namespace", "metadata": metadata})
     return ingest(Record(name, raw, 7), name)

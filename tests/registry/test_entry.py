@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from instar.api.jsontext import encode_sorted
-from instar.registry.stored.entry import Entry, Unreadable, ingest, offset_by_uid
+from instar.registry.stored.entry import Entry, Held, Unreadable, ingest, offset_by_uid
 from instar.storage.store import Record
 
 TEXT = st.sampled_from(["", "a", '"uid":"', "metadata", "uid", "u-1", "}", "\\"])
@@ -57,7 +57,7 @@ def test_a_view_is_the_stored_object_with_its_revision(obj: dict[str, Any]) -> N
 @given(OBJECTS)
 def test_a_writer_s_draft_shows_the_same(obj: dict[str, Any]) -> None:
     raw = encode_sorted(obj)
-    draft = Entry(raw, 7, "x", offset_by_uid(raw, obj))
+    draft = Held(raw, 7, "x", offset_by_uid(raw, obj))
 
     assert draft.view == read(raw).view
 

@@ -44,6 +44,16 @@ def test_merging_a_patch_twice_changes_nothing_more(target: Any, patch: Any) -> 
     assert target == before
 
 
+def test_what_a_merge_patch_made_shares_nothing_with_it() -> None:
+    patch = {"a": [{"b": 1}], "c": {"d": [1]}}
+
+    made = merge_patch({"c": {"e": 1}}, patch)
+    made["a"][0]["b"] = 2
+    made["c"]["d"].append(2)
+
+    assert patch == {"a": [{"b": 1}], "c": {"d": [1]}}
+
+
 @pytest.mark.parametrize(
     ("operations", "result"),
     [

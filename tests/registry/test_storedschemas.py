@@ -8,7 +8,7 @@ import orjson
 
 from instar.api.crd import read_crd
 from instar.registry.resources.storedschemas import StoredSchemas
-from instar.registry.stored.entry import Entry
+from instar.registry.stored.entry import Entry, Held
 
 _CRD: dict[str, Any] = {
     "metadata": {"name": "widgets.example.com", "uid": "u"},
@@ -23,7 +23,7 @@ _CRD: dict[str, Any] = {
 
 
 def _entry() -> Entry:
-    return Entry(orjson.dumps(_CRD), 1, "widgets.example.com")
+    return Held(orjson.dumps(_CRD), 1, "widgets.example.com")
 
 
 def test_a_schema_is_what_the_crd_says() -> None:

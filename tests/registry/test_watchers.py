@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Coroutine, Sequence
 from typing import Any
 
-from instar.registry.stored.entry import Entry
+from instar.registry.stored.entry import Entry, Held
 from instar.registry.stored.watchers import WatchHub
 from instar.storage.cache import Change, Collection, WindowLimits
 
@@ -45,7 +45,7 @@ class Taken:
 
 
 def change(revision: int) -> Change[Entry]:
-    return Change(revision, "a", Entry(b"{}", revision, "a"), None)
+    return Change(revision, "a", Held(b"{}", revision, "a"), None)
 
 
 async def joined_while_changes_wait() -> tuple[bytes, bytes]:

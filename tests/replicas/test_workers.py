@@ -14,10 +14,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from prometheus_client.parser import text_string_to_metric_families
 
 from instar.cli.main import main
 from instar.cli.serve import once_readable
 from instar.cli.workers import Worker
+from instar.server.life.numbers import gathered
+from instar.server.pages.metrics import Metrics
 from instar.storage.memory import MemoryStore
 from instar.storage.peer_server import StoreServer
 from tests.replicas.checker import Checker
@@ -147,6 +150,35 @@ def test_a_worker_that_dies_is_replaced(served: Replica) -> None:
     assert served.request("GET", "/api/v1/namespaces").status == 200
 
 
+def counted(served: Replica) -> dict[str, float]:
+    text = served.request("GET", "/metrics").body.decode()
+    return {
+        sample.name: sample.value
+        for family in text_string_to_metric_families(text)
+        for sample in family.samples
+        if sample.labels in ({}, {"method": "POST"}, {"method": "POST", "code": "201"})
+    }
+
+
+def test_numbers_are_everybodys_and_nothing_a_dead_worker_counted_is_taken_back(
+    served: Replica, many: Many
+) -> None:
+    assert counted(served)["instar_processes"] == WORKERS
+    many.ask(0, "POST", CRDS, crd("counted.io"))
+    for number in range(CONNECTIONS * 2):
+        many.ask(number, "POST", path("counted.io"), note("counted.io", f"n{number}"))
+
+    made = counted(served)["apiserver_request_total"]
+    for pid in workers_of(served):
+        os.kill(pid, signal.SIGKILL)
+    eventually(lambda: counted(served)["instar_processes"] == WORKERS)
+    after = counted(served)
+
+    assert made == CONNECTIONS * 2 + 1
+    assert after["apiserver_request_total"] == made
+    assert after["apiserver_request_duration_seconds_count"] == made
+
+
 def test_all_go_when_the_first_is_killed_and_what_was_acknowledged_stays(
     served: Replica, many: Many
 ) -> None:
@@ -193,22 +225,23 @@ def test_a_worker_ends_when_its_store_hangs_up_on_it(tmp_path: Path) -> None:
     async def scenario() -> tuple[bytes, int]:
         lender = StoreServer(MemoryStore(), tmp_path)
         await lender.start()
-        worker = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-m", "instar", "serve", "--storage", "memory:"),
-            *("--listen", "127.0.0.1:0", "--worker-of", str(tmp_path)),
-            stdin=asyncio.subprocess.PIPE,
-            stdout=asyncio.subprocess.PIPE,
-        )
-        assert worker.stdout is not None
-        ready = await asyncio.wait_for(worker.stdout.readline(), 30)
+        async with gathered(Metrics(), tmp_path):
+            worker = await asyncio.create_subprocess_exec(
+                *(sys.executable, "-m", "instar", "serve", "--storage", "memory:"),
+                *("--listen", "127.0.0.1:0", "--worker-of", str(tmp_path)),
+                stdin=asyncio.subprocess.PIPE,
+                stdout=asyncio.subprocess.PIPE,
+            )
+            assert worker.stdout is not None
+            ready = await asyncio.wait_for(worker.stdout.readline(), 30)
 
-        await lender.close()
+            await lender.close()
 
-        try:
-            return ready, await asyncio.wait_for(worker.wait(), 30)
-        except TimeoutError:
-            worker.kill()
-            raise
+            try:
+                return ready, await asyncio.wait_for(worker.wait(), 30)
+            except TimeoutError:
+                worker.kill()
+                raise
 
     ready, code = asyncio.run(scenario())
     assert (ready[:15], code) == (b"instar is ready", 1)

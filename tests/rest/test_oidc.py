@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from instar.identity.keys import made_key, signing_key
+from instar.certificates import made_key
+from instar.identity.keys import signing_key
 from instar.identity.oidc import trusted
 from instar.server.access.identities import JwtSettings
 from tests.rest.support import failed

@@ -24,6 +24,7 @@ from instar.schema.validations import compile as compiling
 
 BY_NUMBER = {
     # name: why its entries are small, or few
+    "instar.api.strings._is_label": "asked for labels of legal length only",
     "instar.api.strings._is_usual_name": "asked for names of legal length only",
     "instar.api.strings._is_usual_value": "asked for values of legal length only",
     "instar.apply.entries._parsed_text": "texts up to 16 KiB",
@@ -35,9 +36,11 @@ BY_NUMBER = {
     "instar.quantities._canonical": "texts up to a few hundred characters; others raise",
     "instar.registry.kinds.checks.resources.quantity_value": "canonical quantities",
     "instar.registry.stored.entry._shared": "up to 16 labels of legal length",
+    "instar.rpc.headers.read": "blocks up to 16 KiB, of the server we chose",
     "instar.schema.generate_leaves._patterned": "not in the server",
     "instar.console.views.rules.rules": "has no argument",
     "instar.models.reading.docstrings._module_words": "not in the server",
+    "instar.schema.patterns._occurs": "texts up to 64 characters",
     "instar.schema.scalars._type_check": "names up to 64 characters",
     "instar.sdk.typed._members": "types of a program",
     "instar.schema.objectmeta._is_canonical_time": "texts of 20 characters",
@@ -131,7 +134,7 @@ def test_large_sets_are_not_kept_by_the_schema_they_were_reconciled_with() -> No
 def test_labels_are_shared_only_where_they_are_few() -> None:
     before = stored._shared.cache_info().currsize
     many = {f"label{at}": "x" for at in range(1_000)}
-    assert stored._kept(many) is many
+    assert stored.kept(many) is many
     assert stored._shared.cache_info().currsize == before
 
 

@@ -9,10 +9,17 @@ from pathlib import Path
 
 import pytest
 from cryptography import x509
-from cryptography.hazmat.primitives.asymmetric import ed25519, rsa
-from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.serialization import (
+    Encoding,
+    NoEncryption,
+    PrivateFormat,
+    load_pem_private_key,
+)
 
-from instar.certificates import Authority, KeyPair
+from instar import der
+from instar.certificates import Authority, KeyPair, made_key
 from instar.server.files.certificates import ensure_certificates, server_context
 
 _DAY = timedelta(days=1)
@@ -98,3 +105,82 @@ def test_an_authority_with_an_rsa_key_signs_too_and_other_keys_are_refused() -> 
     assert subject.rfc4514_string() == "CN=someone,O=some"
     with pytest.raises(ValueError, match="neither ECDSA nor RSA"):
         Authority(KeyPair(cert, other))
+
+
+def test_what_is_written_by_hand_is_what_the_library_writes() -> None:
+    authority = Authority.make("an authority", timedelta(days=40_000))  # beyond 2049
+    pairs = [
+        authority.pem,
+        authority.server("x" * 70, ["localhost", "10.0.0.1", "::1", "a.example.com"] * 20, _DAY),
+        authority.client("jürgen", ("one", "two"), _DAY),
+    ]
+
+    for pair in pairs:
+        ours = x509.load_pem_x509_certificate(pair.cert)
+        theirs = _rebuilt(ours).sign(_private(authority.pem.key), SHA256())
+        assert ours.tbs_certificate_bytes == theirs.tbs_certificate_bytes
+        assert ours.public_bytes(Encoding.PEM) == pair.cert
+        assert ours.public_key() == _private(pair.key).public_key()
+        ours.verify_directly_issued_by(x509.load_pem_x509_certificate(authority.pem.cert))
+
+
+def test_an_authority_read_from_a_file_signs_as_the_one_that_was_made() -> None:
+    made = Authority.make("x", _DAY)
+
+    issued = Authority(made.pem).server("a", ["a"], _DAY)
+
+    certificate = x509.load_pem_x509_certificate(issued.cert)
+    certificate.verify_directly_issued_by(x509.load_pem_x509_certificate(made.pem.cert))
+    theirs = _rebuilt(certificate).sign(_private(made.pem.key), SHA256())
+    assert certificate.tbs_certificate_bytes == theirs.tbs_certificate_bytes
+
+
+def test_a_private_key_is_written_as_the_library_writes_it() -> None:
+    text = made_key()
+
+    again = _private(text).private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+
+    assert text == again
+
+
+@pytest.mark.parametrize(
+    ("written", "wanted"),
+    [
+        (der.integer(0), "020100"),
+        (der.integer(127), "02017f"),
+        (der.integer(128), "02020080"),
+        (der.octets(b"x" * 128), "048180" + "78" * 128),
+        (der.octets(b"x" * 300), "0482012c" + "78" * 300),
+        (der.oid("2.5.4.3"), "0603550403"),
+        (der.oid("1.2.840.113549"), "06062a864886f70d"),
+    ],
+)
+def test_lengths_and_numbers_take_as_few_bytes_as_they_can(written: bytes, wanted: str) -> None:
+    assert written.hex() == wanted
+
+
+def test_a_host_that_no_certificate_can_name_is_refused() -> None:
+    with pytest.raises(ValueError, match="ascii"):
+        Authority.make("x", _DAY).server("x", ["bücher.example"], _DAY)
+
+
+def _rebuilt(certificate: x509.Certificate) -> x509.CertificateBuilder:
+    """All that is in it, for the library to write."""
+    builder = (
+        x509.CertificateBuilder()
+        .subject_name(certificate.subject)
+        .issuer_name(certificate.issuer)
+        .public_key(certificate.public_key())
+        .serial_number(certificate.serial_number)
+        .not_valid_before(certificate.not_valid_before_utc)
+        .not_valid_after(certificate.not_valid_after_utc)
+    )
+    for extension in certificate.extensions:
+        builder = builder.add_extension(extension.value, extension.critical)
+    return builder
+
+
+def _private(pem: bytes) -> ec.EllipticCurvePrivateKey:
+    key = load_pem_private_key(pem, None)
+    assert isinstance(key, ec.EllipticCurvePrivateKey)
+    return key

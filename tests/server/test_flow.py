@@ -60,7 +60,7 @@ async def test_who_has_waited_too_long_is_told_to_come_again() -> None:
 
     assert await asyncio.wait_for(late.waiting, 5) is Refusal.LATE
     flow.leave(late)
-    assert "readOnly" in "".join(line for each in flow.metrics() for line in each.lines())
+    assert "readOnly" in "".join(line for each in flow.metrics() for line in each.family().lines())
 
 
 async def test_a_queue_has_an_end(monkeypatch: pytest.MonkeyPatch) -> None:

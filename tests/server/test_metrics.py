@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator
 
 import pytest
@@ -31,12 +32,12 @@ def test_counters_and_histograms_are_written_as_prometheus_reads_them() -> None:
     for value in (0.05, 0.1, 0.5, 7):
         histogram.observe(("me",), value)
 
-    assert list(counter.lines()) == [
+    assert list(counter.family().lines()) == [
         "# HELP things_total Things",
         "# TYPE things_total counter",
         'things_total{kind="say \\"hi\\"\\n"} 2',
     ]
-    assert list(histogram.lines())[2:] == [
+    assert list(histogram.family().lines())[2:] == [
         'time_seconds_bucket{who="me",le="0.1"} 2',
         'time_seconds_bucket{who="me",le="1"} 3',
         'time_seconds_bucket{who="me",le="+Inf"} 4',
@@ -48,7 +49,7 @@ def test_counters_and_histograms_are_written_as_prometheus_reads_them() -> None:
 
 def test_numbers_without_labels_are_there_from_the_start() -> None:
     gauge = Gauge("running", "Running now")
-    assert list(gauge.lines())[1:] == ["# TYPE running gauge", "running 0"]
+    assert list(gauge.family().lines())[1:] == ["# TYPE running gauge", "running 0"]
 
     gauge.add()
     gauge.add(amount=-3)
@@ -101,7 +102,7 @@ def test_requests_are_counted_by_method_and_code() -> None:
     for status, seconds in ((200, 0.002), (200, 30.0), (404, 0.002)):
         metrics.served("GET", status, seconds)
 
-    found = _samples(b"".join(metrics.respond().chunks))
+    found = _samples(b"".join(asyncio.run(metrics.respond()).chunks))
 
     assert found["apiserver_request_total[('code', '200'), ('method', 'GET')]"] == 2
     assert found["apiserver_request_duration_seconds_count[('method', 'GET')]"] == 3

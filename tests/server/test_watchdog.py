@@ -48,7 +48,7 @@ async def test_a_request_that_holds_the_loop_is_named_and_counted(
     assert [held.by.startswith("GET /api/v1/slow (in ") for held in watchdog.held] == [True]
     assert watchdog.held[0].seconds > 0.5
     assert "held for" in caplog.text
-    lag, worst = ("\n".join(metric.lines()) for metric in watchdog.metrics())
+    lag, worst = ("\n".join(metric.family().lines()) for metric in watchdog.metrics())
     assert "instar_loop_lag_seconds_count" in lag
     assert float(worst.split()[-1]) > 0.4
 

@@ -339,7 +339,7 @@ async def test_users_and_passwords(tmp_path: Path) -> None:
         recorder = Recorder(store, after=await store.barrier())
         await recorder.reached(await store.commit(Write("a", b"1", 0)))
         # A restarted member knows its old tokens no more.
-        cluster.members[0].kill()
+        await asyncio.to_thread(cluster.members[0].kill)
         cluster.start(cluster.members[0])
         await recorder.reached(await store.commit(Write("b", b"2", 0)))
         assert [event.key for event in recorder.events] == ["a", "b"]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ipaddress
-from dataclasses import dataclass
 from math import ceil
 from typing import Any
 
@@ -23,6 +22,7 @@ from instar.cel.ranges import NOTHING, ONE, Range
 from instar.cel.types import BOOL, INT, STRING, Type, opaque
 from instar.cel.values import CelError, Opaque
 from instar.fields import go_quote
+from instar.records import dataclass
 
 IP_TYPE = opaque("net.IP")
 CIDR_TYPE = opaque("net.CIDR")

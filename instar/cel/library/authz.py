@@ -7,7 +7,7 @@ Rules of CRDs can name these functions but have no value to call them on. Whoeve
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from instar.cel.functions import (
@@ -23,6 +23,7 @@ from instar.cel.library.formats import dns1123_label, dns1123_subdomain
 from instar.cel.ranges import Range, exactly
 from instar.cel.types import BOOL, STRING, Type, message
 from instar.cel.values import CelError, Opaque
+from instar.records import dataclass
 
 _PREFIX = "kubernetes.authorization"
 AUTHORIZER = message(f"{_PREFIX}.Authorizer")

@@ -6,7 +6,6 @@ import base64
 import binascii
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from datetime import date
 from typing import Any
 
@@ -25,6 +24,7 @@ from instar.cel.times import parse_timestamp
 from instar.cel.types import STRING, Type, list_of, message, optional_of
 from instar.cel.values import NONE, Opaque, OptionalValue, size_of
 from instar.fields import go_quote
+from instar.records import dataclass
 
 FORMAT = message("kubernetes.NamedFormat")
 Check = Callable[[str], list[str]]

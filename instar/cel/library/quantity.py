@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from fractions import Fraction
 from math import inf
 from typing import Any, NamedTuple
@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from instar.cel.functions import Overload, estimated_once, function, method, per_byte
 from instar.cel.types import BOOL, DOUBLE, INT, STRING, Type, message
 from instar.cel.values import INT_MAX, INT_MIN, CelError, NoSuchOverload, Opaque
+from instar.records import dataclass
 
 QUANTITY = message("kubernetes.Quantity")
 _FORM = re.compile(r"([+-]?)([0-9]*+)(?:\.([0-9]*+))?+([eEinumkKMGTP]*+[-+]?[0-9]*+)", re.ASCII)

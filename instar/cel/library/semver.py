@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from instar.cel.functions import Overload, estimated_once, function, method, per_byte
 from instar.cel.types import BOOL, INT, STRING, Type, message
 from instar.cel.values import UINT_MAX, CelError, Opaque
 from instar.fields import go_quote
+from instar.records import dataclass
 
 SEMVER = message("kubernetes.Semver")
 _ALPHANUMERIC = re.compile(r"[0-9A-Za-z-]*", re.ASCII)

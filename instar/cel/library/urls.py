@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import Any
 from urllib.parse import unquote_plus
 
@@ -18,6 +17,7 @@ from instar.cel.gourl import GoUrl, parse, parse_request_uri
 from instar.cel.types import BOOL, STRING, Type, list_of, map_of, message
 from instar.cel.values import CelError, Opaque
 from instar.fields import go_quote
+from instar.records import dataclass
 
 URL = message("kubernetes.URL")
 _BAD_ESCAPE = re.compile(r"%(?![0-9a-fA-F]{2})")

@@ -12,7 +12,7 @@ import logging
 import os
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import orjson
@@ -20,6 +20,7 @@ import orjson
 from instar import limits
 from instar.errors import ApiError, BadRequest, Internal, Timeout, TooManyRequests
 from instar.plain import Object
+from instar.records import dataclass
 
 log = logging.getLogger(__name__)
 _WORKER = "instar.console.jobs.worker"

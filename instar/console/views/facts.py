@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from instar.client.client import Client
 from instar.errors import ApiError, Forbidden
 from instar.plain import Object
+from instar.records import dataclass
 
 _OTHER = {
     "census": "this server does not count stored objects by version",

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from instar.client.client import Client
 from instar.client.paths import crd_path, resource_path
 from instar.console.localruns import LocalMigrations, LocalRun
@@ -14,6 +12,7 @@ from instar.migrator.census import Census, exact_census
 from instar.migrator.live_crd import LiveCrd, read_live_crd
 from instar.migrator.plan import Plan
 from instar.plain import Object
+from instar.records import dataclass
 from instar.wording import counted
 
 GROUP, PLURAL = "storagemigration.k8s.io", "storageversionmigrations"

@@ -6,12 +6,12 @@ Strict: a field nobody knows is an error, because it was meant to restrict somet
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, NoReturn
 from urllib.parse import urlsplit
 
 from instar.fields import FieldError, child, duplicate, index, invalid, required
 from instar.fields import messages as told
+from instar.records import dataclass
 
 KIND = "AuthenticationConfiguration"
 VERSIONS = tuple(f"apiserver.config.k8s.io/{name}" for name in ("v1", "v1beta1", "v1alpha1"))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from instar.models.layout import (
@@ -23,6 +22,7 @@ from instar.models.layout import (
 from instar.models.naming import NamedClass, Naming, attributes, split_words
 from instar.models.shapes import FRAME, Frame, Kind, Member, Shape
 from instar.plain import Object
+from instar.records import dataclass
 
 FORMATS = {
     ("integer", "int32"): "Int32",

@@ -7,7 +7,6 @@ import asyncio
 import logging
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from time import perf_counter
 from typing import NamedTuple
 
@@ -21,6 +20,7 @@ from instar.api.admission_review import NoAdmissionReview, encode_question, pars
 from instar.api.jsontext import encode_sorted
 from instar.api.strings import qualified_name
 from instar.errors import ApiError, TooManyRequests
+from instar.records import dataclass
 from instar.registry.admission.hooks import Hook
 from instar.registry.admission.local import LocalFailed, LocalReviews
 from instar.registry.admission.subject import Pair, Subject, refused_name

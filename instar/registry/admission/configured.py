@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from instar.plain import Object
+from instar.records import dataclass
 
 Review = Callable[[str, Object], Object]
 """(a webhook's name, an AdmissionReview with its request) → one with its response."""

@@ -4,10 +4,10 @@ this process instead of behind a URL."""
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from instar.access.attributes import OURSELVES
 from instar.admission.webhooks import EXEMPT, GROUP, Webhook, read_configuration
+from instar.records import dataclass
 from instar.registry.admission.configured import LocalConfiguration, Review
 from instar.registry.admission.followed import Followed
 from instar.registry.resources.admission import Operation

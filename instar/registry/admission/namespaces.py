@@ -11,8 +11,9 @@ from instar.protobuf.envelope import MAGIC, decode_object
 from instar.protobuf.errors import ProtobufError
 from instar.registry.resources.admission import Interest, Operation, Verb
 from instar.registry.resources.serving import Serving
-from instar.registry.stored.backend import Backend, guarded
+from instar.registry.stored.backend import Backend
 from instar.registry.stored.entry import Entry, Unreadable
+from instar.registry.stored.failures import guarded
 from instar.storage.keys import collection_prefix
 
 PROTECTED = ("default", "kube-system", "kube-public")

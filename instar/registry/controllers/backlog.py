@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from instar.errors import ApiError, Conflict, NotFound
 from instar.plain import Object
+from instar.records import dataclass
 from instar.registry.resources.context import Context, WriteOptions
 from instar.registry.resources.resource import Resource, Target
 from instar.registry.stored.entry import Entry

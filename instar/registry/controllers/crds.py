@@ -14,7 +14,6 @@ from datetime import datetime, timedelta
 from instar import offload
 from instar.api.crd import CLEANUP_FINALIZER
 from instar.crds.conditions import (
-    NAMES_ACCEPTED,
     TERMINATING,
     deletion_completed,
     deletion_failed,
@@ -27,11 +26,12 @@ from instar.crds.lifecycle import settling_states
 from instar.crds.naming import names_settled
 from instar.errors import ApiError
 from instar.plain import Object
+from instar.registry.controllers.crd_rest import Restless
 from instar.registry.controllers.queue import Delays, Queue
 from instar.registry.resources.catalog import Catalog
 from instar.registry.resources.context import Context, WriteOptions
 from instar.registry.resources.resource import Resource, Target
-from instar.registry.stored.entry import Entry, Unreadable
+from instar.registry.stored.entry import Entry
 from instar.registry.stored.writing import put_own
 from instar.registry.verbs.delete import purge
 from instar.registry.verbs.ownership import Ownership
@@ -62,6 +62,7 @@ class CrdController:
         self._departures: Queue[str] = Queue("deleted CRD", self._leave, _DELAYS)
         """Apart: many objects take long to delete, and other CRDs do not wait."""
         self._waiting: dict[str, list[asyncio.Future[None]]] = {}
+        self._restless = Restless(catalog, crds)
 
     def start(self) -> None:
         self._crds.objects.listeners.append(self._changed)
@@ -74,6 +75,8 @@ class CrdController:
 
     async def at_rest(self, name: str) -> None:
         """Wait until the CRD has been brought to rest once, so that its writer can use it."""
+        if self._restless.is_at_rest(name) and not self._arrivals.holds(name):
+            return
         future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._waiting.setdefault(name, []).append(future)
         self._arrivals.add(name)
@@ -82,19 +85,20 @@ class CrdController:
         await asyncio.wait([future], timeout=_LEAVING if leaving else _ARRIVING)
 
     def _changed(self, change: Change[Entry]) -> None:
-        if change.new is not None:
-            self._arrivals.add(change.suffix)
-        else:
-            self._add_group(change.suffix.partition(".")[2])
-
-    def _add_all(self) -> None:
-        for name in self._crds.objects.keys:
+        name = change.suffix
+        self._restless.note(name)
+        if change.new is None:
+            self._add_waiting(name.partition(".")[2])
+        elif not self._restless.is_at_rest(name):
             self._arrivals.add(name)
 
-    def _add_group(self, group: str) -> None:
-        for name in self._crds.objects.keys:
-            if name.partition(".")[2] == group:
-                self._arrivals.add(name)
+    def _add_all(self) -> None:
+        for name in self._restless.look_at_all():
+            self._arrivals.add(name)
+
+    def _add_waiting(self, group: str) -> None:
+        for name in self._restless.unnamed(group):
+            self._arrivals.add(name)
 
     async def _attend(self, name: str) -> None:
         try:
@@ -140,38 +144,16 @@ class CrdController:
         if entry is None:
             return
         crd = await self._read(entry)
-        # Each change of one wakes its whole group: most must not look at all the others.
-        others = [] if names_settled(crd) else await self._others(name, entry.revision)
+        others = [] if names_settled(crd) else self._restless.rivals(name, entry.revision)
         now = self._context.timestamp()
         states = await offload.run(entry.size, lambda: settling_states(crd, others, now))
         for status in states:
             entry, crd = await self._write(entry, crd, status)
         if states:
-            self._add_group(crd["spec"]["group"])
+            self._add_waiting(crd["spec"]["group"])
             self._arrivals.drop(name)
         if _is_leaving(crd):
             self._departures.add(name)
-
-    async def _others(self, name: str, revision: int) -> list[Object]:
-        """The rest of the group. One that came before and waits for its names will get them, so
-        that two replicas deciding on two CRDs at the same time do not give one name twice."""
-        found = []
-        for suffix, entry in list(self._crds.objects.entries.items()):
-            if suffix == name or suffix.partition(".")[2] != name.partition(".")[2]:
-                continue
-            try:
-                other = await self._read(entry)
-            except Unreadable as error:
-                log.warning("%s", error)
-                continue
-            if (
-                entry.revision < revision
-                and find_condition(other["status"], NAMES_ACCEPTED) is None
-            ):
-                status = {**other["status"], "acceptedNames": other["spec"]["names"]}
-                other = {**other, "status": status}
-            found.append(other)
-        return found
 
     async def _tear_down(self, name: str, entry: Entry, crd: Object) -> bool:
         """A deleted CRD takes its objects with it, then loses its finalizer; False: not yet."""

@@ -11,13 +11,13 @@ import asyncio
 import contextlib
 import logging
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from datetime import datetime
 
 from instar.api.names import GroupResource
 from instar.crds.conditions import with_condition
 from instar.errors import ApiError, NotFound
 from instar.plain import Object
+from instar.records import dataclass
 from instar.registry.controllers.backlog import Backlog
 from instar.registry.controllers.migration_crd import MigratingCrd
 from instar.registry.controllers.queue import Delays, Queue

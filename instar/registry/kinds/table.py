@@ -240,8 +240,6 @@ def _crd(group: str, names: Names, versions: tuple[CrdVersion, ...], *, namespac
         preserve_unknown=False,
         stored_versions=tuple(version.name for version in versions if version.storage),
         conditions={"Established": {"status": "True"}, "NamesAccepted": {"status": "True"}},
-        finalizers=(),
-        annotations={},
         deleting=False,
     )
 

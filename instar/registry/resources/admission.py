@@ -7,7 +7,7 @@ wants and not yet prepared and checked, ``validate`` when it is checked and not 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import Flag, StrEnum, auto
 from math import inf
 from typing import Any, Protocol, runtime_checkable
@@ -15,6 +15,7 @@ from typing import Any, Protocol, runtime_checkable
 from instar.access.attributes import Attributes
 from instar.api.names import GroupVersionKind
 from instar.plain import Object
+from instar.records import dataclass
 from instar.registry.resources.resource import Target
 from instar.registry.resources.serving import Serving
 

@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable
-from hashlib import blake2b
 from typing import Any
 
-import orjson
-
 from instar.api.crd import Crd, read_crd
+from instar.api.crd_codec import same
+from instar.registry.resources.crdtext import around_equal_spec
 from instar.registry.resources.resource import Resource, open_resource
 from instar.registry.resources.serving import Serving
 from instar.registry.resources.storedschemas import StoredSchemas
@@ -36,6 +35,8 @@ class Catalog:
     ) -> None:
         self.generation = 0
         """Grows with every change a client can see in discovery or OpenAPI."""
+        self.retargeted = 0
+        """Grows when what a path was found to point at may be so no more."""
         self._backend = backend
         self._read = read
         self._make_serving = make_serving
@@ -43,12 +44,17 @@ class Catalog:
             (serving.group, serving.plural): open_resource(serving, backend) for serving in builtins
         }
         self._customs: dict[str, Resource] = {}
+        self._groups: dict[str, dict[str, Resource]] = {}
+        """The same by group, and by the name of the CRD in it."""
+        self._builtin_groups: dict[str, list[Resource]] = {}
+        for resource in self._builtins.values():
+            self._builtin_groups.setdefault(resource.serving.group, []).append(resource)
         self._kinds: dict[tuple[str, str], Resource] = {}
         for resource in self._builtins.values():
             self._kinds.setdefault((resource.serving.group, resource.serving.kind), resource)
         self._opened: list[Callable[[Resource], None]] = []
         self._closed: list[Callable[[Resource], None]] = []
-        self._shapes: dict[str, bytes] = {}
+        self._regrouped: list[Callable[[str], None]] = []
         self._schemas: dict[str, StoredSchemas] = {}
 
     def follow(self, crds: Resource) -> None:
@@ -89,6 +95,23 @@ class Catalog:
     def customs(self) -> list[Resource]:
         return list(self._customs.values())
 
+    def groups(self) -> set[str]:
+        return {*self._builtin_groups, *self._groups}
+
+    def members(self, group: str) -> list[Resource]:
+        return [*self._builtin_groups.get(group, ()), *self.customs_of(group)]
+
+    def customs_of(self, group: str) -> list[Resource]:
+        return list(self._groups.get(group, {}).values())
+
+    def stored(self, crd_name: str) -> StoredSchemas | None:
+        """What is behind a custom resource."""
+        return self._schemas.get(crd_name)
+
+    def on_group_changed(self, told: Callable[[str], None]) -> None:
+        """Have ``told`` called with the group of each CRD that changes in a way clients can see."""
+        self._regrouped.append(told)
+
     def _changed(self, change: Change[Entry]) -> None:
         if change.new is None:
             self._remove(change.suffix)
@@ -112,43 +135,80 @@ class Catalog:
             self._remove(entry.suffix)
 
     def _put(self, entry: Entry) -> None:
+        known = self._customs.get(entry.suffix)
+        if known is not None:
+            around = around_equal_spec(self._schemas[entry.suffix].entry, entry)
+            if around is not None and self._note(known, entry, around):
+                return
         obj = self._read(entry)
-        crd, shape = read_crd(obj), _shape(obj)
+        crd = read_crd(obj)
         known = self._customs.get(crd.name)
-        self.generation += 1
-        if known is not None and known.crd.uid == crd.uid and self._shapes[crd.name] == shape:
-            schemas = self._schemas[crd.name]
-            schemas.entry = entry
-            known.note(schemas.behind(crd))
-            return
-        self._shapes[crd.name] = shape
-        schemas = self._schemas[crd.name] = StoredSchemas(entry, self._read)
+        if known is not None:
+            before = self._read(self._schemas[crd.name].entry)
+            if same(before.get("spec"), obj.get("spec")) and self._note(known, entry, obj):
+                return
+        self._open(crd, entry, known)
+
+    def _note(self, known: Resource, entry: Entry, obj: dict[str, Any]) -> bool:
+        """The CRD was written again with the same spec; False where that concerns how its objects
+        are served nevertheless."""
+        before, crd = known.crd, known.crd.without_spec_changes(obj)
+        if (crd.name, crd.uid, crd.accepted) != (before.name, before.uid, before.accepted):
+            return False
+        self._schemas[crd.name].entry = entry
+        known.note(crd)
+        self._tell(crd.group)
+        if is_served(before) and not is_served(crd):
+            self.retargeted += 1
+        return True
+
+    def _open(self, crd: Crd, entry: Entry, known: Resource | None) -> None:
+        schemas = StoredSchemas(entry, self._read)
         serving = self._make_serving(schemas.behind(crd))
+        self._schemas[crd.name] = schemas
+        self._tell(crd.group)
         if known is not None and known.serving.prefix == serving.prefix:
             self._forget_kind(known)
+            self.retargeted += 1
             known.swap(serving)
             self._kinds[(serving.group, serving.kind)] = known
             return
         if known is not None:
             self._close(known)
         resource = self._customs[crd.name] = open_resource(serving, self._backend)
+        self._groups.setdefault(crd.group, {})[crd.name] = resource
         self._kinds[(serving.group, serving.kind)] = resource
         for told in self._opened:
             told(resource)
 
     def _remove(self, name: str) -> None:
         resource = self._customs.pop(name, None)
-        self._shapes.pop(name, None)
         self._schemas.pop(name, None)
         self.generation += 1
         if resource is not None:
+            self._tell(resource.crd.group)
             self._close(resource)
 
+    def _tell(self, group: str) -> None:
+        self.generation += 1
+        for told in self._regrouped:
+            told(group)
+
     def _close(self, resource: Resource) -> None:
+        self.retargeted += 1
         resource.close()
         self._forget_kind(resource)
+        self._forget_member(resource)
         for told in self._closed:
             told(resource)
+
+    def _forget_member(self, resource: Resource) -> None:
+        group, name = resource.crd.group, resource.crd.name
+        members = self._groups.get(group, {})
+        if members.get(name) is resource:
+            del members[name]
+            if not members:
+                del self._groups[group]
 
     def _forget_kind(self, resource: Resource) -> None:
         kind = (resource.serving.group, resource.serving.kind)
@@ -156,8 +216,6 @@ class Catalog:
             del self._kinds[kind]
 
 
-def _shape(obj: dict[str, Any]) -> bytes:
-    """What decides how objects are served: a change of anything else keeps the bundle."""
-    accepted = (obj.get("status") or {}).get("acceptedNames")
-    text = orjson.dumps([obj.get("spec"), accepted], option=orjson.OPT_SORT_KEYS)
-    return blake2b(text, digest_size=32).digest()
+def is_served(crd: Crd) -> bool:
+    """Whether requests for its objects are answered."""
+    return crd.is_true("NamesAccepted") or crd.is_true("Established")

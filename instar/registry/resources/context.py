@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import random
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import UTC, datetime, timedelta
 from math import inf
 
@@ -13,6 +13,7 @@ from instar.access.attributes import OURSELVES, Attributes
 from instar.access.authorizers import AlwaysAllow, Authorizer
 from instar.admission.document import options_document
 from instar.plain import Object
+from instar.records import dataclass
 from instar.registry.resources.admission import Chain, Verb
 from instar.registry.stored.backend import Backend
 from instar.schema.metarules import MAX_GENERATED_BASE

@@ -6,10 +6,11 @@ Requests in flight keep the ``Serving`` they began with.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from instar.api.crd import Crd
 from instar.errors import NotFound
+from instar.records import dataclass
 from instar.registry.resources.serving import Serving, VersionServing
 from instar.registry.stored.backend import Backend, Objects
 from instar.registry.stored.codec import Codec

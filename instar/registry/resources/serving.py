@@ -7,7 +7,6 @@ A ``Serving`` is the bundle per CRD, a ``VersionServing`` the part per version. 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import cached_property
 
 from instar.api.crd import Crd, CrdVersion, Selectable
@@ -16,6 +15,7 @@ from instar.apply.typed import TypedSchema
 from instar.apply.typed import compile_schema as compile_typed
 from instar.conversion.shared import SharedConverter
 from instar.crds.deprecation import deprecation_warning
+from instar.records import dataclass
 from instar.registry.resources.columns import TablePrinter
 from instar.registry.resources.strategy import Strategy
 from instar.schema.compiled import Compiled, compile_schema

@@ -9,9 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
+from functools import cached_property
+from hashlib import blake2b
 from typing import Any
 
+import orjson
+
 from instar.api.crd import Crd
+from instar.registry.resources.crdtext import spec_text
 from instar.registry.stored.entry import Entry
 from instar.remembered import Remembered
 
@@ -39,6 +44,15 @@ class StoredSchemas:
             }
             _read.put(entry, found, entry.size)
         return found[version]
+
+    @cached_property
+    def digest(self) -> bytes:
+        """Of the spec: another one has another."""
+        spec = spec_text(self.entry)
+        if spec is None:
+            said = self._read_crd(self.entry).get("spec")
+            spec = orjson.dumps(said, option=orjson.OPT_SORT_KEYS)
+        return blake2b(spec, digest_size=32).digest()
 
     def behind(self, crd: Crd) -> Crd:
         """The same CRD without its schemas in hand."""

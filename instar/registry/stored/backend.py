@@ -6,15 +6,16 @@ again) or an ``ApiError``.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
-from typing import NamedTuple, TypeVar
+from collections.abc import Callable
+from typing import NamedTuple
 
-from instar.errors import ApiError, ServiceUnavailable, Timeout, Unclassified
-from instar.registry.stored.entry import Entry, ingest
+from instar.errors import ServiceUnavailable, Timeout
+from instar.registry.stored.entry import Entry, Held, ingest
+from instar.registry.stored.failures import as_api_error, guarded
+from instar.registry.stored.far import Distance
 from instar.storage.cache import Cache, Collection, WindowLimits
 from instar.storage.store import (
     Checkable,
-    Compacted,
     Near,
     Record,
     Seal,
@@ -22,13 +23,12 @@ from instar.storage.store import (
     Stale,
     Store,
     StoreError,
-    TooLarge,
     Unavailable,
     Write,
 )
+from instar.storage.values import Values
 
 Objects = Collection[Entry]
-T = TypeVar("T")
 
 _PATIENCE = 10.0
 """Seconds a request waits for the cache; a store whose member hangs is left long before."""
@@ -38,14 +38,18 @@ class Draft(NamedTuple):
     """What the writer knows of the bytes it commits, so that the cache need not parse them."""
 
     value: bytes
-    entry: Entry
+    entry: Held
     learnt: Callable[[Entry], None] | None = None
     """Told the entry with its revision before anybody who follows the cache."""
 
 
 class Backend:
-    def __init__(self, store: Store, limits: WindowLimits | None = None) -> None:
+    def __init__(
+        self, store: Store, limits: WindowLimits | None = None, values: Values | None = None
+    ) -> None:
+        """With ``values`` entries leave their bytes there; else they hold them."""
         self.store = store
+        self._distance = None if values is None else Distance(values)
         self.cache: Cache[Entry] = Cache(store, self._ingest, limits)
         self._drafts: dict[str, Draft] = {}
         self._silence: StoreError | None = None
@@ -89,7 +93,7 @@ class Backend:
     async def put(
         self,
         objects: Objects,
-        entry: Entry,
+        entry: Held,
         expected: int,
         learnt: Callable[[Entry], None] | None = None,
     ) -> Entry:
@@ -105,7 +109,7 @@ class Backend:
             if self._drafts.get(key) is draft:
                 del self._drafts[key]
         current = objects.entries.get(entry.suffix)
-        if current is None or current.revision != revision:
+        if current is None or current.revision != revision or self._distance is not None:
             entry.revision = revision
             current = entry
         if learnt is not None and current is not entry:
@@ -188,32 +192,17 @@ class Backend:
     def _ingest(self, record: Record, suffix: str) -> Entry:
         draft = self._drafts.get(record.key)
         if draft is None or draft.value != record.value:
+            if self._distance is not None:
+                return self._distance.of_record(record, suffix)
             return ingest(record, suffix)
         del self._drafts[record.key]  # one draft is one write: the same bytes may come again
         draft.entry.revision, draft.entry.suffix = record.revision, suffix
         draft.entry.seal = record.seal
         if draft.learnt is not None:
             draft.learnt(draft.entry)
+        if self._distance is not None:
+            return self._distance.of_held(draft.entry, record)
         return draft.entry
-
-
-async def guarded(call: Callable[[], Awaitable[T]]) -> T:
-    try:
-        return await call()
-    except StoreError as error:
-        raise as_api_error(error) from error
-
-
-def as_api_error(error: StoreError) -> ApiError:
-    match error:
-        case TooLarge():
-            return Unclassified("etcdserver: request is too large")
-        case Unavailable():
-            return ServiceUnavailable(f"the storage is unavailable: {error}", retry_after=1)
-        case Compacted():
-            return Unclassified(str(error))
-        case _:
-            return Unclassified(f"storage: {error}")
 
 
 def too_new(revision: int, current: int) -> Timeout:

@@ -24,7 +24,7 @@ from instar.conversion.failure import Attempt, ConversionFailed, FailureType
 from instar.conversion.shared import Finish, Load, SharedConverter
 from instar.plain import Object, copy_json
 from instar.registry.resources.serving import Serving, VersionServing
-from instar.registry.stored.entry import Entry, offset_by_uid
+from instar.registry.stored.entry import Entry, Held, offset_by_uid
 from instar.registry.stored.readership import Readership
 from instar.registry.stored.views import Views
 
@@ -145,6 +145,13 @@ class Codec:
             return None
         return Views(bodies, wanted.opening, len(opening))
 
+    async def object(self, entry: Entry, wanted: VersionServing) -> Object:
+        """The same for one: most are normal already, and at hand."""
+        if entry.token is wanted and (view := entry.normal or entry.ready):
+            obj: Object = orjson.loads(view)
+            return obj
+        return (await self.objects([entry], wanted))[0]
+
     async def objects(self, entries: Sequence[Entry], wanted: VersionServing) -> list[Object]:
         """Fresh dicts at ``wanted``, resourceVersion included."""
         return [orjson.loads(view) for view in await self.views(entries, wanted)]
@@ -248,16 +255,24 @@ class Codec:
             if not offload.is_small(entry.size):
                 stored = self._stored_version(entry, wanted)
                 if entry.token is not stored:
-                    view = await offload.apart(partial(self._normalised, entry, stored))
-                    _keep_normal(entry, stored, view)
+                    near = entry.near()
+                    view = await offload.apart(partial(self._normalised, near, stored))
+                    _keep_normal(entry, near, stored, view)
 
     def _normal_view(self, entry: Entry, stored: VersionServing) -> bytes:
         """The stored bytes brought up to today's schema of their own version."""
-        if entry.token is not stored:
-            _keep_normal(entry, stored, self._normalised(entry, stored))
-        return entry.normal or entry.view
+        if entry.token is stored:
+            return entry.normal or entry.ready or entry.view
+        near = self._normal(entry, stored)
+        return near.normal or near.view
 
-    def _normalised(self, entry: Entry, stored: VersionServing) -> bytes:
+    def _normal(self, entry: Entry, stored: VersionServing) -> Held:
+        near = entry.near()
+        if near.token is not stored:
+            _keep_normal(entry, near, stored, self._normalised(near, stored))
+        return near
+
+    def _normalised(self, entry: Held, stored: VersionServing) -> bytes:
         obj = entry.content()
         self.serving.strategy.from_storage(obj, stored)
         return revised(obj, entry.revision)
@@ -302,11 +317,11 @@ class Codec:
     def _unrevised(self, entry: Entry, wanted: VersionServing) -> Object:
         # Asked anew: while the request waited its turn, a request that began under an older
         # CRD may have left the entry in the form of its schema.
-        view = self._normal_view(entry, self._stored_version(entry, wanted))
-        if entry.normal is None and self.serving.converts_remotely:
-            stored = entry.stored()
+        near = self._normal(entry, self._stored_version(entry, wanted))
+        if near.normal is None and self.serving.converts_remotely:
+            stored = near.stored()
             return Known(orjson.loads(stored), stored)
-        obj: Object = orjson.loads(view)
+        obj: Object = orjson.loads(near.normal or near.view)
         obj["metadata"].pop("resourceVersion", None)
         return obj
 
@@ -329,9 +344,12 @@ class Codec:
         return await (asyncio.create_task(converting) if remote else converting)
 
 
-def _keep_normal(entry: Entry, stored: VersionServing, view: bytes) -> None:
-    entry.normal = None if view == entry.view else view
-    entry.token = stored
+def _keep_normal(entry: Entry, near: Held, stored: VersionServing, view: bytes) -> None:
+    """A far entry keeps no view of its own: where its bytes are not normal, each reader works."""
+    near.normal = None if view == near.view else view
+    near.token = stored
+    if near.normal is None:
+        entry.token = stored
 
 
 def revised(obj: Object, revision: int) -> bytes:

@@ -2,7 +2,8 @@
 
 ``view`` is the stored JSON with ``metadata.resourceVersion`` spliced in, so a read at the stored
 version costs no decoding at all. Whether those bytes still fit the CRD's schema of today is noted
-in ``token`` by ``codec.py``. Labels are read only when a selector asks.
+in ``token`` by ``codec.py``. Labels are read only when a selector asks. An entry holds its bytes
+(``Held``) or knows where they are (``far.py``); readers need not know which.
 """
 
 from __future__ import annotations
@@ -28,8 +29,10 @@ def _shared(items: tuple[tuple[str, str], ...]) -> dict[str, str]:
     return dict(items)
 
 
-def _kept(labels: dict[str, str]) -> dict[str, str]:
+def kept(labels: dict[str, str] | None) -> dict[str, str]:
     """Many objects carry the same labels, and a dict of them is a fifth of a small object."""
+    if not labels:
+        return _NO_LABELS
     if len(labels) > _MOST_SHARED:
         return labels
     try:
@@ -49,6 +52,65 @@ class Unopened(Internal, Unreadable):
 
 
 class Entry:
+    """What may be asked of a stored object, wherever its bytes are."""
+
+    __slots__ = ("revision", "suffix", "token")
+    revision: int
+    suffix: str
+    token: object
+    """The schema these bytes are known to be normal for (see ``codec.py``)."""
+    raw: bytes | None
+    """The bytes as they were read, as long as nobody asked for ``view``."""
+    ready: bytes
+    """``view``, where it is at hand: lists look here to spare a call."""
+    normal: bytes | None
+    """The view by today's schema, where it is at hand and differs from the stored bytes."""
+
+    @property
+    def size(self) -> int:
+        """About how many bytes the object has."""
+        raise NotImplementedError
+
+    @property
+    def seal(self) -> Seal | None:
+        """The key it lies under in the store; None where it lies there as it is."""
+        raise NotImplementedError
+
+    @property
+    def api_version(self) -> str:
+        raise NotImplementedError
+
+    @property
+    def labels(self) -> dict[str, str]:
+        raise NotImplementedError
+
+    def near(self) -> Held:
+        """The entry with its bytes at hand: itself, or one for this reader alone."""
+        raise NotImplementedError
+
+    @property
+    def view(self) -> bytes:
+        return self.near().view
+
+    def json(self) -> bytes:
+        """The object in whichever form is at hand, to be searched."""
+        near = self.near()
+        return near.raw if near.raw is not None else near.ready
+
+    def stored(self) -> bytes:
+        """The bytes as they lie in the store, but for the newline at their end."""
+        return self.near().stored()
+
+    def decode(self) -> dict[str, Any]:
+        """A fresh dict, resourceVersion included."""
+        return self.near().decode()
+
+    def content(self) -> dict[str, Any]:
+        """A fresh dict of what lies in the store, without a resourceVersion."""
+        return self.near().content()
+
+
+class Held(Entry):
     """Immutable to its readers; fields starting with an underscore are filled in on demand."""
 
     __slots__ = (
@@ -58,10 +120,7 @@ class Entry:
         "normal",
         "raw",
         "ready",
-        "revision",
         "seal",
-        "suffix",
-        "token",
     )
 
     def __init__(self, raw: bytes, revision: int, suffix: str, at: int = -1) -> None:
@@ -69,17 +128,16 @@ class Entry:
         self.revision = revision
         self.suffix = suffix
         self.seal: Seal | None = None
-        """The key it lies under in the store; None where it lies there as it is."""
         self.at = at
         """Where the resourceVersion goes; -1 until it is needed."""
         self.token: object = None
-        """The schema these bytes are known to be normal for (see ``codec.py``)."""
         self.normal: bytes | None = None
-        """The view by today's schema, where it differs from the stored bytes."""
         self.ready: bytes = b""
-        """``view``, once somebody has asked for it: lists look here to spare a call."""
         self._labels: dict[str, str] | None = None
         self._api_version: str | None = None
+
+    def near(self) -> Held:
+        return self
 
     @property
     def size(self) -> int:
@@ -91,18 +149,15 @@ class Entry:
         return self.ready
 
     def stored(self) -> bytes:
-        """The bytes as they lie in the store, but for the newline at their end."""
         if self.raw is not None:
             return self.raw.removesuffix(b"\n")
         length = len(_revision_member(self.revision))
         return self.ready[: self.at] + self.ready[self.at + length :]
 
     def decode(self) -> dict[str, Any]:
-        """A fresh dict, resourceVersion included."""
         return self._parsed(self.view)
 
     def content(self) -> dict[str, Any]:
-        """A fresh dict of what lies in the store, without a resourceVersion."""
         if self.raw is None:
             return self._parsed(self.stored())
         obj = self._parsed(self.raw)
@@ -124,13 +179,18 @@ class Entry:
             except Unreadable:
                 metadata = None
             found = metadata.get("labels") if isinstance(metadata, dict) else None
-            self._labels = _kept(found) if isinstance(found, dict) else _NO_LABELS
+            self._labels = kept(found if isinstance(found, dict) else None)
+        return self._labels
+
+    @property
+    def known_labels(self) -> dict[str, str] | None:
+        """None where nobody has asked for them yet."""
         return self._labels
 
     def know(self, *, api_version: str, labels: dict[str, str] | None) -> None:
         """Facts the writer already has, so nobody parses the bytes for them."""
         self._api_version = api_version
-        self._labels = _kept(labels) if labels else _NO_LABELS
+        self._labels = kept(labels)
 
     def _read_api_version(self) -> str:
         data = self.raw if self.raw is not None else self.ready
@@ -194,7 +254,7 @@ class Entry:
         return Unreadable(f"the stored value of {self.suffix} cannot be read: {why}")
 
 
-def ingest(record: Record, suffix: str) -> Entry:
+def ingest(record: Record, suffix: str) -> Held:
     """The cache's way in for bytes this process did not write itself.
 
     Where it is plain to see, the revision is put in at once: the view takes the place of the bytes
@@ -202,7 +262,7 @@ def ingest(record: Record, suffix: str) -> Entry:
     """
     raw = record.value
     alone = raw.count(_UID) == 1 and _RESOURCE_VERSION not in raw
-    entry = Entry(raw, record.revision, suffix, raw.find(_UID) if alone else -1)
+    entry = Held(raw, record.revision, suffix, raw.find(_UID) if alone else -1)
     entry.seal = record.seal
     if alone:
         entry.make_ready()

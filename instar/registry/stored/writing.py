@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING
 from instar.plain import Object
 from instar.registry.stored.backend import Backend
 from instar.registry.stored.codec import Prepared
-from instar.registry.stored.entry import Entry
+from instar.registry.stored.entry import Entry, Held
 
 if TYPE_CHECKING:
     from instar.registry.resources.resource import Resource
 
 
-def new_entry(prepared: Prepared, suffix: str) -> Entry:
+def new_entry(prepared: Prepared, suffix: str) -> Held:
     """An entry whose revision only the store can tell."""
-    return Entry(prepared.raw, 0, suffix, prepared.at)
+    return Held(prepared.raw, 0, suffix, prepared.at)
 
 
 async def put_own(

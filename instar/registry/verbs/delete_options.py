@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from math import inf
 
 from instar import errors
@@ -11,6 +11,7 @@ from instar.access.attributes import OURSELVES, Attributes
 from instar.admission.document import options_document
 from instar.fields import FieldError, invalid, not_supported
 from instar.plain import Object
+from instar.records import dataclass
 from instar.registry.resources.admission import Verb
 
 _POLICIES = ("Foreground", "Background", "Orphan", "nil")

@@ -10,8 +10,9 @@ from instar.errors import ApiError, BadRequest, Expired, not_found
 from instar.history.writes import State, rows
 from instar.plain import Object
 from instar.registry.resources.resource import Target
-from instar.registry.stored.backend import Backend, as_api_error, too_new
+from instar.registry.stored.backend import Backend, too_new
 from instar.registry.stored.entry import Entry, Unreadable, ingest
+from instar.registry.stored.failures import as_api_error
 from instar.storage.store import Ahead, Compacted, Event, Past, Record, Remembering, StoreError
 
 

@@ -52,18 +52,20 @@ class Ownership:
 
     async def on_create(self, obj: Object, decided: list[Object] | None) -> None:
         """Set ``metadata.managedFields`` of a new object."""
-        if decided is None:
-            small = offload.is_small(self._size)
-            read = partial(ownership_before, None, obj)
-            before = read() if small else await offload.apart(read)
-            if is_reset(obj["metadata"].get("managedFields")):
-                decided = []
-            else:
-                version = self._target.version
-                blank = self._target.serving.strategy.blank(version)
-                track = partial(track_create, before, self.writer(), blank, obj, version.typed)
-                decided = track() if small else await offload.apart(track)
+        if decided is None and offload.is_small(self._size):
+            decided = self._created(obj)
+        elif decided is None:
+            decided = await offload.apart(partial(self._created, obj))
         _store(obj, decided)
+
+    def _created(self, obj: Object) -> list[Object] | None:
+        sent = obj["metadata"].get("managedFields")
+        if is_reset(sent):
+            return None
+        before = ownership_before(None, obj) if sent else {}
+        version = self._target.version
+        blank = self._target.serving.strategy.blank(version)
+        return track_create(before, self.writer(), blank, obj, version.typed)
 
     async def on_update(self, new: Object, live: Object, decided: list[Object] | None) -> None:
         """Set ``metadata.managedFields`` of a changed object."""
@@ -75,13 +77,17 @@ class Ownership:
         _store(new, decided)
 
     async def _tracked(self, new: Object, live: Object) -> list[Object] | None:
+        small = offload.is_small(self._size)
         read = partial(ownership_before, live, new, self._subresource)
-        before = read() if offload.is_small(self._size) else await offload.apart(read)
+        before = read() if small else await offload.apart(read)
         if not before:
             return None
         own = self._target.version.api_version
         wanted = foreign_versions(before, own)
         writer = self.writer()
+        if small and not wanted:
+            schemas = {own: self._target.version.typed}
+            return track_update(before, writer, {own: live}, {own: new}, schemas)
         old_versions, new_versions = {own: live}, {own: new}
         changed = False
         if wanted:

@@ -7,7 +7,6 @@ door as a body. ``apply`` is a verb of its own.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from typing import Any, NamedTuple
 
 import orjson
@@ -35,9 +34,13 @@ async def patch(
     def patched(old: Object, entry: Entry) -> Object:
         patched = change.apply(old)
         kept = _kept_members(target, entry, old, patched)
-        obj = _decode_patched(
-            target, patched, kept, partial(change.quote, patched, old), change, options
-        )
+
+        def quote() -> str:
+            # Decoding may have changed it meanwhile.
+            shown = change.apply(old) if change.grafts else patched
+            return change.quote(shown, old)
+
+        obj = _decode_patched(target, patched, kept, quote, change, options)
         check_names(obj, target)
         return obj
 
@@ -61,6 +64,8 @@ class _Kept(NamedTuple):
     members: Object
     managed: Any = None
     """``metadata.managedFields``, often the larger half of an object."""
+    all: bool = False
+    """Whether so is everything below members that the patch did change."""
 
 
 def _kept_members(target: Target, entry: Entry, old: Object, patched: Any) -> _Kept:
@@ -78,7 +83,7 @@ def _kept_members(target: Target, entry: Entry, old: Object, patched: Any) -> _K
         for name, value in patched.items()
         if isinstance(value, dict) and value is old.get(name) and name != "metadata"
     }
-    return _Kept(members, managed)
+    return _Kept(members, managed, all=True)
 
 
 def _decode_patched(
@@ -88,9 +93,12 @@ def _decode_patched(
     if kept.members:
         changed = {name: value for name, value in patched.items() if name not in kept.members}
     if kept.managed:
-        metadata = {n: v for n, v in patched["metadata"].items() if n != "managedFields"}
-        changed = {**changed, "metadata": metadata}
-    obj = read_patched(changed, quote)
+        changed = {**changed, "metadata": {**patched["metadata"]}}
+        del changed["metadata"]["managedFields"]
+    if change.grafts and kept.all and kept.managed:
+        obj = _object(changed, quote)  # decoding finds nothing to change in what is the old one's
+    else:
+        obj = read_patched(changed, quote)
     try:
         unknown = target.serving.strategy.decode(obj, target.version)
     except Undecodable as error:
@@ -112,7 +120,15 @@ def read_patched(changed: Any, quote: Quote) -> Object:
     except TypeError as error:
         raise BadRequest("the patched object exceeded max depth") from error
     try:
-        return object_of(read_json(text), []).obj
+        value = read_json(text)
+    except Malformed as error:
+        raise undecodable(quote, f"couldn't get version/kind; {error}") from error
+    return _object(value, quote)
+
+
+def _object(value: Any, quote: Quote) -> Object:
+    try:
+        return object_of(value, []).obj
     except Malformed as error:
         raise undecodable(quote, f"couldn't get version/kind; {error}") from error
 

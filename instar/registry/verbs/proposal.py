@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from instar.api.names import GroupVersionKind
 from instar.plain import Object
+from instar.records import dataclass
 from instar.registry.stored.entry import Entry
 from instar.registry.verbs.conversions import Conversions
 

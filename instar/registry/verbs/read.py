@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import binascii
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import orjson
@@ -14,9 +13,11 @@ from instar.api.gojson import syntax_error
 from instar.api.selectors import FieldSelector, LabelSelector
 from instar.errors import BadRequest, Expired, invalid_options, not_found
 from instar.fields import FieldError, forbidden, not_supported
+from instar.records import dataclass
 from instar.registry.resources.resource import Target
-from instar.registry.stored.backend import Backend, Objects, as_api_error
+from instar.registry.stored.backend import Backend, Objects
 from instar.registry.stored.entry import Entry, ingest
+from instar.registry.stored.failures import as_api_error
 from instar.registry.stored.views import Views
 from instar.registry.verbs.selecting import Selection
 from instar.storage.store import Compacted, StoreError

@@ -6,7 +6,6 @@ What a Scale is, as a projection of an object, is ``scale.py``'s; here is only t
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from functools import partial
 
 from instar import errors, offload
@@ -145,7 +144,7 @@ class _Owners:
         }
 
     def writer(self) -> Writer:
-        return replace(self.ownership.writer(), api_version=API_VERSION, ignored={})
+        return self.ownership.writer()._replace(api_version=API_VERSION, ignored={})
 
     def seen(self, obj: Object) -> list[Object]:
         return entries_of_scale(obj["metadata"].get("managedFields"), self._replicas)

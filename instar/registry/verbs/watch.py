@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Callable, Coroutine, Hashable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import orjson
@@ -14,6 +13,7 @@ from instar import limits
 from instar.api.jsontext import encode
 from instar.errors import ApiError, Expired, Internal, invalid_options
 from instar.fields import FieldError, forbidden, not_supported
+from instar.records import dataclass
 from instar.registry.resources.resource import Target
 from instar.registry.stored.backend import Backend
 from instar.registry.stored.entry import Entry

@@ -165,7 +165,7 @@ async def update(
             await context.backend.consistent()
         entry = await _current(context, target)
         try:
-            old = (await target.codec.objects([entry], target.version))[0]
+            old = await target.codec.object(entry, target.version)
             proposal = await propose(old, entry)
             return await _store_changed(context, target, entry, old, proposal, options, rules)
         except Stale:
@@ -341,7 +341,7 @@ def _is_as_stored(target: Target, entry: Entry, new: Object, old: Object) -> boo
     serving = target.serving
     if not serving.converts_remotely or target.version is serving.storage:
         return False
-    settled = entry.normal is None and entry.api_version == serving.storage.api_version
+    settled = entry.token is serving.storage and entry.normal is None
     return settled and revised(new, 0) == revised(old, 0)
 
 

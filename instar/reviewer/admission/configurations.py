@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from instar.admission.criteria import Criteria, read_criteria, read_match_resources
 from instar.admission.rules import Endpoint
 from instar.api.manifests import Document
 from instar.api.names import GroupVersionKind
 from instar.plain import Object
+from instar.records import dataclass
 from instar.reviewer.side import Side
 
 GROUP = "admissionregistration.k8s.io"

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import islice
 from typing import Any
 
 from instar.plain import Object, copy_json
+from instar.records import dataclass
 from instar.reviewer.judge import Judge
 from instar.reviewer.report import Effect, NoWitness, Witness
 from instar.reviewer.rulekit import Probe

@@ -6,12 +6,13 @@ Whether a rule text is well formed at all (blank, line breaks, reasons) is asked
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
 from instar.cel.declared import Declared
 from instar.cel.ranges import MOST
 from instar.fields import FieldError, child, forbidden, index, internal, invalid, key
+from instar.records import dataclass
 from instar.schema.structural import Structural, ValidationRule
 from instar.schema.validations.compile import (
     CompiledRule,

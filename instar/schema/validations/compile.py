@@ -4,7 +4,7 @@ however many CRDs, versions and places share it; an unchanged CRD compiles nothi
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, NoReturn
 
 from instar.cel.cost import estimate
@@ -12,6 +12,7 @@ from instar.cel.declared import Declared, sizes_of
 from instar.cel.engine import BadExpression, BadProgram, Runner, analyse, prepare
 from instar.cel.names import escape
 from instar.cel.types import BOOL, STRING, optional_of
+from instar.records import dataclass
 from instar.remembered import Remembered
 from instar.schema.field_path import PathProblem, resolve
 from instar.schema.parse import structural

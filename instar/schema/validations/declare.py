@@ -6,7 +6,7 @@ parents cannot see it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from instar.cel import convert
@@ -26,6 +26,7 @@ from instar.cel.types import (
     list_of,
     map_of,
 )
+from instar.records import dataclass
 from instar.schema.structural import Structural
 
 MAX_REQUEST = 3 * 1024 * 1024

@@ -7,7 +7,7 @@ is a warning, unless it looks at ``oldSelf``; an error while evaluating is never
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from time import thread_time
 from typing import Any, NamedTuple, NoReturn
 
@@ -21,6 +21,7 @@ from instar.cel.values import (
     OptionalValue,
 )
 from instar.fields import FieldError, child, go_quote, index, key
+from instar.records import dataclass
 from instar.schema.ratchet import Correlated, child_partner, item_partners
 from instar.schema.rules import Outcome
 from instar.schema.structural import Structural

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from instar.admission.criteria import Criteria, read_criteria
@@ -17,6 +16,7 @@ from instar.admission.rules import Asked, Endpoint
 from instar.api.crd import Crd
 from instar.api.names import GroupVersionKind
 from instar.plain import Object, copy_json
+from instar.records import dataclass
 from instar.schema.answers import update
 from instar.sdk.admission import Admission, AdmissionHandler
 from instar.sdk.checking.case import (

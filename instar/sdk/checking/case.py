@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Protocol
 
 from instar.api.crd import Crd, CrdVersion
 from instar.conversion import contract
 from instar.plain import Object, copy_json
+from instar.records import dataclass
 from instar.schema.answers import create
 from instar.schema.compiled import Compiled
 from instar.schema.pipeline import Pipeline, pipeline_of

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
+from instar.records import dataclass
 from instar.sdk.ledger import canonical
 from instar.sdk.paths import MISSING, Each, join, parse_path
 from instar.sdk.ruleset import Loss

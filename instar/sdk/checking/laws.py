@@ -7,10 +7,11 @@ from (generated, live, a saved counterexample) they do not know.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Literal
 
 from instar.plain import Object, copy_json
+from instar.records import dataclass
 from instar.sdk.checking.case import (
     Case,
     ContractBroken,

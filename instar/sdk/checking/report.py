@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Literal
 
+from instar.records import dataclass
 from instar.sdk.ruleset import Loss
 
 Verdict = Literal["kept", "broken", "unchecked"]

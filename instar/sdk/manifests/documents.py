@@ -6,12 +6,13 @@ import io
 import json
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from ruamel.yaml import YAML
 
 from instar.api.manifests import Chunk, Unreadable, chunks, listed, read
+from instar.records import dataclass
 from instar.sdk.errors import ConversionError
 from instar.sdk.ledger import canonical
 from instar.sdk.manifests.splice import splice, unshared

@@ -6,12 +6,12 @@ from __future__ import annotations
 import csv
 import logging
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 from instar import errors
 from instar.access.attributes import ANONYMOUS, AUTHENTICATED, User
 from instar.identity.tokens import Refused, Tokens
+from instar.records import dataclass
 from instar.server.access.frontproxy import FrontProxy, Proxy
 from instar.server.rest.request import Request
 

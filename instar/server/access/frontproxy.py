@@ -4,11 +4,12 @@ believed by its certificate, which comes from an authority of its own."""
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from urllib.parse import unquote
 
 from instar.access.attributes import User
 from instar.identity.certificates import with_authenticated
+from instar.records import dataclass
 from instar.server.rest.request import Request
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import time
 import uuid
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -17,6 +17,7 @@ from instar.identity.accounts import Lookup
 from instar.identity.issuer import Issuer, KeyFiles
 from instar.identity.tokens import StaticTokens, TokenAuthenticator, Tokens
 from instar.plain import Object
+from instar.records import dataclass
 from instar.registry.stored.backend import Backend
 from instar.registry.stored.entry import Unreadable
 from instar.server.access.auth import Anonymous, Authenticator, read_token_file
@@ -135,7 +136,7 @@ def account_keys(settings: AccountSettings, pki: Path) -> KeyFiles:
     own = pki / _SIGNING_KEY
     if not own.exists():
         # Only here: a restart finds a key, and does not wait for cryptography.
-        from instar.identity.keys import made_key
+        from instar.certificates import made_key
 
         write_private(own, made_key())
     former = sorted(pki.glob(f"{_SIGNING_KEY}.*"))

@@ -13,10 +13,11 @@ import os
 import shutil
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Protocol
+
+from instar.records import dataclass
 
 _MEGABYTE = 1 << 20
 _STAMP = "%Y-%m-%dT%H-%M-%S"

@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass
 from queue import Empty, SimpleQueue
 from threading import Thread
 from time import monotonic
@@ -18,6 +17,7 @@ from typing import ClassVar, NamedTuple, Protocol
 from instar.audit.lines import event_list, json_line, legacy_line
 from instar.audit.trail import Event
 from instar.metrics import Counter
+from instar.records import dataclass
 from instar.server.audit.logfile import Output, Unwritten
 
 log = logging.getLogger(__name__)

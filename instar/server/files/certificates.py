@@ -7,9 +7,11 @@ import ssl
 import tempfile
 import warnings
 from collections.abc import Sequence
-from dataclasses import astuple, dataclass
+from dataclasses import astuple
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+
+from instar.records import dataclass
 
 _VALID = timedelta(days=365)
 _RENEW = timedelta(days=30)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import gzip
+import zlib
+from collections.abc import Iterable
 
 from instar import offload
 from instar.errors import TooManyRequests
@@ -12,6 +13,7 @@ from instar.server.rest.responses import Response
 
 LEAST = 128 << 10
 _LEVEL = 1
+_GZIP = 16 + zlib.MAX_WBITS
 
 
 async def compress(request: Request, response: Response) -> None:
@@ -24,7 +26,7 @@ async def compress(request: Request, response: Response) -> None:
         return
     chunks = response.chunks
     try:
-        packed = await offload.apart(lambda: gzip.compress(b"".join(chunks), _LEVEL, mtime=0))
+        packed = await offload.apart(lambda: _packed(chunks))
     except TooManyRequests:
         return  # there is an answer already, only larger
     except asyncio.CancelledError:
@@ -33,6 +35,12 @@ async def compress(request: Request, response: Response) -> None:
         return  # it is late enough
     response.chunks, response.length = (packed,), len(packed)
     response.headers += ((b"content-encoding", b"gzip"), (b"vary", b"Accept-Encoding"))
+
+
+def _packed(chunks: Iterable[bytes]) -> bytes:
+    """Piece by piece: the whole may be made while it is read."""
+    packer = zlib.compressobj(_LEVEL, zlib.DEFLATED, _GZIP)
+    return b"".join([*map(packer.compress, chunks), packer.flush()])
 
 
 def _reads_gzip(accepted: str) -> bool:

@@ -12,12 +12,12 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from dataclasses import dataclass
 from enum import Enum, auto
 from time import monotonic
 
 from instar import limits
-from instar.metrics import Counter, Measured, Metric
+from instar.metrics import Across, Counter, Measured, Metric
+from instar.records import dataclass
 
 _ABOUT_SECONDS = 0.5
 """A user who has asked within this time, or twice it, is about."""
@@ -91,12 +91,14 @@ class Flow:
             "Requests being worked on.",
             ("request_kind",),
             lambda: [((pool.kind,), pool.taken) for pool in self._pools.values()],
+            Across.SUM,
         )
         waiting = Measured(
             "apiserver_current_inqueue_requests",
             "Requests waiting for their turn.",
             (),
             lambda: [((), sum(map(len, self._queues.values())))],
+            Across.SUM,
         )
         return (taken, waiting, self._rejected)
 

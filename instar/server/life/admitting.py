@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from instar.access.authorizers import Authorizer
 from instar.metrics import Metric
 from instar.plain import Object
+from instar.records import dataclass
 from instar.registry.admission.accounts import ServiceAccountAdmission
 from instar.registry.admission.always import AlwaysDeny
 from instar.registry.admission.certificates import CertificateAdmission

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from ipaddress import IPv4Network
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +13,7 @@ from instar.conversion.factory import ConversionServices, shared_converter_for
 from instar.conversion.metrics import PrometheusConversionMetrics
 from instar.crds.documents import as_v1
 from instar.metrics import Measured, Metric
+from instar.records import dataclass
 from instar.registry.admission.addresses import ServiceAddresses
 from instar.registry.admission.configured import LocalConfiguration
 from instar.registry.admission.escalation import EscalationCheck

@@ -12,7 +12,7 @@ import itertools
 import logging
 import secrets
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from ipaddress import IPv4Network
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,6 +21,7 @@ from instar.conversion.factory import ConversionServices
 from instar.conversion.memo import Memo
 from instar.conversion.metrics import PrometheusConversionMetrics
 from instar.errors import TooManyRequests
+from instar.records import dataclass
 from instar.registry.controllers.furniture.keeper import House
 from instar.registry.stored.backend import Backend
 from instar.server.access.authorization import ALWAYS_ALLOW, modes_of

@@ -1,19 +1,24 @@
-"""Discovery and OpenAPI over HTTP: computed from the catalog, kept until it changes."""
+"""Discovery and OpenAPI over HTTP, put together of what each group has to say.
+
+Documents about everything are kept for one state of the catalog; what they are made of is kept
+longer (``groups.py``, ``openapi.py``). Making a large one does not hold up the event loop.
+"""
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable, Iterable
-from functools import cached_property
+from collections.abc import Callable, Hashable, Iterable
+from operator import itemgetter
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, TypeVar
 
-from instar import __version__, offload
+from instar import offload
 from instar.api import discovery
 from instar.api.jsontext import encode, encode_pretty
 from instar.api.names import GroupVersion
 from instar.errors import NotAcceptable
 from instar.registry.resources.catalog import Catalog
+from instar.server.pages.groups import GroupPart, Groups, Piece
+from instar.server.pages.making import Making
 from instar.server.rest.negotiate import (
     ACCEPTED,
     JSON,
@@ -27,16 +32,27 @@ from instar.server.rest.negotiate import (
 from instar.server.rest.request import Request
 from instar.server.rest.responses import (
     JSON_TYPE,
+    Header,
     Response,
-    json_response,
+    encoded_response,
     to_protobuf,
     to_yaml,
-    typed_response,
 )
 
+if TYPE_CHECKING:
+    from instar.server.pages.openapi import OpenApi
+
+T = TypeVar("T")
 _AGGREGATED = ";g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
+_AGGREGATED_OPENING = (
+    b'{"kind":"APIGroupDiscoveryList","apiVersion":"apidiscovery.k8s.io/v2","metadata":{},"items":['
+)
+_LISTED_OPENING = b'{"kind":"APIGroupList","apiVersion":"v1","groups":['
+_CLOSING = b"]}"
 _V2_PROTOBUF = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf"
 _V2_PROTOBUF_TYPE = b"application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
+_OF_ONE = 400
+"""Bytes that discovery says of one resource, about."""
 _FIXED_PATHS = (
     "/.well-known/openid-configuration",
     "/api",
@@ -48,170 +64,179 @@ _FIXED_PATHS = (
     "/openid/v1/jwks",
     "/version",
 )
-SERVER_VERSION = "v1.36.4+instar." + __version__
 
 
 class Documents:
-    """Bytes of every document for one state of the catalog."""
-
     def __init__(self, catalog: Catalog) -> None:
         self._catalog = catalog
-        self._state = _State(catalog)
-        self._generation = catalog.generation
+        self._groups = Groups(catalog)
+        self._wholes = _Wholes(catalog, self._groups)
+        self._openapi: OpenApi | None = None
 
     async def respond(
         self, request: Request, parts: list[str], others: Iterable[str] = ()
     ) -> Response | None:
         """``parts`` are the path's segments; None when no document is there. ``others`` are paths
         of the server besides those of documents, for the list of all of them."""
-        if self._generation != self._catalog.generation:
-            self._generation = self._catalog.generation
-            self._state = _State(self._catalog, self._state)
         match parts:
             case [] | ["index.html"]:
-                return self._paths(others)
+                return await self._paths(others)
             case ["api"]:
-                return self._root(request, legacy=True)
+                return await self._root(request, legacy=True)
             case ["apis"]:
-                return self._root(request, legacy=False)
+                return await self._root(request, legacy=False)
             case ["api", version]:
-                return _found(request, discovery.resource_list(self._state.resources, "", version))
+                return await self._resources(request, GroupVersion("", version))
             case ["apis", group]:
-                return _found(request, discovery.group(self._state.resources, group))
+                return await self._group(request, group)
             case ["apis", group, version]:
-                return _found(
-                    request, discovery.resource_list(self._state.resources, group, version)
-                )
+                return await self._resources(request, GroupVersion(group, version))
             case ["openapi", "v2"]:
                 return await self._swagger(request)
             case ["openapi", "v3"]:
-                return await self._index()
+                return Response(200, (await self._wholes.get("v3", _index),), [JSON_TYPE])
             case ["openapi", "v3", "api", version]:
                 return await self._document(request, GroupVersion("", version))
             case ["openapi", "v3", "apis", group, version]:
                 return await self._document(request, GroupVersion(group, version))
         return None
 
-    def _paths(self, others: Iterable[str]) -> Response:
-        found = {*_FIXED_PATHS, *others}
-        for group, version in _v3().group_versions(self._state.resources):
-            home = f"/apis/{group}" if group else "/api"
-            found |= {home, f"{home}/{version}"}
-        body = encode_pretty({"paths": sorted(found)})
+    async def _paths(self, others: Iterable[str]) -> Response:
+        besides = tuple(others)
+        body = await self._wholes.get(("paths", besides), lambda parts: _all_paths(parts, besides))
         return Response(200, (body,), [JSON_TYPE])
 
-    def _root(self, request: Request, *, legacy: bool) -> Response:
-        aggregated = _aggregated_media(request.header(b"accept"))
-        if not aggregated:
+    async def _root(self, request: Request, *, legacy: bool) -> Response:
+        media = _aggregated_media(request.header(b"accept"))
+        if not media:
             if legacy:
-                return _document(request, discovery.legacy_versions(request.header(b"host")))
-            return _document(request, discovery.group_list(self._state.resources))
-        body = self._state.aggregated_core if legacy else self._state.aggregated
-        tag = f'"{discovery.etag(body).strip(chr(34))}"'.encode()
+                versions = discovery.legacy_versions(request.header(b"host"))
+                return await _document(request, encode(versions))
+            return await _document(request, await self._wholes.get("listed", _listed))
+        tag, body = await self._wholes.get(
+            ("aggregated", legacy, media), lambda parts: _aggregated(parts, legacy, media)
+        )
         headers = [
-            (b"content-type", f"{aggregated}{_AGGREGATED}".encode()),
+            (b"content-type", f"{media}{_AGGREGATED}".encode()),
             (b"etag", tag),
             (b"vary", b"Accept"),
             (b"cache-control", b"public"),
         ]
-        if request.headers.get(b"if-none-match") == tag:
-            return Response(304, (), headers)
-        return Response(200, (_in_media(body, aggregated),), headers)
+        return _unless_known(request, tag, (body,), headers, len(body))
+
+    async def _group(self, request: Request, name: str) -> Response | None:
+        part = self._groups.part(name)
+        if part is None:
+            return None
+        body = await offload.run(_OF_ONE * len(part.members), part.document)
+        return None if body is None else await _document(request, body)
+
+    async def _resources(self, request: Request, version: GroupVersion) -> Response | None:
+        part = self._groups.part(version.group)
+        if part is None:
+            return None
+        size = _OF_ONE * len(part.members)
+        body = await offload.run(size, lambda: part.resource_list(version.version))
+        return None if body is None else await _document(request, body)
 
     async def _swagger(self, request: Request) -> Response:
-        state = self._state
-        if _V2_PROTOBUF in request.header(b"accept"):
-            body = await state.built("v2.pb", lambda: _protobuf(state.swagger))
-            return Response(200, (body,), [(b"content-type", _V2_PROTOBUF_TYPE)])
-        body = await state.built("v2", lambda: encode(state.swagger))
-        return Response(200, (body,), [JSON_TYPE])
-
-    async def _index(self) -> Response:
-        state, v3 = self._state, _v3()
-        hashes = {
-            version: v3.content_hash(await state.v3_document(version))
-            for version in v3.group_versions(state.resources)
-        }
-        return json_response(200, v3.index(hashes))
+        openapi, made = _openapi(), self._documents_of_types()
+        binary = _V2_PROTOBUF in request.header(b"accept")
+        form = openapi.PROTOBUF if binary else openapi.JSON
+        found = await made.swagger(form, self._catalog.generation)
+        tag = f'"{found.digest}"'.encode()
+        kind = (b"content-type", _V2_PROTOBUF_TYPE) if binary else JSON_TYPE
+        headers = [kind, (b"etag", tag), (b"vary", b"Accept")]
+        return _unless_known(request, tag, found.chunks(), headers, found.length)
 
     async def _document(self, request: Request, version: GroupVersion) -> Response | None:
-        v3 = _v3()
-        if version not in v3.group_versions(self._state.resources):
+        part = self._groups.part(version.group)
+        found = await self._documents_of_types().document(part, version) if part else None
+        if found is None:
             return None
-        body = await self._state.v3_document(version)
-        headers = [JSON_TYPE, (b"etag", f'"{v3.content_hash(body)}"'.encode())]
+        digest, body = found
+        headers = [JSON_TYPE, (b"etag", f'"{digest}"'.encode())]
         if request.one("hash"):
             headers.append((b"cache-control", b"public, immutable"))
         return Response(200, (body,), headers)
 
-
-class _State:
-    """What is computed at most once per catalog state; the heavy parts in a thread."""
-
-    def __init__(self, catalog: Catalog, before: _State | None = None) -> None:
-        """Documents of ``before`` that no CRD is part of are good for this one, too."""
-        self._catalog = catalog
-        self._built: dict[object, asyncio.Task[bytes]] = {}
-        if before is not None:
-            changing = before.custom_groups | self.custom_groups
-            self._built = {
-                key: task
-                for key, task in before._built.items()
-                if isinstance(key, GroupVersion) and key.group not in changing
-            }
-
-    @cached_property
-    def custom_groups(self) -> set[str]:
-        return {item.crd.group for item in self.resources if not item.builtin}
-
-    @cached_property
-    def resources(self) -> list[discovery.Resource]:
-        return [
-            discovery.Resource(item.crd, item.serving.builtin, item.serving.verbs)
-            for item in self._catalog.resources()
-        ]
-
-    @cached_property
-    def aggregated(self) -> bytes:
-        return encode(discovery.aggregated(self.resources, legacy=False))
-
-    @cached_property
-    def aggregated_core(self) -> bytes:
-        return encode(discovery.aggregated(self.resources, legacy=True))
-
-    @cached_property
-    def swagger(self) -> dict[str, Any]:
-        # Only here: clients of today ask for v3.
-        from instar.openapi import v2
-
-        return v2.document(self.resources, server_version=SERVER_VERSION)
-
-    async def v3_document(self, version: GroupVersion) -> bytes:
-        return await self.built(
-            version, lambda: encode(_v3().document(self.resources, version.group, version.version))
-        )
-
-    async def built(self, key: object, make: Callable[[], bytes]) -> bytes:
-        """Made once, however many ask for it after a change; a client that leaves stops nothing."""
-        found = self._built.get(key)
-        if found is None or (found.done() and (found.cancelled() or found.exception())):
-            found = asyncio.create_task(offload.apart(make))
-            self._built[key] = found
-        return await asyncio.shield(found)
+    def _documents_of_types(self) -> OpenApi:
+        if self._openapi is None:
+            self._openapi = _openapi().OpenApi(self._groups)
+        return self._openapi
 
 
-def _v3() -> ModuleType:
+class _Wholes:
+    """What is made of every group, for one state of the catalog."""
+
+    def __init__(self, catalog: Catalog, groups: Groups) -> None:
+        self._catalog, self._groups = catalog, groups
+        self._state = catalog.generation
+        self._made: dict[Hashable, object] = {}
+        self._making = Making()
+
+    async def get(self, key: Hashable, make: Callable[[list[GroupPart]], T]) -> T:
+        if self._state != self._catalog.generation:
+            self._state = self._catalog.generation
+            self._made.clear()
+        state = self._state
+        if key not in self._made:
+            made = await self._making.once((state, key), lambda: self._make(make))
+            if state != self._state:
+                return made
+            self._made[key] = made
+        found: T = self._made[key]  # type: ignore[assignment]
+        return found
+
+    async def _make(self, make: Callable[[list[GroupPart]], T]) -> T:
+        parts = self._groups.all()
+        size = _OF_ONE * sum(len(part.members) for part in parts)
+        return await offload.run(size, lambda: make(parts))
+
+
+def _openapi() -> ModuleType:
     # Only here: servers of tests and operators are seldom asked what their types are.
-    from instar.openapi import v3
+    from instar.server.pages import openapi
 
-    return v3
+    return openapi
 
 
-def _protobuf(document: dict[str, Any]) -> bytes:
-    # Only here: of those that ask for v2, most take JSON.
-    from instar.openapi import v2_protobuf
+def _all_paths(parts: Iterable[GroupPart], others: Iterable[str]) -> bytes:
+    found = {*_FIXED_PATHS, *others}
+    for part in parts:
+        for group, version in part.versions:
+            home = f"/apis/{group}" if group else "/api"
+            found |= {home, f"{home}/{version}"}
+    return encode_pretty({"paths": sorted(found)})
 
-    return v2_protobuf.encode(document)
+
+def _listed(parts: Iterable[GroupPart]) -> bytes:
+    return _joined(_LISTED_OPENING, (part.listed for part in parts))
+
+
+def _aggregated(parts: Iterable[GroupPart], legacy: bool, media: str) -> tuple[bytes, bytes]:
+    """The tag, which is the same for every media type, and the document."""
+    chosen = (part.aggregated for part in parts if (part.name == "") is legacy)
+    document = _joined(_AGGREGATED_OPENING, chosen)
+    return discovery.etag(document).encode(), _in_media(document, media)
+
+
+def _joined(opening: bytes, pieces: Iterable[Piece | None]) -> bytes:
+    found = sorted((piece for piece in pieces if piece is not None), key=itemgetter(0))
+    return opening + b",".join(body for _, body in found) + _CLOSING
+
+
+def _index(parts: Iterable[GroupPart]) -> bytes:
+    hashes = {version: said for part in parts for version, said in part.published.items()}
+    return encode(_openapi().v3.index(hashes)) + b"\n"
+
+
+def _unless_known(
+    request: Request, tag: bytes, chunks: Iterable[bytes], headers: list[Header], length: int
+) -> Response:
+    if request.headers.get(b"if-none-match") == tag:
+        return Response(304, (), headers)
+    return Response(200, chunks, headers, length=length)
 
 
 def _in_media(document: bytes, media: str) -> bytes:
@@ -220,15 +245,13 @@ def _in_media(document: bytes, media: str) -> bytes:
     return to_protobuf(document) if media == PROTOBUF else to_yaml(document)
 
 
-def _found(request: Request, document: dict[str, Any] | None) -> Response | None:
-    return None if document is None else _document(request, document)
-
-
-def _document(request: Request, document: dict[str, Any]) -> Response:
+async def _document(request: Request, document: bytes) -> Response:
     form = response_form(request, Offer.BUILTIN)
     if form.transform:
         raise NotAcceptable(f"only the following media types are accepted: {ACCEPTED}")
-    return typed_response(200, document, form)
+    if form.media == JSON and not form.pretty:
+        return encoded_response(200, document, form)
+    return await offload.run(len(document), lambda: encoded_response(200, document, form))
 
 
 def _aggregated_media(accept: str) -> str:

@@ -10,7 +10,7 @@ import platform
 from collections.abc import Callable, Mapping
 
 from instar.errors import NotAcceptable
-from instar.server.pages.documents import SERVER_VERSION
+from instar.server.pages.groups import SERVER_VERSION
 from instar.server.rest.negotiate import JSON, clauses
 from instar.server.rest.request import Request
 from instar.server.rest.responses import Response, json_response, text_response

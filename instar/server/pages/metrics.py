@@ -1,8 +1,20 @@
-"""What the server counts, and its page of metrics."""
+"""What the server counts, and its page of metrics: of all processes where several serve a port."""
 
 from __future__ import annotations
 
-from instar.metrics import CONTENT_TYPE, Counter, Histogram, Labels, Metric, page
+from collections.abc import Awaitable, Callable
+
+from instar.metrics import (
+    CONTENT_TYPE,
+    Across,
+    Counter,
+    Family,
+    Histogram,
+    Labels,
+    Measured,
+    Metric,
+    written,
+)
 from instar.server.rest.responses import Response
 
 _BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
@@ -20,7 +32,11 @@ class Metrics:
             _BUCKETS,
         )
         self._labels: dict[tuple[str, int], tuple[Labels, Labels]] = {}
-        self.all: list[Metric] = [self._requests, self._seconds]
+        help = "Processes that serve the port and whose numbers these are."
+        processes = Measured("instar_processes", help, (), lambda: [((), 1)], Across.SUM)
+        self.all: list[Metric] = [self._requests, self._seconds, processes]
+        self.of_all: Callable[[], Awaitable[list[Family]]] | None = None
+        """Asks the other processes behind the port; None where there are none."""
 
     def add(self, *metrics: Metric) -> None:
         """More for the page, counted elsewhere."""
@@ -33,5 +49,9 @@ class Metrics:
         self._requests.add(labels[0])
         self._seconds.observe(labels[1], seconds)
 
-    def respond(self) -> Response:
-        return Response(200, (page(self.all),), [(b"content-type", CONTENT_TYPE.encode())])
+    def own(self) -> list[Family]:
+        return [metric.family() for metric in self.all]
+
+    async def respond(self) -> Response:
+        families = self.own() if self.of_all is None else await self.of_all()
+        return Response(200, (written(families),), [(b"content-type", CONTENT_TYPE.encode())])

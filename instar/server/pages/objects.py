@@ -88,7 +88,7 @@ def _stored(resource: Resource, asked: _Asked) -> dict[str, Any]:
         raise errors.not_found(asked.group, asked.plural, asked.name)
     return {
         "version": entry.api_version.rpartition("/")[2],
-        "bytes": len(entry.raw) if entry.raw is not None else len(entry.view),
+        "bytes": len(entry.stored()),
         "resourceVersion": str(entry.revision),
         "key": None if entry.seal is None else str(entry.seal),
     }

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum, auto
 from functools import lru_cache
 
 from instar.api.patch_types import PatchType
 from instar.errors import NotAcceptable, UnsupportedMediaType
+from instar.records import dataclass
 from instar.server.rest.request import Request
 
 JSON, YAML, PROTOBUF = "application/json", "application/yaml", "application/vnd.kubernetes.protobuf"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from math import inf
 from time import perf_counter
 from typing import TYPE_CHECKING
@@ -15,6 +15,7 @@ from instar.access.attributes import OURSELVES, Attributes, User
 from instar.api.selectors import parse_field_selector
 from instar.errors import BadRequest, RequestTooLarge
 from instar.fields import go_quote
+from instar.records import dataclass
 
 if TYPE_CHECKING:
     from instar.audit.trail import Trail

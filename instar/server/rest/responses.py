@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import chain
 from typing import Any, Protocol
 
@@ -13,6 +13,7 @@ from instar import offload
 from instar.api.jsontext import encode, encode_pretty, encode_sorted
 from instar.errors import BadRequest, NotAcceptable, Unclassified
 from instar.protobuf.envelope import encode_list, encode_message, encode_object
+from instar.records import dataclass
 from instar.registry.resources.columns import TablePrinter, utc_now
 from instar.registry.resources.serving import VersionServing
 from instar.registry.verbs.read import Listing
@@ -320,4 +321,9 @@ def to_yaml(document: bytes) -> bytes:
 
 def typed_response(status: int, document: dict[str, Any], form: Form) -> Response:
     """A document that is no stored object: Status, Scale, a review."""
-    return _written(status, (encode(document),), form)
+    return encoded_response(status, encode(document), form)
+
+
+def encoded_response(status: int, document: bytes, form: Form) -> Response:
+    """The same for one that is JSON already."""
+    return _written(status, (document,), form)

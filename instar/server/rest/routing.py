@@ -1,15 +1,14 @@
 """From a path to what it points at, remembered: most requests ask for a path asked for before.
 
-Knows no verb's rule and no header. What is remembered is forgotten with the next change of any
-CRD, so a closed resource is never held.
+Knows no verb's rule and no header. What is remembered is forgotten as soon as any resource is
+served otherwise or not at all, so a closed one is never held.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from instar.access.attributes import Attributes, User
-from instar.registry.resources.catalog import Catalog
+from instar.records import dataclass
+from instar.registry.resources.catalog import Catalog, is_served
 from instar.registry.resources.resource import Resource, Target
 from instar.server.rest.request import Request, ResourcePath, attributes_of, parse_resource_path
 
@@ -33,12 +32,12 @@ class KnownPath:
 class Routes:
     def __init__(self, catalog: Catalog) -> None:
         self._catalog = catalog
-        self._generation = catalog.generation
+        self._retargeted = catalog.retargeted
         self._known: dict[str, KnownPath] = {}
 
     def of(self, text: str) -> KnownPath:
-        if self._generation != self._catalog.generation:
-            self._generation = self._catalog.generation
+        if self._retargeted != self._catalog.retargeted:
+            self._retargeted = self._catalog.retargeted
             self._known.clear()
         known = self._known.get(text)
         if known is not None:
@@ -67,7 +66,7 @@ class Routes:
 
     def target(self, route: KnownPath, verb: str) -> Target | None:
         """By the CRDs of now, however long ago the route was found."""
-        current = self._generation == self._catalog.generation
+        current = self._retargeted == self._catalog.retargeted
         if route.target is not None and current:
             return route.target
         path = route.path
@@ -90,7 +89,6 @@ def _target(resource: Resource, path: ResourcePath, verb: str) -> Target | None:
         return None
     if serving.namespaced and not path.namespace and verb not in _ACROSS_NAMESPACES:
         return None
-    crd = resource.crd
-    if not (crd.is_true("NamesAccepted") or crd.is_true("Established")):
+    if not is_served(resource.crd):
         return None
     return Target(resource, serving, resource.codec, version, path.namespace, path.name)

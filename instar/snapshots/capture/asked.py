@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import NamedTuple
 
 from instar.admission.rules import Rule
@@ -11,6 +11,7 @@ from instar.api.crd import Crd
 from instar.api.manifests import Document
 from instar.facts.resources import ResourceFacts, resources
 from instar.plain import Object
+from instar.records import dataclass
 from instar.reviewer.admission.configurations import GROUP as ADMISSION
 from instar.reviewer.admission.configurations import PLURALS, read_configurations
 from instar.snapshots.capture.redacting import RedactedField

@@ -6,13 +6,14 @@ What is done is noted after it is on the disk, so a note never says more than is
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from typing import Any
 
 import orjson
 
 from instar.plain import Object
+from instar.records import dataclass
 from instar.snapshots.errors import SnapshotError
 from instar.snapshots.manifest import Row, read_row
 

@@ -7,7 +7,7 @@ in audit events) are replaced with it.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import orjson
@@ -15,6 +15,7 @@ import orjson
 from instar.apply.tally import ANY_ITEM, ANY_KEY
 from instar.migrator.fields import steps_of
 from instar.plain import Object, copy_json
+from instar.records import dataclass
 from instar.snapshots.capture.pseudonyms import Pseudonyms
 
 _LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from dataclasses import dataclass
 from typing import Protocol
 
 from instar.plain import Object
+from instar.records import dataclass
 from instar.snapshots.capture.asked import Resource
 
 

@@ -9,12 +9,13 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDFExpand
 
 from instar.protobuf.errors import ProtobufError
+from instar.records import dataclass
 from instar.storage.encryption.ciphers import AesGcm, Refused, SealCipher
 from instar.storage.wire import as_bytes, as_int, bytes_field, fields, int_field
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple, Protocol
 
-import grpc
-import grpc.aio
-
 from instar.protobuf.errors import ProtobufError
+from instar.rpc.channel import Channel
+from instar.rpc.status import Code, RpcError
 from instar.storage.encryption.ciphers import Refused
 from instar.storage.encryption.envelope import annotation_fields, read_annotation
 from instar.storage.store import Unavailable
@@ -16,18 +15,11 @@ from instar.storage.wire import as_bytes, bytes_field, fields
 
 _SERVICE = "/v2.KeyManagementService/"
 _AWAY = (
-    grpc.StatusCode.UNAVAILABLE,
-    grpc.StatusCode.DEADLINE_EXCEEDED,
-    grpc.StatusCode.CANCELLED,
-    grpc.StatusCode.RESOURCE_EXHAUSTED,
+    Code.UNAVAILABLE,
+    Code.DEADLINE_EXCEEDED,
+    Code.CANCELLED,
+    Code.RESOURCE_EXHAUSTED,
 )
-_OPTIONS = [
-    ("grpc.enable_retries", 0),
-    ("grpc.use_local_subchannel_pool", 1),
-    ("grpc.initial_reconnect_backoff_ms", 100),
-    ("grpc.min_reconnect_backoff_ms", 500),
-    ("grpc.max_reconnect_backoff_ms", 1000),
-]
 
 
 class Status(NamedTuple):
@@ -59,7 +51,7 @@ class GrpcPlugin:
         self._socket = socket
         self._timeout = timeout
         target = f"unix-abstract:{socket[2:]}" if socket.startswith("/@") else f"unix:{socket}"
-        self._channel = grpc.aio.insecure_channel(target, options=_OPTIONS)
+        self._channel = Channel(target)
 
     async def status(self) -> Status:
         found = {1: "", 2: "", 3: ""}
@@ -95,16 +87,11 @@ class GrpcPlugin:
         await self._channel.close()
 
     async def _call(self, method: str, request: bytes) -> list[tuple[int, int | bytes]]:
-        call: grpc.aio.UnaryUnaryMultiCallable[bytes, bytes] = self._channel.unary_unary(
-            _SERVICE + method
-        )
         try:
-            return list(fields(await call(request, timeout=self._timeout)))
-        except grpc.aio.AioRpcError as error:
-            text = (
-                f"rpc error: code = {error.code().name} desc = {error.details()} ({self._socket})"
-            )
-            if error.code() in _AWAY:
+            return list(fields(await self._channel.call(_SERVICE + method, request, self._timeout)))
+        except RpcError as error:
+            text = f"rpc error: code = {error.code.name} desc = {error.text} ({self._socket})"
+            if error.code in _AWAY:
                 raise Unavailable(text) from error
             raise Refused(text) from error
         except (ValueError, IndexError, ProtobufError) as error:

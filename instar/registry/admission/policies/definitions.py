@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import orjson
@@ -10,6 +9,7 @@ import orjson
 from instar.admission.criteria import Criteria, read_match_resources
 from instar.api.names import GroupVersionKind, parse_group_version
 from instar.plain import Object
+from instar.records import dataclass
 from instar.registry.admission.followed import Followed
 from instar.registry.resources.admission import Operation
 from instar.registry.stored.backend import Backend

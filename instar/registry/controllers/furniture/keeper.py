@@ -7,10 +7,10 @@ server of several does it. Nothing waits for any of this.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from ipaddress import IPv4Network
 
 from instar.plain import Object
+from instar.records import dataclass
 from instar.registry.admission.namespaces import is_terminating
 from instar.registry.controllers.furniture.apis import CustomApis
 from instar.registry.controllers.furniture.flows import flow_pieces

@@ -108,12 +108,12 @@ class GarbageCollector:
             if self._owners or before:
                 self._gone(change, before)
             return
-        if before or _MENTION in _bytes_of(new):
+        if before or _MENTION in new.json():
             metadata = _metadata(new)
             self._owners.put(node, references(metadata))
             self._wake_owners(node.suffix, set(before) - set(self._owners.references(node)))
             self._work.add(node)
-        elif _DELETED in _bytes_of(new):
+        elif _DELETED in new.json():
             self._work.add(node)
 
     def _gone(self, change: Change[Entry], before: tuple[Reference, ...]) -> None:
@@ -145,7 +145,7 @@ class GarbageCollector:
     async def _look_at(self, resource: Resource) -> None:
         prefix = resource.objects.prefix
         for position, (suffix, entry) in enumerate(list(resource.objects.entries.items())):
-            raw = _bytes_of(entry)
+            raw = entry.json()
             if _MENTION in raw:
                 node = Node(prefix, suffix)
                 self._owners.put(node, references(_metadata(entry)))
@@ -247,7 +247,7 @@ class GarbageCollector:
             return
         mark = f'"uid":"{reference.uid}"'.encode()
         for position, other in enumerate(list(owners.objects.entries.values())):
-            if mark in _bytes_of(other) and _metadata(other).get("uid") == reference.uid:
+            if mark in other.json() and _metadata(other).get("uid") == reference.uid:
                 self._told.add((node, reference.uid))
                 events = self._catalog.builtin("", "events")
                 await tell_of_stray(self._context, events, entry, reference)
@@ -274,7 +274,7 @@ class GarbageCollector:
 
 
 def _is_concerned(entry: Entry) -> bool:
-    raw = _bytes_of(entry)
+    raw = entry.json()
     return _MENTION in raw or _DELETED in raw
 
 
@@ -289,10 +289,6 @@ def _own_policy(metadata: Object) -> str:
     if ORPHAN in finalizers:
         return "Orphan"
     return "Foreground" if FOREGROUND in finalizers else "Background"
-
-
-def _bytes_of(entry: Entry) -> bytes:
-    return entry.raw if entry.raw is not None else entry.ready
 
 
 def _metadata(entry: Entry) -> Object:

@@ -1,0 +1,238 @@
+"""What grows with the number of CRDs, and what must not.
+
+``python -m bench.manycrds [--crds 10 100 1000 10000] [--corpus FOLDER]``: a server as shipped
+(SQLite, TLS, token) that is given CRDs step by step, restarted at each, and asked for everything
+that is made of all of them. With a folder of real CRDs (``*/*/*.yaml``) those are renamed into
+groups of other names, else one of 60 kB is; beyond the first few they are put into the file as a
+server would have left them. Milliseconds are the server's CPU time, which a busy machine disturbs
+least.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import copy
+import http.client
+import itertools
+import json
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import orjson
+
+from bench.fixtures import CRDS, crd
+from bench.process import TRUSTING, Measured, scratch, serving
+from instar.api.manifests import documents
+from instar.storage.open import open_store
+from instar.storage.store import Write
+
+AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
+_MERGE = "application/merge-patch+json"
+_STORED = "apiextensions.k8s.io/customresourcedefinitions/"
+_ROUNDS = 5
+Figures = dict[str, float]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m bench.manycrds", description=__doc__)
+    parser.add_argument("--crds", type=int, nargs="*", default=[10, 100, 1_000, 10_000])
+    parser.add_argument("--corpus", type=Path, help="a folder of real CRDs, */*/*.yaml")
+    parser.add_argument("--flags", nargs="*", default=[], help="further flags of the server")
+    options = parser.parse_args()
+    steps: dict[int, Figures] = {}
+    given = originals(options.corpus)
+    for step in sorted(options.crds):
+        with scratch() as folder:
+            with _server(folder, options.flags) as server:
+                server.pause(2.0)
+            with _server(folder, options.flags) as server:
+                empty = server.resident_mb()
+                client, made = Client(server), renamed(given)
+                for one in itertools.islice(made, min(step, len(given))):
+                    client.create(one)
+            size = asyncio.run(_multiply(f"sqlite:{folder}/bench.db", step))
+            with _server(folder, options.flags) as server:
+                figures = {"restart s": server.started_in, "JSON MB": size / 1e6}
+                figures |= _at_rest(server, empty, size)
+                figures |= _documents(Client(server)) | _writes(Client(server), made)
+            steps[step] = figures
+            print(step, {name: round(value, 2) for name, value in figures.items()}, flush=True)
+    _table(steps)
+
+
+async def _multiply(storage: str, wanted: int) -> int:
+    """Copies of the CRDs there are, in groups of other names, until there are so many; the bytes
+    of all."""
+    store = await open_store(storage)
+    originals = [orjson.loads(one.value) for one in (await store.range(_STORED)).records]
+    have, size = len(originals), sum(len(orjson.dumps(one)) for one in originals)
+    for number in range(have, wanted):
+        made = copy.copy(originals[number % have])
+        group = f"copy{number // have}.{made['spec']['group']}"
+        made["spec"] = {**made["spec"], "group": group}
+        name, uid = f"{made['spec']['names']['plural']}.{group}", str(uuid.uuid4())
+        made["metadata"] = {**made["metadata"], "name": name, "uid": uid}
+        value = orjson.dumps(made, option=orjson.OPT_SORT_KEYS) + b"\n"
+        size += len(value)
+        await store.commit(Write(_STORED + name, value, 0))
+    await store.compact(await store.barrier())
+    await store.close()
+    return size
+
+
+def renamed(originals: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    """All of them, then again in groups of other names, without end."""
+    number = 0
+    while True:
+        for original in originals:
+            made = copy.deepcopy(original)
+            made["spec"]["group"] = group = f"g{number}.{original['spec']['group']}"
+            made["metadata"] = {"name": f"{original['spec']['names']['plural']}.{group}"}
+            yield made
+        number += 1
+
+
+def originals(corpus: Path | None) -> list[dict[str, Any]]:
+    if corpus is None:
+        large = crd()
+        for version in large["spec"]["versions"]:
+            _grow(version["schema"]["openAPIV3Schema"])
+        return [large]
+    newest: dict[str, dict[str, Any]] = {}
+    for path in sorted(corpus.glob("*/*/*.yaml"), key=_release):
+        for document in documents(path.read_text(), str(path)):
+            if document.value.get("apiVersion") == "apiextensions.k8s.io/v1":
+                newest[document.value["metadata"]["name"]] = document.value
+    # A group that only its owner may use asks for more than a name; a webhook is not there.
+    for found in newest.values():
+        found["spec"]["group"] = found["spec"]["group"].replace("k8s.io", "example.com")
+        found["spec"].pop("conversion", None)
+    return list(newest.values())
+
+
+def _release(path: Path) -> tuple[list[int], str]:
+    return [int(part) for part in path.parent.name.lstrip("v").split(".")], path.name
+
+
+def _grow(schema: dict[str, Any]) -> None:
+    words = "What this field is for, in as many words as such schemas use. "
+    for number in range(150):
+        field = {"type": "string", "description": words * 2, "maxLength": 64 + number}
+        schema["properties"]["spec"]["properties"][f"field{number}"] = field
+
+
+class Client:
+    """One connection that stays; tells the server's CPU of what it asks."""
+
+    def __init__(self, server: Measured) -> None:
+        self.server = server
+        address = urlsplit(server.url)
+        assert address.hostname is not None
+        self._connection = http.client.HTTPSConnection(
+            address.hostname, address.port, context=TRUSTING, timeout=600
+        )
+
+    def ask(
+        self, method: str, path: str, body: Any = None, media: str = "", accept: str = ""
+    ) -> bytes:
+        headers = {
+            "Authorization": f"Bearer {self.server.token}",
+            "Content-Type": media or "application/json",
+            "Accept": accept or "application/json",
+        }
+        sent = None if body is None else json.dumps(body)
+        self._connection.request(method, path, sent, headers)
+        answer = self._connection.getresponse()
+        data = answer.read()
+        assert answer.status < 300, data[:500]
+        return data
+
+    def create(self, made: dict[str, Any]) -> bytes:
+        return self.ask("POST", CRDS, made)
+
+    def cpu_ms(self, act: Callable[[], Any]) -> float:
+        before = self.server.cpu_seconds()
+        act()
+        return (self.server.cpu_seconds() - before) * 1e3
+
+
+def _writes(client: Client, made: Iterator[dict[str, Any]]) -> Figures:
+    """Of some CRDs, together: one is too short to be measured by the clock of a process."""
+    some = [next(made) for _ in range(_ROUNDS)]
+    paths = [f"{CRDS}/{one['metadata']['name']}" for one in some]
+
+    def patch(body: Callable[[dict[str, Any]], Any]) -> None:
+        for path, one in zip(paths, some, strict=True):
+            client.ask("PATCH", path, body(one), media=_MERGE)
+
+    def wider(one: dict[str, Any]) -> Any:
+        versions = copy.deepcopy(one["spec"]["versions"])
+        for version in versions:
+            version["schema"]["openAPIV3Schema"]["description"] = "another"
+        return {"spec": {"versions": versions}}
+
+    figures = {
+        "create": client.cpu_ms(lambda: [client.create(one) for one in some]),
+        "annotate": client.cpu_ms(lambda: patch(lambda _: _note("a"))),
+        "change schemas": client.cpu_ms(lambda: patch(wider)),
+    }
+    return {f"{name}, ms": value / _ROUNDS for name, value in figures.items()}
+
+
+def _note(text: str) -> Any:
+    return {"metadata": {"annotations": {"example.com/note": text}}}
+
+
+def _at_rest(server: Measured, empty: float, size: int) -> Figures:
+    """After what a start leaves to be done in the background."""
+    before, now = -1.0, server.cpu_seconds()
+    while now - before > 0.02:
+        server.pause(1.0)
+        before, now = now, server.cpu_seconds()
+    resident = server.resident_mb()
+    return {
+        "CPU of a start, s": now,
+        "resident MB": resident,
+        "memory per byte of JSON": (resident - empty) * 2**20 / size,
+    }
+
+
+def _documents(client: Client) -> Figures:
+    """Each document when first asked for, and again after one CRD was written."""
+    listed = json.loads(client.ask("GET", f"{CRDS}?limit=1"))["items"][0]
+    group, version = listed["spec"]["group"], listed["spec"]["versions"][0]["name"]
+    asked = {
+        "/apis": lambda: client.ask("GET", "/apis"),
+        "/apis, aggregated": lambda: client.ask("GET", "/apis", accept=AGGREGATED),
+        "/apis/GROUP/VERSION": lambda: client.ask("GET", f"/apis/{group}/{version}"),
+        "/openapi/v3/…": lambda: client.ask("GET", f"/openapi/v3/apis/{group}/{version}"),
+        "/openapi/v3": lambda: client.ask("GET", "/openapi/v3"),
+        "/openapi/v2": lambda: client.ask("GET", "/openapi/v2"),
+    }
+    figures: Figures = {}
+    for name, ask in asked.items():
+        figures[f"{name}, first, ms"] = client.cpu_ms(ask)
+        client.ask("PATCH", f"{CRDS}/{listed['metadata']['name']}", _note(name), media=_MERGE)
+        figures[f"{name}, after a write, ms"] = client.cpu_ms(ask)
+    return figures | {"resident MB after all documents": client.server.resident_mb()}
+
+
+def _server(folder: Path, flags: list[str]) -> AbstractContextManager[Measured]:
+    return serving(f"sqlite:{folder}/bench.db", folder, *flags)
+
+
+def _table(steps: dict[int, Figures]) -> None:
+    print("| CRDs | " + " | ".join(f"{step:,}".replace(",", " ") for step in steps) + " |")
+    print("| --- |" + " --- |" * len(steps))
+    for name in next(iter(steps.values())):
+        cells = " | ".join(f"{figures[name]:.3g}" for figures in steps.values())
+        print(f"| {name} | {cells} |")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,88 @@
+"""Frames of HTTP/2 (RFC 9113) as bytes: the few we write, and cutting what comes into frames.
+
+Knows no connection and no call.
+"""
+
+from __future__ import annotations
+
+from struct import Struct
+
+DATA, HEADERS, PRIORITY, RST_STREAM, SETTINGS, PUSH_PROMISE, PING, GOAWAY, WINDOW, CONTINUATION = (
+    range(10)
+)
+END_STREAM, ACK, END_HEADERS, PADDED, HAS_PRIORITY = 0x1, 0x1, 0x4, 0x8, 0x20
+
+HEADER_TABLE_SIZE, ENABLE_PUSH, MAX_STREAMS, INITIAL_WINDOW, MAX_FRAME, MAX_HEADERS = range(1, 7)
+
+NO_ERROR, PROTOCOL_ERROR, FLOW_ERROR, REFUSED_STREAM, CANCEL = 0, 1, 3, 7, 8
+COMPRESSION_ERROR, CALM_DOWN, INADEQUATE_SECURITY = 9, 11, 12
+
+PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
+HEAD_SIZE = 9
+MOST_PAYLOAD = 16384
+"""Of a frame, either way, as long as nobody says otherwise; we never do."""
+DEFAULT_WINDOW = 65535
+MOST_WINDOW = 2**31 - 1
+MOST_STREAM = 2**31 - 1
+
+HEAD = Struct(">BHBBI")
+"""Length (in two parts), type, flags, stream."""
+_NUMBER = Struct(">I")
+_SETTING = Struct(">HI")
+
+
+class ProtocolError(Exception):
+    """What came breaks the protocol: nothing after it can be understood."""
+
+    def __init__(self, code: int, text: str) -> None:
+        super().__init__(text)
+        self.code = code
+
+
+def frame(kind: int, flags: int, stream: int, payload: bytes) -> bytes:
+    size = len(payload)
+    return HEAD.pack(size >> 16, size & 0xFFFF, kind, flags, stream) + payload
+
+
+def settings(values: dict[int, int]) -> bytes:
+    return frame(SETTINGS, 0, 0, b"".join(_SETTING.pack(*each) for each in values.items()))
+
+
+def window_update(stream: int, more: int) -> bytes:
+    return frame(WINDOW, 0, stream, _NUMBER.pack(more))
+
+
+def reset(stream: int, code: int) -> bytes:
+    return frame(RST_STREAM, 0, stream, _NUMBER.pack(code))
+
+
+def goaway(code: int) -> bytes:
+    return frame(GOAWAY, 0, 0, _NUMBER.pack(0) + _NUMBER.pack(code))
+
+
+def read_settings(payload: bytes) -> list[tuple[int, int]]:
+    if len(payload) % _SETTING.size:
+        raise ProtocolError(PROTOCOL_ERROR, "settings that end too soon")
+    return [(int(name), int(value)) for name, value in _SETTING.iter_unpack(payload)]
+
+
+def read_number(payload: bytes, at: int = 0) -> int:
+    """31 or 32 bits; where the first is reserved, the caller knows."""
+    if len(payload) < at + _NUMBER.size:
+        raise ProtocolError(PROTOCOL_ERROR, "a frame that ends too soon")
+    value: int = _NUMBER.unpack_from(payload, at)[0]
+    return value
+
+
+def unpadded(payload: bytes, flags: int) -> bytes:
+    """What is left of DATA (say only whether it is ``PADDED``) or HEADERS without the rest."""
+    if not flags & (PADDED | HAS_PRIORITY):
+        return payload
+    first, last = 0, len(payload)
+    if flags & PADDED:
+        first, last = 1, last - (payload[0] if payload else 0)  # without a first byte: too short
+    if flags & HAS_PRIORITY:
+        first += 5
+    if first > last:
+        raise ProtocolError(PROTOCOL_ERROR, "more padding than frame")
+    return payload[first:last]
