@@ -65,6 +65,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=1,
         help="processes that serve the port; each holds all objects in memory",
     )
+    add(
+        "--values",
+        choices=["memory", "disk"],
+        default="memory",
+        help="where objects are kept: in memory, or on disk with nothing but keys, revisions and "
+        "labels in memory (for very many of them; needs a SQLite file, one process)",
+    )
     add("--worker-of", metavar="FOLDER", type=Path, help=argparse.SUPPRESS)
     add("--cert-dir", metavar="DIR", type=Path, help="keep CA, certificates and token here")
     add(
@@ -164,6 +171,10 @@ def _settings(args: argparse.Namespace) -> Settings:
         raise CliFailure(f"--listen {args.listen}: expected [HOST]:PORT", code=2)
     if args.workers < 1:
         raise CliFailure(f"--workers {args.workers}: expected 1 or more", code=2)
+    if args.values == "disk" and (args.workers > 1 or not args.storage.startswith("sqlite:")):
+        raise CliFailure(
+            "--values disk: only with --storage sqlite:PATH and without --workers", code=2
+        )
     worker = args.worker_of is not None
     if worker and not _has_owner():
         raise CliFailure("--worker-of is what --workers starts its workers with", code=2)
@@ -176,6 +187,7 @@ def _settings(args: argparse.Namespace) -> Settings:
         storage=f"peer:{args.worker_of}" if worker and local else args.storage,
         storage_options=storage_options(args),
         fill=None if worker else captured.filling(args),
+        values=args.values,
         read_only=args.read_only,
         kubeconfig=None if worker else args.kubeconfig,
         cert_dir=args.cert_dir or _default_cert_dir(args.storage),

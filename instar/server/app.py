@@ -59,6 +59,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("instar.access")
 _BODILESS = ("GET", "HEAD")
+_READS = ("get", "list", "watch", "head", "options")
 EVERY_ANSWER = (
     (b"cache-control", b"no-cache, private"),
     (b"x-kubernetes-pf-flowschema-uid", b"8b0d6f6c-6f0c-5c8e-9d0f-5a1f0b8f3c11"),
@@ -107,8 +108,19 @@ class App:
         self._issuer = issuer
         self.issuer_documents = IssuerDocuments(issuer)
         self._routes = Routes(catalog)
-        self.ready = False
-        """Whether the storage has been read; until then only health is answered."""
+        self.reads = False
+        """Whether enough of the storage has been read to know what is served, and to whom; until
+        then only health is answered."""
+        self._ready = asyncio.Event()
+
+    @property
+    def ready(self) -> bool:
+        """Whether all of the storage has been read, and writes may come."""
+        return self._ready.is_set()
+
+    def open(self) -> None:
+        self.reads = True
+        self._ready.set()
 
     async def __call__(self, request: Request, peer: User | None) -> Response:
         began = request.began = perf_counter()
@@ -157,10 +169,8 @@ class App:
         if self._auditor is not None:
             await self._auditor.begin(request, route.path, user, _known_audit_id(request))
         request.asked = self._asked(route, request, user)
-        if not self.ready:
-            raise errors.ServiceUnavailable(
-                "the server is starting and waits for its storage", retry_after=1
-            )
+        if not self._ready.is_set():
+            await self._there(request)
         if is_asked_for(request):
             request.requester = user
             user, request.constraint = await self._impersonation.user_of(request, request.asked)
@@ -179,6 +189,17 @@ class App:
             return await self._granted(request, route)
         finally:
             self._flow.end(pool)
+
+    async def _there(self, request: Request) -> None:
+        """What has been read can be read; all else waits for the rest."""
+        if not self.reads:
+            raise errors.ServiceUnavailable(
+                "the server is starting and waits for its storage", retry_after=1
+            )
+        asked = request.asked
+        if asked.verb not in _READS or self._context.backend.lacks(asked.group, asked.resource):
+            limit(request, asked.verb, self._request_timeout)
+            await self._ready.wait()
 
     def _asked(self, route: KnownPath, request: Request, user: User) -> Attributes:
         about = self._object_pages.asked(request, user) if route.path is None else None

@@ -97,6 +97,8 @@ class Settings:
     """Credentials and certificates for an etcd cluster."""
     fill: Callable[[Store], Awaitable[None]] | None = None
     """Puts something into the store before the server starts on it."""
+    values: str = "memory"
+    """Where the bytes of objects are kept: there, or on ``disk``, in the store's file."""
     read_only: bool = False
     """Whether every write is refused, and no controller does one either."""
     encryption: EncryptionSettings | None = None

@@ -31,3 +31,12 @@ def in_layout(key: str) -> bool:
     """
     group = key.partition("/")[0]
     return "." in group or group in _WITHOUT_A_DOT
+
+
+_OF_BUILT_IN_KINDS = ".k8s.io"
+
+
+def in_built_in_group(key: str) -> bool:
+    """Whether the key is of a group that every cluster has."""
+    group = key.partition("/")[0]
+    return group in _WITHOUT_A_DOT or group.endswith(_OF_BUILT_IN_KINDS)

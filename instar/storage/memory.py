@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping
 
 from instar.storage.followers import Followers
 from instar.storage.index import Index
 from instar.storage.store import (
     Ended,
     Event,
+    Logged,
     Page,
     Past,
     Record,
@@ -87,8 +88,19 @@ class MemoryStore:
         self._closed = True
         self._followers.end(Unavailable("the store is closed"))
 
-    def history(self) -> tuple[int, Iterator[Event]]:
-        return self._index.compacted, self._events(self._index.compacted)
+    @property
+    def compacted(self) -> int:
+        return self._index.compacted
+
+    def counts(self) -> Mapping[str, int]:
+        return self._index.counts()
+
+    def log(self, until: int, prefixes: Collection[str] | None = None) -> Iterator[Logged]:
+        wanted = self._index.counts() if prefixes is None else prefixes
+        return map(self._log.__getitem__, self._index.rows(until, wanted))
+
+    def names(self, prefix: str) -> Iterator[tuple[str, int]]:
+        return self._index.names(prefix)
 
     def _events(self, after: int) -> Iterator[Event]:
         return (

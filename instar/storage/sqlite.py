@@ -7,18 +7,21 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
 from itertools import islice
 from time import monotonic
 
 from instar.storage.followers import Followers
 from instar.storage.groupcommit import GroupCommit
+from instar.storage.keys import collection_of
 from instar.storage.memory import check_write
 from instar.storage.sqlite_file import SqliteFile
+from instar.storage.sqlite_values import SqliteValues
 from instar.storage.store import (
     Ended,
     Event,
+    Logged,
     Page,
     Past,
     Record,
@@ -32,6 +35,10 @@ from instar.storage.store import (
 
 _CHUNK = 500
 _FEW = 500
+_ROW = "SELECT key, value FROM log WHERE revision = ?"
+_ALL = "SELECT revision, key, value FROM log WHERE revision <= ? ORDER BY revision"
+_SCAN_PAYS = 4
+"""Reading a row that was looked for takes as long as reading so many one after the other."""
 _VALUE = "SELECT value FROM log WHERE revision = ?"
 _SIZE = "SELECT ifnull(length(value), 0) FROM log WHERE revision = ?"
 _DELETE = "DELETE FROM log WHERE revision = ?"
@@ -53,6 +60,13 @@ class SqliteStore:
         self._compacting = asyncio.Lock()
         self._closed = False
         self._identified = 0.0
+        self._shelf: sqlite3.Connection | None = None
+
+    def values(self) -> SqliteValues:
+        with self._reading():
+            if self._shelf is None:
+                self._shelf = self._file.another_reader()
+            return SqliteValues(str(self._file.path), self._shelf)
 
     @property
     def commits(self) -> int:
@@ -139,10 +153,43 @@ class SqliteStore:
         self._closed = True
         await self._writer.close()
         self._followers.end(Unavailable("the store is closed"))
+        if self._shelf is not None:
+            self._shelf.close()
         self._file.close()
 
-    def history(self) -> tuple[int, Iterator[Event]]:
-        return self._index.compacted, self._events(self._index.compacted)
+    @property
+    def compacted(self) -> int:
+        return self._index.compacted
+
+    def counts(self) -> Mapping[str, int]:
+        return self._index.counts()
+
+    def log(self, until: int, prefixes: Collection[str] | None = None) -> Iterator[Logged]:
+        counts = self._index.counts()
+        wanted = counts.keys() if prefixes is None else prefixes
+        few = sum(counts.get(each, 0) for each in wanted) * _SCAN_PAYS < sum(counts.values())
+        with self._reading():
+            if not few:
+                yield from self._scanned(until, wanted)
+                return
+            for revision in self._index.rows(until, wanted):
+                key, value = self._file.reader.execute(_ROW, (revision,)).fetchone()
+                yield key, value, revision, None
+
+    def names(self, prefix: str) -> Iterator[tuple[str, int]]:
+        return self._index.names(prefix)
+
+    def _scanned(self, until: int, prefixes: Collection[str]) -> Iterator[Logged]:
+        """By a connection of its own: it may take long, and sees the file as it was."""
+        last = "\0"
+        with closing(self._file.another_reader()) as connection:
+            for revision, key, value in connection.execute(_ALL, (until,)):
+                if not key.startswith(last):
+                    found = collection_of(key)
+                    if found not in prefixes:
+                        continue
+                    last = found if found != key else "\0"
+                yield key, value, revision, None
 
     def _events(self, after: int) -> Iterator[Event]:
         rows = self._file.rows(after, self._index.revision)

@@ -58,8 +58,7 @@ class SqliteFile:
             self.writer = _connect(self.path, "rw", _ALONE)
             try:
                 _prepare(self.writer, self.path)
-                self.reader = _connect(self.path, "rw", _ALONE)
-                self.reader.execute("PRAGMA query_only = ON")
+                self.reader = self.another_reader()
             except BaseException:
                 self.writer.close()
                 raise
@@ -84,6 +83,12 @@ class SqliteFile:
         what = "was emptied" if same else "was removed or replaced"
         raise Lost(f"{self.path}: the file {what} while in use; stop, put it back, start again")
 
+    def another_reader(self) -> sqlite3.Connection:
+        """To be closed before the file is."""
+        reader = _connect(self.path, "rw", _ALONE)
+        reader.execute("PRAGMA query_only = ON")
+        return reader
+
     def rows(self, after: int, until: int) -> Iterator[tuple[int, str, bytes | None]]:
         return self.reader.execute(
             "SELECT revision, key, value FROM log WHERE revision > ? AND revision <= ?"
@@ -100,10 +105,7 @@ class SqliteFile:
 def _load_index(connection: sqlite3.Connection) -> Index:
     (compacted,) = connection.execute("SELECT revision FROM compaction").fetchone()
     index = Index(compacted)
-    for revision, key, deleted in connection.execute(
-        "SELECT revision, key, value IS NULL FROM log ORDER BY revision"
-    ):
-        index.apply(key, revision, bool(deleted))
+    index.load(connection.execute("SELECT revision, key, value IS NULL FROM log ORDER BY revision"))
     index.revision = max(index.revision, compacted)
     return index
 

@@ -6,7 +6,7 @@ server come from ``storage/cache.py``, which follows a store through ``subscribe
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import NamedTuple, Protocol, runtime_checkable
 
 
@@ -36,6 +36,10 @@ class Event(NamedTuple):
     value: bytes | None
     revision: int
     seal: Seal | None = None
+
+
+Logged = tuple[str, bytes | None, int, Seal | None]
+"""What an ``Event`` says, without its names: for where there are millions."""
 
 
 class Page(NamedTuple):
@@ -235,9 +239,25 @@ class Checkable(Protocol):
 class Local(Protocol):
     """A store in this process: nobody else writes to it, and it cannot be away.
 
-    Its history is at hand, so that a follower need not page through it at start.
+    What it keeps is at hand, so that a follower need not page through it at start.
     """
 
-    def history(self) -> tuple[int, Iterator[Event]]:
-        """The compacted revision and every event above it, in order; consume before awaiting."""
+    @property
+    def compacted(self) -> int:
+        """What was written over or deleted up to this revision is forgotten, or about to be."""
+        ...
+
+    def counts(self) -> Mapping[str, int]:
+        """How many writes of each collection are kept."""
+        ...
+
+    def log(self, until: int, prefixes: Collection[str] | None = None) -> Iterator[Logged]:
+        """Every write up to ``until`` that is kept, of these collections or of all, in order:
+        those up to the compacted revision lead to the state of then."""
+        ...
+
+    def names(self, prefix: str) -> Iterator[tuple[str, int]]:
+        """What follows the prefix in the keys that are there, with their revisions, in the order
+        of the log as far as possible: for who wants to share these strings. Ends early where
+        somebody writes meanwhile."""
         ...

@@ -194,7 +194,7 @@ async def test_closing_ends_subscriptions(store: Store) -> None:
     assert isinstance(recorder.failure, Unavailable)
 
 
-async def test_a_local_store_streams_its_history(store: Store) -> None:
+async def test_a_local_store_streams_its_log(store: Store) -> None:
     if not isinstance(store, Local):
         pytest.skip("a remote store is paged through")
     one = await put(store, "a", b"1")
@@ -202,6 +202,10 @@ async def test_a_local_store_streams_its_history(store: Store) -> None:
     await store.compact(one)
     three = await put(store, "a", b"3", one)
     four = await delete(store, "b", two)
-    compacted, events = store.history()
-    assert compacted == one
-    assert list(events) == [Event("b", b"2", two), Event("a", b"3", three), Event("b", None, four)]
+    assert store.compacted == one
+    log = [Event("a", b"1", one), Event("b", b"2", two), Event("a", b"3", three)]
+    assert list(store.log(four)) == [*log, Event("b", None, four)]
+    assert list(store.log(three)) == log
+    assert list(store.log(four, {"b"})) == [Event("b", b"2", two), Event("b", None, four)]
+    assert store.counts() == {"a": 2, "b": 2}
+    assert list(store.names("a")) == [("", three)]

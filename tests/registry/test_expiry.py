@@ -7,7 +7,7 @@ import asyncio
 from instar.registry.controllers.expiry import Expiry
 from instar.registry.resources.context import Context
 from instar.registry.stored.entry import Entry
-from instar.storage.cache import Change
+from instar.storage.collection import Change
 from tests.support.server import LiveServer, live_server
 
 _EVENTS = "/api/v1/namespaces/default/events"

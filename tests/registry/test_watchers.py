@@ -8,7 +8,7 @@ from typing import Any
 
 from instar.registry.stored.entry import Entry, Held
 from instar.registry.stored.watchers import WatchHub
-from instar.storage.cache import Change, Collection, WindowLimits
+from instar.storage.collection import Change, Collection, WindowLimits
 
 
 class Slow:

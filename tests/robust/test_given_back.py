@@ -22,7 +22,7 @@ from instar.schema.parse import structural
 from instar.schema.structural import Structural
 from instar.server.http.http1 import Connection
 from instar.server.http.http1_request import RequestReader
-from instar.storage.cache import Collection
+from instar.storage.collection import Collection
 from tests.support import crds
 from tests.support.server import LiveServer, live_server
 from tests.support.waiting import eventually

@@ -11,7 +11,7 @@ import pytest
 
 from instar.registry.stored.entry import Entry
 from instar.registry.stored.watchers import Channel
-from instar.storage.cache import Change
+from instar.storage.collection import Change
 
 
 class Converting:

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from instar.storage.cache import Cache, WindowLimits
+from instar.storage.cache import Cache
+from instar.storage.collection import WindowLimits
 from instar.storage.memory import MemoryStore
 from instar.storage.store import Compacted, Record, Write
 

@@ -26,7 +26,7 @@ from instar.registry.kinds.checks.services import (
 from instar.registry.resources.admission import Operation, Verb
 from instar.registry.stored.backend import Backend
 from instar.registry.stored.entry import Entry, Unreadable
-from instar.storage.cache import Change
+from instar.storage.collection import Change
 from instar.storage.keys import collection_prefix
 
 NETWORK = IPv4Network("10.0.0.0/24")

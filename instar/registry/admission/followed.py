@@ -12,7 +12,7 @@ from typing import Generic, TypeVar
 from instar.plain import Object
 from instar.registry.stored.backend import Backend
 from instar.registry.stored.entry import Entry
-from instar.storage.cache import Change
+from instar.storage.collection import Change
 from instar.storage.keys import collection_prefix
 
 log = logging.getLogger(__name__)

@@ -18,7 +18,7 @@ from instar.registry.controllers.queue import Delays, Queue
 from instar.registry.resources.catalog import Catalog
 from instar.registry.resources.resource import Resource
 from instar.registry.stored.entry import Entry
-from instar.storage.cache import Change
+from instar.storage.collection import Change
 
 _COMPANY = 0.03
 """Seconds to wait for more writes before each call."""

@@ -35,7 +35,7 @@ from instar.registry.stored.entry import Entry
 from instar.registry.stored.writing import put_own
 from instar.registry.verbs.delete import purge
 from instar.registry.verbs.ownership import Ownership
-from instar.storage.cache import Change
+from instar.storage.collection import Change
 from instar.storage.store import Stale
 from instar.typed.reading import zero_object
 

@@ -17,7 +17,7 @@ from instar.registry.controllers.leadership import Leadership
 from instar.registry.resources.context import Context
 from instar.registry.resources.resource import Resource
 from instar.registry.stored.entry import Entry
-from instar.storage.cache import Change
+from instar.storage.collection import Change
 from instar.storage.store import Stale
 
 log = logging.getLogger(__name__)

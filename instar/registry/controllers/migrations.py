@@ -36,7 +36,7 @@ from instar.registry.resources.resource import Resource, Target
 from instar.registry.stored.entry import Entry, Unreadable
 from instar.registry.verbs.proposal import Proposal, UpdateRules
 from instar.registry.verbs.write import update
-from instar.storage.cache import Change
+from instar.storage.collection import Change
 
 log = logging.getLogger(__name__)
 _NEEDED = ("update", "patch", "list")

@@ -18,7 +18,7 @@ from instar.registry.stored.entry import Entry
 from instar.registry.stored.writing import put_own
 from instar.registry.verbs.delete import purge
 from instar.registry.verbs.write import create
-from instar.storage.cache import Change
+from instar.storage.collection import Change
 
 log = logging.getLogger(__name__)
 INITIAL = ("default", "kube-system", "kube-public", "kube-node-lease")

@@ -16,7 +16,7 @@ from instar.registry.resources.catalog import Catalog
 from instar.registry.resources.context import Context
 from instar.registry.stored.entry import Entry, Unreadable
 from instar.registry.stored.writing import put_own
-from instar.storage.cache import Change
+from instar.storage.collection import Change
 
 if TYPE_CHECKING:
     from instar.registry.controllers.policy_types import PolicyTypes

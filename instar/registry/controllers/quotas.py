@@ -19,7 +19,7 @@ from instar.registry.resources.context import Context
 from instar.registry.resources.resource import Resource
 from instar.registry.stored.entry import Entry, Unreadable
 from instar.registry.stored.writing import put_own
-from instar.storage.cache import Change
+from instar.storage.collection import Change
 
 _DELAYS = Delays(0.2, 30.0)
 _OF_PODS = ("requests.", "limits.")

@@ -18,7 +18,7 @@ from instar.registry.resources.columns import TablePrinter
 from instar.registry.resources.resource import Resource
 from instar.registry.stored.backend import Objects
 from instar.registry.stored.entry import Entry, Unreadable
-from instar.storage.cache import Change
+from instar.storage.collection import Change
 
 Counts = dict[str, int]
 _UNREADABLE = "unreadable"

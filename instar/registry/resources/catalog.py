@@ -18,7 +18,7 @@ from instar.registry.resources.serving import Serving
 from instar.registry.resources.storedschemas import StoredSchemas
 from instar.registry.stored.backend import Backend
 from instar.registry.stored.entry import Entry
-from instar.storage.cache import Change
+from instar.storage.collection import Change
 
 log = logging.getLogger(__name__)
 ReadCrd = Callable[[Entry], dict[str, Any]]

@@ -17,7 +17,7 @@ from instar.registry.stored.codec import Codec
 from instar.registry.stored.entry import Entry
 from instar.registry.stored.labelindex import LabelIndex
 from instar.registry.stored.watchers import WatchHub
-from instar.storage.cache import Listener
+from instar.storage.collection import Listener
 
 
 @dataclass(eq=False)

@@ -13,7 +13,9 @@ from instar.errors import ServiceUnavailable, Timeout
 from instar.registry.stored.entry import Entry, Held, ingest
 from instar.registry.stored.failures import as_api_error, guarded
 from instar.registry.stored.far import Distance
-from instar.storage.cache import Cache, Collection, WindowLimits
+from instar.storage.cache import Cache
+from instar.storage.collection import Collection, WindowLimits
+from instar.storage.keys import collection_prefix, in_built_in_group
 from instar.storage.store import (
     Checkable,
     Near,
@@ -63,7 +65,16 @@ class Backend:
         trouble = self.cache.failure or self._silence
         if trouble is not None:
             return str(trouble)
-        return None if self.cache.revision else "not loaded yet"
+        return "not loaded yet" if self.loading else None
+
+    @property
+    def loading(self) -> bool:
+        return not self.cache.revision or bool(self.cache.pending)
+
+    def lacks(self, group: str, plural: str) -> bool:
+        """Whether the objects of a resource are still to be read, while others are there."""
+        pending = self.cache.pending
+        return bool(pending) and bool(plural) and collection_prefix(group, plural) in pending
 
     async def probe(self) -> None:
         """Ask the store for a sign of life (a write, if it can), which ``trouble`` then tells."""
@@ -78,6 +89,13 @@ class Backend:
 
     async def start(self) -> None:
         await self.cache.start()
+
+    async def begin(self) -> None:
+        """Read what is small, and all that says who may ask for what; the rest ``finish`` reads."""
+        await self.cache.begin(in_built_in_group)
+
+    async def finish(self) -> None:
+        await self.cache.finish()
 
     async def stop(self) -> None:
         await self.cache.stop()

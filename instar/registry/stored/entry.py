@@ -194,9 +194,8 @@ class Held(Entry):
 
     def _read_api_version(self) -> str:
         data = self.raw if self.raw is not None else self.ready
-        if data.startswith(_API_VERSION):
-            end = data.find(b'"', len(_API_VERSION))
-            return intern(data[len(_API_VERSION) : end].decode(errors="replace"))
+        if (opening := opening_of(data)) is not None:
+            return intern(opening.decode(errors="replace"))
         return str(self._parsed(data).get("apiVersion", ""))
 
     def make_ready(self) -> None:
@@ -260,13 +259,22 @@ def ingest(record: Record, suffix: str) -> Held:
     Where it is plain to see, the revision is put in at once: the view takes the place of the bytes
     just read, while a later one would leave a hole behind, too small for the next.
     """
-    raw = record.value
-    alone = raw.count(_UID) == 1 and _RESOURCE_VERSION not in raw
-    entry = Held(raw, record.revision, suffix, raw.find(_UID) if alone else -1)
-    entry.seal = record.seal
+    _, raw, revision, seal = record
+    at = raw.find(_UID)
+    alone = at >= 0 and raw.find(_UID, at + 1) < 0 and _RESOURCE_VERSION not in raw
+    entry = Held(raw, revision, suffix, at if alone else -1)
+    if seal is not None:
+        entry.seal = seal
     if alone:
         entry.make_ready()
     return entry
+
+
+def opening_of(data: bytes) -> bytes | None:
+    """The apiVersion of what this server wrote; None where it is not where it would be."""
+    if not data.startswith(_API_VERSION):
+        return None
+    return data[len(_API_VERSION) : data.find(b'"', len(_API_VERSION))]
 
 
 def revision_offset(raw: bytes) -> int:

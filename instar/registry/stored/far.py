@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from instar.registry.stored.entry import Entry, Held, Unreadable, ingest
+from instar.registry.stored.entry import Entry, Held, Unreadable, ingest, opening_of
 from instar.registry.stored.failures import as_api_error
 from instar.storage.store import Record, Seal, StoreError
-from instar.storage.values import Values
+from instar.storage.values import Recent, Values
 
 _MOST_KINDS = 4096
 _MOST_SIZES = 16384
@@ -82,30 +82,41 @@ class Distance:
 
     def __init__(self, values: Values) -> None:
         self._values = values
-        self._kinds: dict[tuple[str, Seal | None], Kind] = {}
+        self._settled = values.values if isinstance(values, Recent) else values
+        """What is not of just now need not be at hand."""
+        self._kinds: dict[tuple[bytes, Seal | None], Kind] = {}
         self._sizes: dict[int, int] = {}
 
     def of_record(self, record: Record, suffix: str) -> Far:
-        held = Held(record.value, record.revision, suffix)
-        try:
-            api_version = held.api_version
-        except Unreadable:
-            api_version = ""
-        return self._far(record, suffix, api_version)
+        value, place = record.value, self._settled.keep(record)
+        return Far(self._kind(record), place, record.revision, suffix, self._size(len(value)))
 
     def of_held(self, held: Held, record: Record) -> Far:
         """The entry of what was just written here; what the writer knows is kept."""
-        far = self._far(record, held.suffix, held.api_version)
+        place, size = self._values.keep(record), self._size(len(record.value))
+        far = Far(self._kind(record), place, record.revision, held.suffix, size)
         far.know(held.known_labels, held.token)
         return far
 
-    def _far(self, record: Record, suffix: str, api_version: str) -> Far:
-        kind = self._kinds.get((api_version, record.seal))
-        if kind is None:
-            kind = Kind(self._values, api_version, record.seal)
-            if len(self._kinds) < _MOST_KINDS:
-                self._kinds[api_version, record.seal] = kind
-        size = len(record.value)
-        if len(self._sizes) < _MOST_SIZES:
-            size = self._sizes.setdefault(size, size)  # a number is as large as four references
-        return Far(kind, self._values.keep(record), record.revision, suffix, size)
+    def _kind(self, record: Record) -> Kind:
+        opening = opening_of(record.value)
+        kind = None if opening is None else self._kinds.get((opening, record.seal))
+        if kind is not None:
+            return kind
+        held = Held(record.value, record.revision, "")
+        try:
+            kind = Kind(self._values, held.api_version, record.seal)
+        except Unreadable:
+            kind = Kind(self._values, "", record.seal)
+        if opening is not None and len(self._kinds) < _MOST_KINDS:
+            self._kinds[opening, record.seal] = kind
+        return kind
+
+    def _size(self, size: int) -> int:
+        """One number for all of that size: it is as large as four references."""
+        known = self._sizes.get(size)
+        if known is None:
+            known = size
+            if len(self._sizes) < _MOST_SIZES:
+                self._sizes[size] = size
+        return known

@@ -9,7 +9,7 @@ from __future__ import annotations
 from instar.api.selectors import LabelSelector
 from instar.registry.stored.backend import Objects
 from instar.registry.stored.entry import Entry
-from instar.storage.cache import Change
+from instar.storage.collection import Change
 
 
 class LabelIndex:

@@ -10,7 +10,7 @@ from instar.access.rbac.policy import GROUP, Place, Policy
 from instar.plain import Object
 from instar.registry.stored.backend import Backend
 from instar.registry.stored.entry import Entry, Unreadable
-from instar.storage.cache import Change
+from instar.storage.collection import Change
 from instar.storage.keys import collection_prefix
 
 Put = Callable[[Policy, Place, Object], None]

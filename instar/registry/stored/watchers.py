@@ -15,7 +15,7 @@ from typing import Any, Protocol
 
 from instar.registry.stored.backend import Objects
 from instar.registry.stored.entry import Entry
-from instar.storage.cache import Change
+from instar.storage.collection import Change
 
 log = logging.getLogger(__name__)
 MAX_PENDING = 16 << 20

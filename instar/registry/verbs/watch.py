@@ -20,7 +20,7 @@ from instar.registry.stored.entry import Entry
 from instar.registry.stored.watchers import Watcher, is_error
 from instar.registry.verbs.read import ListOptions
 from instar.registry.verbs.selecting import Selection
-from instar.storage.cache import Change
+from instar.storage.collection import Change
 from instar.storage.store import Compacted
 
 Render = Callable[[str, bytes], bytes]

@@ -59,6 +59,7 @@ from instar.server.pages.health import Check, Health
 from instar.server.pages.insight import Insight
 from instar.server.pages.metrics import Metrics
 from instar.storage.store import Local, Near, Store
+from instar.storage.values import Values
 from instar.webhooks.calls import CallLog
 
 if TYPE_CHECKING:
@@ -101,17 +102,23 @@ class Machinery:
     metrics: Metrics
     read_only: bool = False
 
-    async def start(self) -> None:
-        """The backend must be started already."""
+    def begin(self) -> None:
+        """Serve what the backend has read already; the rest waits for ``start``."""
         self.watchdog.start()
         self.catalog.follow(
             self.catalog.builtin("apiextensions.k8s.io", "customresourcedefinitions")
         )
+        self.app.reads = True
+
+    async def start(self) -> None:
+        """The backend must be started already."""
+        if not self.app.reads:
+            self.begin()
         if self.read_only:
             await self.usage.load()
         else:
             await self._start_writers()
-        self.app.ready = True
+        self.app.open()
 
     async def _start_writers(self) -> None:
         """Whatever writes without being asked by a request."""
@@ -177,9 +184,10 @@ def build(
     extras: Extras = NOTHING_MORE,
     auditor: Auditor | None = None,
     flow: Flow | None = None,
+    values: Values | None = None,
     make_conversion: Callable[[Backend, PrometheusConversionMetrics], ConversionServices],
 ) -> Machinery:
-    backend = Backend(store)
+    backend = Backend(store, values=values)
     calls = CallLog()
     conversion_metrics = PrometheusConversionMetrics(calls)
     conversion = make_conversion(backend, conversion_metrics)
@@ -252,7 +260,7 @@ def build(
                 "cache-consistency": lambda: consistency.trouble,
                 **extras.checks,
             },
-            started=lambda: None if backend.cache.revision else "not finished",
+            started=lambda: "not finished" if backend.loading else None,
         ),
         metrics=metrics,
         conversion_metrics=conversion_metrics,

@@ -63,6 +63,7 @@ from instar.storage.compactor import Compactor, Most
 from instar.storage.keys import collection_prefix
 from instar.storage.open import open_store
 from instar.storage.store import Checkable, Local, Lost, Store, Unavailable
+from instar.storage.values import NoShelf, Recent, Shelf, Values
 from instar.webhooks.https import ClientCertificate
 from instar.webhooks.resolver import ServiceResolver, parse_mapping
 from instar.webhooks.transport import TransportPool, TransportSettings
@@ -120,6 +121,7 @@ async def _served(settings: Settings, folder: Path) -> AsyncIterator[RunningServ
     store = await open_store(settings.storage, settings.storage_options)
     if at_rest is not None:
         store = at_rest.before(store)
+    values = await _values(settings.values, store)
     network = IPv4Network(settings.service_cluster_ip_range)
     machinery = build(
         store,
@@ -142,6 +144,7 @@ async def _served(settings: Settings, folder: Path) -> AsyncIterator[RunningServ
         event_limits=limited,
         extras=extras_of(at_rest, counted),
         auditor=auditor,
+        values=values,
         flow=Flow(settings.reads_at_once, settings.writes_at_once, settings.request_timeout / 4),
         make_conversion=lambda backend, metrics: conversion_services(settings, backend, metrics),
     )
@@ -166,11 +169,14 @@ async def _served(settings: Settings, folder: Path) -> AsyncIterator[RunningServ
         raise
     if identities.trusted is not None:
         identities.trusted.start()
-    tasks = [_compactor(settings, store, machinery.backend)]
+    tasks: list[asyncio.Task[None]] = []
     if auditor is not None:
         auditor.start()
     try:
         await _start_backend(machinery.backend, at_rest, settings.fill)
+        machinery.begin()
+        await machinery.backend.finish()
+        tasks.append(_compactor(settings, store, machinery.backend))
         if at_rest is not None:
             tasks.append(loop.create_task(at_rest.run()))
         tasks.append(loop.create_task(_probing(machinery.backend)))
@@ -234,7 +240,7 @@ async def _start_backend(
             if fill is not None:
                 await fill(backend.store)
                 fill = None
-            await backend.start()
+            await backend.begin()
             backend.cache.failure = None
             return
         except Lost:
@@ -244,6 +250,19 @@ async def _start_backend(
             log.warning("waiting for the storage: %s", error)
             await asyncio.sleep(delay)
             delay = min(delay * 2, 5.0)
+
+
+async def _values(where: str, store: Store) -> Values | None:
+    """Where entries leave their bytes; None: they hold them."""
+    if where == "memory":
+        return None
+    try:
+        if not isinstance(store, Shelf):
+            raise NoShelf
+        return Recent(store.values())
+    except BaseException:
+        await store.close()
+        raise
 
 
 async def _probing(backend: Backend) -> None:

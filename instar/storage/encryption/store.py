@@ -10,8 +10,8 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Iterator, Sequence
-from typing import NamedTuple, Protocol, cast
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import NamedTuple, Protocol, cast, runtime_checkable
 
 from instar.storage.encryption.vault import Missing, Vault, default_place
 from instar.storage.store import (
@@ -19,6 +19,7 @@ from instar.storage.store import (
     Ended,
     Event,
     Local,
+    Logged,
     Near,
     Page,
     Past,
@@ -34,6 +35,7 @@ from instar.storage.store import (
     Weighed,
     Write,
 )
+from instar.storage.values import NoShelf, Shelf, Values
 
 log = logging.getLogger(__name__)
 _CHUNK = 500
@@ -181,17 +183,27 @@ class SealedLocal(SealedStore):
         if isinstance(self.inner, Checkable):
             await self.inner.check()
 
-    def history(self) -> tuple[int, Iterator[Event]]:
-        compacted, events = self._local.history()
-        return compacted, map(self._opened_past, events)
+    @property
+    def compacted(self) -> int:
+        return self._local.compacted
+
+    def counts(self) -> Mapping[str, int]:
+        return self._local.counts()
+
+    def log(self, until: int, prefixes: Collection[str] | None = None) -> Iterator[Logged]:
+        return (self._opened_past(Event(*each)) for each in self._local.log(until, prefixes))
+
+    def names(self, prefix: str) -> Iterator[tuple[str, int]]:
+        return self._local.names(prefix)
 
     async def warm(self) -> None:
-        """Learn every seed that is needed to read the history, which is read without waiting."""
+        """Learn every seed that is needed to read the log, which is read without waiting."""
         if not self.vault.kms:
             return
         missing: dict[bytes, Missing] = {}
-        _, events = self._local.history()
-        for event in events:
+        for number, event in enumerate(map(Event._make, self._local.log(await self.barrier()))):
+            if number % _CHUNK == _CHUNK - 1:
+                await asyncio.sleep(0)
             try:
                 self.opened_event(event)
             except Missing as found:
@@ -199,11 +211,53 @@ class SealedLocal(SealedStore):
         for one in missing.values():
             await one.provider.learn(one.envelope)
 
+    def values(self) -> Values:
+        """Raises ``StoreError`` where the inner store's cannot be read by place."""
+        inner = self.inner.values() if isinstance(self.inner, Shelf) else None
+        if not isinstance(inner, Rows):
+            raise NoShelf
+        return SealedValues(inner, self)
+
     def _opened_past(self, event: Event) -> Event:
         try:
             return self.opened_event(event)
         except Missing as missing:
             return _unopened(event, str(missing))
+
+
+@runtime_checkable
+class Rows(Protocol):
+    """Values that tell their keys, too."""
+
+    def keep(self, record: Record) -> int: ...
+
+    def row(self, place: int) -> tuple[str, bytes]: ...
+
+    def rows(self, places: Sequence[int]) -> list[tuple[str, bytes]]: ...
+
+
+class SealedValues:
+    """Opened each time they are read: nothing plain is kept."""
+
+    def __init__(self, inner: Rows, store: SealedLocal) -> None:
+        self._inner, self._store = inner, store
+
+    def keep(self, record: Record) -> int:
+        return self._inner.keep(record)
+
+    def read(self, place: int) -> bytes:
+        return self._opened(*self._inner.row(place))
+
+    def read_many(self, places: Sequence[int]) -> list[bytes]:
+        return [self._opened(key, value) for key, value in self._inner.rows(places)]
+
+    def _opened(self, key: str, value: bytes) -> bytes:
+        """What could not be opened when it was first met stays as it lies, as in memory; a seed
+        that was known then and is not any more has to be asked for again."""
+        try:
+            return self._store.opened_event(Event(key, value, 0)).value or b""
+        except Missing as missing:
+            raise Unavailable(str(missing)) from missing
 
 
 class SealedNear(SealedStore):

@@ -10,7 +10,7 @@ from instar.registry.controllers.furniture.pieces import AUTOMANAGED, custom_api
 from instar.registry.controllers.queue import Delays, Queue
 from instar.registry.resources.catalog import Catalog
 from instar.registry.stored.entry import Entry
-from instar.storage.cache import Change
+from instar.storage.collection import Change
 
 _DELAYS = Delays(0.5, 30.0)
 

@@ -32,7 +32,7 @@ from instar.registry.controllers.queue import Delays, Queue
 from instar.registry.resources.catalog import Catalog
 from instar.registry.resources.context import Context
 from instar.registry.stored.entry import Entry
-from instar.storage.cache import Change
+from instar.storage.collection import Change
 
 _DELAYS = Delays(0.5, 30.0)
 _MENDED = (AUTHORITY, AUTHENTICATION)

@@ -36,7 +36,7 @@ from instar.registry.resources.catalog import Catalog
 from instar.registry.resources.context import Context
 from instar.registry.resources.resource import Resource
 from instar.registry.stored.entry import Entry, Unreadable
-from instar.storage.cache import Change
+from instar.storage.collection import Change
 
 log = logging.getLogger(__name__)
 _MENTION = b'"ownerReferences":[{'

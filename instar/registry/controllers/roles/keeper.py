@@ -31,7 +31,7 @@ from instar.registry.verbs.delete import delete
 from instar.registry.verbs.delete_options import DeleteOptions
 from instar.registry.verbs.proposal import Proposal, UpdateRules
 from instar.registry.verbs.write import create, update
-from instar.storage.cache import Change
+from instar.storage.collection import Change
 
 log = logging.getLogger(__name__)
 _OPTIONS = WriteOptions(manager="kube-apiserver")

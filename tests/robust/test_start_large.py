@@ -1,0 +1,142 @@
+"""A start on a store with a large collection: the others are served while it is read."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+
+from instar.access.attributes import ADMIN_GROUP, AUTHENTICATED, User
+from instar.server.life.composition import Machinery
+from instar.server.life.lifetime import running
+from instar.server.rest.request import Request
+from instar.server.settings import Settings
+from instar.storage import cache
+from instar.storage.cache import Cache
+
+_ADMIN = User("kubernetes-admin", (ADMIN_GROUP, AUTHENTICATED))
+_CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+_THINGS = "/apis/example.com/v1/namespaces/default/things"
+_OTHERS = "/apis/example.com/v1/namespaces/default/others"
+_SCHEMA = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+_MANY = 30
+
+
+def crd(plural: str, kind: str) -> dict[str, Any]:
+    version = {"name": "v1", "served": True, "storage": True}
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": f"{plural}.example.com"},
+        "spec": {
+            "group": "example.com",
+            "scope": "Namespaced",
+            "names": {"plural": plural, "kind": kind},
+            "versions": [{**version, "schema": {"openAPIV3Schema": _SCHEMA}}],
+        },
+    }
+
+
+def named(kind: str, name: str) -> dict[str, Any]:
+    return {"apiVersion": "example.com/v1", "kind": kind, "metadata": {"name": name}}
+
+
+async def asked(machinery: Machinery, method: str, path: str, body: Any = None) -> tuple[int, Any]:
+    headers = {b"content-type": b"application/json", b"accept": b"application/json"}
+    data = b"" if body is None else orjson.dumps(body)
+    response = await machinery.app(Request(method, path, {}, headers, data), _ADMIN)
+    text = b"".join(response.chunks)
+    return response.status, orjson.loads(text) if text.startswith(b"{") else text
+
+
+async def fill(settings: Settings) -> None:
+    async with running(settings) as server:
+        for plural, kind in (("things", "Thing"), ("others", "Other")):
+            assert (await asked(server.machinery, "POST", _CRDS, crd(plural, kind)))[0] == 201
+        for number in range(_MANY):
+            body = named("Thing", f"t{number}")
+            assert (await asked(server.machinery, "POST", _THINGS, body))[0] == 201
+        assert (await asked(server.machinery, "POST", _OTHERS, named("Other", "o")))[0] == 201
+
+
+@contextlib.asynccontextmanager
+async def starting(settings: Settings, gate: asyncio.Event) -> AsyncIterator[Machinery]:
+    """A server that has read what is small, and reads the rest once the gate is open."""
+    begun: asyncio.Future[Machinery] = asyncio.get_running_loop().create_future()
+    over = asyncio.Event()
+    begin, finish = Machinery.begin, Cache.finish
+
+    def noted(machinery: Machinery) -> None:
+        begin(machinery)
+        begun.set_result(machinery)
+
+    async def gated(self: Cache[Any]) -> None:
+        await gate.wait()
+        await finish(self)
+
+    async def serve() -> None:
+        async with running(settings):
+            await over.wait()
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Machinery, "begin", noted)
+        patch.setattr(Cache, "finish", gated)
+        patch.setattr(cache, "_LARGE", _MANY - 1)
+        task = asyncio.create_task(serve())
+        try:
+            yield await asyncio.wait_for(begun, 20)
+        finally:
+            gate.set()
+            over.set()
+            await task
+
+
+@pytest.mark.parametrize("values", ["memory", "disk"])
+def test_while_a_large_collection_is_read_others_can_be_and_the_rest_waits(
+    tmp_path: Path, values: str
+) -> None:
+    async def scenario() -> None:
+        settings = Settings(port=0, storage=f"sqlite:{tmp_path}/s.db", values=values)
+        await fill(settings)
+        gate = asyncio.Event()
+        async with starting(settings, gate) as machinery:
+            assert (await asked(machinery, "GET", f"{_OTHERS}/o"))[0] == 200
+            assert (await asked(machinery, "GET", "/api/v1/namespaces"))[0] == 200
+            assert (await asked(machinery, "GET", "/apis"))[0] == 200
+            assert (await asked(machinery, "GET", "/livez"))[0] == 200
+            assert (await asked(machinery, "GET", "/readyz"))[0] == 500
+            waiting = [
+                asyncio.create_task(asked(machinery, "GET", _THINGS)),
+                asyncio.create_task(asked(machinery, "POST", _OTHERS, named("Other", "p"))),
+            ]
+            done, _ = await asyncio.wait(waiting, timeout=0.05)
+            assert not done
+            gate.set()
+            (listed, things), (created, _) = await asyncio.gather(*waiting)
+            assert (listed, len(things["items"]), created) == (200, _MANY, 201)
+            assert (await asked(machinery, "GET", "/readyz"))[0] == 200
+
+    asyncio.run(scenario())
+
+
+def test_a_watch_of_before_a_restart_goes_on_though_its_collection_is_large(
+    tmp_path: Path,
+) -> None:
+    async def scenario() -> None:
+        settings = Settings(port=0, storage=f"sqlite:{tmp_path}/s.db")
+        await fill(settings)
+        gate = asyncio.Event()
+        gate.set()
+        async with starting(settings, gate) as machinery:
+            await machinery.backend.cache.whole()
+            things = machinery.backend.collection("example.com/things/")
+            last = [f"default/t{number}" for number in range(_MANY - 3, _MANY)]
+            changes = things.changes_after(things.entries[last[0]].revision - 1)
+            assert [change.suffix for change in changes] == last
+
+    asyncio.run(scenario())
