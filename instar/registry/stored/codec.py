@@ -46,6 +46,31 @@ class Prepared(NamedTuple):
     """As the writer's version will read it, where finding out needed a remote conversion."""
 
 
+class Learnt:
+    """What a writer knows of its object before anybody reads it: how its own version shows it.
+
+    The next read does not ask again, and the bytes are made once, for it and for the answer.
+    """
+
+    __slots__ = ("_back", "_shared", "_version", "_view")
+
+    def __init__(
+        self, back: Object, version: VersionServing, shared: SharedConverter | None
+    ) -> None:
+        self._back, self._version, self._shared = back, version, shared
+        self._view = (0, b"")
+
+    def __call__(self, entry: Entry) -> None:
+        if self._shared is not None:
+            key = (entry.suffix, entry.revision)
+            self._shared.remember(key, self._version.api_version, self.view(entry))
+
+    def view(self, entry: Entry) -> bytes:
+        if self._view[0] != entry.revision:
+            self._view = entry.revision, revised(self._back, entry.revision)
+        return self._view[1]
+
+
 Convert = Callable[[Sequence[Object], VersionServing, VersionServing], Awaitable[list[Object]]]
 """(objects, source, target) → the objects at the target version, pruned by its schema."""
 
@@ -203,11 +228,9 @@ class Codec:
             return prepared.back
         return await self._as_read(prepared.obj, self.serving.storage, version)
 
-    def remember(self, entry: Entry, version: VersionServing, back: Object) -> None:
-        """Keep what ``prepare`` already learnt, so the next read does not ask again."""
-        if self._cached:
-            view = revised(back, entry.revision)
-            self._shared.remember((entry.suffix, entry.revision), version.api_version, view)
+    def learnt(self, back: Object, version: VersionServing) -> Learnt:
+        """What ``prepare`` found out, to be kept once the write has a revision."""
+        return Learnt(back, version, self._shared if self._cached else None)
 
     async def _as_read(
         self, stored: Object, source: VersionServing, version: VersionServing
@@ -333,15 +356,19 @@ class Codec:
         converted = await self._convert(objects, target)
         if self.serving.splices(source, target):
             return converted
-        fresh = [copy_json(obj) for obj in converted]
-        for obj in fresh:
-            self.serving.strategy.after_conversion(obj, target)
+        return [self._tidied(obj, target) for obj in converted]
+
+    def _tidied(self, obj: Object, target: VersionServing) -> Object:
+        """Pruned by the target's schema. A webhook's answer shares no more than the values in its
+        metadata with what was sent, so where there is nothing to prune it need not be copied."""
+        if self.serving.converts_remotely and target.pipeline.compiled.is_tidy(obj):
+            return obj
+        fresh: Object = copy_json(obj)
+        self.serving.strategy.after_conversion(fresh, target)
         return fresh
 
     async def _convert(self, objects: Sequence[Object], target: VersionServing) -> list[Object]:
-        converting = self._shared.convert(objects, target.api_version)
-        remote = self.serving.converts_remotely
-        return await (asyncio.create_task(converting) if remote else converting)
+        return await self._shared.convert(objects, target.api_version)
 
 
 def _keep_normal(entry: Entry, near: Held, stored: VersionServing, view: bytes) -> None:
