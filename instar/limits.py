@@ -20,6 +20,9 @@ MAX_BODY = 3 * MIB
 MAX_DEPTH = 240
 """Levels of nesting in JSON and YAML."""
 
+HANDSHAKE_SECONDS = 32.0
+"""From a connection to the end of its TLS handshake."""
+
 HEAD_SECONDS = 32.0
 """From the first byte of a request to the end of its headers."""
 

@@ -21,7 +21,7 @@ from instar.limits import MAX_DEPTH
 _FLOAT = re.compile(rb"\.0[,\]}]|e[+-]?[0-9]{1,3}[,\]}]")
 _DIGITS_TO_ZERO = bytes.maketrans(b"0123456789", b"0" * 10)
 _BIG_INT = b"0" * 19
-_SPACED_COLON = re.compile(rb'"\s+:')
+_COLONS = (b"\\u003a", b"\\u003A")
 _INT64_MAX = 2**63 - 1
 _INT64_MIN = -(2**63)
 _ESCAPES = (
@@ -43,14 +43,17 @@ class TooDeep(ValueError):
         super().__init__(TOO_DEEP)
 
 
-def _unlike_go() -> Callable[[bytes], object]:
+def _unlike_go() -> Callable[[bytes], list[int]]:
     """Finds whatever may have to be mended, in one pass: nearly always there is nothing, and
-    looking for each in turn would take longer than the encoding."""
+    looking for each in turn would take longer than the encoding. A set of one expression, because
+    a set only says whether, where an expression makes an object of what it found, or of nothing."""
     options = re2.Options()
     options.encoding = re2.Options.Encoding.LATIN1
-    options.never_capture = True
     escaped = b"|".join(plain for plain, _ in _ESCAPES)
-    search: Callable[[bytes], object] = re2.compile(_FLOAT.pattern + b"|" + escaped, options).search
+    found = re2.Set.SearchSet(options)
+    found.Add(_FLOAT.pattern + b"|" + escaped)
+    found.Compile()
+    search: Callable[[bytes], list[int]] = found.Match
     return search
 
 
@@ -98,13 +101,11 @@ def _is_deep(value: Any) -> bool:
 def duplicate_keys(data: bytes, parsed: Any, most: int = 100) -> list[str]:
     """Paths (``spec.a``, ``spec.l[0].b``) of keys given twice, in document order.
 
-    The count of ``":`` in the text equals that of the re-encoded value unless a key was dropped;
-    where escapes or spaces make the count unsure, the text is read key by key.
+    A key that was dropped took its colon along, so the re-encoded value has fewer of them. Where a
+    text writes one as an escape, which is read as one more, it is read key by key.
     """
-    if (
-        data.count(b'":') == orjson.dumps(parsed).count(b'":')
-        and b"\\u0022" not in data
-        and not _SPACED_COLON.search(data)
+    if data.count(b":") == orjson.dumps(parsed).count(b":") and not (
+        b"\\" in data and (_COLONS[0] in data or _COLONS[1] in data)
     ):
         return []
     return _duplicates_slowly(data)[:most]
@@ -139,7 +140,7 @@ def _collect_duplicates(value: Any, path: str, found: list[str]) -> None:
 
 
 def _as_go(data: bytes, value: Any, option: int = 0) -> bytes:
-    if _UNLIKE_GO(data) is None:
+    if not _UNLIKE_GO(data):
         return data
     if _FLOAT.search(data):
         data = orjson.dumps(_go_numbers(value), option=option)

@@ -47,6 +47,12 @@ class LabelSelector:
             if item.operator == "in" and len(item.values) == 1
         ]
 
+    def one_of(self) -> list[tuple[str, str]]:
+        """Pairs of which every match carries one; none where the selector names no values."""
+        named = [item for item in self.requirements if item.operator == "in"]
+        fewest = min(named, key=lambda item: len(item.values), default=None)
+        return [] if fewest is None else [(fewest.key, value) for value in sorted(fewest.values)]
+
 
 class FieldTerm(NamedTuple):
     field: str

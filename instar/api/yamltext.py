@@ -93,17 +93,18 @@ def _read_json(body: bytes) -> Any:
         return None
     if duplicate_keys(body, document, 1):
         return None
-    return _narrowed(document) if _FLOAT.search(body) is not None else document
+    if _FLOAT.search(body) is not None:
+        _narrow(document)
+    return document
 
 
-def _narrowed(value: Any) -> Any:
-    if isinstance(value, float):
-        return json_number(value)
-    if isinstance(value, dict):
-        return {name: _narrowed(item) for name, item in value.items()}
-    if isinstance(value, list):
-        return [_narrowed(item) for item in value]
-    return value
+def _narrow(value: Any) -> None:
+    """Numbers as YAML's reader makes them, in place."""
+    for key, item in value.items() if isinstance(value, dict) else enumerate(value):
+        if item.__class__ is float:
+            value[key] = json_number(item)
+        elif item.__class__ is dict or item.__class__ is list:
+            _narrow(item)
 
 
 def _sentence(error: yaml.YAMLError) -> str:

@@ -8,6 +8,7 @@ its own entries and no others.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cached_property
 from typing import Any, NamedTuple
 
 from instar import errors
@@ -49,7 +50,7 @@ class Applied(NamedTuple):
     changed: bool
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Application:
     """One apply request. ``live`` is None when the object is about to be created."""
 
@@ -63,7 +64,7 @@ class Application:
     def version(self) -> str:
         return self.writer.api_version
 
-    @property
+    @cached_property
     def identity(self) -> Identity:
         who = self.writer
         return identify(who.manager, APPLY, who.api_version, who.subresource)

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from instar import errors
 from instar.apply.entries import Entry, Managers
-from instar.apply.fieldset import FieldSet, difference, intersection, union
+from instar.apply.fieldset import FieldSet, difference, includes, intersection, union
 from instar.apply.paths import NEVER_OWNED, owned_in_object
 from instar.apply.remove import remove_paths, with_named_parents
 from instar.apply.steps import Step, convert
@@ -71,6 +71,8 @@ def must_prune(schema: TypedSchema, version: str, last: Entry | None, claimed: F
         return False
     if last.api_version != version:
         return True
+    if includes(claimed, last.fields):
+        return False  # most: the same as last time
     root = schema.root
     return bool(
         difference(with_named_parents(root, last.fields), with_named_parents(root, claimed))

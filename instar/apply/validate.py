@@ -81,6 +81,8 @@ def _check_map(kind: MapType, value: dict[str, Any], path: str, out: list[TypePr
     for name, child in value.items():
         known = kind.fields.get(name)
         atom = kind.element if known is None else known[1]
+        if atom is not None and atom.scalar == STRING and child.__class__ is str:
+            continue  # by far the most
         if atom is not None:
             _check(atom, child, f"{path}.{name}", out)
         elif not told:

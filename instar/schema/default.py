@@ -20,6 +20,8 @@ Step = Callable[[Any], None]
 """Changes a value in place."""
 
 _META = frozenset({"apiVersion", "kind", "metadata"})
+_ONE = (str, int, bool, float)
+"""Values that need no copies."""
 
 
 def compile_null_dropper(root: Structural) -> Step:
@@ -97,7 +99,7 @@ def _defaulter(node: Structural, inside: Inside | None, *, at_resource: bool) ->
             for name, default in fills.items():
                 present = value.get(name)
                 if present is None and (name not in value or name not in nullable):
-                    value[name] = copy_json(default)
+                    value[name] = default if default.__class__ in _ONE else copy_json(default)
             for name, step in deeper.items():
                 below = value.get(name)
                 if type(below) is dict or type(below) is list:

@@ -32,6 +32,7 @@ __all__ = [
 ]
 
 Check = Callable[[Any], bool]
+_TEXTS = {str}
 
 
 def coerce_metadata(
@@ -89,7 +90,7 @@ def _clean_text(value: Any) -> bool:
 def _clean_map(value: Any) -> bool:
     if type(value) is not dict or not value:
         return False
-    return all(type(item) is str for item in value.values())
+    return {*map(type, value.values())} == _TEXTS
 
 
 def _clean_list(value: Any) -> bool:

@@ -76,8 +76,9 @@ def take_in(compiled: Compiled, obj: Object) -> list[str]:
 
 def take_in_applied(compiled: Compiled, obj: Object) -> None:
     """The same for what an apply merged: a null stays, for the checks to refuse or to keep."""
-    compiled.prune(obj)
-    compiled.coerce_embedded(obj, lenient=False)
+    if not compiled.is_tidy(obj):
+        compiled.prune(obj)
+        compiled.coerce_embedded(obj, lenient=False)
     compiled.default(obj)
 
 

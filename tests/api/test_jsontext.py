@@ -57,6 +57,11 @@ def test_numbers_are_spelled_as_go_spells_them(value: Any, text: bytes) -> None:
         (b'{"l":[{"x":1,"x":2},{"x":1}]}', ["l[0].x"]),
         (b'{"a":"\\":\\":","b":1,"b":2}', ["b"]),
         (b'{"a":"\\u0022:","b":1,"b":2}', ["b"]),
+        (b'{"a":"\\u003a","b":1,"b":2}', ["b"]),
+        (b'{"a":"\\u003A","b":1,"b":2}', ["b"]),
+        (b'{"\\u003a":1,":":2}', [":"]),
+        (b'{"a":"\\u003a"}', []),
+        (b'{"a\\n:":"x: y", "b"\n:\t1}', []),
     ],
 )
 def test_repeated_keys_are_named_by_path(text: bytes, paths: list[str]) -> None:

@@ -286,6 +286,7 @@ def test_a_page_can_be_asked_for_outside_of_any_task() -> None:
     class Timed(Slow):
         async def convert(self, objects: Sequence[Object], api_version: str) -> list[Object]:
             async with asyncio.timeout(10):
+                await asyncio.sleep(0)
                 return [{**obj, "apiVersion": api_version} for obj in objects]
 
     async def scenario() -> None:

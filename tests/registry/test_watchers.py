@@ -1,4 +1,5 @@
-"""Who joins a channel sees each change once, whatever waited for a conversion meanwhile."""
+"""Everybody sees each change that concerns them once: whatever waits, whoever joins meanwhile, and
+however many there are."""
 
 from __future__ import annotations
 
@@ -6,13 +7,16 @@ import asyncio
 from collections.abc import Coroutine, Sequence
 from typing import Any
 
+from instar.registry.stored.courier import Courier
 from instar.registry.stored.entry import Entry, Held
-from instar.registry.stored.watchers import WatchHub
+from instar.registry.stored.watchers import Channel, Sign, Watcher, WatchHub
 from instar.storage.collection import Change, Collection, WindowLimits
 
 
 class Slow:
     """Frames that wait for a conversion until it is released, and then come at once."""
+
+    signs = None
 
     def __init__(self) -> None:
         self.released = asyncio.Event()
@@ -65,3 +69,109 @@ def test_who_joins_while_changes_wait_is_not_told_what_it_has_seen() -> None:
     told_before, told_since = asyncio.run(joined_while_changes_wait())
     assert told_before == b"1;2;3;"
     assert told_since == b"3;"
+
+
+class Numbers:
+    """Frames that are there at once; counts what it was asked."""
+
+    def __init__(self, signs: Sequence[Sign] | None = None) -> None:
+        self.signs = signs
+        self.asked: list[int] = []
+
+    def __call__(self, change: Change[Entry]) -> bytes:
+        self.asked.append(change.revision)
+        return b"%d;" % change.revision
+
+    async def prefetch(self, changes: Sequence[Change[Entry]]) -> None: ...
+
+
+def labelled(revision: int, suffix: str, app: str, before: str = "") -> Change[Entry]:
+    def entry(value: str) -> Entry:
+        raw = b'{"metadata":{"labels":{"app":"%b"}}}' % value.encode()
+        return Held(raw, revision, suffix)
+
+    return Change(revision, suffix, entry(app), entry(before) if before else None)
+
+
+async def asked_about(signs: Sequence[Sign] | None) -> list[int]:
+    objects: Collection[Entry] = Collection("p/", 0, WindowLimits())
+    hub, frames = WatchHub(objects), Numbers(signs)
+    hub.join("kind", frames, 0)
+    objects.apply(labelled(1, "ns/a", "one"))
+    objects.apply(labelled(2, "ns/b", "two"))
+    objects.apply(labelled(3, "other/a", "two", before="one"))
+    return frames.asked
+
+
+def test_a_change_is_only_shown_to_those_it_can_concern() -> None:
+    assert asyncio.run(asked_about(None)) == [1, 2, 3]
+    assert asyncio.run(asked_about(["ns/a"])) == [1]
+    assert asyncio.run(asked_about(["ns/"])) == [1, 2]
+    assert asyncio.run(asked_about([("app", "two")])) == [2, 3]
+    assert asyncio.run(asked_about([("app", "three")])) == []
+
+
+def test_an_object_that_loses_a_label_concerns_those_who_look_for_it() -> None:
+    assert asyncio.run(asked_about([("app", "one")])) == [1, 3]
+
+
+async def left_and_joined_again() -> list[int]:
+    objects: Collection[Entry] = Collection("p/", 0, WindowLimits())
+    hub, frames = WatchHub(objects), Numbers([("app", "one")])
+    hub.leave("kind", hub.join("kind", frames, 0))
+    objects.apply(labelled(1, "ns/a", "one"))
+    hub.join("kind", frames, 1)
+    objects.apply(labelled(2, "ns/a", "one"))
+    return frames.asked
+
+
+def test_who_has_left_is_not_looked_for_any_more() -> None:
+    assert asyncio.run(left_and_joined_again()) == [2]
+
+
+async def served_in_slices() -> tuple[list[bytes], bytes]:
+    channel = Channel(Numbers(), Courier())
+    takers = [Taken() for _ in range(100)]
+
+    def join(taker: Taken, revision: int) -> None:
+        watcher = Watcher(revision)
+        watcher.attach(taker)
+        channel.watchers.add(watcher)
+
+    for taker in takers:
+        join(taker, 0)
+    channel.feed(change(1))
+    channel.feed(change(2))
+    assert not channel.hand_over(lambda: False)
+    assert sum(bool(taker.data) for taker in takers) < 100
+    late = Taken()
+    join(late, 2)
+    channel.feed(change(3))
+    while not channel.hand_over(lambda: False):
+        pass
+    return [taker.data for taker in takers], late.data
+
+
+def test_watchers_served_some_at_a_time_miss_nothing_and_see_nothing_twice() -> None:
+    before, late = asyncio.run(served_in_slices())
+    assert before == [b"1;2;3;"] * 100
+    assert late == b"3;"
+
+
+async def ended_in_the_middle() -> list[bytes]:
+    channel = Channel(Numbers(), Courier())
+    takers = [Taken() for _ in range(100)]
+    for taker in takers:
+        watcher = Watcher(0)
+        watcher.attach(taker)
+        channel.watchers.add(watcher)
+    channel.feed(change(1))
+    channel.hand_over(lambda: False)
+    channel.feed(change(2))
+    channel.end()
+    assert all(taker.complete.is_set() for taker in takers)
+    return [taker.data for taker in takers]
+
+
+def test_a_channel_that_ends_tells_everybody_everything_first() -> None:
+    assert asyncio.run(ended_in_the_middle()) == [b"1;2;"] * 100

@@ -68,7 +68,6 @@ WORST: dict[str, tuple[str, ...]] = {
     "instar.registry.kinds.checks.policies:_IDENTIFIER": ("|a|!",),
     "instar.registry.kinds.checks.networking:_WILDCARD": ("*.|a|!", "*.|a.|!", "*.a|-|"),
     "instar.api.jsontext:_FLOAT": ("|.0|", "|e+|", "|e1|"),
-    "instar.api.jsontext:_SPACED_COLON": ('"| |x', '|" |'),
     "instar.api.names:_KUBE_VERSION": ("v|1|x",),
     "instar.api.selectors:_TOKEN": ("a| |", "|=|", "|a|", "|!|"),
     "instar.api.selectors:_NUMBER": ("|0|x", "|1|x"),

@@ -9,12 +9,15 @@ from typing import Any, cast
 
 import pytest
 
+from instar.registry.stored.courier import Courier
 from instar.registry.stored.entry import Entry
 from instar.registry.stored.watchers import Channel
 from instar.storage.collection import Change
 
 
 class Converting:
+    signs = None
+
     async def _later(self) -> bytes:
         return b"never asked for"
 
@@ -26,7 +29,7 @@ class Converting:
 
 def test_no_coroutine_is_forgotten(recwarn: pytest.WarningsRecorder) -> None:
     async def feed_and_end() -> None:
-        channel = Channel(Converting())
+        channel = Channel(Converting(), Courier())
         channel.feed(cast(Change[Entry], None))
         channel.end()
         await asyncio.sleep(0)

@@ -23,6 +23,8 @@ class NamespaceLifecycle:
     def __init__(self, backend: Backend) -> None:
         self._backend = backend
         self._namespaces = backend.collection(collection_prefix("", "namespaces"))
+        self._staying: Entry | None = None
+        """The last one that was found to stay: it is asked for again and again."""
 
     def interest(self, serving: Serving) -> Interest:
         if serving.namespaced:
@@ -69,7 +71,10 @@ class NamespaceLifecycle:
 
     def _takes(self, namespace: str) -> bool:
         entry = self._namespaces.entries.get(namespace)
-        return entry is not None and not is_terminating(entry)
+        if entry is None or (entry is not self._staying and is_terminating(entry)):
+            return False
+        self._staying = entry
+        return True
 
 
 def is_terminating(entry: Entry) -> bool:

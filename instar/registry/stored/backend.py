@@ -122,7 +122,8 @@ class Backend:
         self._drafts[key] = draft
         try:
             revision = await self._commit(Write(key, draft.value, expected))
-            await self._shown(revision)
+            if revision > self.cache.revision:
+                await self._shown(revision)
         finally:
             if self._drafts.get(key) is draft:
                 del self._drafts[key]

@@ -1,8 +1,9 @@
 """Fan-out of one collection's changes: each event is encoded once per kind of watch.
 
 Watchers that want the same thing (version, selector, representation) share a ``Channel``; the
-channel turns a change into bytes once, in order, and hands the same bytes to every member. A slow
-member is cut off, never waited for. What a change looks like the channel is told (``Frames``).
+channel turns a change into bytes once, in order, and hands the same bytes to every member (when, is
+for ``Courier`` to say). A slow member is cut off, never waited for. What a change looks like the
+channel is told (``Frames``), and which can concern it at all: of others it never hears.
 """
 
 from __future__ import annotations
@@ -10,10 +11,11 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Coroutine, Hashable, Sequence
+from collections.abc import Callable, Coroutine, Hashable, Iterator, Sequence
 from typing import Any, Protocol
 
 from instar.registry.stored.backend import Objects
+from instar.registry.stored.courier import Courier
 from instar.registry.stored.entry import Entry
 from instar.storage.collection import Change
 
@@ -24,10 +26,20 @@ MAX_PENDING = 16 << 20
 MAX_BEHIND = 10_000
 """Changes that may wait for a conversion before all watchers who want it are cut off."""
 _ERROR = b'{"type":"ERROR"'
+_LOOKS_AT_THE_CLOCK = 32
+"""Watchers served between two looks."""
+Sign = str | tuple[str, str]
+"""What a change can be told by: the key of its object, the namespace (``name/``), a label it has or
+had."""
 
 
 class Frames(Protocol):
     """What a change looks like to one kind of watch."""
+
+    @property
+    def signs(self) -> Sequence[Sign] | None:
+        """A change that bears none of them is not seen; None: any may be."""
+        ...
 
     def __call__(self, change: Change[Entry]) -> bytes | Coroutine[Any, Any, bytes]:
         """The event's line, empty when it is not seen; awaitable when it needs work."""
@@ -97,20 +109,22 @@ class Watcher:
 class Channel:
     """All watchers of one kind. Changes are framed strictly in order, also when framing awaits."""
 
-    def __init__(self, frames: Frames) -> None:
+    def __init__(self, frames: Frames, courier: Courier) -> None:
         self.watchers: set[Watcher] = set()
         self.ended = False
+        self.signs = frames.signs
         self._frames = frames
+        self._courier = courier
         self._queue: deque[Change[Entry]] = deque()
         self._busy: asyncio.Task[None] | None = None
         self._first: Coroutine[Any, Any, bytes] | None = None
         self._lines: list[tuple[int, bytes]] = []
         self._revision = 0
-        self._flushing: asyncio.Handle | None = None
+        self._round: _Round | None = None
 
     @property
     def busy(self) -> bool:
-        return self._busy is not None or bool(self._lines)
+        return self._busy is not None or bool(self._lines) or self._round is not None
 
     def feed(self, change: Change[Entry]) -> None:
         if self._busy is not None:
@@ -128,6 +142,7 @@ class Channel:
     def end(self) -> None:
         self.flush()
         self.ended = True
+        self._courier.forget(self)
         for watcher in tuple(self.watchers):
             watcher.end()
         self.watchers = set()
@@ -169,26 +184,62 @@ class Channel:
             self._lines.append((revision, frame))
         if is_error(frame):
             self.end()
-        elif self._flushing is None:
-            self._flushing = asyncio.get_running_loop().call_soon(self.flush)
+        elif frame:
+            self._courier.call(self)
 
     def flush(self) -> None:
-        """Hand over what has been framed; before anyone new joins, who has seen it already.
+        """Hand over all that has been framed, now."""
+        while not self.hand_over(_always):
+            pass
 
-        Who joined while changes waited for a conversion has seen some of them already.
-        """
-        if self._flushing is None and not self._lines:
-            return
-        if self._flushing is not None:
-            self._flushing.cancel()
-            self._flushing = None
-        lines, self._lines = self._lines, []
-        first = lines[0][0] if lines else 0
-        data = _joined(lines)
-        for watcher in tuple(self.watchers):
-            seen = watcher.last_revision
-            unseen = data if seen < first else _joined([line for line in lines if line[0] > seen])
-            watcher.push(unseen, self._revision)
+    def hand_over(self, in_time: Callable[[], bool]) -> bool:
+        if self._round is None:
+            if not self._lines:
+                return True
+            lines, self._lines = self._lines, []
+            self._round = _Round(lines, self._revision, tuple(self.watchers))
+        if not self._round.go_on(in_time):
+            return False
+        self._round = None
+        return not self._lines
+
+
+class _Round:
+    """The same lines for everybody who is there when it begins."""
+
+    __slots__ = ("_data", "_first", "_lines", "_revision", "_watchers")
+
+    def __init__(
+        self, lines: list[tuple[int, bytes]], revision: int, watchers: Sequence[Watcher]
+    ) -> None:
+        self._lines = lines
+        self._first = lines[0][0]
+        self._data = _joined(lines)
+        self._revision = revision
+        self._watchers: Iterator[Watcher] = iter(watchers)
+
+    def go_on(self, in_time: Callable[[], bool]) -> bool:
+        """Whether all have been served."""
+        data, revision, first = self._data, self._revision, self._first
+        served = 0
+        for watcher in self._watchers:
+            if watcher.last_revision < first:
+                watcher.push(data, revision)
+            else:  # it joined when some of this had happened already
+                watcher.push(self._unseen(watcher.last_revision), revision)
+            served += 1
+            if served == _LOOKS_AT_THE_CLOCK:
+                if not in_time():
+                    return False
+                served = 0
+        return True
+
+    def _unseen(self, seen: int) -> bytes:
+        return _joined([line for line in self._lines if line[0] > seen])
+
+
+def _always() -> bool:
+    return True
 
 
 def _joined(lines: Sequence[tuple[int, bytes]]) -> bytes:
@@ -201,14 +252,20 @@ class WatchHub:
     def __init__(self, objects: Objects) -> None:
         self._objects = objects
         self._channels: dict[Hashable, Channel] = {}
+        self._courier = Courier()
+        self._any: dict[Channel, None] = {}
+        """Those whom every change may concern; the others by what they look for."""
+        self._by_sign: dict[Sign, dict[Channel, None]] = {}
         objects.listeners.append(self._changed)
 
     def join(self, kind: Hashable, frames: Frames, revision: int) -> Watcher:
         channel = self._channels.get(kind)
         if channel is None or channel.ended:
-            channel = Channel(frames)
+            if channel is not None:
+                self._forget(channel)
+            channel = Channel(frames, self._courier)
             self._channels[kind] = channel
-        channel.flush()
+            self._listen(channel)
         watcher = Watcher(revision)
         channel.watchers.add(watcher)
         return watcher
@@ -219,6 +276,7 @@ class WatchHub:
             channel.watchers.discard(watcher)
             if not channel.watchers:
                 channel.end()
+                self._forget(channel)
                 del self._channels[kind]
 
     def busy(self, kind: Hashable) -> bool:
@@ -229,6 +287,7 @@ class WatchHub:
     def end_all(self) -> None:
         """End every stream cleanly; clients list and watch again."""
         channels, self._channels = self._channels, {}
+        self._any, self._by_sign = {}, {}
         for channel in channels.values():
             channel.end()
 
@@ -240,7 +299,38 @@ class WatchHub:
     def watching(self) -> int:
         return sum(len(channel.watchers) for channel in self._channels.values())
 
+    def _listen(self, channel: Channel) -> None:
+        if channel.signs is None:
+            self._any[channel] = None
+            return
+        for sign in channel.signs:
+            self._by_sign.setdefault(sign, {})[channel] = None
+
+    def _forget(self, channel: Channel) -> None:
+        self._any.pop(channel, None)
+        for sign in channel.signs or ():
+            listening = self._by_sign.get(sign, {})
+            listening.pop(channel, None)
+            if not listening:
+                self._by_sign.pop(sign, None)
+
     def _changed(self, change: Change[Entry]) -> None:
-        for channel in tuple(self._channels.values()):
+        concerned = self._any
+        if self._by_sign:
+            concerned = dict(concerned)
+            for sign in _signs(change):
+                concerned.update(self._by_sign.get(sign, ()))
+        for channel in tuple(concerned):
             if not channel.ended:
                 channel.feed(change)
+
+
+def _signs(change: Change[Entry]) -> Iterator[Sign]:
+    """Everything a change can be told by."""
+    yield change.suffix
+    namespace, slash, _ = change.suffix.partition("/")
+    if slash:
+        yield namespace + slash
+    for entry in (change.new, change.old):
+        if entry is not None:
+            yield from entry.labels.items()

@@ -40,8 +40,8 @@ def check_unrevised(metadata: Object) -> None:
         raise Unclassified("resourceVersion should not be set on objects to be created")
 
 
-def wipe_for_create(metadata: Object) -> None:
-    for name in (
+_OF_THE_SERVER = frozenset(
+    (
         "deletionTimestamp",
         "deletionGracePeriodSeconds",
         "selfLink",
@@ -49,8 +49,13 @@ def wipe_for_create(metadata: Object) -> None:
         "generation",
         "uid",
         "creationTimestamp",
-    ):
-        metadata.pop(name, None)
+    )
+)
+
+
+def wipe_for_create(metadata: Object) -> None:
+    for name in _OF_THE_SERVER & metadata.keys():
+        del metadata[name]
 
 
 def fill_for_create(metadata: Object, *, uid: str, created: str) -> None:

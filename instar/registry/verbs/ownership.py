@@ -48,7 +48,7 @@ class Ownership:
         self._options = options
         self._subresource = subresource
         self._size = max(size, options.size)
-        self._conversions = conversions or Conversions(target.codec)
+        self._conversions = conversions
 
     async def on_create(self, obj: Object, decided: list[Object] | None) -> None:
         """Set ``metadata.managedFields`` of a new object."""
@@ -126,7 +126,8 @@ class Ownership:
         current = self._version(source) if source else self._target.version
         if wanted is None or current is None:
             return None
-        return await self._conversions.as_read(objects, current, wanted)
+        conversions = self._conversions or Conversions(self._target.codec)
+        return await conversions.as_read(objects, current, wanted)
 
     def _version(self, api_version: str) -> VersionServing | None:
         group_version = parse_group_version(api_version)

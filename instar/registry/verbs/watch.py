@@ -17,7 +17,7 @@ from instar.records import dataclass
 from instar.registry.resources.resource import Target
 from instar.registry.stored.backend import Backend
 from instar.registry.stored.entry import Entry
-from instar.registry.stored.watchers import Watcher, is_error
+from instar.registry.stored.watchers import Sign, Watcher, is_error
 from instar.registry.verbs.read import ListOptions
 from instar.registry.verbs.selecting import Selection
 from instar.storage.collection import Change
@@ -234,8 +234,19 @@ class _Frames:
         self._name = target.name
         self._render = render
         self.selection = Selection(target, select.labels, select.fields)
+        self.signs = self._signs(select)
         self.after = 0
         """Changes up to this revision are not told."""
+
+    def _signs(self, select: ListOptions) -> Sequence[Sign] | None:
+        """By key, label or namespace, whichever tells most changes apart."""
+        if self._name:
+            return (self._target.suffix,)
+        if select.labels is not None and not self.selection.looks_inside:
+            pairs = select.labels.one_of()
+            if pairs:
+                return pairs
+        return (self._below,) if self._below else None
 
     def current(self) -> list[Entry]:
         """What may belong into the opening; entries the selection can judge do."""

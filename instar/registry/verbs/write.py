@@ -7,7 +7,6 @@ the way back) is asked before. ``update`` is the one loop behind PUT, PATCH, sta
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
 
 from instar import errors, offload
@@ -82,7 +81,8 @@ async def create(
     if serving.builtin:
         context.admission.allocate(operation)
     check = partial(serving.strategy.check_create, obj, target.version, options.warn)
-    await _judge(target, obj, check, size)
+    quick = _is_quickly_judged(target, size)
+    _refuse(target, obj, check() if quick else await offload.apart(check))
     for attempt in range(_GENERATE_ATTEMPTS if generated else 1):
         if attempt:
             metadata["name"] = context.generated_name(metadata["generateName"])
@@ -212,12 +212,10 @@ async def _store_changed(
     if target.serving.builtin:
         context.admission.allocate(operation)
     goes = _goes(target, new)
-    await _judge(
-        target,
-        new,
-        partial(strategy.check_update, new, old, target.version, rules.subresource, options.warn),
-        size,
-    )
+    version, part = target.version, rules.subresource
+    check = partial(strategy.check_update, new, old, version, part, options.warn)
+    quick = _is_quickly_judged(target, size)
+    _refuse(target, new, check() if quick else await offload.apart(check))
     if not rules.admitted:
         await context.admission.validate(operation)
     if operation.changed:
@@ -253,7 +251,10 @@ async def _commit(context: Context, target: Target, prepared: Prepared, expected
     entry = await context.backend.put(target.resource.objects, draft, expected, learnt)
     if target.serving.strategy.after_write is not None:
         await target.serving.strategy.after_write(target.name)
-    return await _view(target, entry) if learnt is None else learnt.view(entry)
+    if learnt is not None:
+        return learnt.view(entry)
+    view = target.codec.view_now(entry, target.version)
+    return view if view is not None else (await target.codec.views([entry], target.version))[0]
 
 
 async def _admitted_change(
@@ -343,11 +344,6 @@ def _is_as_stored(target: Target, entry: Entry, new: Object, old: Object) -> boo
     return settled and revised(new, 0) == revised(old, 0)
 
 
-async def _view(target: Target, entry: Entry) -> bytes:
-    view = target.codec.view_now(entry, target.version)
-    return view if view is not None else (await target.codec.views([entry], target.version))[0]
-
-
 async def _confirm(context: Context, target: Target, entry: Entry) -> None:
     """Nothing is committed, so no revision is compared: see that the entry is not outdated."""
     if not await context.backend.is_current(target.resource.objects, entry):
@@ -374,20 +370,13 @@ async def _finish_deletion(
     return Written(encode_sorted(new))
 
 
-async def _judge(
-    target: Target, obj: Object, check: Callable[[], list[FieldError]], size: int
-) -> None:
-    """Refuse what is wrong. Rules are more work than what their object's size says."""
+def _is_quickly_judged(target: Target, size: int) -> bool:
+    """Rules are more work than what their object's size says."""
+    return offload.is_small(size if target.version.rules is None else size * _RULES_WEIGH)
 
-    def judged() -> None:
-        found = check()
-        if found:
-            name, told = obj["metadata"].get("name", ""), target.serving.strategy.told_group
-            group = target.serving.group if told is None else told
-            raise errors.invalid(group, obj.get("kind", ""), name, found)
 
-    weight = size if target.version.rules is None else size * _RULES_WEIGH
-    if offload.is_small(weight):
-        judged()
-    else:
-        await offload.apart(judged)
+def _refuse(target: Target, obj: Object, found: list[FieldError]) -> None:
+    if found:
+        name, told = obj["metadata"].get("name", ""), target.serving.strategy.told_group
+        group = target.serving.group if told is None else told
+        raise errors.invalid(group, obj.get("kind", ""), name, found)

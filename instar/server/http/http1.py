@@ -53,9 +53,16 @@ class Connections(ConnectionSet):
         self.always = header_lines(every_answer)
         self.refused = refused or (lambda request: Response(503))
         """The answer to a request whose own answer would be one too many."""
+        self._chunk_of = self._chunk = b""
 
     def __call__(self) -> Connection:
         return Connection(self)
+
+    def chunk(self, data: bytes) -> bytes:
+        """As a part of an answer without a length; made once where many are sent the same."""
+        if data is not self._chunk_of:
+            self._chunk_of, self._chunk = data, b"%x\r\n%b\r\n" % (len(data), data)
+        return self._chunk
 
 
 class Connection(asyncio.Protocol):
@@ -102,8 +109,7 @@ class Connection(asyncio.Protocol):
         feed, self._feed = self._feed, None
         if feed is not None:
             feed.close()
-        if self._writable is not None and not self._writable.done():
-            self._writable.set_result(None)
+        self._wake()
 
     def data_received(self, data: bytes) -> None:
         self._last_activity = now = monotonic()
@@ -119,10 +125,13 @@ class Connection(asyncio.Protocol):
 
     def resume_writing(self) -> None:
         self._paused = False
-        if self._writable is not None and not self._writable.done():
-            self._writable.set_result(None)
+        self._wake()
         if self._feed is not None:
             self._feed.resume()
+
+    def _wake(self) -> None:
+        if self._writable is not None and not self._writable.done():
+            self._writable.set_result(None)
 
     # --- whose turn it is ----------------------------------------------------------------
 
@@ -218,7 +227,7 @@ class Connection(asyncio.Protocol):
         self._task = started
         if request.patience:
             loop = asyncio.get_running_loop()
-            self._timer = loop.call_later(request.patience, _expire, request, started)
+            self._timer = loop.call_later(request.patience, request.expire, started)
 
     async def _exchange(self, request: Request, keep_alive: bool) -> None:
         """The answer is written in the step in which it is found, not in a callback after it."""
@@ -278,9 +287,10 @@ class Connection(asyncio.Protocol):
         self._write(head(response, keep_alive, framing, self._connections.always))
         feed.open(self)
 
-    def send(self, data: bytes) -> None:
+    def send(self, data: bytes) -> bool:
         if data and self._transport is not None:  # an empty chunk would be the end of the answer
-            self._transport.write(b"%x\r\n%b\r\n" % (len(data), data))
+            self._transport.write(self._connections.chunk(data))
+        return not self._paused
 
     def backlog(self) -> int:
         return self._transport.get_write_buffer_size() if self._transport is not None else 0
@@ -387,9 +397,3 @@ class Connection(asyncio.Protocol):
     def abort(self) -> None:
         if self._transport is not None:
             self._transport.abort()
-
-
-def _expire(request: Request, task: asyncio.Task[None]) -> None:
-    """The handler turns the cancellation into an answer."""
-    request.expired = True
-    task.cancel()

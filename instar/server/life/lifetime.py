@@ -44,6 +44,7 @@ from instar.server.files.kubeconfig import write_kubeconfig, write_user_kubeconf
 from instar.server.files.tempfolder import temporary_folder
 from instar.server.http.flow import Flow
 from instar.server.http.http1 import Connections
+from instar.server.http.tlswire import TlsListener
 from instar.server.life.composition import Machinery, build
 from instar.server.life.guards import (
     at_rest_of,
@@ -156,10 +157,9 @@ async def _served(settings: Settings, folder: Path) -> AsyncIterator[RunningServ
     loop = asyncio.get_running_loop()
     try:
         listening = await loop.create_server(
-            connections,
+            TlsListener(tls.context, connections),
             settings.host,
             settings.port,
-            ssl=tls.context,
             backlog=1024,
             reuse_port=settings.shared_port or None,
             start_serving=not settings.listens_when_ready,

@@ -38,24 +38,23 @@ def read_object(body: bytes, media: str, kind: str, typed_as: str = "") -> Body:
     ``typed_as`` is the apiVersion of a built-in kind: its endpoint knows what an object without
     a type must be, where a custom resource has to say.
     """
-    summary = _summary(body)
     unrecognised = f"the object provided is unrecognized (must be of type {kind})"
     if media == PROTOBUF:
         return _read_protobuf_object(body, kind, typed_as, unrecognised)
     try:
         parsed = parse(body, media)
     except NotYaml as error:
-        raise BadRequest(f"{unrecognised}: {error} ({summary})") from error
+        raise BadRequest(f"{unrecognised}: {error} ({_summary(body)})") from error
     except Malformed as error:
         raise BadRequest(
-            f"{unrecognised}: couldn't get version/kind; {error} ({summary})"
+            f"{unrecognised}: couldn't get version/kind; {error} ({_summary(body)})"
         ) from error
     if typed_as:
         for name, expected in (("apiVersion", typed_as), ("kind", kind)):
             parsed.obj[name] = parsed.obj.get(name) or expected
     if not parsed.obj.get("kind"):
         text = body.decode(errors="replace")
-        raise BadRequest(f"{unrecognised}: Object 'Kind' is missing in '{text}' ({summary})")
+        raise BadRequest(f"{unrecognised}: Object 'Kind' is missing in '{text}' ({_summary(body)})")
     return parsed
 
 

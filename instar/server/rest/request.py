@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections.abc import Sequence
 from dataclasses import field
@@ -136,6 +137,11 @@ class Request:
         if not self.patience:
             return inf
         return max(self.began + self.patience - perf_counter(), 0.001)
+
+    def expire(self, work: asyncio.Task[None]) -> None:
+        """The handler turns the cancellation into an answer."""
+        self.expired = True
+        work.cancel()
 
     def warn(self, text: str) -> None:
         self.warnings.append(text)

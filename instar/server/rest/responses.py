@@ -30,7 +30,9 @@ _CHUNK = 96 << 10
 class Outlet(Protocol):
     """The connection's side of a stream."""
 
-    def send(self, data: bytes) -> None: ...
+    def send(self, data: bytes) -> bool:
+        """Whether the client keeps up; where it does not, ``backlog`` tells by how much."""
+        ...
 
     def backlog(self) -> int:
         """Bytes the client has not taken yet."""

@@ -124,10 +124,8 @@ class WatchFeed:
 
     def receive(self, data: bytes) -> None:
         outlet = self._outlet
-        if outlet is not None:
-            outlet.send(data)
-            if outlet.backlog() > MAX_PENDING:
-                outlet.abort()
+        if outlet is not None and not outlet.send(data) and outlet.backlog() > MAX_PENDING:
+            outlet.abort()
 
     def over(self) -> None:
         outlet, self._outlet = self._outlet, None

@@ -1,0 +1,191 @@
+"""What watches cost: the server's CPU per delivered event, and memory per watch that is idle.
+
+``python -m bench.watchers [--watchers 1 100 1000 5000] [--selectors 1 20 200] [--rate 100]``
+
+A server as shipped (SQLite, TLS, token), patches at a steady rate over one connection, watches from
+other processes (``bench/watchload.py``). Watches without a selector get every event; with 20
+selectors each event belongs to a twentieth of them (``shard=k``), or to all but a twentieth
+(``--overlap``, ``shard!=k``). What the patches cost without anybody watching is told apart.
+"""
+
+from __future__ import annotations
+
+import argparse
+import http.client
+import json
+import ssl
+import statistics
+import time
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+from bench.fixtures import BASE, CRDS, crd, thing
+from bench.process import Measured, scratch, serving
+from bench.watchload import Tally, Watchers, many_files, watch_path
+
+_OBJECTS = 200
+_PROCESSES = 2
+
+
+@dataclass
+class Step:
+    watchers: int
+    selectors: int
+    overlap: bool = False
+
+
+@dataclass
+class Figures:
+    idle_kb: float
+    writes: int
+    events: int
+    spent_us: float
+    """Server CPU of the run."""
+    delays: list[float]
+    trouble: str
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m bench.watchers", description=__doc__)
+    parser.add_argument("--watchers", type=int, nargs="*", default=[1, 10, 100, 1_000, 5_000])
+    parser.add_argument("--selectors", type=int, nargs="*", default=[20, 200])
+    parser.add_argument("--overlap", action="store_true", help="selectors that leave out a share")
+    parser.add_argument("--rate", type=float, default=100, help="patches a second")
+    parser.add_argument("--seconds", type=float, default=5)
+    options = parser.parse_args()
+    many_files()
+    steps = [Step(count, 1) for count in options.watchers]
+    most = max(options.watchers)
+    steps += [Step(most, count, options.overlap) for count in options.selectors]
+    alone = _measured(Step(0, 1), options)
+    each = alone.spent_us / alone.writes
+    print(f"a patch without watchers: {each:.0f} µs of server CPU\n")
+    print("| watchers | selectors | events | CPU per event | without patches | delay, p99 | idle |")
+    print("| --- | --- | --- | --- | --- | --- | --- |")
+    for step in steps:
+        _show(step, _measured(step, options), each)
+
+
+def _show(step: Step, told: Figures, each: float) -> None:
+    chosen = f"{step.selectors}{' (!=)' if step.overlap else ''}" if step.selectors > 1 else "none"
+    less = (told.spent_us - each * told.writes) / max(1, told.events)
+    delays = sorted(told.delays) or [0.0]
+    middle, late = statistics.median(delays), delays[int(len(delays) * 0.99)]
+    print(
+        f"| {step.watchers} | {chosen} | {told.events} | "
+        f"{told.spent_us / max(1, told.events):.1f} µs | {less:.1f} µs | "
+        f"{middle:.1f}, {late:.1f} ms | {told.idle_kb:.1f} kB |{told.trouble}",
+        flush=True,
+    )
+
+
+def _measured(step: Step, options: argparse.Namespace) -> Figures:
+    with scratch() as folder, serving(f"sqlite:{folder}/bench.db", folder) as server:
+        server.call("POST", CRDS, crd())
+        for number in range(_OBJECTS):
+            server.call("POST", BASE, _object(number, step.selectors))
+        _write(server, options.rate, 0.5, 0)  # what is made once is made before
+        loads = [Watchers(server, number) for number in range(_PROCESSES)]
+        try:
+            idle = _open(server, loads, step)
+            return _run(server, loads, step, options, idle)
+        finally:
+            for load in loads:
+                load.close()
+
+
+def _open(server: Measured, loads: list[Watchers], step: Step) -> float:
+    """Opens them all; kilobytes of the server's memory for each."""
+    listed = json.loads(server.call("GET", f"{BASE}?limit=1"))
+    revision = listed["metadata"]["resourceVersion"]
+    paths = [watch_path(BASE, _selector(number, step), revision) for number in range(step.watchers)]
+    before = server.resident_mb()
+    for number, load in enumerate(loads):
+        load.open(paths[number :: len(loads)])
+    for load in loads:
+        load.opened()
+    time.sleep(0.5)
+    return (server.resident_mb() - before) * 1024 / max(1, step.watchers)
+
+
+def _selector(number: int, step: Step) -> str:
+    if step.selectors == 1:
+        return ""
+    return f"shard{'!=' if step.overlap else '='}{number // _PROCESSES % step.selectors}"
+
+
+def _run(
+    server: Measured,
+    loads: list[Watchers],
+    step: Step,
+    options: argparse.Namespace,
+    idle: float,
+) -> Figures:
+    for load in loads:
+        load.tally()
+    before = server.cpu_seconds()
+    writes = _write(server, options.rate, options.seconds, 1_000_000)
+    told = Tally()
+    expected = _expected(writes, step)
+    deadline = time.monotonic() + 60
+    while told.events < expected and time.monotonic() < deadline:
+        time.sleep(0.2)
+        for load in loads:
+            _add(told, load.tally())
+    spent = (server.cpu_seconds() - before) * 1e6
+    trouble = "" if told.events == expected else f" {expected} events expected"
+    trouble += f" {told.disorder} out of order" if told.disorder else ""
+    trouble += f" {told.ended} watches ended" if told.ended else ""
+    return Figures(idle, writes, told.events, spent, told.delays, trouble)
+
+
+def _add(told: Tally, more: Tally) -> None:
+    told.events += more.events
+    told.delays += more.delays
+    told.disorder += more.disorder
+    told.ended += more.ended
+
+
+def _expected(writes: int, step: Step) -> int:
+    total = 0
+    shards = [number // _PROCESSES % step.selectors for number in range(step.watchers)]
+    for write in range(writes):
+        mine = sum(shard == write % _OBJECTS % step.selectors for shard in shards)
+        total += step.watchers - mine if step.overlap and step.selectors > 1 else mine
+    return total
+
+
+def _object(number: int, selectors: int) -> dict[str, object]:
+    made = thing()
+    made["metadata"]["name"] = f"o-{number}"
+    made["metadata"]["labels"]["shard"] = str(number % selectors)
+    return made
+
+
+def _write(server: Measured, rate: float, seconds: float, first: int) -> int:
+    """Merge patches of an annotation, at a steady pace; how many were made."""
+    where = urlsplit(server.url)
+    trusting = ssl._create_unverified_context()
+    connection = http.client.HTTPSConnection(where.hostname or "", where.port, context=trusting)
+    headers = {
+        "Authorization": f"Bearer {server.token}",
+        "Content-Type": "application/merge-patch+json",
+    }
+    began, count = time.monotonic(), round(rate * seconds)
+    for number in range(count):
+        wait = began + number / rate - time.monotonic()
+        if wait > 0:
+            time.sleep(wait)
+        mark = f"~{first + number}/{time.monotonic_ns()}/"
+        body = json.dumps({"metadata": {"annotations": {"example.com/note": mark}}})
+        connection.request("PATCH", f"{BASE}/o-{number % _OBJECTS}", body, headers)
+        answer = connection.getresponse()
+        answer.read()
+        if answer.status != 200:
+            raise RuntimeError(f"a patch was answered {answer.status}")
+    connection.close()
+    return count
+
+
+if __name__ == "__main__":
+    main()

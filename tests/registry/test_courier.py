@@ -1,0 +1,81 @@
+"""Rounds of deliveries: in slices, and the longer they take the more goes together."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+from instar.registry.stored.courier import LONGEST_PAUSE, SLICE_SECONDS, Courier
+
+
+class Clock:
+    now = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+class Parcels:
+    """So many, each of which takes so long to hand over."""
+
+    def __init__(self, clock: Clock, count: int, seconds: float) -> None:
+        self._clock, self._seconds = clock, seconds
+        self.left = count
+        self.calls = 0
+        self.done = asyncio.Event()
+
+    def hand_over(self, in_time: Callable[[], bool]) -> bool:
+        self.calls += 1
+        while self.left:
+            self.left -= 1
+            self._clock.now += self._seconds
+            if not in_time():
+                break
+        if not self.left:
+            self.done.set()
+        return not self.left
+
+
+async def delivered(count: int, seconds: float) -> tuple[Parcels, float]:
+    """The parcels, and how long a second bundle would be kept waiting after them."""
+    clock = Clock()
+    courier, parcels = Courier(clock), Parcels(clock, count, seconds)
+    courier.call(parcels)
+    assert parcels.calls == 0
+    await parcels.done.wait()
+    began = asyncio.get_running_loop().time()
+    next_one = Parcels(clock, 1, 0.0)
+    courier.call(next_one)
+    await next_one.done.wait()
+    return parcels, asyncio.get_running_loop().time() - began
+
+
+def test_what_takes_no_time_is_handed_over_at_once_and_so_is_what_follows() -> None:
+    parcels, waited = asyncio.run(delivered(10, 0.0001))
+    assert parcels.calls == 1
+    assert waited < LONGEST_PAUSE
+
+
+def test_what_takes_long_is_done_in_slices() -> None:
+    parcels, _ = asyncio.run(delivered(10, 2 * SLICE_SECONDS))
+    assert parcels.calls == 10
+
+
+def test_after_a_long_round_others_have_as_long_within_bounds() -> None:
+    _, waited = asyncio.run(delivered(1, 0.02))
+    assert waited >= 0.019
+    _, waited = asyncio.run(delivered(1, 30.0))
+    assert LONGEST_PAUSE * 0.9 <= waited < 10
+
+
+async def forgotten() -> int:
+    courier, parcels = Courier(), Parcels(Clock(), 1, 0.0)
+    courier.call(parcels)
+    courier.forget(parcels)
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    return parcels.calls
+
+
+def test_who_is_forgotten_is_not_called() -> None:
+    assert asyncio.run(forgotten()) == 0

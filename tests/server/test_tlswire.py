@@ -1,0 +1,217 @@
+"""TLS over buffers that all connections share: everybody gets theirs, nobody what is another's."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import ssl
+from collections.abc import Callable, Coroutine
+from pathlib import Path
+from typing import Any
+
+import pytest
+import uvloop
+
+from instar import limits
+from instar.server.files.certificates import ensure_certificates, server_context
+from instar.server.http.tlswire import TlsListener
+
+Plain = tuple[asyncio.StreamReader, asyncio.StreamWriter]
+Loop = Callable[[], asyncio.AbstractEventLoop]
+LOOPS: list[Loop] = [uvloop.new_event_loop, asyncio.new_event_loop]
+
+
+class Echo(asyncio.Protocol):
+    """Says back what it hears; who says goodbye is left."""
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self.transport: Any = transport
+
+    def data_received(self, data: bytes) -> None:
+        self.transport.write(data)
+        if b"bye" in data:
+            self.transport.close()
+
+
+class Client:
+    """TLS by hand over a plain connection: what is sent can be cut anywhere."""
+
+    def __init__(self, context: ssl.SSLContext) -> None:
+        self.incoming, self.outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
+        self.tls = context.wrap_bio(self.incoming, self.outgoing, server_hostname="localhost")
+
+    async def connect(self, plain: Plain) -> None:
+        self.reader, self.writer = plain
+        while True:
+            try:
+                self.tls.do_handshake()
+            except ssl.SSLWantReadError:
+                await self._exchange()
+            else:
+                self.send(self.outgoing.read())
+                return
+
+    async def _exchange(self) -> None:
+        self.send(self.outgoing.read())
+        data = await self.reader.read(1 << 16)
+        if not data:
+            raise ConnectionResetError
+        self.incoming.write(data)
+
+    def send(self, data: bytes) -> None:
+        self.writer.write(data)
+
+    def sealed(self, text: bytes) -> bytes:
+        self.tls.write(text)
+        return self.outgoing.read()
+
+    async def hear(self, size: int) -> bytes:
+        heard = b""
+        while len(heard) < size:
+            try:
+                piece = self.tls.read(size)
+                if not piece:
+                    raise EOFError  # said in TLS, not by a connection that breaks
+                heard += piece
+            except ssl.SSLWantReadError:
+                await self._exchange()
+        return heard
+
+
+class Door:
+    """Opens connections to the server, and closes them all at the end."""
+
+    def __init__(self, port: int, context: ssl.SSLContext) -> None:
+        self._port, self._context = port, context
+        self._writers: list[asyncio.StreamWriter] = []
+
+    async def plain(self) -> Plain:
+        reader, writer = await asyncio.open_connection("127.0.0.1", self._port)
+        self._writers.append(writer)
+        return reader, writer
+
+    async def client(self) -> Client:
+        client = Client(self._context)
+        await client.connect(await self.plain())
+        return client
+
+    async def close(self) -> None:
+        for writer in self._writers:
+            writer.close()
+            with contextlib.suppress(ConnectionError):
+                await writer.wait_closed()
+
+
+Script = Callable[[Door], Coroutine[Any, Any, None]]
+
+
+@pytest.fixture(params=LOOPS, ids=["uvloop", "asyncio"])
+def served(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[Script], None]:
+    made = ensure_certificates(tmp_path, ["localhost"])
+    client = ssl.create_default_context(cafile=str(made.ca))
+
+    async def serve(script: Script) -> None:
+        listener = TlsListener(server_context(made, ()), Echo)
+        loop = asyncio.get_running_loop()
+        server = await loop.create_server(listener, "127.0.0.1", 0)
+        async with server, asyncio.timeout(20):
+            door = Door(server.sockets[0].getsockname()[1], client)
+            await script(door)
+            await door.close()
+        assert not listener.incoming.pending
+        assert not listener.outgoing.pending
+
+    def run(script: Script) -> None:
+        with asyncio.Runner(loop_factory=request.param) as runner:
+            runner.run(serve(script))
+
+    return run
+
+
+def test_records_of_several_connections_that_come_in_pieces_are_not_mixed_up(
+    served: Callable[[Script], None],
+) -> None:
+    async def script(door: Door) -> None:
+        clients = [await door.client() for _ in range(3)]
+        texts = [bytes([65 + number]) * 40_000 for number in range(3)]
+        sealed = [client.sealed(text) for client, text in zip(clients, texts, strict=True)]
+        for start in range(0, max(map(len, sealed)), 7_001):
+            for client, data in zip(clients, sealed, strict=True):
+                client.send(data[start : start + 7_001])
+                await client.writer.drain()
+
+        heard = [await client.hear(40_000) for client in clients]
+
+        assert heard == texts
+
+    served(script)
+
+
+def test_one_who_speaks_no_tls_is_left_and_the_others_go_on(
+    served: Callable[[Script], None],
+) -> None:
+    async def script(door: Door) -> None:
+        client = await door.client()
+        reader, writer = await door.plain()
+        writer.write(b"GET / HTTP/1.1\r\nhost: a\r\n\r\n")
+        with contextlib.suppress(ConnectionResetError):
+            while await reader.read(100):
+                pass
+        client.send(client.sealed(b"still here"))
+
+        assert await client.hear(10) == b"still here"
+
+    served(script)
+
+
+def test_a_damaged_record_ends_its_connection_alone(served: Callable[[Script], None]) -> None:
+    async def script(door: Door) -> None:
+        damaged, client = await door.client(), await door.client()
+        record = damaged.sealed(b"x" * 100)
+        damaged.send(record[:-1] + bytes([record[-1] ^ 1]) + damaged.sealed(b"more"))
+        with pytest.raises((ssl.SSLError, ConnectionResetError)):
+            await damaged.hear(1)
+        client.send(client.sealed(b"still here"))
+
+        assert await client.hear(10) == b"still here"
+
+    served(script)
+
+
+def test_a_handshake_has_its_time(
+    served: Callable[[Script], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(limits, "HANDSHAKE_SECONDS", 0.05)
+
+    async def script(door: Door) -> None:
+        reader, _ = await door.plain()
+
+        with contextlib.suppress(ConnectionResetError):
+            assert await reader.read() == b""
+
+    served(script)
+
+
+def test_goodbye_comes_after_everything_that_was_said(served: Callable[[Script], None]) -> None:
+    async def script(door: Door) -> None:
+        client = await door.client()
+        client.send(client.sealed(b"x" * 15_000 + b"bye"))
+        client.send(client.sealed(b"nobody listens to this"))
+
+        assert (await client.hear(15_003))[:15_003] == b"x" * 15_000 + b"bye"
+        with pytest.raises(EOFError):
+            await client.hear(1_000)  # the rest, where both came together
+
+    served(script)
+
+
+def test_a_client_that_says_goodbye_is_left(served: Callable[[Script], None]) -> None:
+    async def script(door: Door) -> None:
+        client = await door.client()
+        with contextlib.suppress(ssl.SSLWantReadError):
+            client.tls.unwrap()
+        client.send(client.outgoing.read())
+
+        await client.reader.read()  # to the end, which comes
+
+    served(script)
