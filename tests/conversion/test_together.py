@@ -268,7 +268,7 @@ def test_a_review_that_waits_for_company_departs_when_nobody_comes() -> None:
 def test_a_stream_of_callers_does_not_keep_a_review_from_departing() -> None:
     async def scenario() -> None:
         scene = Scene(room=1000)
-        callers = []
+        callers: list[asyncio.Task[list[Object]]] = []
         while not scene.slow.reviews:
             callers.append(scene.ask(f"n{len(callers)}"))
             await turns(1)
