@@ -33,6 +33,9 @@ class Slow:
     async def prefetch(self, changes: Sequence[Change[Entry]]) -> None:
         await asyncio.sleep(0)
 
+    def bookmark(self, revision: int) -> bytes:
+        return b""
+
 
 class Taken:
     def __init__(self) -> None:
@@ -84,6 +87,9 @@ class Numbers:
 
     async def prefetch(self, changes: Sequence[Change[Entry]]) -> None: ...
 
+    def bookmark(self, revision: int) -> bytes:
+        return b""
+
 
 def labelled(revision: int, suffix: str, app: str, before: str = "") -> Change[Entry]:
     def entry(value: str) -> Entry:
@@ -118,7 +124,7 @@ def test_an_object_that_loses_a_label_concerns_those_who_look_for_it() -> None:
 async def left_and_joined_again() -> list[int]:
     objects: Collection[Entry] = Collection("p/", 0, WindowLimits())
     hub, frames = WatchHub(objects), Numbers([("app", "one")])
-    hub.leave("kind", hub.join("kind", frames, 0))
+    hub.leave(hub.join("kind", frames, 0))
     objects.apply(labelled(1, "ns/a", "one"))
     hub.join("kind", frames, 1)
     objects.apply(labelled(2, "ns/a", "one"))
@@ -134,7 +140,7 @@ async def served_in_slices() -> tuple[list[bytes], bytes]:
     takers = [Taken() for _ in range(100)]
 
     def join(taker: Taken, revision: int) -> None:
-        watcher = Watcher(revision)
+        watcher = Watcher(revision, channel)
         watcher.attach(taker)
         channel.watchers.add(watcher)
 
@@ -162,7 +168,7 @@ async def ended_in_the_middle() -> list[bytes]:
     channel = Channel(Numbers(), Courier())
     takers = [Taken() for _ in range(100)]
     for taker in takers:
-        watcher = Watcher(0)
+        watcher = Watcher(0, channel)
         watcher.attach(taker)
         channel.watchers.add(watcher)
     channel.feed(change(1))

@@ -26,6 +26,9 @@ class Converting:
 
     async def prefetch(self, changes: Sequence[Change[Entry]]) -> None: ...
 
+    def bookmark(self, revision: int) -> bytes:
+        return b""
+
 
 def test_no_coroutine_is_forgotten(recwarn: pytest.WarningsRecorder) -> None:
     async def feed_and_end() -> None:

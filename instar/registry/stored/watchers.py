@@ -17,6 +17,7 @@ from typing import Any, Protocol
 from instar.registry.stored.backend import Objects
 from instar.registry.stored.courier import Courier
 from instar.registry.stored.entry import Entry
+from instar.registry.stored.wheel import Wheel
 from instar.storage.collection import Change
 
 log = logging.getLogger(__name__)
@@ -49,6 +50,10 @@ class Frames(Protocol):
         """Do together whatever work these changes are going to need. Never fails."""
         ...
 
+    def bookmark(self, revision: int) -> bytes:
+        """The line that says that everything up to there has been seen."""
+        ...
+
 
 def is_error(frame: bytes) -> bool:
     """Whether this line is the last of its stream."""
@@ -66,14 +71,15 @@ class Receiver(Protocol):
 class Watcher:
     """One client's stream. What comes before a receiver is attached waits, within bounds."""
 
-    __slots__ = ("_backlog", "_receiver", "_waiting", "ended", "last_revision")
+    __slots__ = ("_backlog", "_receiver", "_waiting", "channel", "ended", "last_revision")
 
-    def __init__(self, revision: int) -> None:
+    def __init__(self, revision: int, channel: Channel) -> None:
+        self.channel = channel
         self.ended = False
         self.last_revision = revision
         """The newest revision this watcher has been brought to."""
         self._receiver: Receiver | None = None
-        self._backlog: list[bytes] = []
+        self._backlog: list[bytes] | None = None
         self._waiting = 0
 
     def push(self, data: bytes, revision: int) -> None:
@@ -85,6 +91,8 @@ class Watcher:
         if self._receiver is not None:
             self._receiver.receive(data)
             return
+        if self._backlog is None:
+            self._backlog = []
         self._backlog.append(data)
         self._waiting += len(data)
         if self._waiting > MAX_PENDING:
@@ -93,7 +101,7 @@ class Watcher:
     def attach(self, receiver: Receiver) -> None:
         """From now on ``receiver`` gets everything, first of all what has been waiting."""
         self._receiver = receiver
-        backlog, self._backlog = self._backlog, []
+        backlog, self._backlog = self._backlog, None
         if backlog:
             receiver.receive(b"".join(backlog))
         if self.ended:
@@ -109,10 +117,12 @@ class Watcher:
 class Channel:
     """All watchers of one kind. Changes are framed strictly in order, also when framing awaits."""
 
-    def __init__(self, frames: Frames, courier: Courier) -> None:
+    def __init__(self, frames: Frames, courier: Courier, kind: Hashable = None) -> None:
         self.watchers: set[Watcher] = set()
         self.ended = False
+        self.kind = kind
         self.signs = frames.signs
+        self.bookmark = frames.bookmark
         self._frames = frames
         self._courier = courier
         self._queue: deque[Change[Entry]] = deque()
@@ -253,6 +263,8 @@ class WatchHub:
         self._objects = objects
         self._channels: dict[Hashable, Channel] = {}
         self._courier = Courier()
+        self.wheel = Wheel()
+        """For what streams do in time."""
         self._any: dict[Channel, None] = {}
         """Those whom every change may concern; the others by what they look for."""
         self._by_sign: dict[Sign, dict[Channel, None]] = {}
@@ -263,26 +275,20 @@ class WatchHub:
         if channel is None or channel.ended:
             if channel is not None:
                 self._forget(channel)
-            channel = Channel(frames, self._courier)
+            channel = Channel(frames, self._courier, kind)
             self._channels[kind] = channel
             self._listen(channel)
-        watcher = Watcher(revision)
+        watcher = Watcher(revision, channel)
         channel.watchers.add(watcher)
         return watcher
 
-    def leave(self, kind: Hashable, watcher: Watcher) -> None:
-        channel = self._channels.get(kind)
-        if channel is not None:
-            channel.watchers.discard(watcher)
-            if not channel.watchers:
-                channel.end()
-                self._forget(channel)
-                del self._channels[kind]
-
-    def busy(self, kind: Hashable) -> bool:
-        """Whether changes of this kind are on their way to its watchers."""
-        channel = self._channels.get(kind)
-        return channel is not None and channel.busy
+    def leave(self, watcher: Watcher) -> None:
+        channel = watcher.channel
+        channel.watchers.discard(watcher)
+        if not channel.watchers and self._channels.get(channel.kind) is channel:
+            channel.end()
+            self._forget(channel)
+            del self._channels[channel.kind]
 
     def end_all(self) -> None:
         """End every stream cleanly; clients list and watch again."""

@@ -17,7 +17,7 @@ from instar.records import dataclass
 from instar.registry.resources.resource import Target
 from instar.registry.stored.backend import Backend
 from instar.registry.stored.entry import Entry
-from instar.registry.stored.watchers import Sign, Watcher, is_error
+from instar.registry.stored.watchers import Sign, Watcher, WatchHub, is_error
 from instar.registry.verbs.read import ListOptions
 from instar.registry.verbs.selecting import Selection
 from instar.storage.collection import Change
@@ -67,12 +67,19 @@ class Stream:
 
     opening: list[bytes]
     watcher: Watcher
-    close: Callable[[], None]
-    bookmark: Callable[[int], bytes]
-    complete: Callable[[], bool]
-    """Whether every change there was has reached the watcher: some wait for a conversion."""
+    hub: WatchHub
     finished: bool = False
     """The opening already holds everything (an error): nothing follows."""
+
+    def close(self) -> None:
+        self.hub.leave(self.watcher)
+
+    def bookmark(self, revision: int) -> bytes:
+        return self.watcher.channel.bookmark(revision)
+
+    def complete(self) -> bool:
+        """Whether every change there was has reached the watcher: some wait for a conversion."""
+        return not self.watcher.channel.busy
 
 
 async def open_watch(
@@ -105,17 +112,7 @@ async def open_watch(
         kind,
     )
     watcher = resource.hub.join(channel, frames, backend.revision)
-
-    def close() -> None:
-        resource.hub.leave(channel, watcher)
-
-    def bookmark(revision: int) -> bytes:
-        return render("BOOKMARK", _bookmark(target, revision))
-
-    def complete() -> bool:
-        return not resource.hub.busy(channel)
-
-    stream = Stream([], watcher, close, bookmark, complete)
+    stream = Stream([], watcher, resource.hub)
     try:
         if refusal is not None:
             raise refusal
@@ -127,7 +124,7 @@ async def open_watch(
         stream.opening.append(error_event(as_internal(error)))
         stream.finished = True
     except BaseException:
-        close()
+        stream.close()
         raise
     return stream
 
@@ -283,6 +280,9 @@ class _Frames:
         if codec.remembers:
             with contextlib.suppress(ApiError):
                 await codec.views(entries, version)
+
+    def bookmark(self, revision: int) -> bytes:
+        return self._render("BOOKMARK", _bookmark(self._target, revision))
 
     def _concerns(self, change: Change[Entry]) -> bool:
         if change.revision <= self.after:

@@ -17,7 +17,7 @@ from instar import limits
 from instar.access.attributes import User
 from instar.server.access.peers import PeerOf, plain_peer
 from instar.server.http.connections import ConnectionSet
-from instar.server.http.eager import start
+from instar.server.http.eager import Parked, start
 from instar.server.http.http1_request import RequestReader
 from instar.server.http.httphead import head, header_lines
 from instar.server.http.pipeline import Pipeline
@@ -73,7 +73,7 @@ class Connection(asyncio.Protocol):
         self._peer: User | None = None
         self._remote = ""
         self._ahead = Pipeline()
-        self._task: asyncio.Task[Any] | None = None
+        self._task: asyncio.Task[Any] | Parked | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._busy = False
         self._feed: Feed | None = None
@@ -286,6 +286,7 @@ class Connection(asyncio.Protocol):
         framing = b"transfer-encoding: chunked\r\n"
         self._write(head(response, keep_alive, framing, self._connections.always))
         feed.open(self)
+        asyncio.get_running_loop().call_soon(self._reader.rest)
 
     def send(self, data: bytes) -> bool:
         if data and self._transport is not None:  # an empty chunk would be the end of the answer

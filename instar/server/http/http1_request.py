@@ -49,6 +49,22 @@ class Owner(Protocol):
 class RequestReader:
     """One connection's requests, one after the other. The ``on_`` methods are httptools'."""
 
+    __slots__ = (
+        "_body",
+        "_body_allowed_for",
+        "_headers",
+        "_in_head",
+        "_overhead",
+        "_owner",
+        "_parser",
+        "_repeated",
+        "_size",
+        "_url",
+        "deadline",
+        "over",
+        "reading",
+    )
+
     def __init__(self, owner: Owner) -> None:
         self.reading = False
         """Whether a request has begun and not ended."""
@@ -58,7 +74,7 @@ class RequestReader:
         self.over = False
         """Whatever comes is not read any more."""
         self._owner = owner
-        self._parser = httptools.HttpRequestParser(self)
+        self._parser: httptools.HttpRequestParser | None = None
         self._expect_next()
 
     def _expect_next(self) -> None:
@@ -69,7 +85,7 @@ class RequestReader:
         self._url = b""
         self._headers: dict[bytes, bytes] = {}
         self._repeated: list[tuple[bytes, bytes]] | None = None
-        self._body: list[bytes] = []
+        self._body: list[bytes] | None = None
         self._size = 0
 
     def feed(self, data: bytes) -> bytes:
@@ -111,11 +127,13 @@ class RequestReader:
     def _parse(self, data: bytes) -> None:
         if self.over:
             return
+        if self._parser is None:
+            self._parser = httptools.HttpRequestParser(self)
         try:
             self._parser.feed_data(data)
         except httptools.HttpParserUpgrade as upgrade:
             # The request is served as if it had not asked; what follows is HTTP as before.
-            self._parser = httptools.HttpRequestParser(self)
+            self._parser = None
             rest = data[upgrade.args[0] :]
             if rest:
                 self._parse(rest)
@@ -126,6 +144,11 @@ class RequestReader:
         if not self.over:
             self.over = True
             self._owner.refuse(status, text)
+
+    def rest(self) -> None:
+        """Not much is expected for a while: the parser is a kilobyte, and made again if need be."""
+        if not self.reading and not self.over:
+            self._parser = None
 
     def end(self) -> None:
         """Nothing more comes. The parser and the owner hold this as it holds them: so many
@@ -152,6 +175,7 @@ class RequestReader:
     def on_headers_complete(self) -> None:
         self._in_head = False
         headers = self._headers
+        assert self._parser is not None
         if self._parser.should_upgrade() and (
             b"transfer-encoding" in headers or headers.get(b"content-length", b"0") != b"0"
         ):
@@ -164,9 +188,11 @@ class RequestReader:
         self._overhead = 0
         self._size += len(data)
         if self._size > limits.MAX_BODY:
-            self._body = []
+            self._body = None
             self._owner.drops()
             return
+        if self._body is None:
+            self._body = []
         self._body.append(data)
         if self._size > _LARGE and not self._owner.takes(len(data)):
             self._refuse(503, b"503 Service Unavailable: too many large bodies at once\n")
@@ -175,6 +201,7 @@ class RequestReader:
         if self.over:
             self._expect_next()
             return
+        assert self._parser is not None
         uri = target(self._url)
         path, _, query = uri.partition(b"?")
         request = Request(

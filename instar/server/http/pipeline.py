@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections import deque
-
 from instar import limits
 from instar.server.rest.request import Request
 
 
 class Pipeline:
+    __slots__ = ("_bytes", "_requests", "unread")
+
     def __init__(self) -> None:
         self.unread = b""
         """Came, and was not looked at yet."""
-        self._requests: deque[tuple[Request, bool]] = deque()
+        self._requests: list[tuple[Request, bool]] = []
         self._bytes = 0
 
     def __len__(self) -> int:
@@ -37,7 +37,7 @@ class Pipeline:
         self._bytes += len(request.body)
 
     def take(self) -> tuple[Request, bool]:
-        request, keep_alive = self._requests.popleft()
+        request, keep_alive = self._requests.pop(0)
         self._bytes -= len(request.body)
         return request, keep_alive
 

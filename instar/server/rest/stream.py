@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import random
 from collections.abc import Hashable
+from math import inf
 from typing import Any
 
 import orjson
@@ -77,33 +78,63 @@ class _TableEvents:
 
 class WatchFeed:
     """Pushes a watch into a connection: what opens it at the client's pace, then each event at
-    once, until the client leaves, the time is up, or the watcher is ended. No task, no queue."""
+    once, until the client leaves, the time is up, or the watcher is ended. No task, no queue, and
+    no timer of its own: there may be thousands."""
+
+    __slots__ = (
+        "_attached",
+        "_backend",
+        "_bookmark_at",
+        "_end_at",
+        "_last_bookmark_at",
+        "_outlet",
+        "_position",
+        "_step",
+        "_stream",
+        "_told",
+    )
 
     def __init__(
         self, backend: Backend, stream: Stream, *, bookmarks: bool, timeout_seconds: int
     ) -> None:
         self._backend = backend
         self._stream = stream
-        self._bookmarks = bookmarks
-        self._seconds = (
-            timeout_seconds if timeout_seconds > 0 else _MIN_TIMEOUT * (1 + random.random())
-        )
+        seconds = timeout_seconds if timeout_seconds > 0 else _MIN_TIMEOUT * (1 + random.random())
+        now = asyncio.get_running_loop().time()
+        self._end_at = now + seconds
+        self._bookmark_at = now + BOOKMARK_SECONDS if bookmarks else inf
+        long = bookmarks and seconds > 2 * _LAST_BOOKMARK_SECONDS
+        self._last_bookmark_at = self._end_at - _LAST_BOOKMARK_SECONDS if long else inf
         self._position = 0
         self._told = 0
         self._attached = False
-        self._timers: list[asyncio.TimerHandle] = []
+        self._step = -1
+        """Where it has been put on the wheel."""
         self._outlet: Outlet | None = None
 
     def open(self, outlet: Outlet) -> None:
         self._outlet = outlet
-        loop = asyncio.get_running_loop()
-        self._timers.append(loop.call_later(self._seconds, self.over))
-        if self._bookmarks:
-            self._timers.append(loop.call_later(BOOKMARK_SECONDS, self._bookmark))
-            if self._seconds > 2 * _LAST_BOOKMARK_SECONDS:
-                last = self._seconds - _LAST_BOOKMARK_SECONDS
-                self._timers.append(loop.call_later(last, self._tell_progress))
+        self._wait()
         self.resume()
+
+    def _wait(self) -> None:
+        when = min(self._end_at, self._bookmark_at, self._last_bookmark_at)
+        self._step = self._stream.hub.wheel.put(self, when)
+
+    def due(self) -> None:
+        if self._outlet is None:
+            return
+        now = asyncio.get_running_loop().time()
+        if now >= self._end_at:
+            self.over()
+            return
+        if now >= self._bookmark_at:
+            self._bookmark_at = now + BOOKMARK_SECONDS
+            self._tell_progress()
+        if now >= self._last_bookmark_at:
+            self._last_bookmark_at = inf
+            self._tell_progress()
+        self._wait()
 
     def resume(self) -> None:
         """The connection can take more of the opening."""
@@ -136,15 +167,8 @@ class WatchFeed:
     def close(self) -> None:
         """The client has gone, or everything was said."""
         self._outlet = None
-        for timer in self._timers:
-            timer.cancel()
+        self._stream.hub.wheel.take(self, self._step)
         self._stream.close()
-
-    def _bookmark(self) -> None:
-        loop = asyncio.get_running_loop()
-        self._timers = [timer for timer in self._timers if timer.when() > loop.time()]
-        self._timers.append(loop.call_later(BOOKMARK_SECONDS, self._bookmark))
-        self._tell_progress()
 
     def _tell_progress(self) -> None:
         """A bookmark, unless there is nothing new to say or something is still on its way."""
