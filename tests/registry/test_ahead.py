@@ -26,7 +26,12 @@ class Scene:
         self.entries: dict[str, str] = {}
         self.during: Callable[[], object] = lambda: None
         self._converted = asyncio.Event()
-        codec = SimpleNamespace(ahead_of_readers=lambda _: ["v2"], convert_ahead=self._convert)
+        self.outdated: list[str] = []
+        codec = SimpleNamespace(
+            ahead_of_readers=lambda _: ["v2"],
+            convert_ahead=self._convert,
+            outdate=self.outdated.append,
+        )
         self._resource = SimpleNamespace(
             serving=SimpleNamespace(converts_remotely=True),
             crd=SimpleNamespace(name="widgets"),
@@ -44,8 +49,12 @@ class Scene:
 
     def write(self, *names: str) -> None:
         for name in names:
-            self.entries[name] = name
-            self._tell(cast(Any, SimpleNamespace(suffix=name, new=name)))
+            old, self.entries[name] = self.entries.get(name), name
+            self._tell(cast(Any, SimpleNamespace(suffix=name, new=name, old=old)))
+
+    def delete(self, name: str) -> None:
+        old = self.entries.pop(name)
+        self._tell(cast(Any, SimpleNamespace(suffix=name, new=None, old=old)))
 
     async def converted(self, count: int) -> list[str]:
         async with asyncio.timeout(30):
@@ -150,6 +159,19 @@ def test_writes_do_not_shorten_the_pause_after_a_failure() -> None:
             scene.write(f"n{number}")
             await asyncio.sleep(0)
 
+        assert scene.batches == [["a"]]
+
+    run(scenario)
+
+
+@pytest.mark.usefixtures("no_company")
+def test_what_is_written_over_or_deleted_is_out_of_date() -> None:
+    async def scenario(scene: Scene) -> None:
+        scene.write("a", "b", "a")
+        scene.delete("b")
+        await scene.converted(1)
+
+        assert scene.outdated == ["a", "b"]
         assert scene.batches == [["a"]]
 
     run(scenario)

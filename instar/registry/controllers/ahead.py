@@ -51,7 +51,11 @@ class AheadOfReaders:
         resource.follow(partial(self._changed, resource))
 
     def _changed(self, resource: Resource, change: Change[Entry]) -> None:
-        if change.new is None or not resource.serving.converts_remotely:
+        if not resource.serving.converts_remotely:
+            return
+        if change.old is not None:
+            resource.codec.outdate(change.old)
+        if change.new is None:
             return
         name = resource.crd.name
         waiting = self._waiting[name]

@@ -13,7 +13,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Hashable, Sequence
 from functools import partial
 from operator import attrgetter, methodcaller
-from typing import NamedTuple, cast
+from typing import cast
 
 import orjson
 
@@ -24,51 +24,27 @@ from instar.conversion.failure import Attempt, ConversionFailed, FailureType
 from instar.conversion.shared import Finish, Load, SharedConverter
 from instar.plain import Object, copy_json
 from instar.registry.resources.serving import Serving, VersionServing
-from instar.registry.stored.entry import Entry, Held, offset_by_uid
+from instar.registry.stored.entry import Entry, Held
+from instar.registry.stored.far import Far, nears
+from instar.registry.stored.learnt import Learnt
+from instar.registry.stored.prepared import (
+    Prepared,
+    prepared,
+    revised,
+    without_server_fields,
+)
 from instar.registry.stored.readership import Readership
-from instar.registry.stored.views import Views
+from instar.registry.stored.views import FarViews, Views
 
 _CHUNK = 200
 """Objects worked on before other requests get their turn."""
 _ALIKE_CHUNK = 5000
 """The same where nothing is done but to collect their bytes."""
+_FAR_CHUNK = 50
+"""The same where their bytes have to be read first."""
+_HELD = 1000
+"""Of objects whose bytes are elsewhere a longer list holds none."""
 _TOKEN = attrgetter("token")
-
-
-class Prepared(NamedTuple):
-    """An object on its way to the store."""
-
-    raw: bytes
-    at: int
-    obj: Object
-    """As it will be stored."""
-    back: Object | None
-    """As the writer's version will read it, where finding out needed a remote conversion."""
-
-
-class Learnt:
-    """What a writer knows of its object before anybody reads it: how its own version shows it.
-
-    The next read does not ask again, and the bytes are made once, for it and for the answer.
-    """
-
-    __slots__ = ("_back", "_shared", "_version", "_view")
-
-    def __init__(
-        self, back: Object, version: VersionServing, shared: SharedConverter | None
-    ) -> None:
-        self._back, self._version, self._shared = back, version, shared
-        self._view = (0, b"")
-
-    def __call__(self, entry: Entry) -> None:
-        if self._shared is not None:
-            key = (entry.suffix, entry.revision)
-            self._shared.remember(key, self._version.api_version, self.view(entry))
-
-    def view(self, entry: Entry) -> bytes:
-        if self._view[0] != entry.revision:
-            self._view = entry.revision, revised(self._back, entry.revision)
-        return self._view[1]
 
 
 Convert = Callable[[Sequence[Object], VersionServing, VersionServing], Awaitable[list[Object]]]
@@ -111,9 +87,7 @@ class Codec:
         if stored is wanted:
             return view
         if self.serving.splices(stored, wanted):
-            if view.startswith(stored.opening):
-                return wanted.opening + view[len(stored.opening) :]
-            return encode_sorted({**orjson.loads(view), "apiVersion": wanted.api_version})
+            return _spliced(view, stored, wanted)
         if not self._cached:
             return None
         self.readership.note(wanted.name)
@@ -129,6 +103,8 @@ class Codec:
     async def views(self, entries: Sequence[Entry], wanted: VersionServing) -> Views:
         """The entries' JSON at ``wanted``, in order; all or an error, never a part."""
         same = await self._alike(entries, wanted)
+        if same is None and entries and isinstance(entries[0], Far):
+            same = await self._far(entries, wanted)
         if same is not None:
             return same
         found: list[bytes | None] = []
@@ -147,28 +123,68 @@ class Codec:
     async def _alike(self, entries: Sequence[Entry], wanted: VersionServing) -> Views | None:
         """Most lists: every entry is known to be normal for one version's schema, which is the
         wanted one or differs from it in ``apiVersion`` alone. No call per object then."""
-        tokens = set(map(_TOKEN, entries))
-        stored = tokens.pop() if len(tokens) == 1 else None
+        stored = entries[0].token if entries else None
         if not isinstance(stored, VersionServing):
             return None
         if self.serving.versions.get(stored.name) is not stored:
             return None
         if stored is not wanted and not self.serving.splices(stored, wanted):
             return None
+        opening = b"" if stored is wanted else stored.opening
+        lead = wanted.opening if opening else b""
         bodies: list[bytes] = []
+        size = (len(lead) - len(opening)) * len(entries)
+        far = isinstance(entries[0], Far)
         for start in range(0, len(entries), _ALIKE_CHUNK):
             if start:
                 await asyncio.sleep(0)
             part = entries[start : start + _ALIKE_CHUNK]
-            if start and set(map(_TOKEN, part)) != {stored}:
-                return None  # meanwhile a request under another schema has been here
-            bodies += [entry.normal or entry.ready or entry.view for entry in part]
-        if stored is wanted:
-            return Views(bodies)
-        opening = stored.opening
-        if not all(map(methodcaller("startswith", opening), bodies)):
-            return None
-        return Views(bodies, wanted.opening, len(opening))
+            if set(map(_TOKEN, part)) != {stored}:
+                return None  # or meanwhile a request under another schema has been here
+            if far and len(entries) > _HELD:
+                size += sum(entry.view_size for entry in part)
+                continue
+            if far:
+                part = nears(part)
+            found = [entry.normal or entry.ready or entry.view for entry in part]
+            if opening and not all(map(methodcaller("startswith", opening), found)):
+                return None
+            bodies += found
+            size += sum(map(len, found))
+        if far and len(entries) > _HELD:
+            return FarViews(entries, partial(self._shown, wanted=wanted), size)
+        return Views(bodies, lead, len(opening), size)
+
+    async def _far(self, entries: Sequence[Entry], wanted: VersionServing) -> Views | None:
+        """Of objects whose bytes are elsewhere: few are read, of more it is found out how large
+        they will be. None where something has to be converted first."""
+        bodies: list[bytes] = []
+        size = 0
+        for start in range(0, len(entries), _FAR_CHUNK):
+            if start:
+                await asyncio.sleep(0)
+            part = entries[start : start + _FAR_CHUNK]
+            if not all(self.is_direct(entry, wanted) for entry in part):
+                return None
+            largest = max(entry.size for entry in part)
+            found = await offload.run(largest, partial(self._shown, part, wanted))
+            size += sum(map(len, found))
+            if len(entries) <= _HELD:
+                bodies += found
+        if len(entries) <= _HELD:
+            return Views(bodies, size=size)
+        return FarViews(entries, partial(self._shown, wanted=wanted), size)
+
+    def _shown(self, entries: Sequence[Entry], wanted: VersionServing) -> list[bytes]:
+        """Their views, which need no conversion; read together."""
+        found: list[bytes] = []
+        for entry, near in zip(entries, nears(entries), strict=True):
+            stored = self._stored_version(entry, wanted)
+            if near.token is not stored:
+                _keep_normal(entry, near, stored, self._normalised(near, stored))
+            view = near.normal or near.ready or near.view
+            found.append(view if stored is wanted else _spliced(view, stored, wanted))
+        return found
 
     async def object(self, entry: Entry, wanted: VersionServing) -> Object:
         """The same for one: most are normal already, and at hand."""
@@ -194,16 +210,16 @@ class Codec:
         may fail any more. ``convert`` is for callers that have converted ``obj`` before, and
         ``size`` says about how many bytes it is.
         """
-        obj = _without_server_fields(obj)
+        obj = without_server_fields(obj)
         if version is self.serving.storage:
             if offload.is_small(size):
-                return _prepared(obj, None)
-            return await offload.apart(lambda: _prepared(obj, None))
+                return prepared(obj, None)
+            return await offload.apart(lambda: prepared(obj, None))
         stored = (await (convert or self._to_version)([obj], version, self.serving.storage))[0]
         if not self.serving.converts_remotely:
-            return await offload.run(size, lambda: _prepared(stored, None))
+            return await offload.run(size, lambda: prepared(stored, None))
         back = await self._as_read(stored, self.serving.storage, version)
-        return await offload.run(size, lambda: _prepared(stored, back))
+        return await offload.run(size, lambda: prepared(stored, back))
 
     async def prepare_marked(self, obj: Object, reader: VersionServing | None) -> Prepared:
         """A stored object of which only metadata was changed by the server itself.
@@ -211,16 +227,16 @@ class Codec:
         It stays in the version it lies in where leaving that needs a webhook: whoever deletes
         must not depend on one. ``back`` is what ``reader`` sees; without a reader nobody asks.
         """
-        obj = _without_server_fields(obj)
+        obj = without_server_fields(obj)
         source = self._by_api_version.get(obj["apiVersion"])
         if source is not None and not self.serving.converts_remotely:
-            obj = (await self._to_version([obj], source, self.serving.storage))[0]
+            obj = (await self.to_version([obj], source, self.serving.storage))[0]
             source = self.serving.storage
         if reader is None:
-            return _prepared(obj, None)
+            return prepared(obj, None)
         if source is None:
             raise self._vanished(obj, reader)
-        return _prepared(obj, await self._as_read(obj, source, reader))
+        return prepared(obj, await self._as_read(obj, source, reader))
 
     async def preview(self, prepared: Prepared, version: VersionServing) -> Object:
         """What ``version`` would read if ``prepared`` were stored; no revision in it."""
@@ -230,20 +246,15 @@ class Codec:
 
     def learnt(self, back: Object, version: VersionServing) -> Learnt:
         """What ``prepare`` found out, to be kept once the write has a revision."""
-        return Learnt(back, version, self._shared if self._cached else None)
+        memory = self._shared if self._cached else None
+        return Learnt(partial(revised, back), version.api_version, memory)
 
     async def _as_read(
         self, stored: Object, source: VersionServing, version: VersionServing
     ) -> Object:
         readable: Object = copy_json(stored)
         self.serving.strategy.from_storage(readable, source)
-        return (await self._to_version([readable], source, version))[0]
-
-    async def to_version(
-        self, objects: Sequence[Object], source: VersionServing, target: VersionServing
-    ) -> list[Object]:
-        """The objects pruned at another version, for comparing field ownership."""
-        return await self._to_version(objects, source, target)
+        return (await self.to_version([readable], source, version))[0]
 
     async def shown(self, obj: Object, source: VersionServing, target: VersionServing) -> Object:
         """The object as admission is shown it at another version: as the converter left it, what
@@ -251,8 +262,8 @@ class Codec:
         if source is target:
             return obj
         if self.serving.builtin:
-            return (await self._to_version([obj], source, target))[0]
-        return (await self._convert([obj], target))[0]
+            return (await self.to_version([obj], source, target))[0]
+        return (await self._shared.convert([obj], target.api_version))[0]
 
     def _stored_version(self, entry: Entry, wanted: VersionServing) -> VersionServing:
         found = self._by_api_version.get(entry.api_version)
@@ -311,6 +322,10 @@ class Codec:
             if version.served and version.api_version != entry.api_version and lively(version.name)
         ]
 
+    def outdate(self, entry: Entry) -> None:
+        """It was written over or deleted: its views need not be remembered much longer."""
+        self._shared.outdate((entry.suffix, entry.revision), self._by_api_version)
+
     async def convert_ahead(self, entries: Sequence[Entry], wanted: VersionServing) -> int:
         """Have ready what readers of ``wanted`` will ask for; how many had to be converted."""
         return await self._shared.convert_ahead(*self._conversion(entries, wanted))
@@ -348,51 +363,36 @@ class Codec:
         obj["metadata"].pop("resourceVersion", None)
         return obj
 
-    async def _to_version(
+    async def to_version(
         self, objects: Sequence[Object], source: VersionServing, target: VersionServing
     ) -> list[Object]:
+        """The objects at another version, pruned."""
         if source is target:
             return list(objects)
-        converted = await self._convert(objects, target)
+        converted = await self._shared.convert(objects, target.api_version)
         if self.serving.splices(source, target):
             return converted
         return [self._tidied(obj, target) for obj in converted]
 
     def _tidied(self, obj: Object, target: VersionServing) -> Object:
-        """Pruned by the target's schema. A webhook's answer shares no more than the values in its
-        metadata with what was sent, so where there is nothing to prune it need not be copied."""
+        """Pruned. A webhook's answer shares only values of metadata with what was sent: where
+        there is nothing to prune it need not be copied."""
         if self.serving.converts_remotely and target.pipeline.compiled.is_tidy(obj):
             return obj
         fresh: Object = copy_json(obj)
         self.serving.strategy.after_conversion(fresh, target)
         return fresh
 
-    async def _convert(self, objects: Sequence[Object], target: VersionServing) -> list[Object]:
-        return await self._shared.convert(objects, target.api_version)
-
 
 def _keep_normal(entry: Entry, near: Held, stored: VersionServing, view: bytes) -> None:
     """A far entry keeps no view of its own: where its bytes are not normal, each reader works."""
     near.normal = None if view == near.view else view
     near.token = stored
-    if near.normal is None:
+    if near.normal is None and (near is entry or len(view) == entry.view_size):
         entry.token = stored
 
 
-def revised(obj: Object, revision: int) -> bytes:
-    """The object's JSON with its resourceVersion."""
-    return encode_sorted({**obj, "metadata": {**obj["metadata"], "resourceVersion": str(revision)}})
-
-
-def _without_server_fields(obj: Object) -> Object:
-    metadata = {
-        key: value
-        for key, value in obj["metadata"].items()
-        if key not in ("resourceVersion", "selfLink")
-    }
-    return {**obj, "metadata": metadata}
-
-
-def _prepared(obj: Object, back: Object | None) -> Prepared:
-    raw = encode_sorted(obj)
-    return Prepared(raw, offset_by_uid(raw, obj), obj, back)
+def _spliced(view: bytes, stored: VersionServing, wanted: VersionServing) -> bytes:
+    if view.startswith(stored.opening):
+        return wanted.opening + view[len(stored.opening) :]
+    return encode_sorted({**orjson.loads(view), "apiVersion": wanted.api_version})

@@ -253,7 +253,7 @@ class Connection(asyncio.Protocol):
         elif response.stream is not None:
             self._open_stream(response, response.stream, keep_alive)
             return
-        if response.length > _SMALL and not self._connections.answers(self, response.length):
+        if response.length > _SMALL and not self._connections.answers(self, response.held):
             response = self._connections.refused(request)
         if response.length > _SMALL:
             writing = self._write_large(request, response, keep_alive)
