@@ -215,7 +215,7 @@ class Codec:
             if offload.is_small(size):
                 return prepared(obj, None)
             return await offload.apart(lambda: prepared(obj, None))
-        stored = (await (convert or self._to_version)([obj], version, self.serving.storage))[0]
+        stored = (await (convert or self.to_version)([obj], version, self.serving.storage))[0]
         if not self.serving.converts_remotely:
             return await offload.run(size, lambda: prepared(stored, None))
         back = await self._as_read(stored, self.serving.storage, version)
