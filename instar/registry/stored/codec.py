@@ -97,7 +97,7 @@ class Codec:
 
     async def views(self, entries: Sequence[Entry], wanted: VersionServing) -> Views:
         """The entries' JSON at ``wanted``, in order; all or an error, never a part."""
-        same = await self._alike(entries, wanted)
+        same = await self.alike(entries, wanted)
         if same is None and entries and isinstance(entries[0], Far):
             same = await self._far(entries, wanted)
         if same is not None:
@@ -115,9 +115,10 @@ class Codec:
                 found[position] = view
         return Views(cast(list[bytes], found))
 
-    async def _alike(self, entries: Sequence[Entry], wanted: VersionServing) -> Views | None:
+    async def alike(self, entries: Sequence[Entry], wanted: VersionServing) -> Views | None:
         """Most lists: every entry is known to be normal for one version's schema, which is the
-        wanted one or differs from it in ``apiVersion`` alone. No call per object then."""
+        wanted one or differs from it in ``apiVersion`` alone. No call per object then. None where
+        something has to be done first."""
         stored = entries[0].token if entries else None
         if not isinstance(stored, VersionServing):
             return None
