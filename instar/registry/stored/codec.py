@@ -160,8 +160,7 @@ class Codec:
     async def _far(self, entries: Sequence[Entry], wanted: VersionServing) -> Views | None:
         """Of objects whose bytes are elsewhere: few are read, of more it is found out how large
         they will be. None where something has to be converted first."""
-        bodies: list[bytes] = []
-        size = 0
+        bodies, size = list[bytes](), 0
         for start in range(0, len(entries), _FAR_CHUNK):
             if start:
                 await asyncio.sleep(0)
@@ -184,7 +183,7 @@ class Codec:
             stored = self._stored_version(entry, wanted)
             if near.token is not stored:
                 _keep_normal(entry, near, stored, self._normalised(near, stored))
-            view = near.normal or near.ready or near.view
+            view = near.normal or near.view
             found.append(view if stored is wanted else _spliced(view, stored, wanted))
         return found
 
