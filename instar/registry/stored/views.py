@@ -13,12 +13,13 @@ from typing import overload
 class Views(Sequence[bytes]):
     """Object ``i`` is ``lead`` and then ``bodies[i]`` without its first ``skip`` bytes."""
 
-    __slots__ = ("_bodies", "_lead", "_skip")
+    __slots__ = ("_bodies", "_lead", "_size", "_skip")
 
     def __init__(self, bodies: list[bytes], lead: bytes = b"", skip: int = 0) -> None:
         self._bodies = bodies
         self._lead = lead
         self._skip = skip
+        self._size = -1
 
     def __len__(self) -> int:
         return len(self._bodies)
@@ -38,8 +39,10 @@ class Views(Sequence[bytes]):
     @property
     def size(self) -> int:
         """Bytes of all objects together."""
-        changed = (len(self._lead) - self._skip) * len(self._bodies)
-        return sum(map(len, self._bodies)) + changed
+        if self._size < 0:
+            changed = (len(self._lead) - self._skip) * len(self._bodies)
+            self._size = sum(map(len, self._bodies)) + changed
+        return self._size
 
     def pieces(self, size: int) -> Iterator[bytes]:
         """The objects with commas between them, in pieces of about ``size`` bytes."""
@@ -47,13 +50,15 @@ class Views(Sequence[bytes]):
             return
         count = max(1, len(self._bodies) * size // self.size)
         separator, skip = b"," + self._lead, self._skip
-        lead = self._lead
         for start in range(0, len(self._bodies), count):
             bodies = self._bodies[start : start + count]
             if skip:
                 bodies = [body[skip:] for body in bodies]
-            yield b"".join((lead, separator.join(bodies)))
-            lead = separator
+            if start:
+                bodies.insert(0, b"")  # what stands between two stands before this one, too
+            elif self._lead:
+                bodies[0] = self._lead + bodies[0]
+            yield separator.join(bodies)
 
     def _made(self, bodies: list[bytes]) -> Iterator[bytes]:
         if not self._skip:
