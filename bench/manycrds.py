@@ -149,6 +149,10 @@ class Client:
         self._connection.request(method, path, sent, headers)
         answer = self._connection.getresponse()
         data = answer.read()
+        if (
+            answer.status == 504
+        ):  # what it asked for is being made, and takes longer than an answer may
+            return self.ask(method, path, body, media, accept)
         assert answer.status < 300, data[:500]
         return data
 

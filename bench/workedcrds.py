@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 from collections.abc import Callable, Iterator
 from itertools import cycle, islice
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +23,7 @@ _TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json"
 _APPLY = "application/apply-patch+yaml"
 _DEEPEST = 7
 _BY_FORMAT = {"date-time": "2026-01-01T00:00:00Z", "byte": "YQ==", "duration": "1h"}
+_TEXTS = ("1h", "https://example.com/a", "oci://example.com/a", "example.com/a", "A")
 Ask = Callable[[Client], Any]
 
 
@@ -63,7 +66,7 @@ def _asked(made: list[dict[str, Any]]) -> Iterator[Ask]:
     """First each CRD's objects, then documents about everything, and again."""
     for turn in cycle(range(1_000_000)):
         for one in made:
-            for version in one["spec"]["versions"]:
+            for version in filter(itemgetter("served"), one["spec"]["versions"]):
                 yield from _about(one["spec"], version, turn)
         yield lambda client: client.ask("GET", "/apis", accept=AGGREGATED)
         yield lambda client: client.ask("GET", "/openapi/v3")
@@ -113,8 +116,9 @@ def sample(schema: dict[str, Any], depth: int) -> Any:
         case "boolean":
             return True
         case "string":
-            text = _BY_FORMAT.get(schema.get("format", ""), "a")
-            return text.ljust(schema.get("minLength", 0), "a")
+            texts = (_BY_FORMAT.get(schema.get("format", ""), "a"), *_TEXTS)
+            fitting = (text for text in texts if re.search(schema.get("pattern", ""), text))
+            return next(fitting, "a").ljust(schema.get("minLength", 0), "a")
     return 1 if schema.get("x-kubernetes-int-or-string") else {}
 
 

@@ -92,6 +92,18 @@ JOBS_WAITING = 8
 LOOP_HELD_SECONDS = 0.25
 """Processor time of one step in the event loop above which the log names who took it."""
 
+# --- CRDs -------------------------------------------------------------------------------------
+
+COMPILED_SCHEMAS = 64 * MIB
+"""Of schemas, as JSON, whose compiled forms are kept; those used least are made again when wanted.
+A form takes about four times as much memory."""
+
+OPENAPI_DOCUMENTS = 32 * MIB
+"""Of OpenAPI v3's documents that are kept."""
+
+OPENAPI_PARTS = 32 * MIB
+"""Of the parts of OpenAPI v2's document, packed to about a tenth."""
+
 # --- snapshots and other copies of clusters ----------------------------------------------------
 
 MAX_LINE = 8 * MIB

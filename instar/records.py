@@ -61,12 +61,25 @@ def _made(
     return cls
 
 
+def complete(cls: type) -> None:
+    """Have the class as it will be after its first instance: for whoever wraps its methods."""
+    finish = getattr(vars(cls).get("__init__"), "finish", None)
+    if finish is not None:
+        finish()
+
+
 def _first_call(cls: type, frozen: bool) -> Callable[..., None]:
-    def first(self: Any, *values: Any, **named: Any) -> None:
+    """Makes the real one, and steps aside."""
+
+    def finish() -> Callable[..., None]:
         method = _compiled_init(cls, frozen)
         cls.__init__ = method  # type: ignore[misc]
-        method(self, *values, **named)
+        return method
 
+    def first(self: Any, *values: Any, **named: Any) -> None:
+        finish()(self, *values, **named)
+
+    first.finish = finish  # type: ignore[attr-defined]
     return first
 
 

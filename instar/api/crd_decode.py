@@ -9,7 +9,6 @@ from __future__ import annotations
 import base64
 import binascii
 from collections.abc import Mapping
-from dataclasses import field, replace
 from typing import Any
 
 from instar.api.crd_types import crd_type
@@ -46,36 +45,83 @@ class Decoded:
     """Paths of dropped fields, in document order."""
 
 
-@dataclass(frozen=True, slots=True)
 class _Place:
-    """Where the decoder is: for people (``path``) and as Go's error names it."""
+    """Where the decoder is: for people (``path``) and as Go's error names it (``struct`` and the
+    fields below it). A schema has thousands and hardly one is ever named, so a place knows the one
+    above it, and its texts are made when they are wanted."""
 
-    path: str = ""
-    struct: str = ""
-    stack: tuple[str, ...] = ()
-    unknown: list[str] | None = field(default_factory=list)
-    """None inside a union: those decode on their own and report nothing."""
+    __slots__ = ("_above", "_step", "struct", "unknown")
+
+    def __init__(
+        self,
+        above: _Place | None = None,
+        step: str | int = "",
+        struct: str = "",
+        unknown: list[str] | None = None,
+    ) -> None:
+        self._above, self._step, self.struct = above, step, struct
+        self.unknown = unknown
+        """None inside a union: those decode on their own and report nothing."""
 
     def into_field(self, struct: str, name: str) -> _Place:
-        path = f"{self.path}.{name}" if self.path else name
-        return replace(self, path=path, struct=struct, stack=(*self.stack, name))
+        return _Place(self, name, struct, self.unknown)
 
     def into_key(self, name: str) -> _Place:
-        return replace(self, path=f"{self.path}.{name}")
+        return _Key(self, name, self.struct, self.unknown)
 
     def into_item(self, position: int) -> _Place:
-        return replace(self, path=f"{self.path}[{position}]")
+        return _Key(self, position, self.struct, self.unknown)
+
+    def unreported(self) -> _Place:
+        return _Silent(self, "", self.struct, None)
+
+    @property
+    def path(self) -> str:
+        out = ""
+        for place in self._way():
+            step = place._step
+            if isinstance(step, int):
+                out = f"{out}[{step}]"
+            elif not isinstance(place, _Silent):
+                out = f"{out}.{step}" if out or isinstance(place, _Key) else step
+        return out
+
+    @property
+    def stack(self) -> list[str]:
+        """The fields on the way, without keys and positions."""
+        return [str(place._step) for place in self._way() if type(place) is _Place]
+
+    def _way(self) -> list[_Place]:
+        """From the first step to this one."""
+        found: list[_Place] = []
+        place = self
+        while place._above is not None:
+            found.append(place)
+            place = place._above
+        found.reverse()
+        return found
 
     def mismatch(self, found: str, wanted: str) -> CrdDecodeError:
-        target = "Go value"
-        if self.stack:
-            target = f"Go struct field {self.struct}.{'.'.join(self.stack)}"
+        stack = self.stack
+        target = f"Go struct field {self.struct}.{'.'.join(stack)}" if stack else "Go value"
         return CrdDecodeError(f"json: cannot unmarshal {found} into {target} of type {wanted}")
+
+
+class _Key(_Place):
+    """A map's key or a list's position."""
+
+    __slots__ = ()
+
+
+class _Silent(_Place):
+    """No step at all."""
+
+    __slots__ = ()
 
 
 def decode(obj: Any, version: str) -> Decoded:
     """``obj`` as the ``v1`` or ``v1beta1`` type prints it; raises ``CrdDecodeError``."""
-    place = _Place()
+    place = _Place(unknown=[])
     shape = crd_type(version)
     if not isinstance(obj, dict):
         raise place.mismatch(go_type(obj), shape.go)
@@ -98,7 +144,7 @@ def _value(value: Any, type: Type, place: _Place) -> Any:
                 raise place.mismatch(go_type(value), type.go)
             return _struct(value, type, place)
         case Union():
-            return _union(value, type, replace(place, unknown=None))
+            return _union(value, type, place.unreported())
 
 
 def _struct(value: Mapping[str, Any], type: Struct, place: _Place) -> Object:

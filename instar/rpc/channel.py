@@ -10,6 +10,7 @@ import ssl
 from collections import deque
 from collections.abc import Callable
 
+from instar.parking import waiter
 from instar.rpc.connection import Connection
 from instar.rpc.headers import literal
 from instar.rpc.status import Code, RpcError
@@ -62,7 +63,7 @@ class Channel:
             patience = deadline - loop.time()
         head = self._head(method, metadata)
         head += literal("grpc-timeout", f"{max(1, int(patience * 1000))}m")
-        stream = Unary(head, loop.create_future(), deadline)
+        stream = Unary(head, waiter(), deadline)
         connection.open(stream, framed(request), True)
         try:
             return await stream.answer

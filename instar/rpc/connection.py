@@ -94,6 +94,7 @@ class Connection(asyncio.Protocol):
         if why is not None:
             self._failure = why
         self.takes_calls = False
+        self._outgoing.flush()
         self._transport.abort()
 
     def _begin(self, stream: Stream, data: bytes, last: bool) -> None:
@@ -126,6 +127,7 @@ class Connection(asyncio.Protocol):
 
     def _close_if_idle(self) -> None:
         if not self.takes_calls and self.ready.done() and not self._streams:
+            self._outgoing.flush()
             self._transport.close()
 
     # -- time
@@ -151,7 +153,7 @@ class Connection(asyncio.Protocol):
             self._heard = False
             self._heartbeat = self._loop.call_later(_PING_AFTER, self._beat)
         else:
-            self._transport.write(frames.frame(frames.PING, 0, 0, bytes(8)))
+            self._outgoing.write(frames.frame(frames.PING, 0, 0, bytes(8)))
             self._heartbeat = self._loop.call_later(_PING_PATIENCE, self._judge_silence)
 
     def _judge_silence(self) -> None:
@@ -164,8 +166,8 @@ class Connection(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast("asyncio.Transport", transport)  # uvloop's is one only by its looks
-        self._outgoing = Outgoing(self._transport)
-        self._transport.write(_HELLO)
+        self._outgoing = Outgoing(self._loop, self._transport)
+        self._outgoing.write(_HELLO)
         self._beat()
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -177,6 +179,8 @@ class Connection(asyncio.Protocol):
             self._failure = RpcError(Code.UNAVAILABLE, str(exc) or type(exc).__name__)
         if not self.ready.done():
             self.ready.set_exception(self._failure)
+        for stream in self._outgoing.unsent:
+            stream.finish(self._failure.copy(unsent=True))
         streams = [*self._streams.values()]
         self._streams.clear()
         for stream in streams:
@@ -193,10 +197,10 @@ class Connection(asyncio.Protocol):
         try:
             self._rest = self._read(data)
         except ProtocolError as error:
-            self._transport.write(frames.goaway(error.code))
+            self._outgoing.write(frames.goaway(error.code))
             self.close(RpcError(Code.INTERNAL, f"the server breaks HTTP/2: {error}"))
         except Garbled as error:
-            self._transport.write(frames.goaway(frames.COMPRESSION_ERROR))
+            self._outgoing.write(frames.goaway(frames.COMPRESSION_ERROR))
             self.close(RpcError(Code.INTERNAL, f"the server's headers cannot be read: {error}"))
 
     # -- frames
@@ -235,7 +239,7 @@ class Connection(asyncio.Protocol):
             self._take_settings(flags, payload)
         elif kind == frames.PING:
             if not flags & frames.ACK:
-                self._transport.write(frames.frame(frames.PING, frames.ACK, 0, payload))
+                self._outgoing.write(frames.frame(frames.PING, frames.ACK, 0, payload))
         elif kind == frames.RST_STREAM:
             self._take_reset(number, frames.read_number(payload))
         elif kind == frames.GOAWAY:
@@ -267,7 +271,7 @@ class Connection(asyncio.Protocol):
     def _return_window(self, number: int, received: int) -> int:
         if received > _WINDOW:
             raise ProtocolError(frames.FLOW_ERROR, "more than was allowed")
-        self._transport.write(frames.window_update(number, received))
+        self._outgoing.write(frames.window_update(number, received))
         return 0
 
     def _take_headers(self, flags: int, number: int, block: bytes) -> None:
@@ -308,7 +312,7 @@ class Connection(asyncio.Protocol):
                 self._outgoing.change_window(value, self._streams.values())
             elif name == frames.MAX_FRAME:
                 self._outgoing.most_payload = max(value, frames.MOST_PAYLOAD)
-        self._transport.write(frames.frame(frames.SETTINGS, frames.ACK, 0, b""))
+        self._outgoing.write(frames.frame(frames.SETTINGS, frames.ACK, 0, b""))
         self._admit()
         if not self.ready.done():
             self.takes_calls = True

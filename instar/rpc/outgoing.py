@@ -1,6 +1,6 @@
 """What leaves a connection: as much of each call's data as both windows allow, the rest later.
 
-Each frame is written at once; the transport sends what one turn of the event loop wrote together.
+What one turn of the event loop says is written together: a system call costs more than a frame.
 """
 
 from __future__ import annotations
@@ -14,26 +14,43 @@ from instar.rpc.stream import Stream
 
 
 class Outgoing:
-    def __init__(self, transport: asyncio.Transport) -> None:
-        self._transport = transport
+    def __init__(self, loop: asyncio.AbstractEventLoop, transport: asyncio.Transport) -> None:
+        self._loop, self._transport = loop, transport
+        self._parts: list[bytes] = []
+        self.unsent: list[Stream] = []
+        """Calls of which nothing has left yet."""
         self.most_payload = frames.MOST_PAYLOAD
         self._window = frames.DEFAULT_WINDOW
         self._initial_window = frames.DEFAULT_WINDOW
         self._blocked: dict[Stream, None] = {}
 
+    def write(self, data: bytes) -> None:
+        if not self._parts:
+            self._loop.call_soon(self.flush)
+        self._parts.append(data)
+
+    def flush(self) -> None:
+        if self._parts:
+            data = b"".join(self._parts)
+            self._parts.clear()
+            self.unsent.clear()
+            if not self._transport.is_closing():
+                self._transport.write(data)
+
     def begin(self, stream: Stream, data: bytes, last: bool) -> None:
         stream.window = self._initial_window
+        self.unsent.append(stream)
         head = frames.frame(frames.HEADERS, frames.END_HEADERS, stream.id, stream.head)
         if self._fits(stream, data):
-            self._transport.write(head + self._cut(stream, data, last))
+            self.write(head + self._cut(stream, data, last))
         else:
-            self._transport.write(head)
+            self.write(head)
             self.data(stream, data, last)
 
     def data(self, stream: Stream, data: bytes, last: bool) -> None:
         stream.ends = last
         if not stream.pending and self._fits(stream, data):
-            self._transport.write(self._cut(stream, data, last))
+            self.write(self._cut(stream, data, last))
             return
         stream.pending += data
         self._blocked[stream] = None
@@ -43,7 +60,7 @@ class Outgoing:
         """Nothing more of this call; the server is told if it still waits, or still speaks."""
         self._blocked.pop(stream, None)
         if not (stream.said_all and stream.heard_all):
-            self._transport.write(frames.reset(stream.id, frames.CANCEL))
+            self.write(frames.reset(stream.id, frames.CANCEL))
 
     def widen(self, more: int) -> None:
         self._window = _wider(self._window, more)
@@ -79,7 +96,7 @@ class Outgoing:
                 data = bytes(stream.pending[:size])
                 del stream.pending[:size]
                 last = stream.ends and not stream.pending
-                self._transport.write(self._cut(stream, data, last))
+                self.write(self._cut(stream, data, last))
             if not stream.pending:
                 self._blocked.pop(stream, None)
 

@@ -6,10 +6,10 @@ in the same step. Frames, windows and other calls are the connection's.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable
 from math import inf
 
+from instar.parking import Waiter
 from instar.rpc.headers import Headers
 from instar.rpc.status import Code, RpcError, read_trailers, refused_head
 
@@ -134,7 +134,7 @@ class Unary(Stream):
 
     __slots__ = ("_message", "answer")
 
-    def __init__(self, head: bytes, answer: asyncio.Future[bytes], deadline: float) -> None:
+    def __init__(self, head: bytes, answer: Waiter[bytes], deadline: float) -> None:
         super().__init__(head, deadline)
         self.answer = answer
         self._message: bytes | None = None

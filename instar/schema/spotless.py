@@ -45,9 +45,19 @@ def once_spotless(
     return checked
 
 
+def text_size(schema: Schema) -> int:
+    """About how large the schema is, in bytes of JSON."""
+    return len(_text(schema))
+
+
 def _digest(schema: Schema) -> bytes:
     """Empty where the schema cannot be written down."""
+    text = _text(schema)
+    return blake2b(text, digest_size=32).digest() if text else b""
+
+
+def _text(schema: Schema) -> bytes:
     try:
-        return blake2b(orjson.dumps(dict(schema)), digest_size=32).digest()
+        return orjson.dumps(dict(schema))
     except TypeError:  # integers beyond 64 bits
         return b""

@@ -15,6 +15,7 @@ from weakref import WeakValueDictionary
 
 from instar.storage.collection import Change, Collection, E, Ingest, WindowLimits
 from instar.storage.keys import collection_of, in_layout
+from instar.storage.reaching import Reaching
 from instar.storage.replay import replay
 from instar.storage.store import (
     Compacted,
@@ -55,7 +56,7 @@ class Cache(Generic[E]):
         self._complete_since = 0
         """No change above this revision has escaped us, in any collection."""
         self._subscription: Subscription | None = None
-        self._waiters: dict[asyncio.Future[None], int] = {}
+        self._waiting = Reaching()
         self._reload: asyncio.Task[None] | None = None
         self._reset_listeners: list[Callable[[], None]] = []
         self._began = 0
@@ -155,17 +156,7 @@ class Cache(Generic[E]):
 
     async def reached(self, revision: int, within: float = 3.0) -> bool:
         """Wait until the cache shows ``revision``; False when that took too long."""
-        if self.revision >= revision:
-            return True
-        future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._waiters[future] = revision
-        try:
-            await asyncio.wait_for(future, within)
-        except TimeoutError:
-            return False
-        finally:
-            del self._waiters[future]
-        return True
+        return self.revision >= revision or await self._waiting.wait(revision, within)
 
     def compacted(self, revision: int) -> None:
         self._complete_since = max(self._complete_since, revision)
@@ -214,9 +205,7 @@ class Cache(Generic[E]):
 
     def _advance(self, revision: int) -> None:
         self.revision = max(self.revision, revision)
-        for future, wanted in self._waiters.items():
-            if wanted <= self.revision and not future.done():
-                future.set_result(None)
+        self._waiting.advance(self.revision)
 
     def _on_ended(self, error: StoreError) -> None:
         log.warning("the store's event stream ended, loading again: %s", error)

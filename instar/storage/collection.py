@@ -6,9 +6,12 @@ Knows keys and revisions; what an entry *is* its maker decides. Knows no store.
 
 from __future__ import annotations
 
+import asyncio
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import AsyncGenerator, Callable, Iterable, Iterator
 from heapq import merge
+from itertools import islice
+from operator import itemgetter
 from typing import Generic, NamedTuple, Protocol, TypeVar
 
 from sortedcontainers import SortedList
@@ -38,6 +41,10 @@ class WindowLimits:
 
     events: int = 100_000
     bytes: int = 64 << 20
+
+
+_SLICE = 10_000
+"""Entries taken in one turn of the event loop."""
 
 
 class Change(NamedTuple, Generic[E]):
@@ -130,9 +137,7 @@ class Collection(Generic[E]):
 
         Read it without awaiting in between. Raises ``Compacted`` before yielding anything.
         """
-        undone: dict[str, E | None] = {}
-        for change in reversed(self.changes_after(revision)):
-            undone[change.suffix] = change.old
+        undone = self._undone(revision)
         gone = sorted(
             suffix
             for suffix, old in undone.items()
@@ -148,6 +153,72 @@ class Collection(Generic[E]):
             entry = undone.get(suffix) or self.entries[suffix]
             yield suffix, entry
 
+    async def slices(
+        self, below: str = "", start: str = "", revision: int | None = None
+    ) -> AsyncGenerator[list[tuple[str, E]], None]:
+        """Entries in key order as they are now, or were at ``revision``, a few thousand in one
+        turn of the event loop: what changes while they are taken is undone.
+
+        Raises ``Compacted`` where that cannot be had, or not any more.
+        """
+        undone = {} if revision is None else self._undone(revision)
+
+        def note(change: Change[E]) -> None:
+            undone.setdefault(change.suffix, change.old)
+
+        entries, low, more = self.entries, max(below, start), True
+        self.listeners.append(note)
+        try:
+            while more:
+                if self.entries is not entries:  # everything was loaded anew
+                    raise Compacted(self.complete_since)
+                names = list(islice(self.suffixes(below, low), _SLICE))
+                more = len(names) == _SLICE
+                high = names[-1] if more else below + "\U0010ffff"
+                found = [(name, entries[name]) for name in names if name not in undone]
+                past = [
+                    (name, old)
+                    for name, old in undone.items()
+                    if old is not None and low <= name <= high and name.startswith(below)
+                ]
+                if past:
+                    found = sorted([*found, *past], key=itemgetter(0))
+                yield found
+                low = high + "\0"
+                await asyncio.sleep(0)
+        finally:
+            self.listeners.remove(note)
+
+    async def gather(self, below: str = "") -> list[E]:
+        """All of ``slices``."""
+        found: list[E] = []
+        async for part in self.slices(below):
+            found += [entry for _, entry in part]
+        return found
+
+    def page_as_of(
+        self, revision: int, below: str, start: str, limit: int
+    ) -> tuple[list[E], str, int]:
+        """Entries as they were at ``revision``, at most ``limit``, the last one's name, and how
+        many followed it then. Raises ``Compacted``."""
+        page = list(islice(self.as_of(revision, below, start), limit))
+        if not page:
+            return [], "", 0
+        last = page[-1][0]
+        after = last + "\0"
+        follow = self.count(below) - self.keys.bisect_left(after) + self.keys.bisect_left(below)
+        for name, old in self._undone(revision).items():
+            if name > last and name.startswith(below):
+                follow += (old is not None) - (name in self.entries)
+        return [entry for _, entry in page], last, follow
+
+    def _undone(self, revision: int) -> dict[str, E | None]:
+        """What keys that have changed since were at ``revision``. Raises ``Compacted``."""
+        undone: dict[str, E | None] = {}
+        for change in reversed(self.changes_after(revision)):
+            undone[change.suffix] = change.old
+        return undone
+
     def select(self, below: str = "", start: str = "", limit: int = 0) -> tuple[list[E], int]:
         """Entries in key order, at most ``limit`` (0: all), and how many more there are."""
         low = max(below, start)
@@ -158,3 +229,8 @@ class Collection(Generic[E]):
             return [], 0
         found = list(map(self.entries.__getitem__, self.keys.islice(first, stop)))
         return found, last - stop
+
+    def count(self, below: str = "") -> int:
+        if not below:
+            return len(self.keys)
+        return self.keys.bisect_left(below + "\U0010ffff") - self.keys.bisect_left(below)

@@ -70,10 +70,11 @@ class Compactor:
         _note(self._seen, now, revision, self._between)
         _note(self._recent, now, revision, 0.0)
         target = max(_old_enough(self._seen, now - self._keep), await self._excess())
+        # Caches first: what they still showed may be read from the store.
+        self._tell(max(target, self._done, _old_enough(self._recent, now - self._window)))
         if target > self._done:
             await self._store.compact(target)
             self._done = target
-        self._tell(max(self._done, _old_enough(self._recent, now - self._window)))
         return self._done
 
     async def _excess(self) -> int:

@@ -115,9 +115,7 @@ class EtcdStore:
 
     async def barrier(self) -> int:
         self._check_open()
-        revision = await self._revision.get()
-        self._expect(revision)
-        return revision
+        return await self._revision.get()
 
     async def compact(self, revision: int) -> None:
         self._check_open()
@@ -158,7 +156,9 @@ class EtcdStore:
     async def _current_revision(self) -> int:
         """A read that a majority stands behind; which key is of no interest."""
         request = wire.range_request(self._base, count_only=True)
-        return wire.read_range(await self._client.ask(RANGE, request)).revision
+        revision = wire.read_range(await self._client.ask(RANGE, request)).revision
+        self._expect(revision)
+        return revision
 
     async def _nudge(self) -> None:
         await self._client.ask(PUT, wire.put_request(self._nudge_key, b"-"))

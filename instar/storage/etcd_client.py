@@ -22,6 +22,9 @@ COMPACT = "/etcdserverpb.KV/Compact"
 _WATCH = "/etcdserverpb.Watch/Watch"
 _STATUS = "/etcdserverpb.Maintenance/Status"
 _AUTHENTICATE = "/etcdserverpb.Auth/Authenticate"
+_WITH_LEADER: Metadata = (("hasleader", "true"),)
+"""A member without a leader refuses such a call before it does anything, and ends such a watch."""
+_NO_LEADER = "etcdserver: no leader"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,6 +79,7 @@ class EtcdClient:
         self._endpoints = [Endpoint(address, tls) for address in addresses]
         self._at = 0
         self._token: Metadata = ()
+        self._metadata = _WITH_LEADER
         self._signing_in = asyncio.Lock()
 
     @property
@@ -123,10 +127,9 @@ class EtcdClient:
         try:
             if self._options.username and not self._token:
                 await self._sign_in(endpoint, ())
-            metadata = (("hasleader", "true"), *self._token)
             patience = self._options.timeout / 2
             return endpoint, await endpoint.channel.converse(
-                _WATCH, first, on_message, on_end, patience, metadata
+                _WATCH, first, on_message, on_end, patience, self._metadata
             )
         except (RpcError, _NotSent) as error:
             self.leave(endpoint)
@@ -141,7 +144,7 @@ class EtcdClient:
             return (0,)
 
     def forget_token(self) -> None:
-        self._token = ()
+        self._token, self._metadata = (), _WITH_LEADER
 
     async def close(self) -> None:
         for endpoint in self._endpoints:
@@ -155,10 +158,10 @@ class EtcdClient:
                 await self._sign_in(endpoint, ())
             token = self._token
             try:
-                return await endpoint.call(method, request, patience, token)
+                return await endpoint.call(method, request, patience, self._metadata)
             except _TokenRefused:
                 await self._sign_in(endpoint, token)
-                return await endpoint.call(method, request, patience, self._token)
+                return await endpoint.call(method, request, patience, self._metadata)
         except (Doubt, _NotSent):
             self.leave(endpoint)
             raise
@@ -175,13 +178,14 @@ class EtcdClient:
             except Doubt as error:
                 raise _NotSent(str(error)) from error  # the call it was for was not sent
             self._token = (("token", wire.read_token(answer)),)
+            self._metadata = (*_WITH_LEADER, *self._token)
 
 
 def explain(error: RpcError, address: str) -> StoreError:
     """What a failed call means for the one who made it."""
     code, text = error.code, error.text
     message = f"etcd {address}: {text or code.name}"
-    if error.unsent:
+    if error.unsent or text == _NO_LEADER:
         return _NotSent(message)
     if code is Code.OUT_OF_RANGE:
         return HistoryGone(message) if "compacted" in text else NotYet(message)

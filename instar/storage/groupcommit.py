@@ -17,6 +17,7 @@ from concurrent.futures import ThreadPoolExecutor
 from time import perf_counter
 from typing import Any
 
+from instar.parking import Waiter, waiter
 from instar.records import dataclass
 from instar.storage.index import Index
 from instar.storage.store import Event, Stale, Unavailable, Write
@@ -36,8 +37,8 @@ class _Entry:
 
     event: Event
     parent: _Entry | None
-    done: asyncio.Future[int]
-    """The writer's own: cancelled when it gives up, which changes nothing for the write."""
+    done: Waiter[int]
+    """The writer's own: he may give up, which changes nothing for the write."""
     decided: asyncio.Future[None] | None = None
     """For whoever waits for the outcome of somebody else's write."""
 
@@ -89,7 +90,7 @@ class GroupCommit:
         self._next += 1
         loop = asyncio.get_running_loop()
         event = Event(write.key, write.value, self._next)
-        entry = _Entry(event, self._latest.get(write.key), loop.create_future())
+        entry = _Entry(event, self._latest.get(write.key), waiter())
         self._latest[write.key] = entry
         self._waiting.entries.append(entry)
         if self._may_go_alone(loop):
@@ -97,7 +98,7 @@ class GroupCommit:
             self._begin(loop)
         else:
             self._schedule(loop)
-        return entry.done.result() if entry.done.done() else await entry.done
+        return await entry.done
 
     async def execute(self, sql: str, rows: Sequence[tuple[Any, ...]]) -> None:
         """Run a statement as part of the next transaction."""

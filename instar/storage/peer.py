@@ -11,6 +11,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
+from instar.parking import Waiter, waiter
 from instar.storage.followers import Follower, Followers
 from instar.storage.memory import check_write
 from instar.storage.peer_revision import SharedRevision
@@ -43,7 +44,7 @@ class PeerStore:
         self._followers = Followers()
         self._following: dict[int, Follower] = {}
         self._numbers = count(1)
-        self._asked: dict[int, asyncio.Future[tuple[Any, bytes]]] = {}
+        self._asked: dict[int, Waiter[tuple[Any, bytes]]] = {}
         self._closed = False
         self._gone = asyncio.Event()
 
@@ -122,11 +123,11 @@ class PeerStore:
     async def _ask(self, head: Head, value: bytes = b"") -> tuple[Any, bytes]:
         self._check_open()
         number = next(self._numbers)
-        future: asyncio.Future[tuple[Any, bytes]] = asyncio.get_running_loop().create_future()
-        self._asked[number] = future
+        answer: Waiter[tuple[Any, bytes]] = waiter()
+        self._asked[number] = answer
         self._frames.send(frame([number, *head], (value,)))
         try:
-            return await future
+            return await answer
         finally:
             self._asked.pop(number, None)
 

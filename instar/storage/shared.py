@@ -4,34 +4,50 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import Generic, TypeVar
+
+from instar.parking import Waiter, waiter
 
 T = TypeVar("T")
 
 
 class Shared(Generic[T]):
-    """Who comes while a call is under way shares the next one, not that one: it may be too old."""
+    """Who comes while a call is under way shares the next one, not that one: it may be too old.
+
+    A call is made at the end of the turn of the event loop in which somebody asks for it.
+    """
 
     def __init__(self, call: Callable[[], Awaitable[T]]) -> None:
         self._call = call
-        self._current: asyncio.Task[T] | None = None
-        self._next: asyncio.Task[T] | None = None
+        self._waiting: list[Waiter[T]] = []
+        self._busy = False
+        self._running: asyncio.Task[T] | None = None
 
     async def get(self) -> T:
-        if self._next is None:
-            self._next = asyncio.ensure_future(self._after(self._current))
-            self._next.add_done_callback(_retrieve)
-        # A caller that gives up does not take the answer from the others.
-        return await asyncio.shield(self._next)
+        mine: Waiter[T] = waiter()
+        self._waiting.append(mine)
+        if not self._busy:
+            self._busy = True
+            asyncio.get_running_loop().call_soon(self._begin)
+        return await mine
 
-    async def _after(self, current: asyncio.Task[T] | None) -> T:
-        if current is not None and not current.done():
-            await asyncio.wait([current])
-        self._current, self._next = self._next, None
-        return await self._call()
+    def _begin(self) -> None:
+        waiting, self._waiting = self._waiting, []
+        self._running = asyncio.ensure_future(self._call())
+        # In a callback, not in a task: who goes on from here has none.
+        self._running.add_done_callback(partial(self._finish, waiting))
 
-
-def _retrieve(task: asyncio.Task[T]) -> None:
-    """Every caller may have given up; then nobody else asks for the exception."""
-    if not task.cancelled():
-        task.exception()
+    def _finish(self, waiting: list[Waiter[T]], call: asyncio.Future[T]) -> None:
+        failure = asyncio.CancelledError() if call.cancelled() else call.exception()
+        for each in waiting:
+            if each.done():
+                continue  # who gave up does not take the answer from the others
+            if failure is None:
+                each.set_result(call.result())
+            else:
+                each.set_exception(failure)
+        if self._waiting:
+            self._begin()
+        else:
+            self._busy = False

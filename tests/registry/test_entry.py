@@ -6,11 +6,19 @@ from typing import Any
 
 import orjson
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from instar.api.jsontext import encode_sorted
-from instar.registry.stored.entry import Entry, Held, Unreadable, ingest, offset_by_uid
+from instar.registry.stored.entry import (
+    Entry,
+    Held,
+    Unreadable,
+    ingest,
+    labels_of,
+    labels_text,
+    offset_by_uid,
+)
 from instar.storage.store import Record
 
 TEXT = st.sampled_from(["", "a", '"uid":"', "metadata", "uid", "u-1", "}", "\\"])
@@ -92,3 +100,35 @@ def test_equal_labels_are_one_dict_whoever_carries_them() -> None:
 
     assert first.labels == labels
     assert first.labels is second.labels
+
+
+names = st.sampled_from(["labels", "metadata", "a}b", 'q"q', "uid", "kind", "n", '"labels":{'])
+trees = st.recursive(
+    names | st.integers(0, 9) | st.none(),
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(names, inner, max_size=3),
+    max_leaves=8,
+)
+
+
+@settings(deadline=None, max_examples=400)
+@given(
+    st.dictionaries(names, names, max_size=3) | st.none(),
+    st.dictionaries(names, names, max_size=2),
+    st.dictionaries(st.sampled_from(["data", "spec", "zeta"]), trees, max_size=3),
+    st.sampled_from([orjson.OPT_SORT_KEYS, None]),
+)
+def test_labels_found_in_the_text_are_those_of_the_object(
+    labels: dict[str, str] | None,
+    annotations: dict[str, str],
+    more: dict[str, object],
+    order: int | None,
+) -> None:
+    metadata: dict[str, object] = {"annotations": annotations, "name": "x", "uid": "u"}
+    metadata |= {} if labels is None else {"labels": labels}
+    obj = {"apiVersion": "g/v1", "kind": "K", **more, "metadata": metadata}
+    value = orjson.dumps(obj, option=order)
+
+    found = labels_text(value)
+
+    assert found is None or (labels_of(found) if found else {}) == (labels or {})
+    assert read(value).labels == (labels or {})

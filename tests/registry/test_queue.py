@@ -139,3 +139,25 @@ def test_seconds_in_return_bring_the_key_back_and_stop_ends_running_and_waiting_
         assert not queue.holds("late")
 
     run(scenario)
+
+
+def test_a_key_that_can_wait_is_attended_once_and_lets_itself_be_hurried() -> None:
+    async def scenario() -> None:
+        seen: list[str] = []
+        done = asyncio.Event()
+
+        async def attend(key: str) -> None:
+            seen.append(key)
+            if key == "patient":
+                done.set()
+
+        queue = Queue("thing", attend, AT_ONCE)
+        queue.add_later("hurried", 60.0)
+        queue.add_later("patient", 0.01)
+        queue.add_later("patient", 0.01)
+        queue.add("hurried")
+        await done.wait()
+        await queue.stop()
+        assert seen == ["hurried", "patient"]
+
+    run(scenario)

@@ -25,12 +25,14 @@ ASKED = {
 }
 
 
-@pytest.fixture(scope="module")
-def crowded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Victim]:
+@pytest.fixture(scope="module", params=["memory", "disk"])
+def crowded(
+    tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
+) -> Iterator[Victim]:
     folder = tmp_path_factory.mktemp("crowded")
     path = prepared(folder, "seed")
     multiplied(path, "seed", COUNT)
-    victim = Victim(folder, "--storage", f"sqlite:{path}")
+    victim = Victim(folder, "--storage", f"sqlite:{path}", "--values", request.param)
     yield victim
     victim.stop()
 

@@ -36,6 +36,7 @@ BY_NUMBER = {
     "instar.quantities._canonical": "texts up to a few hundred characters; others raise",
     "instar.registry.kinds.checks.resources.quantity_value": "canonical quantities",
     "instar.registry.stored.entry._shared": "up to 16 labels of legal length",
+    "instar.registry.stored.entry.labels_of": "texts of at most 1 kB",
     "instar.rpc.headers.read": "blocks up to 16 KiB, of the server we chose",
     "instar.schema.generate_leaves._patterned": "not in the server",
     "instar.console.views.rules.rules": "has no argument",

@@ -8,56 +8,24 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
-import orjson
 import pytest
 
-from instar.access.attributes import ADMIN_GROUP, AUTHENTICATED, User
 from instar.server.life.composition import Machinery
 from instar.server.life.lifetime import running
-from instar.server.rest.request import Request
 from instar.server.settings import Settings
 from instar.storage import cache
 from instar.storage.cache import Cache
+from tests.support.inside import CRDS, asked, crd, named
 
-_ADMIN = User("kubernetes-admin", (ADMIN_GROUP, AUTHENTICATED))
-_CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 _THINGS = "/apis/example.com/v1/namespaces/default/things"
 _OTHERS = "/apis/example.com/v1/namespaces/default/others"
-_SCHEMA = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
 _MANY = 30
-
-
-def crd(plural: str, kind: str) -> dict[str, Any]:
-    version = {"name": "v1", "served": True, "storage": True}
-    return {
-        "apiVersion": "apiextensions.k8s.io/v1",
-        "kind": "CustomResourceDefinition",
-        "metadata": {"name": f"{plural}.example.com"},
-        "spec": {
-            "group": "example.com",
-            "scope": "Namespaced",
-            "names": {"plural": plural, "kind": kind},
-            "versions": [{**version, "schema": {"openAPIV3Schema": _SCHEMA}}],
-        },
-    }
-
-
-def named(kind: str, name: str) -> dict[str, Any]:
-    return {"apiVersion": "example.com/v1", "kind": kind, "metadata": {"name": name}}
-
-
-async def asked(machinery: Machinery, method: str, path: str, body: Any = None) -> tuple[int, Any]:
-    headers = {b"content-type": b"application/json", b"accept": b"application/json"}
-    data = b"" if body is None else orjson.dumps(body)
-    response = await machinery.app(Request(method, path, {}, headers, data), _ADMIN)
-    text = b"".join(response.chunks)
-    return response.status, orjson.loads(text) if text.startswith(b"{") else text
 
 
 async def fill(settings: Settings) -> None:
     async with running(settings) as server:
         for plural, kind in (("things", "Thing"), ("others", "Other")):
-            assert (await asked(server.machinery, "POST", _CRDS, crd(plural, kind)))[0] == 201
+            assert (await asked(server.machinery, "POST", CRDS, crd(plural, kind)))[0] == 201
         for number in range(_MANY):
             body = named("Thing", f"t{number}")
             assert (await asked(server.machinery, "POST", _THINGS, body))[0] == 201

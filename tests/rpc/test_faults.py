@@ -127,6 +127,26 @@ async def test_a_call_that_waits_for_others_to_end_was_not_sent_when_its_time_is
         await channel.close()
 
 
+async def test_a_call_that_had_not_left_when_the_connection_broke_was_not_sent() -> None:
+    async def plain(peer: Peer) -> None:
+        await peer.greeted()
+        while True:
+            peer.answer(await peer.asked(), b"well")
+
+    async with serving(plain) as address:
+        channel = Channel(address)
+        assert await channel.call("/s/m", b"", 5) == b"well"
+        connection = channel._connection
+        assert connection is not None
+        call = channel.call("/s/m", b"", 5)
+        call.send(None)  # as far as it gets in one step: into what the turn's end sends
+        connection.connection_lost(ConnectionResetError())
+        with pytest.raises(RpcError) as caught:
+            call.send(None)
+        assert caught.value.unsent
+        connection._transport.abort()
+
+
 # -- nobody knows
 
 

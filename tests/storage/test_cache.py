@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass
+from itertools import islice
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from instar.storage import collection
 from instar.storage.cache import Cache
-from instar.storage.collection import WindowLimits
+from instar.storage.collection import Collection, WindowLimits
 from instar.storage.memory import MemoryStore
 from instar.storage.store import Compacted, Record, Write
 
@@ -149,3 +151,76 @@ def test_an_empty_collection_that_somebody_holds_sees_what_comes_next() -> None:
         assert cache.collection(PREFIX) is held
 
     asyncio.run(run())
+
+
+@settings(deadline=None)
+@given(steps, st.sampled_from(["", "a/"]), st.integers(1, 3), st.sampled_from(["", "a/y", "b"]))
+def test_a_page_of_the_past_tells_how_many_followed_it(
+    changes: list[tuple[str, bool]], below: str, limit: int, start: str
+) -> None:
+    async def run() -> None:
+        _, objects, past = await lived(changes)
+        for revision, then in past.items():
+            wanted = [
+                (name, then[name])
+                for name in sorted(then)
+                if name.startswith(below) and name >= start
+            ]
+            page, last, more = objects.page_as_of(revision, below, start, limit)
+            assert [thing.value for thing in page] == [value for _, value in wanted[:limit]]
+            assert last == (wanted[:limit][-1][0] if wanted else "")
+            assert more == max(0, len(wanted) - limit)
+
+    asyncio.run(run())
+
+
+@settings(deadline=None)
+@given(steps, steps, st.booleans(), st.sampled_from(["", "a/"]))
+def test_slices_show_one_moment_whatever_is_written_while_they_are_taken(
+    changes: list[tuple[str, bool]], later: list[tuple[str, bool]], then: bool, below: str
+) -> None:
+    async def run() -> None:
+        store, objects, past = await lived(changes)
+        revision = list(past)[len(past) // 2] if then else None
+        wanted = past[revision if revision is not None else list(past)[-1]]
+        found = []
+        coming = iter(later)
+        async for part in objects.slices(below, revision=revision):
+            found += [(name, thing.value) for name, thing in part]
+            for suffix, delete in islice(coming, 3):
+                await wrote(store, objects, suffix, delete, b"later")
+        assert found == [(name, wanted[name]) for name in sorted(wanted) if name.startswith(below)]
+        assert not objects.listeners
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(collection, "_SLICE", 1)
+        asyncio.run(run())
+
+
+async def lived(
+    changes: list[tuple[str, bool]],
+) -> tuple[MemoryStore, Collection[Thing], dict[int, dict[str, bytes]]]:
+    """A store, its collection, and what was there at each revision."""
+    store = MemoryStore()
+    cache: Cache[Thing] = Cache(store, ingest)
+    await cache.start()
+    objects = cache.collection(PREFIX)
+    _held.append(cache)
+    past: dict[int, dict[str, bytes]] = {cache.revision: {}}
+    for number, (suffix, delete) in enumerate(changes):
+        await wrote(store, objects, suffix, delete, f"{number}".encode())
+        past[cache.revision] = {name: thing.value for name, thing in objects.entries.items()}
+    return store, objects, past
+
+
+async def wrote(
+    store: MemoryStore, objects: Collection[Thing], suffix: str, delete: bool, value: bytes
+) -> None:
+    current = objects.entries.get(suffix)
+    if current is not None or not delete:
+        expected = current.revision if current is not None else 0
+        await store.commit(Write(PREFIX + suffix, None if delete else value, expected))
+
+
+_held: list[Cache[Thing]] = []
+"""A cache lives as long as somebody holds it."""

@@ -4,6 +4,7 @@ import asyncio
 
 import pytest
 
+from instar.server.http.eager import start
 from instar.storage.shared import Shared
 
 pytestmark = pytest.mark.anyio
@@ -73,3 +74,21 @@ async def test_a_caller_that_gives_up_leaves_the_others_their_answer() -> None:
     gone.cancel()
     slow.go.release()
     assert await stays == 1
+
+
+async def test_who_asks_without_a_task_goes_on_without_one() -> None:
+    async def answer() -> int:
+        return 7
+
+    shared, found = Shared(answer), list[int]()
+
+    async def ask() -> None:
+        found.append(await shared.get())
+        assert asyncio.current_task() is None
+
+    loop = asyncio.get_running_loop()
+    for _ in range(3):
+        loop.call_soon(lambda: start(ask()) and None)
+    await turns()
+    await turns()
+    assert found == [7, 7, 7]

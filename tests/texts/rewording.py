@@ -16,6 +16,7 @@ import pytest
 from instar.conversion.contract import Broken
 from instar.errors import ApiError
 from instar.fields import FieldError
+from instar.records import complete
 from instar.registry.controllers.migration_crd import MigratingCrd
 from instar.registry.controllers.migrations import MigrationController
 from instar.reviewer.report import ChecklistAnswer, Finding, Problem, Step, StoredObject
@@ -57,6 +58,7 @@ def reworded(value: Any) -> Any:
 
 def reword_everything(monkeypatch: pytest.MonkeyPatch) -> None:
     for owner, name, arguments in _TEXTS:
+        complete(owner)
         monkeypatch.setattr(owner, name, _rewording(getattr(owner, name), arguments))
     for plain in _plain_errors(Exception):
         monkeypatch.setattr(plain, "__init__", _rewording_error)

@@ -27,6 +27,7 @@ from instar.crds.naming import names_settled
 from instar.errors import ApiError
 from instar.plain import Object
 from instar.registry.controllers.crd_rest import Restless
+from instar.registry.controllers.crd_warm import IDLE_SECONDS, warm_up
 from instar.registry.controllers.queue import Delays, Queue
 from instar.registry.resources.catalog import Catalog
 from instar.registry.resources.context import Context, WriteOptions
@@ -63,13 +64,22 @@ class CrdController:
         """Apart: many objects take long to delete, and other CRDs do not wait."""
         self._waiting: dict[str, list[asyncio.Future[None]]] = {}
         self._restless = Restless(catalog, crds)
+        self._warming: asyncio.Task[None] | None = None
 
     def start(self) -> None:
         self._crds.objects.listeners.append(self._changed)
         self._context.backend.cache.on_reset(self._add_all)
         self._add_all()
+        self._warming = asyncio.get_running_loop().create_task(self._warm_up())
+
+    async def _warm_up(self) -> None:
+        await asyncio.sleep(IDLE_SECONDS)
+        await warm_up(self._context, self._crds)
 
     async def stop(self) -> None:
+        if self._warming is not None:
+            self._warming.cancel()
+            await asyncio.gather(self._warming, return_exceptions=True)
         await self._arrivals.stop()
         await self._departures.stop()
 
@@ -225,7 +235,10 @@ class CrdController:
         ownership = Ownership(self._context, target, _OURSELVES, "status")
         await ownership.on_update(new, live, None)
         backend = self._context.backend
-        return await put_own(backend, self._crds, entry.suffix, new, entry.revision), new
+        written = await put_own(backend, self._crds, entry.suffix, new, entry.revision)
+        if version is self._crds.serving.storage:
+            written.token = version  # made of what was read, so that it reads the same again
+        return written, new
 
 
 def _is_leaving(crd: Object) -> bool:

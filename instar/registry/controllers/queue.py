@@ -69,6 +69,13 @@ class Queue(Generic[K]):
             self._waiting[key] = None
             self._start()
 
+    def add_later(self, key: K, seconds: float) -> None:
+        """The same for what can wait a moment, while others are waited for."""
+        if key in self._running:
+            self._again.add(key)
+        elif not self._stopping and not self.holds(key):
+            self._timers[key] = asyncio.get_running_loop().call_later(seconds, self._due, key)
+
     def drop(self, key: K) -> None:
         """What happened to the key so far has been seen: do not look again for that."""
         self._again.discard(key)

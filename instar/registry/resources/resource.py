@@ -40,11 +40,14 @@ class Resource:
         self._followers.append(told)
         self.objects.listeners.append(told)
 
-    @property
-    def labels(self) -> LabelIndex:
-        if self._labels is None:
-            self._labels = LabelIndex(self.objects)
-        return self._labels
+    async def labels(self) -> LabelIndex:
+        while True:
+            index = self._labels
+            if index is None:
+                index = self._labels = LabelIndex(self.objects)
+            await index.built()
+            if index is self._labels or self.closed:
+                return index
 
     def swap(self, serving: Serving) -> None:
         """Serve by a new CRD spec from now on; watchers reconnect and see the new shape."""

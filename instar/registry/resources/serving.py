@@ -1,13 +1,15 @@
 """Everything needed to serve one resource, frozen: a CRD change builds a new one and swaps it in.
 
 A ``Serving`` is the bundle per CRD, a ``VersionServing`` the part per version. The costly parts
-(compiled schema, rules, printers) are built on first use, so accepting a CRD stays cheap.
+(compiled schema, rules, printers) are built on first use, so accepting a CRD stays cheap, and those
+of CRDs that are hardly used are let go of (``forms.py``).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import cached_property
+from typing import Any, TypeVar
 
 from instar.api.crd import Crd, CrdVersion, Selectable
 from instar.apply.managers import ignored_fields
@@ -17,12 +19,16 @@ from instar.conversion.shared import SharedConverter
 from instar.crds.deprecation import deprecation_warning
 from instar.records import dataclass
 from instar.registry.resources.columns import TablePrinter
+from instar.registry.resources.forms import FORMS
 from instar.registry.resources.strategy import Strategy
 from instar.schema.compiled import Compiled, compile_schema
 from instar.schema.pipeline import Pipeline
 from instar.schema.rules import Program, RuleCompiler
+from instar.schema.spotless import text_size
 from instar.storage.keys import collection_prefix
 
+T = TypeVar("T")
+_FORMS = ("compiled", "pipeline", "typed")
 MakePrinter = Callable[[], TablePrinter]
 """Called when the first table is asked for."""
 
@@ -57,13 +63,23 @@ class VersionServing:
         self._preserve_unknown = crd.preserve_unknown
         self._compile_rules = compile_rules
         self._make_printer = make_printer
+        self._aside: dict[str, Any] = {}
 
     @cached_property
     def compiled(self) -> Compiled:
-        return compile_schema(self.definition.schema, preserve_unknown=self._preserve_unknown)
+        return self._form("compiled", self._compile)
+
+    def _compile(self) -> Compiled:
+        schema = self.definition.schema
+        if not self.builtin:
+            FORMS.keep(self, 0 if schema is None else text_size(schema))
+        return compile_schema(schema, preserve_unknown=self._preserve_unknown)
 
     @cached_property
     def pipeline(self) -> Pipeline:
+        return self._form("pipeline", self._make_pipeline)
+
+    def _make_pipeline(self) -> Pipeline:
         return Pipeline(
             self.compiled,
             api_version=self.api_version,
@@ -72,6 +88,23 @@ class VersionServing:
             scale=self.definition.scale,
             compile_rules=self._compile_rules,
         )
+
+    def _form(self, name: str, make: Callable[[], T]) -> T:
+        """What was put aside comes back before anything is made."""
+        aside, self._aside = self._aside, {}
+        if aside:
+            self.__dict__.update(aside)
+            FORMS.used(self)
+        found: T = aside[name] if name in aside else make()
+        return found
+
+    def put_aside(self) -> bool:
+        found = {name: self.__dict__.pop(name) for name in _FORMS if name in self.__dict__}
+        self._aside = {**self._aside, **found}
+        return bool(found)
+
+    def let_go(self) -> None:
+        self._aside = {}
 
     @property
     def rules(self) -> Program | None:
@@ -85,7 +118,7 @@ class VersionServing:
 
     @cached_property
     def typed(self) -> TypedSchema:
-        return compile_typed(self.compiled.structural)
+        return self._form("typed", lambda: compile_typed(self.compiled.structural))
 
     @cached_property
     def selectable(self) -> Mapping[str, Selectable]:

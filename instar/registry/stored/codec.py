@@ -13,7 +13,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Hashable, Sequence
 from functools import partial
 from operator import attrgetter, methodcaller
-from typing import NamedTuple, cast
+from typing import cast
 
 import orjson
 
@@ -24,26 +24,26 @@ from instar.conversion.failure import Attempt, ConversionFailed, FailureType
 from instar.conversion.shared import Finish, Load, SharedConverter
 from instar.plain import Object, copy_json
 from instar.registry.resources.serving import Serving, VersionServing
-from instar.registry.stored.entry import Entry, Held, offset_by_uid
+from instar.registry.stored.entry import Entry, Held
+from instar.registry.stored.far import Far, nears
+from instar.registry.stored.prepared import (
+    Prepared,
+    prepared,
+    revised,
+    without_server_fields,
+)
 from instar.registry.stored.readership import Readership
-from instar.registry.stored.views import Views
+from instar.registry.stored.views import FarViews, Views
 
 _CHUNK = 200
 """Objects worked on before other requests get their turn."""
 _ALIKE_CHUNK = 5000
 """The same where nothing is done but to collect their bytes."""
+_FAR_CHUNK = 50
+"""The same where their bytes have to be read first."""
+_HELD = 1000
+"""Of objects whose bytes are elsewhere a longer list holds none."""
 _TOKEN = attrgetter("token")
-
-
-class Prepared(NamedTuple):
-    """An object on its way to the store."""
-
-    raw: bytes
-    at: int
-    obj: Object
-    """As it will be stored."""
-    back: Object | None
-    """As the writer's version will read it, where finding out needed a remote conversion."""
 
 
 Convert = Callable[[Sequence[Object], VersionServing, VersionServing], Awaitable[list[Object]]]
@@ -86,9 +86,7 @@ class Codec:
         if stored is wanted:
             return view
         if self.serving.splices(stored, wanted):
-            if view.startswith(stored.opening):
-                return wanted.opening + view[len(stored.opening) :]
-            return encode_sorted({**orjson.loads(view), "apiVersion": wanted.api_version})
+            return _spliced(view, stored, wanted)
         if not self._cached:
             return None
         self.readership.note(wanted.name)
@@ -104,6 +102,8 @@ class Codec:
     async def views(self, entries: Sequence[Entry], wanted: VersionServing) -> Views:
         """The entries' JSON at ``wanted``, in order; all or an error, never a part."""
         same = await self._alike(entries, wanted)
+        if same is None and entries and isinstance(entries[0], Far):
+            same = await self._far(entries, wanted)
         if same is not None:
             return same
         found: list[bytes | None] = []
@@ -122,28 +122,68 @@ class Codec:
     async def _alike(self, entries: Sequence[Entry], wanted: VersionServing) -> Views | None:
         """Most lists: every entry is known to be normal for one version's schema, which is the
         wanted one or differs from it in ``apiVersion`` alone. No call per object then."""
-        tokens = set(map(_TOKEN, entries))
-        stored = tokens.pop() if len(tokens) == 1 else None
+        stored = entries[0].token if entries else None
         if not isinstance(stored, VersionServing):
             return None
         if self.serving.versions.get(stored.name) is not stored:
             return None
         if stored is not wanted and not self.serving.splices(stored, wanted):
             return None
+        opening = b"" if stored is wanted else stored.opening
+        lead = wanted.opening if opening else b""
         bodies: list[bytes] = []
+        size = (len(lead) - len(opening)) * len(entries)
+        far = isinstance(entries[0], Far)
         for start in range(0, len(entries), _ALIKE_CHUNK):
             if start:
                 await asyncio.sleep(0)
             part = entries[start : start + _ALIKE_CHUNK]
-            if start and set(map(_TOKEN, part)) != {stored}:
-                return None  # meanwhile a request under another schema has been here
-            bodies += [entry.normal or entry.ready or entry.view for entry in part]
-        if stored is wanted:
-            return Views(bodies)
-        opening = stored.opening
-        if not all(map(methodcaller("startswith", opening), bodies)):
-            return None
-        return Views(bodies, wanted.opening, len(opening))
+            if set(map(_TOKEN, part)) != {stored}:
+                return None  # or meanwhile a request under another schema has been here
+            if far and len(entries) > _HELD:
+                size += sum(entry.view_size for entry in part)
+                continue
+            if far:
+                part = nears(part)
+            found = [entry.normal or entry.ready or entry.view for entry in part]
+            if opening and not all(map(methodcaller("startswith", opening), found)):
+                return None
+            bodies += found
+            size += sum(map(len, found))
+        if far and len(entries) > _HELD:
+            return FarViews(entries, partial(self._shown, wanted=wanted), size)
+        return Views(bodies, lead, len(opening), size)
+
+    async def _far(self, entries: Sequence[Entry], wanted: VersionServing) -> Views | None:
+        """Of objects whose bytes are elsewhere: few are read, of more it is found out how large
+        they will be. None where something has to be converted first."""
+        bodies: list[bytes] = []
+        size = 0
+        for start in range(0, len(entries), _FAR_CHUNK):
+            if start:
+                await asyncio.sleep(0)
+            part = entries[start : start + _FAR_CHUNK]
+            if not all(self.is_direct(entry, wanted) for entry in part):
+                return None
+            largest = max(entry.size for entry in part)
+            found = await offload.run(largest, partial(self._shown, part, wanted))
+            size += sum(map(len, found))
+            if len(entries) <= _HELD:
+                bodies += found
+        if len(entries) <= _HELD:
+            return Views(bodies, size=size)
+        return FarViews(entries, partial(self._shown, wanted=wanted), size)
+
+    def _shown(self, entries: Sequence[Entry], wanted: VersionServing) -> list[bytes]:
+        """Their views, which need no conversion; read together."""
+        found: list[bytes] = []
+        for entry, near in zip(entries, nears(entries), strict=True):
+            stored = self._stored_version(entry, wanted)
+            if near.token is not stored:
+                _keep_normal(entry, near, stored, self._normalised(near, stored))
+            view = near.normal or near.ready or near.view
+            found.append(view if stored is wanted else _spliced(view, stored, wanted))
+        return found
 
     async def object(self, entry: Entry, wanted: VersionServing) -> Object:
         """The same for one: most are normal already, and at hand."""
@@ -169,16 +209,16 @@ class Codec:
         may fail any more. ``convert`` is for callers that have converted ``obj`` before, and
         ``size`` says about how many bytes it is.
         """
-        obj = _without_server_fields(obj)
+        obj = without_server_fields(obj)
         if version is self.serving.storage:
             if offload.is_small(size):
-                return _prepared(obj, None)
-            return await offload.apart(lambda: _prepared(obj, None))
+                return prepared(obj, None)
+            return await offload.apart(lambda: prepared(obj, None))
         stored = (await (convert or self._to_version)([obj], version, self.serving.storage))[0]
         if not self.serving.converts_remotely:
-            return await offload.run(size, lambda: _prepared(stored, None))
+            return await offload.run(size, lambda: prepared(stored, None))
         back = await self._as_read(stored, self.serving.storage, version)
-        return await offload.run(size, lambda: _prepared(stored, back))
+        return await offload.run(size, lambda: prepared(stored, back))
 
     async def prepare_marked(self, obj: Object, reader: VersionServing | None) -> Prepared:
         """A stored object of which only metadata was changed by the server itself.
@@ -186,16 +226,16 @@ class Codec:
         It stays in the version it lies in where leaving that needs a webhook: whoever deletes
         must not depend on one. ``back`` is what ``reader`` sees; without a reader nobody asks.
         """
-        obj = _without_server_fields(obj)
+        obj = without_server_fields(obj)
         source = self._by_api_version.get(obj["apiVersion"])
         if source is not None and not self.serving.converts_remotely:
             obj = (await self._to_version([obj], source, self.serving.storage))[0]
             source = self.serving.storage
         if reader is None:
-            return _prepared(obj, None)
+            return prepared(obj, None)
         if source is None:
             raise self._vanished(obj, reader)
-        return _prepared(obj, await self._as_read(obj, source, reader))
+        return prepared(obj, await self._as_read(obj, source, reader))
 
     async def preview(self, prepared: Prepared, version: VersionServing) -> Object:
         """What ``version`` would read if ``prepared`` were stored; no revision in it."""
@@ -348,24 +388,11 @@ def _keep_normal(entry: Entry, near: Held, stored: VersionServing, view: bytes) 
     """A far entry keeps no view of its own: where its bytes are not normal, each reader works."""
     near.normal = None if view == near.view else view
     near.token = stored
-    if near.normal is None:
+    if near.normal is None and (near is entry or len(view) == entry.view_size):
         entry.token = stored
 
 
-def revised(obj: Object, revision: int) -> bytes:
-    """The object's JSON with its resourceVersion."""
-    return encode_sorted({**obj, "metadata": {**obj["metadata"], "resourceVersion": str(revision)}})
-
-
-def _without_server_fields(obj: Object) -> Object:
-    metadata = {
-        key: value
-        for key, value in obj["metadata"].items()
-        if key not in ("resourceVersion", "selfLink")
-    }
-    return {**obj, "metadata": metadata}
-
-
-def _prepared(obj: Object, back: Object | None) -> Prepared:
-    raw = encode_sorted(obj)
-    return Prepared(raw, offset_by_uid(raw, obj), obj, back)
+def _spliced(view: bytes, stored: VersionServing, wanted: VersionServing) -> bytes:
+    if view.startswith(stored.opening):
+        return wanted.opening + view[len(stored.opening) :]
+    return encode_sorted({**orjson.loads(view), "apiVersion": wanted.api_version})

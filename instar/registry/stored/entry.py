@@ -19,14 +19,27 @@ from instar.storage.store import Record, Seal
 
 _API_VERSION = b'{"apiVersion":"'
 _UID = b'"uid":"'
+_KIND = b'","kind":"'
+_METADATA = b'","metadata":{'
+_LABELS = b'"labels":{'
+_EARLY = 400
+"""Where the kind is, whatever the group is called."""
 _RESOURCE_VERSION = b'"resourceVersion":"'
 _NO_LABELS: dict[str, str] = {}
 _MOST_SHARED = 16
+_LONGEST_SHARED = 1024
 
 
 @lru_cache(maxsize=4096)
 def _shared(items: tuple[tuple[str, str], ...]) -> dict[str, str]:
     return dict(items)
+
+
+@lru_cache(maxsize=4096)
+def labels_of(text: bytes) -> dict[str, str]:
+    """The dict of a text that ``labels_text`` found. Raises ``ValueError`` where it is none."""
+    found: dict[str, str] = orjson.loads(text)
+    return found
 
 
 def kept(labels: dict[str, str] | None) -> dict[str, str]:
@@ -70,6 +83,11 @@ class Entry:
     def size(self) -> int:
         """About how many bytes the object has."""
         raise NotImplementedError
+
+    @property
+    def view_size(self) -> int:
+        """Bytes of ``view``, where the stored bytes are as this server writes them."""
+        return self.size
 
     @property
     def seal(self) -> Seal | None:
@@ -151,7 +169,7 @@ class Held(Entry):
     def stored(self) -> bytes:
         if self.raw is not None:
             return self.raw.removesuffix(b"\n")
-        length = len(_revision_member(self.revision))
+        length = len(revision_member(self.revision))
         return self.ready[: self.at] + self.ready[self.at + length :]
 
     def decode(self) -> dict[str, Any]:
@@ -174,6 +192,10 @@ class Held(Entry):
     @property
     def labels(self) -> dict[str, str]:
         if self._labels is None:
+            text = labels_text(self.raw if self.raw is not None else self.ready)
+            if text is not None:
+                self._labels = labels_of(text) if text else _NO_LABELS
+                return self._labels
             try:
                 metadata = self.decode().get("metadata")
             except Unreadable:
@@ -210,7 +232,7 @@ class Held(Entry):
             self.at = at
             whole = memoryview(raw)
             end = len(raw) - raw.endswith(b"\n")
-            self.ready = b"".join((whole[:at], _revision_member(self.revision), whole[at:end]))
+            self.ready = b"".join((whole[:at], revision_member(self.revision), whole[at:end]))
         else:
             self._make_ready_slowly(raw)
         self.raw = None
@@ -226,7 +248,7 @@ class Held(Entry):
         rewritten = orjson.dumps(obj, option=orjson.OPT_SORT_KEYS)
         at = revision_offset(rewritten)
         self.at = at
-        self.ready = rewritten[:at] + _revision_member(self.revision) + rewritten[at:]
+        self.ready = rewritten[:at] + revision_member(self.revision) + rewritten[at:]
         self._api_version = None
 
     def _place_for_revision(self, raw: bytes) -> int:
@@ -270,6 +292,32 @@ def ingest(record: Record, suffix: str) -> Held:
     return entry
 
 
+def labels_text(data: bytes) -> bytes | None:
+    """The labels as they lie in an object that this server wrote, empty where it has none; None
+    where only parsing can tell.
+
+    Sorted metadata begins right after the kind and ends with the uid; nothing else in it has a
+    member of that name whose value is an object. A brace in a label would cut the text short.
+    """
+    kind = data.find(_KIND)
+    start = data.find(b'"', kind + len(_KIND)) if 0 < kind < _EARLY else -1
+    if start < 0 or not data.startswith(_METADATA, start):
+        return None
+    at = data.find(_LABELS, start)
+    if at < 0:
+        return b""
+    uid = data.find(_UID, start)
+    if not at < uid or data.find(_LABELS, at + 1, uid) >= 0:
+        return None
+    text = data[at + len(_LABELS) - 1 : data.find(b"}", at) + 1]
+    if len(text) > _LONGEST_SHARED:
+        return None
+    try:
+        return text if labels_of(text) else b""
+    except ValueError:
+        return None
+
+
 def opening_of(data: bytes) -> bytes | None:
     """The apiVersion of what this server wrote; None where it is not where it would be."""
     if not data.startswith(_API_VERSION):
@@ -284,7 +332,7 @@ def revision_offset(raw: bytes) -> int:
     """
     at = raw.find(_UID)
     while at >= 0:
-        probe = orjson.loads(raw[:at] + _revision_member(0) + raw[at:])
+        probe = orjson.loads(raw[:at] + revision_member(0) + raw[at:])
         metadata = probe.get("metadata") if isinstance(probe, dict) else None
         if isinstance(metadata, dict) and metadata.get("resourceVersion") == "0":
             return at
@@ -302,5 +350,5 @@ def offset_by_uid(raw: bytes, obj: dict[str, Any]) -> int:
     return at if at >= 0 and raw.find(marker, at + 1) < 0 else -1
 
 
-def _revision_member(revision: int) -> bytes:
+def revision_member(revision: int) -> bytes:
     return b'"resourceVersion":"%d",' % revision

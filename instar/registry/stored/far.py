@@ -6,15 +6,27 @@ nothing more; who reads it gets a ``Held`` one for itself, which is gone when th
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
-from instar.registry.stored.entry import Entry, Held, Unreadable, ingest, opening_of
+from instar.registry.stored.entry import (
+    Entry,
+    Held,
+    Unreadable,
+    ingest,
+    kept,
+    labels_of,
+    labels_text,
+    opening_of,
+    revision_member,
+)
 from instar.registry.stored.failures import as_api_error
 from instar.storage.store import Record, Seal, StoreError
 from instar.storage.values import Recent, Values
 
 _MOST_KINDS = 4096
 _MOST_SIZES = 16384
+_MOST_TEXTS = 16384
 
 
 class Kind(NamedTuple):
@@ -41,7 +53,8 @@ class Far(Entry):
         self._size = size
         self.token: object = None
         """Unlike a ``Held`` one's it is there only where the view *is* normal as it lies."""
-        self._labels: dict[str, str] | None = None
+        self._labels: dict[str, str] | bytes | None = None
+        """As they lie there, which is small, until somebody wants to know."""
 
     def near(self) -> Held:
         try:
@@ -69,12 +82,35 @@ class Far(Entry):
 
     @property
     def labels(self) -> dict[str, str]:
-        if self._labels is None:
-            self._labels = self.near().labels
-        return self._labels
+        known = self._labels
+        if isinstance(known, bytes):
+            return labels_of(known) if known else kept(None)
+        if known is None:
+            known = self._labels = self.near().labels
+        return known
 
-    def know(self, labels: dict[str, str] | None, token: object) -> None:
+    @property
+    def values(self) -> Values:
+        return self._kind.values
+
+    @property
+    def view_size(self) -> int:
+        return self._size + len(revision_member(self.revision))
+
+    def know(self, labels: dict[str, str] | bytes | None, token: object) -> None:
         self._labels, self.token = labels, token
+
+
+def nears(entries: Sequence[Entry]) -> list[Held]:
+    """All of them with their bytes at hand, read together."""
+    far = [entry for entry in entries if isinstance(entry, Far)]
+    if not far:
+        return [entry.near() for entry in entries]
+    try:
+        values = iter(far[0].values.read_many([entry.place for entry in far]))
+    except StoreError as error:
+        raise as_api_error(error) from error
+    return [entry.of(next(values)) if isinstance(entry, Far) else entry.near() for entry in entries]
 
 
 class Distance:
@@ -86,14 +122,25 @@ class Distance:
         """What is not of just now need not be at hand."""
         self._kinds: dict[tuple[bytes, Seal | None], Kind] = {}
         self._sizes: dict[int, int] = {}
+        self._texts: dict[bytes, bytes] = {}
 
     def of_record(self, record: Record, suffix: str) -> Far:
-        value, place = record.value, self._settled.keep(record)
-        return Far(self._kind(record), place, record.revision, suffix, self._size(len(value)))
+        place, size = self._settled.keep(record), self._size(record.value)
+        far = Far(self._kind(record), place, record.revision, suffix, size)
+        text = labels_text(record.value)
+        if text is not None:
+            far.know(self._texts.get(text) or self._noted(text), None)
+        return far
+
+    def _noted(self, text: bytes) -> bytes:
+        """The one of many that are alike."""
+        if len(self._texts) < _MOST_TEXTS:
+            self._texts[text] = text
+        return text
 
     def of_held(self, held: Held, record: Record) -> Far:
         """The entry of what was just written here; what the writer knows is kept."""
-        place, size = self._values.keep(record), self._size(len(record.value))
+        place, size = self._values.keep(record), self._size(record.value)
         far = Far(self._kind(record), place, record.revision, held.suffix, size)
         far.know(held.known_labels, held.token)
         return far
@@ -112,8 +159,9 @@ class Distance:
             self._kinds[opening, record.seal] = kind
         return kind
 
-    def _size(self, size: int) -> int:
+    def _size(self, value: bytes) -> int:
         """One number for all of that size: it is as large as four references."""
+        size = len(value) - value.endswith(b"\n")
         known = self._sizes.get(size)
         if known is None:
             known = size

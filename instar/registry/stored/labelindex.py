@@ -6,22 +6,55 @@ labels as stored: a resource whose webhook may change labels does not use it.
 
 from __future__ import annotations
 
+import asyncio
+
+from instar import offload
 from instar.api.selectors import LabelSelector
 from instar.registry.stored.backend import Objects
 from instar.registry.stored.entry import Entry
 from instar.storage.collection import Change
+
+_AT_ONCE = 20_000
+_LOOKED_AT = 100
+"""Objects between two looks at the clock."""
 
 
 class LabelIndex:
     def __init__(self, objects: Objects) -> None:
         self._objects = objects
         self._carriers: dict[tuple[str, str], set[str]] = {}
-        for entry in objects.entries.values():
-            self._add(entry)
+        self._built = asyncio.Event()
+        self._task: asyncio.Task[None] | None = None
         objects.listeners.insert(0, self._changed)
+        if len(objects.entries) <= _AT_ONCE:
+            for entry in objects.entries.values():
+                self._add(entry)
+            self._built.set()
+
+    async def built(self) -> None:
+        """Wait until it knows all objects; of many it learns in slices."""
+        if self._built.is_set():
+            return
+        if self._task is None:
+            self._task = asyncio.get_running_loop().create_task(self._build())
+        await self._built.wait()
 
     def close(self) -> None:
         self._objects.listeners.remove(self._changed)
+        if self._task is not None:
+            self._task.cancel()
+        self._built.set()
+
+    async def _build(self) -> None:
+        breaks, current = offload.Breaks(), self._objects.entries
+        try:
+            for position, entry in enumerate(await self._objects.gather()):
+                if current.get(entry.suffix) is entry:  # what has changed since is known already
+                    self._add(entry)
+                if position % _LOOKED_AT == 0:
+                    await breaks.between()
+        finally:
+            self._built.set()
 
     def matching(self, selector: LabelSelector) -> list[str] | None:
         """Suffixes that may match, in key order; None when only a full walk can tell."""
@@ -32,6 +65,8 @@ class LabelIndex:
         if not all(carriers):
             return []
         smallest = min((found for found in carriers if found), key=len)
+        if len(smallest) > _AT_ONCE:
+            return None  # putting so many in order takes longer than a turn
         return sorted(smallest)
 
     def _changed(self, change: Change[Entry]) -> None:

@@ -1,13 +1,20 @@
 """Many objects' JSON at one version, put together only when it is written.
 
 A list of ten thousand objects is references to bytes the cache holds anyway; where the version
-differs in ``apiVersion`` alone, the other opening is put in while the list is joined.
+differs in ``apiVersion`` alone, the other opening is put in while the list is joined. Where the
+bytes are elsewhere, a long list holds none of them: it reads what it is about to write.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import overload
+
+from instar.errors import Expired
+from instar.registry.stored.entry import Entry
+
+_AT_ONCE = 100
+_FEW_PIECES = 1 << 20
 
 
 class Views(Sequence[bytes]):
@@ -15,7 +22,11 @@ class Views(Sequence[bytes]):
 
     __slots__ = ("_bodies", "_lead", "_size", "_skip")
 
-    def __init__(self, bodies: list[bytes], lead: bytes = b"", skip: int = 0) -> None:
+    def __init__(
+        self, bodies: list[bytes], lead: bytes = b"", skip: int = 0, size: int = -1
+    ) -> None:
+        """``size`` where it is known: of a million objects it is not found in a moment."""
+        self._size = size
         self._bodies = bodies
         self._lead = lead
         self._skip = skip
@@ -37,12 +48,20 @@ class Views(Sequence[bytes]):
         return self._made(self._bodies)
 
     @property
+    def held(self) -> int:
+        """Bytes that stay in memory, changed meanwhile or not, until all is written."""
+        return self.size
+
+    @property
     def size(self) -> int:
         """Bytes of all objects together."""
         if self._size < 0:
-            changed = (len(self._lead) - self._skip) * len(self._bodies)
-            self._size = sum(map(len, self._bodies)) + changed
+            self._size = self._summed()
         return self._size
+
+    def _summed(self) -> int:
+        changed = (len(self._lead) - self._skip) * len(self._bodies)
+        return sum(map(len, self._bodies)) + changed
 
     def pieces(self, size: int) -> Iterator[bytes]:
         """The objects with commas between them, in pieces of about ``size`` bytes."""
@@ -65,3 +84,53 @@ class Views(Sequence[bytes]):
             return iter(bodies)
         lead, skip = self._lead, self._skip
         return (lead + body[skip:] for body in bodies)
+
+
+Read = Callable[[Sequence[Entry]], list[bytes]]
+
+
+class FarViews(Views):
+    """The same of objects whose bytes are elsewhere: read piece by piece, each time anew."""
+
+    __slots__ = ("_entries", "_read")
+
+    def __init__(self, entries: Sequence[Entry], read: Read, size: int) -> None:
+        """``size`` is what reading them all gave, or will give."""
+        super().__init__([], size=size)
+        self._entries = entries
+        self._read = read
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    @overload
+    def __getitem__(self, index: int) -> bytes: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[bytes]: ...
+    def __getitem__(self, index: int | slice) -> bytes | list[bytes]:
+        if isinstance(index, slice):
+            return self._read(self._entries[index])
+        return self._read([self._entries[index]])[0]
+
+    def __iter__(self) -> Iterator[bytes]:
+        for start in range(0, len(self._entries), _AT_ONCE):
+            yield from self._read(self._entries[start : start + _AT_ONCE])
+
+    @property
+    def held(self) -> int:
+        return min(self.size, _FEW_PIECES)
+
+    def pieces(self, size: int) -> Iterator[bytes]:
+        """Raises ``Expired`` where what is left to read was compacted meanwhile."""
+        if not self._entries:
+            return
+        left = self.size
+        count = max(1, len(self._entries) * size // max(1, self.size))
+        for start in range(0, len(self._entries), count):
+            bodies = self._read(self._entries[start : start + count])
+            left -= sum(map(len, bodies))
+            if left < 0:
+                break
+            yield b"".join((b"," if start else b"", b",".join(bodies)))
+        if left:
+            raise Expired("the objects of the list have changed while it was sent")

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from instar.plain import Object
 from instar.registry.stored.backend import Backend
-from instar.registry.stored.codec import Prepared
 from instar.registry.stored.entry import Entry, Held
+from instar.registry.stored.prepared import Prepared
 
 if TYPE_CHECKING:
     from instar.registry.resources.resource import Resource

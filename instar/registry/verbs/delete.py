@@ -23,8 +23,8 @@ from instar.registry.resources.admission import Operation, Verb
 from instar.registry.resources.context import Context
 from instar.registry.resources.resource import Target
 from instar.registry.stored.backend import Backend
-from instar.registry.stored.codec import revised
 from instar.registry.stored.entry import Entry, Unreadable
+from instar.registry.stored.prepared import revised
 from instar.registry.stored.writing import new_entry
 from instar.registry.verbs.delete_options import UNREADABLE, DeleteOptions, check_delete_options
 from instar.registry.verbs.grace import Grace, begin

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import base64
 import binascii
-from collections.abc import Iterator, Sequence
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import aclosing
 from typing import NamedTuple
 
 import orjson
 
+from instar import offload
 from instar.api.gojson import syntax_error
 from instar.api.selectors import FieldSelector, LabelSelector
 from instar.errors import BadRequest, Expired, invalid_options, not_found
@@ -18,6 +20,7 @@ from instar.registry.resources.resource import Target
 from instar.registry.stored.backend import Backend, Objects
 from instar.registry.stored.entry import Entry, ingest
 from instar.registry.stored.failures import as_api_error
+from instar.registry.stored.labelindex import LabelIndex
 from instar.registry.stored.views import Views
 from instar.registry.verbs.selecting import Selection
 from instar.storage.store import Compacted, StoreError
@@ -32,7 +35,13 @@ _EXPIRED_TOKEN = (
 )
 _CONVERTED_AT_ONCE = 500
 """Candidates of a limited list that are converted together before the first is judged."""
+_LOOKED_AT = 100
+"""Objects between two looks at the clock."""
+_AT_ONCE = 20_000
+"""Objects of a list that are found in one step; more are taken in slices."""
 _EXPIRED_LIST = "The resourceVersion for the provided list is too old."
+Slices = AsyncGenerator[Sequence[tuple[str, Entry]], None]
+"""Entries with their keys, in order; others have their turn in between."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,32 +94,49 @@ async def list_objects(backend: Backend, target: Target, options: ListOptions) -
     else:
         start = _Start(-1, "")
     await _settle_revision(backend, start.revision if options.token else options.revision)
+    labels = await _label_index(target, options)
     target = target.renewed()
     revision, exact = _snapshot(backend, options, start)
     limit = 0 if options.revision == 0 else max(options.limit, 0)
     selection = Selection(target, options.labels, options.fields)
     if selection.everything and (not exact or revision == backend.revision):
         return await _list_all(target, below, start, limit, revision)
-    source = await _source(backend, target.resource.objects, below, start, revision, exact)
-    if not selection.everything:
-        source = _narrowed(target, options, selection, source, exact)
-    if selection.looks_inside:
-        found = list(source)
-        if not all(selection.by_entry(entry) for _, entry in found):
-            return await _list_converted(target, selection, found, limit, revision, below)
-        source = iter(found)
+    if selection.everything and limit:
+        return await _page_of_the_past(backend, target, below, start, limit, revision)
+    slices = _narrowed(target, labels, options, selection, below) if not exact else None
+    if slices is None:
+        past = revision if exact and revision != backend.revision else None
+        slices = _slices(backend, target.resource.objects, below, start, past)
+    async with aclosing(slices):
+        if selection.looks_inside:
+            found = [each async for part in slices for each in part if selection.names(each[0])]
+            if not all(selection.by_entry(entry) for _, entry in found):
+                return await _list_converted(target, selection, found, limit, revision, below)
+            slices = _one(found)
+        entries = await _kept(slices, selection, limit)
+    more = 0 < limit < len(entries)
+    views = await target.codec.views(entries[: limit or None], target.version)
+    last = entries[limit - 1].suffix[len(below) :] if more else ""
+    return _listing(views, revision, last, None)
+
+
+async def _kept(slices: Slices, selection: Selection, limit: int) -> list[Entry]:
+    """What the selection means of these, and one more than the limit where there is one."""
     entries: list[Entry] = []
-    more = False
-    for _, entry in source:
-        if not selection.everything and not selection.keeps(entry):
-            continue
-        if limit and len(entries) == limit:
-            more = True
-            break
-        entries.append(entry)
-    remaining = 1 + sum(1 for _ in source) if more and selection.everything else None
-    views = await target.codec.views(entries, target.version)
-    return _listing(views, revision, entries[-1].suffix[len(below) :] if more else "", remaining)
+    breaks = offload.Breaks()
+    async for part in slices:
+        for position, (suffix, entry) in enumerate(part):
+            if position % _LOOKED_AT == _LOOKED_AT - 1:
+                await breaks.between()
+            if selection.everything or (selection.names(suffix) and selection.keeps(entry)):
+                entries.append(entry)
+            if limit and len(entries) > limit:
+                return entries
+    return entries
+
+
+async def _one(found: Sequence[tuple[str, Entry]]) -> Slices:
+    yield found
 
 
 async def _list_all(
@@ -118,7 +144,11 @@ async def _list_all(
 ) -> Listing:
     """What is there now, all of it or a page: found by position, whatever its size."""
     first = below + start.suffix if start.suffix else ""
-    entries, remaining = target.resource.objects.select(below, first, limit)
+    objects = target.resource.objects
+    if not limit and not first and objects.count(below) > _AT_ONCE:
+        entries, remaining = await objects.gather(below), 0
+    else:
+        entries, remaining = objects.select(below, first, limit)
     last = entries[-1].suffix[len(below) :] if remaining else ""
     views = await target.codec.views(entries, target.version)
     return _listing(views, revision, last, remaining or None)
@@ -163,22 +193,43 @@ def _snapshot(backend: Backend, options: ListOptions, start: _Start) -> tuple[in
     return backend.revision, False
 
 
-async def _source(
-    backend: Backend, objects: Objects, below: str, start: _Start, revision: int, exact: bool
-) -> Iterator[tuple[str, Entry]]:
-    first = below + start.suffix if start.suffix else ""
-    if not exact or revision == backend.revision:
-        entries = objects.entries
-        return ((suffix, entries[suffix]) for suffix in objects.suffixes(below, first))
+async def _page_of_the_past(
+    backend: Backend, target: Target, below: str, start: _Start, limit: int, revision: int
+) -> Listing:
+    """The next page of a list that was begun before something else was written."""
+    objects, first = target.resource.objects, below + start.suffix if start.suffix else ""
     try:
-        return objects.as_of(revision, below, first)
+        entries, last, remaining = objects.page_as_of(revision, below, first, limit)
     except Compacted:
-        return await _from_history(backend, objects, below, first, revision, start)
+        found = await _from_history(backend, objects, below, first, revision, start)
+        entries = [entry for _, entry in found[:limit]]
+        last, remaining = found[limit - 1][0] if len(found) > limit else "", len(found) - limit
+    views = await target.codec.views(entries, target.version)
+    if remaining <= 0:
+        return _listing(views, revision, "", None)
+    return _listing(views, revision, last[len(below) :], remaining)
+
+
+async def _slices(
+    backend: Backend, objects: Objects, below: str, start: _Start, revision: int | None
+) -> Slices:
+    """Everything from ``start`` on: of now, or of a revision of the past."""
+    first = below + start.suffix if start.suffix else ""
+    begun = False
+    try:
+        async with aclosing(objects.slices(below, first, revision)) as slices:
+            async for part in slices:
+                begun = True
+                yield part
+    except Compacted as error:
+        if begun or revision is None:
+            raise Expired(_EXPIRED_LIST) from error
+        yield await _from_history(backend, objects, below, first, revision, start)
 
 
 async def _from_history(
     backend: Backend, objects: Objects, below: str, first: str, revision: int, start: _Start
-) -> Iterator[tuple[str, Entry]]:
+) -> list[tuple[str, Entry]]:
     prefix = objects.prefix
     try:
         page = await backend.store.range(prefix + below, start=prefix + first, revision=revision)
@@ -190,31 +241,35 @@ async def _from_history(
     except StoreError as error:
         raise as_api_error(error) from error
     suffixed = ((record, record.key[len(prefix) :]) for record in page.records)
-    return ((suffix, ingest(record, suffix)) for record, suffix in suffixed)
+    return [(suffix, ingest(record, suffix)) for record, suffix in suffixed]
+
+
+async def _label_index(target: Target, options: ListOptions) -> LabelIndex | None:
+    """Before it is settled of which moment the list is: it may have to be made."""
+    if options.labels is None or options.token or target.serving.converts_remotely:
+        return None
+    return await target.resource.labels()
 
 
 def _narrowed(
     target: Target,
+    labels: LabelIndex | None,
     options: ListOptions,
     selection: Selection,
-    source: Iterator[tuple[str, Entry]],
-    exact: bool,
-) -> Iterator[tuple[str, Entry]]:
-    """The part of the source that can match at all, by key or by label index."""
-    if exact:
-        return ((suffix, entry) for suffix, entry in source if selection.names(suffix))
+    below: str,
+) -> Slices | None:
+    """What can match at all, by key or by label index; None where that is everything."""
     entries = target.resource.objects.entries
     name = selection.name
     if name is not None and (target.namespace or not target.serving.namespaced):
         suffix = target.named(name).suffix
-        return iter(((suffix, entries[suffix]),)) if suffix in entries else iter(())
-    if options.labels is None or options.token or target.serving.converts_remotely:
-        return ((suffix, entry) for suffix, entry in source if selection.names(suffix))
-    candidates = target.resource.labels.matching(options.labels)
+        return _one([(suffix, entries[suffix])] if suffix in entries else [])
+    if labels is None or options.labels is None:
+        return None
+    candidates = labels.matching(options.labels)
     if candidates is None:
-        return source
-    below = f"{target.namespace}/" if target.namespace else ""
-    return ((suffix, entries[suffix]) for suffix in candidates if suffix.startswith(below))
+        return None
+    return _one([(name, entries[name]) for name in candidates if name.startswith(below)])
 
 
 async def _list_converted(
@@ -228,7 +283,7 @@ async def _list_converted(
     """Selectors see what a conversion made of an object, so candidates are converted first."""
     kept: list[bytes] = []
     last, more = "", False
-    step = max(limit, _CONVERTED_AT_ONCE) if limit else len(found)
+    step = max(limit, _CONVERTED_AT_ONCE)
     for start in range(0, len(found), step):
         part = found[start : start + step]
         views = await target.codec.views([entry for _, entry in part], target.version)

@@ -17,8 +17,8 @@ from instar.plain import Object, copy_json
 from instar.registry.resources.admission import Operation, Verb
 from instar.registry.resources.context import Context, WriteOptions
 from instar.registry.resources.resource import Target
-from instar.registry.stored.codec import Prepared, revised
 from instar.registry.stored.entry import Entry
+from instar.registry.stored.prepared import Prepared, revised
 from instar.registry.stored.writing import new_entry
 from instar.registry.verbs.clashes import check_revision, check_uid, exists, modified
 from instar.registry.verbs.conversions import Conversions

@@ -12,13 +12,15 @@ from instar.server.rest.request import Request
 from instar.server.rest.responses import Response
 
 LEAST = 128 << 10
+MOST = 128 << 20
+"""What is packed lies in memory until it is sent; what is not is made while it is sent."""
 _LEVEL = 1
 _GZIP = 16 + zlib.MAX_WBITS
 
 
 async def compress(request: Request, response: Response) -> None:
     """Compress a large answer, in place, where the client can read it; in a thread."""
-    if response.stream is not None or response.length <= LEAST:
+    if response.stream is not None or not LEAST < response.length <= MOST:
         return
     if not _reads_gzip(request.header(b"accept-encoding")):
         return
@@ -33,7 +35,7 @@ async def compress(request: Request, response: Response) -> None:
         if not request.expired:
             raise
         return  # it is late enough
-    response.chunks, response.length = (packed,), len(packed)
+    response.chunks, response.length, response.held = (packed,), len(packed), len(packed)
     response.headers += ((b"content-encoding", b"gzip"), (b"vary", b"Accept-Encoding"))
 
 

@@ -17,7 +17,7 @@ from instar import limits
 from instar.access.attributes import User
 from instar.server.access.peers import PeerOf, plain_peer
 from instar.server.http.connections import ConnectionSet
-from instar.server.http.eager import start
+from instar.server.http.eager import Parked, start
 from instar.server.http.http1_request import RequestReader
 from instar.server.http.httphead import head, header_lines
 from instar.server.http.pipeline import Pipeline
@@ -73,7 +73,7 @@ class Connection(asyncio.Protocol):
         self._peer: User | None = None
         self._remote = ""
         self._ahead = Pipeline()
-        self._task: asyncio.Task[Any] | None = None
+        self._task: asyncio.Task[Any] | Parked | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._busy = False
         self._feed: Feed | None = None
@@ -253,7 +253,7 @@ class Connection(asyncio.Protocol):
         elif response.stream is not None:
             self._open_stream(response, response.stream, keep_alive)
             return
-        if response.length > _SMALL and not self._connections.answers(self, response.length):
+        if response.length > _SMALL and not self._connections.answers(self, response.held):
             response = self._connections.refused(request)
         if response.length > _SMALL:
             writing = self._write_large(request, response, keep_alive)

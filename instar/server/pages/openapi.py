@@ -14,7 +14,7 @@ from hashlib import sha512
 from itertools import islice
 from typing import NamedTuple, Protocol
 
-from instar import offload
+from instar import limits, offload
 from instar.api.jsontext import encode
 from instar.api.names import GroupVersion
 from instar.openapi import v2, v2_protobuf, v3
@@ -23,10 +23,6 @@ from instar.remembered import Remembered
 from instar.server.pages.groups import SERVER_VERSION, GroupPart, Groups, Member
 from instar.server.pages.making import Making
 
-_DOCUMENTS = 32 << 20
-"""Bytes of v3's documents."""
-_PARTS = 32 << 20
-"""Bytes of v2's parts, packed to about a tenth."""
 _LEVEL = 1
 _SLICE = 128 << 10
 """Bytes unpacked at once, in the event loop."""
@@ -132,8 +128,12 @@ class Swagger:
 class OpenApi:
     def __init__(self, groups: Groups) -> None:
         self._groups = groups
-        self._documents: Remembered[GroupVersion, tuple[str, bytes]] = Remembered(_DOCUMENTS)
-        self._parts: Remembered[tuple[str, str], tuple[bytes, _Part]] = Remembered(_PARTS)
+        self._documents: Remembered[GroupVersion, tuple[str, bytes]] = Remembered(
+            limits.OPENAPI_DOCUMENTS
+        )
+        self._parts: Remembered[tuple[str, str], tuple[bytes, _Part]] = Remembered(
+            limits.OPENAPI_PARTS
+        )
         self._of_builtins: dict[str, _Part] = {}
         self._making = Making()
 

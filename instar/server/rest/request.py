@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 import re
 from collections.abc import Sequence
 from dataclasses import field
 from math import inf
 from time import perf_counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 from urllib.parse import parse_qs, unquote
 
 from instar import limits
@@ -31,6 +30,12 @@ _VERBS = {
     "PATCH": "patch",
     "DELETE": "delete",
 }
+
+
+class Cancellable(Protocol):
+    """Work under way: a task, or what goes on without one."""
+
+    def cancel(self) -> object: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +143,7 @@ class Request:
             return inf
         return max(self.began + self.patience - perf_counter(), 0.001)
 
-    def expire(self, work: asyncio.Task[None]) -> None:
+    def expire(self, work: Cancellable) -> None:
         """The handler turns the cancellation into an answer."""
         self.expired = True
         work.cancel()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import field
 from itertools import chain
@@ -11,7 +12,7 @@ import orjson
 
 from instar import offload
 from instar.api.jsontext import encode, encode_pretty, encode_sorted
-from instar.errors import BadRequest, NotAcceptable, Unclassified
+from instar.errors import ApiError, BadRequest, NotAcceptable, Unclassified
 from instar.protobuf.envelope import encode_list, encode_message, encode_object
 from instar.records import dataclass
 from instar.registry.resources.columns import TablePrinter, utc_now
@@ -24,6 +25,7 @@ JSON_TYPE: Header = (b"content-type", b"application/json")
 PROTOBUF_TYPE: Header = (b"content-type", PROTOBUF.encode())
 YAML_TYPE: Header = (b"content-type", b"application/yaml")
 TEXT_TYPE: Header = (b"content-type", b"text/plain; charset=utf-8")
+log = logging.getLogger(__name__)
 _CHUNK = 96 << 10
 
 
@@ -71,9 +73,14 @@ class Response:
     """Whether the headers that every answer carries are left out: it says itself how long it may
     be kept."""
 
+    held: int = -1
+    """Bytes that stay in memory until it is sent; all of it where nobody says otherwise."""
+
     def __post_init__(self) -> None:
         if self.length < 0:
             self.length = sum(map(len, self.chunks))
+        if self.held < 0:
+            self.held = self.length
 
     def pieces(self, size: int) -> Iterator[bytes]:
         """Of about this size: what is kept of an answer until it is sent is never the whole."""
@@ -222,10 +229,22 @@ def _without_items(version: VersionServing, listing: Listing) -> dict[str, Any]:
 def _written_list(listing: Listing, version: VersionServing) -> Response:
     """Spliced from ready objects while it is sent: no second copy of it lies in memory."""
     closing = version.list_closing + _closing(listing)
-    chunks = chain((version.list_opening,), listing.views.pieces(_CHUNK), (closing,))
+    pieces = listing.views.pieces(_CHUNK)
+    first = next(pieces, b"")  # here an error is still an answer
+    chunks = chain((version.list_opening, first), _unbroken(pieces), (closing,))
     between = max(0, len(listing.views) - 1)
     length = len(version.list_opening) + listing.views.size + between + len(closing) + 1
-    return Response(200, chain(chunks, (b"\n",)), [JSON_TYPE], length=length)
+    held = listing.views.held
+    return Response(200, chain(chunks, (b"\n",)), [JSON_TYPE], length=length, held=held)
+
+
+def _unbroken(pieces: Iterator[bytes]) -> Iterator[bytes]:
+    """An answer that has begun can only be broken off: its client sees that it is not whole."""
+    try:
+        yield from pieces
+    except ApiError as error:
+        log.warning("a list was broken off: %s", error)
+        raise ConnectionAbortedError from error
 
 
 def _bare_list(listing: Listing, version: VersionServing) -> Response:

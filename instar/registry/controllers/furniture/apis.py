@@ -13,6 +13,7 @@ from instar.registry.stored.entry import Entry
 from instar.storage.collection import Change
 
 _DELAYS = Delays(0.5, 30.0)
+_A_MOMENT = 0.05
 
 
 class CustomApis:
@@ -36,9 +37,13 @@ class CustomApis:
         """Those of CRDs that are gone as well: they may have gone while nobody looked."""
         for resource in self._catalog.customs():
             self._look_at(resource.crd.name)
-        for entry in self._services.objects.entries.values():
-            if _is_ours(entry):
-                version, _, group = entry.suffix.partition(".")
+        there = self._services.objects.entries
+        for group, version in self._serving:
+            if f"{version}.{group}" not in there:
+                self._names.add((group, version))
+        for entry in list(there.values()):
+            version, _, group = entry.suffix.partition(".")
+            if (group, version) not in self._serving and _is_ours(entry):
                 self._names.add((group, version))
 
     def _look_at(self, crd: str) -> None:
@@ -50,10 +55,11 @@ class CustomApis:
             self._known[crd] = served
         else:
             self._known.pop(crd, None)
-        for name in before | served:
+        for name in before ^ served:
             if not self._serving[name]:
                 del self._serving[name]
-            self._names.add(name)
+            # Who wrote the CRD waits for it, and nobody waits for this.
+            self._names.add_later(name, _A_MOMENT)
 
     def _served(self, crd: str) -> frozenset[tuple[str, str]]:
         resource = self._catalog.custom(crd)

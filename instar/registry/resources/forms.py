@@ -1,0 +1,73 @@
+"""How much of compiled schemas is kept: what nobody has used for long is made again when wanted.
+
+Asking for a form that is there must cost nothing, so nobody notes it. Instead, when there are too
+many, each holder in turn is first told to put its forms aside, where asking finds them again, and
+only who has left them there until its next turn loses them. Knows nothing of what a form is.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from threading import Lock
+from typing import Protocol
+from weakref import ref
+
+from instar import limits
+
+
+class Holder(Protocol):
+    def put_aside(self) -> bool:
+        """False where nothing was put aside: all is since the last time, or there is nothing."""
+        ...
+
+    def let_go(self) -> None:
+        """Of what was put aside."""
+        ...
+
+
+class Forms:
+    """Holds no holder: who is gone does not count any more."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self.weight = 0
+        self._holders: OrderedDict[ref[Holder], int] = OrderedDict()
+        self._lock = Lock()
+
+    def __len__(self) -> int:
+        return len(self._holders)
+
+    def keep(self, holder: Holder, weight: int) -> None:
+        """The holder has made something of so many bytes of schema."""
+        with self._lock:
+            key = ref(holder, self._gone)
+            self.weight += weight - self._holders.pop(key, 0)
+            self._holders[key] = weight
+            while self.weight > self._most and len(self._holders) > 1:
+                self._next()
+
+    def used(self, holder: Holder) -> None:
+        """It has asked for what was put aside."""
+        with self._lock:
+            key = ref(holder, self._gone)
+            if key in self._holders:
+                self._holders.move_to_end(key)
+
+    def _next(self) -> None:
+        key, weight = next(iter(self._holders.items()))
+        holder = key()
+        if holder is not None and holder.put_aside():
+            self._holders.move_to_end(key)
+            return
+        del self._holders[key]
+        self.weight -= weight
+        if holder is not None:
+            holder.let_go()
+
+    def _gone(self, key: ref[Holder]) -> None:
+        """Called wherever the last one lets go of it, which may be under the lock."""
+        self.weight -= self._holders.pop(key, 0)
+
+
+FORMS = Forms(limits.COMPILED_SCHEMAS)
+"""Of all CRDs."""

@@ -1,0 +1,148 @@
+"""Coroutines begun at once: what becomes of them when they have to wait, and when nobody wants
+their answer any more."""
+
+from __future__ import annotations
+
+import asyncio
+from contextvars import ContextVar
+
+import pytest
+
+from instar.parking import Ticket, Waiter, waiter
+from instar.server.http.eager import Parked, start
+
+pytestmark = pytest.mark.anyio
+
+_whose: ContextVar[str] = ContextVar("whose", default="")
+
+
+class Begun:
+    """Begins coroutines as a connection does: outside any task."""
+
+    def __init__(self) -> None:
+        self.told: list[object] = []
+        self.waiters: list[Waiter[int]] = []
+        self.handle: asyncio.Task[None] | Parked | None = None
+
+    async def begin(self, steps: int = 1) -> None:
+        asyncio.get_running_loop().call_soon(self._begin, steps)
+        await turn()
+
+    def _begin(self, steps: int) -> None:
+        self.handle = start(self._wait(steps))
+
+    async def _wait(self, steps: int) -> None:
+        try:
+            for _ in range(steps):
+                mine: Waiter[int] = waiter()
+                self.waiters.append(mine)
+                self.told.append(await mine)
+        except asyncio.CancelledError:
+            self.told.append("cancelled")
+            await asyncio.sleep(0)
+            self.told.append("and answered")
+        except OSError as error:
+            self.told.append(str(error))
+
+
+async def turn() -> None:
+    for _ in range(3):
+        await asyncio.sleep(0)
+
+
+async def test_what_waits_for_an_outcome_goes_on_without_a_task() -> None:
+    begun, before = Begun(), len(asyncio.all_tasks())
+    await begun.begin(steps=2)
+    for number in (1, 2):
+        begun.waiters[-1].set_result(number)
+        await turn()
+    assert begun.told == [1, 2]
+    assert [type(each) for each in begun.waiters] == [Ticket, Ticket]
+    assert len(asyncio.all_tasks()) == before
+
+
+async def test_a_failure_is_raised_where_the_outcome_was_waited_for() -> None:
+    begun = Begun()
+    await begun.begin()
+    begun.waiters[0].set_exception(OSError("down"))
+    await turn()
+    assert begun.told == ["down"]
+
+
+async def test_an_outcome_that_is_there_already_is_not_waited_for() -> None:
+    ticket: Ticket[int] = Ticket()
+    ticket.set_result(5)
+    assert await ticket == 5
+
+
+async def test_an_outcome_is_told_once() -> None:
+    ticket: Ticket[int] = Ticket()
+    ticket.set_result(5)
+    with pytest.raises(asyncio.InvalidStateError):
+        ticket.set_result(6)
+
+
+async def test_who_is_cancelled_while_it_waits_is_told_there_and_may_still_answer() -> None:
+    begun = Begun()
+    await begun.begin()
+    assert begun.handle is not None
+    begun.handle.cancel()
+    await turn()
+    assert begun.told == ["cancelled", "and answered"]
+    assert begun.waiters[0].done()
+
+
+async def test_who_is_cancelled_in_the_turn_of_the_outcome_is_cancelled() -> None:
+    begun = Begun()
+    await begun.begin()
+    assert begun.handle is not None
+    begun.waiters[0].set_result(1)
+    begun.handle.cancel()
+    await turn()
+    assert begun.told == ["cancelled", "and answered"]
+
+
+async def test_what_waits_for_something_else_after_that_becomes_a_task() -> None:
+    first: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+    told: list[str] = []
+
+    async def both() -> None:
+        try:
+            tickets.append(waiter())
+            await tickets[0]
+            await first
+        except asyncio.CancelledError:
+            told.append("cancelled")
+
+    tickets: list[Waiter[None]] = []
+    handles: list[asyncio.Task[None] | Parked | None] = []
+    asyncio.get_running_loop().call_soon(lambda: handles.append(start(both())))
+    await turn()
+    tickets[0].set_result(None)
+    await turn()
+    assert handles[0] is not None
+    handles[0].cancel()
+    await turn()
+    assert told == ["cancelled"]
+
+
+async def test_in_a_task_one_waits_for_a_future() -> None:
+    assert isinstance(waiter(), asyncio.Future)
+
+
+async def test_what_goes_on_later_has_the_context_it_began_with() -> None:
+    seen: list[str] = []
+    tickets: list[Waiter[None]] = []
+
+    async def look() -> None:
+        _whose.set("mine")
+        tickets.append(waiter())
+        await tickets[-1]
+        seen.append(_whose.get())
+
+    loop = asyncio.get_running_loop()
+    loop.call_soon(lambda: start(look()) and None)
+    await turn()
+    loop.call_soon(lambda: _whose.set("theirs") and tickets[0].set_result(None))
+    await turn()
+    assert seen == ["mine"]
