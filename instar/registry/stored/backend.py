@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-from instar.errors import ServiceUnavailable, Timeout
+from instar.errors import ApiError, ServiceUnavailable, Timeout
 from instar.registry.stored.entry import Entry, Held, ingest
 from instar.registry.stored.failures import as_api_error, guarded
 from instar.registry.stored.far import Distance
@@ -121,9 +121,13 @@ class Backend:
         draft = Draft(entry.raw + b"\n", entry, learnt)
         self._drafts[key] = draft
         try:
-            revision = await self._commit(Write(key, draft.value, expected))
+            revision = await self.store.commit(Write(key, draft.value, expected))
             if revision > self.cache.revision:
                 await self._shown(revision)
+        except Stale:
+            raise
+        except StoreError as error:
+            raise self._told(error) from error
         finally:
             if self._drafts.get(key) is draft:
                 del self._drafts[key]
@@ -195,9 +199,13 @@ class Backend:
         except Stale:
             raise
         except StoreError as error:
-            if isinstance(error, Unavailable):
-                self._silence = error  # until a probe finds that it can be written again
-            raise as_api_error(error) from error
+            raise self._told(error) from error
+
+    def _told(self, error: StoreError) -> ApiError:
+        """Of a write that failed."""
+        if isinstance(error, Unavailable):
+            self._silence = error  # until a probe finds that it can be written again
+        return as_api_error(error)
 
     async def _shown(self, revision: int) -> None:
         behind = revision > self.cache.revision

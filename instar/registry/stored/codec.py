@@ -188,8 +188,7 @@ class Codec:
     async def object(self, entry: Entry, wanted: VersionServing) -> Object:
         """The same for one: most are normal already, and at hand."""
         if entry.token is wanted and (view := entry.normal or entry.ready):
-            obj: Object = orjson.loads(view)
-            return obj
+            return cast(Object, orjson.loads(view))
         return (await self.objects([entry], wanted))[0]
 
     async def objects(self, entries: Sequence[Entry], wanted: VersionServing) -> list[Object]:
@@ -205,20 +204,23 @@ class Codec:
     ) -> Prepared:
         """``obj`` (at ``version``) as it will be stored. The argument is not kept.
 
-        Where a webhook is asked, it is asked for the way back, too: after the commit nothing
-        may fail any more. ``convert`` is for callers that have converted ``obj`` before, and
-        ``size`` says about how many bytes it is.
+        Where a webhook is asked, it is asked for the way back, too: after the commit nothing may
+        fail any more. ``convert`` is for callers that have converted ``obj`` of ``size`` before.
         """
         obj = without_server_fields(obj)
         if version is self.serving.storage:
-            if offload.is_small(size):
-                return prepared(obj, None)
-            return await offload.apart(lambda: prepared(obj, None))
+            return await offload.run(size, lambda: prepared(obj, None))
         stored = (await (convert or self._to_version)([obj], version, self.serving.storage))[0]
         if not self.serving.converts_remotely:
             return await offload.run(size, lambda: prepared(stored, None))
         back = await self._as_read(stored, self.serving.storage, version)
         return await offload.run(size, lambda: prepared(stored, back))
+
+    def prepare_now(self, obj: Object, version: VersionServing, size: int) -> Prepared | None:
+        """The same without awaiting anything, where nothing has to be converted."""
+        if version is self.serving.storage and offload.is_small(size):
+            return prepared(without_server_fields(obj), None)
+        return None
 
     async def prepare_marked(self, obj: Object, reader: VersionServing | None) -> Prepared:
         """A stored object of which only metadata was changed by the server itself.
