@@ -30,7 +30,6 @@ class Views(Sequence[bytes]):
         self._bodies = bodies
         self._lead = lead
         self._skip = skip
-        self._size = -1
 
     def __len__(self) -> int:
         return len(self._bodies)
@@ -131,6 +130,8 @@ class FarViews(Views):
             left -= sum(map(len, bodies))
             if left < 0:
                 break
-            yield b"".join((b"," if start else b"", b",".join(bodies)))
+            if start:
+                bodies.insert(0, b"")
+            yield b",".join(bodies)
         if left:
             raise Expired("the objects of the list have changed while it was sent")
