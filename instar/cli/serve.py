@@ -63,7 +63,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         type=int,
         default=1,
-        help="processes that serve the port; each holds all objects in memory",
+        help="processes that serve the port; objects lie in memory they share",
     )
     add(
         "--values",

@@ -26,12 +26,8 @@ from instar.plain import Object, copy_json
 from instar.registry.resources.serving import Serving, VersionServing
 from instar.registry.stored.entry import Entry, Held
 from instar.registry.stored.far import Far, nears
-from instar.registry.stored.prepared import (
-    Prepared,
-    prepared,
-    revised,
-    without_server_fields,
-)
+from instar.registry.stored.lent import Lent, LentViews, views_of
+from instar.registry.stored.prepared import Prepared, prepared, revised, without_server_fields
 from instar.registry.stored.readership import Readership
 from instar.registry.stored.views import FarViews, Views
 
@@ -43,7 +39,7 @@ _FAR_CHUNK = 50
 """The same where their bytes have to be read first."""
 _HELD = 1000
 """Of objects whose bytes are elsewhere a longer list holds none."""
-_TOKEN = attrgetter("token")
+_TOKEN, _VIEW_SIZE = attrgetter("token"), attrgetter("view_size")
 
 
 Convert = Callable[[Sequence[Object], VersionServing, VersionServing], Awaitable[list[Object]]]
@@ -134,6 +130,7 @@ class Codec:
         bodies: list[bytes] = []
         size = (len(lead) - len(opening)) * len(entries)
         far = isinstance(entries[0], Far)
+        lent = not opening and isinstance(entries[0], Lent) and len({*map(type, entries)}) == 1
         for start in range(0, len(entries), _ALIKE_CHUNK):
             if start:
                 await asyncio.sleep(0)
@@ -145,13 +142,18 @@ class Codec:
                 continue
             if far:
                 part = nears(part)
-            found = [entry.normal or entry.ready or entry.view for entry in part]
+            if lent:
+                size += sum(map(_VIEW_SIZE, part))
+                continue
+            found = views_of(part)
             if opening and not all(map(methodcaller("startswith", opening), found)):
                 return None
             bodies += found
             size += sum(map(len, found))
         if far and len(entries) > _HELD:
             return FarViews(entries, partial(self._shown, wanted=wanted), size)
+        if lent:
+            return LentViews(entries, size)
         return Views(bodies, lead, len(opening), size)
 
     async def _far(self, entries: Sequence[Entry], wanted: VersionServing) -> Views | None:
@@ -387,11 +389,9 @@ class Codec:
 
 
 def _keep_normal(entry: Entry, near: Held, stored: VersionServing, view: bytes) -> None:
-    """A far entry keeps no view of its own: where its bytes are not normal, each reader works."""
     near.normal = None if view == near.view else view
     near.token = stored
-    if near.normal is None and (near is entry or len(view) == entry.view_size):
-        entry.token = stored
+    entry.keep_normal(near, stored)
 
 
 def _spliced(view: bytes, stored: VersionServing, wanted: VersionServing) -> bytes:
