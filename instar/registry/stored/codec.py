@@ -26,6 +26,7 @@ from instar.plain import Object, copy_json
 from instar.registry.resources.serving import Serving, VersionServing
 from instar.registry.stored.entry import Entry, Held
 from instar.registry.stored.far import Far, nears
+from instar.registry.stored.learnt import Learnt
 from instar.registry.stored.lent import Lent, LentViews, views_of
 from instar.registry.stored.prepared import Prepared, prepared, revised, without_server_fields
 from instar.registry.stored.readership import Readership
@@ -97,7 +98,7 @@ class Codec:
 
     async def views(self, entries: Sequence[Entry], wanted: VersionServing) -> Views:
         """The entries' JSON at ``wanted``, in order; all or an error, never a part."""
-        same = await self._alike(entries, wanted)
+        same = await self.alike(entries, wanted)
         if same is None and entries and isinstance(entries[0], Far):
             same = await self._far(entries, wanted)
         if same is not None:
@@ -115,9 +116,10 @@ class Codec:
                 found[position] = view
         return Views(cast(list[bytes], found))
 
-    async def _alike(self, entries: Sequence[Entry], wanted: VersionServing) -> Views | None:
+    async def alike(self, entries: Sequence[Entry], wanted: VersionServing) -> Views | None:
         """Most lists: every entry is known to be normal for one version's schema, which is the
-        wanted one or differs from it in ``apiVersion`` alone. No call per object then."""
+        wanted one or differs from it in ``apiVersion`` alone. No call per object then. None where
+        something has to be done first."""
         stored = entries[0].token if entries else None
         if not isinstance(stored, VersionServing):
             return None
@@ -159,8 +161,7 @@ class Codec:
     async def _far(self, entries: Sequence[Entry], wanted: VersionServing) -> Views | None:
         """Of objects whose bytes are elsewhere: few are read, of more it is found out how large
         they will be. None where something has to be converted first."""
-        bodies: list[bytes] = []
-        size = 0
+        bodies, size = list[bytes](), 0
         for start in range(0, len(entries), _FAR_CHUNK):
             if start:
                 await asyncio.sleep(0)
@@ -183,7 +184,7 @@ class Codec:
             stored = self._stored_version(entry, wanted)
             if near.token is not stored:
                 _keep_normal(entry, near, stored, self._normalised(near, stored))
-            view = near.normal or near.ready or near.view
+            view = near.normal or near.view
             found.append(view if stored is wanted else _spliced(view, stored, wanted))
         return found
 
@@ -212,7 +213,7 @@ class Codec:
         obj = without_server_fields(obj)
         if version is self.serving.storage:
             return await offload.run(size, lambda: prepared(obj, None))
-        stored = (await (convert or self._to_version)([obj], version, self.serving.storage))[0]
+        stored = (await (convert or self.to_version)([obj], version, self.serving.storage))[0]
         if not self.serving.converts_remotely:
             return await offload.run(size, lambda: prepared(stored, None))
         back = await self._as_read(stored, self.serving.storage, version)
@@ -233,7 +234,7 @@ class Codec:
         obj = without_server_fields(obj)
         source = self._by_api_version.get(obj["apiVersion"])
         if source is not None and not self.serving.converts_remotely:
-            obj = (await self._to_version([obj], source, self.serving.storage))[0]
+            obj = (await self.to_version([obj], source, self.serving.storage))[0]
             source = self.serving.storage
         if reader is None:
             return prepared(obj, None)
@@ -247,24 +248,17 @@ class Codec:
             return prepared.back
         return await self._as_read(prepared.obj, self.serving.storage, version)
 
-    def remember(self, entry: Entry, version: VersionServing, back: Object) -> None:
-        """Keep what ``prepare`` already learnt, so the next read does not ask again."""
-        if self._cached:
-            view = revised(back, entry.revision)
-            self._shared.remember((entry.suffix, entry.revision), version.api_version, view)
+    def learnt(self, back: Object, version: VersionServing) -> Learnt:
+        """What ``prepare`` found out, to be kept once the write has a revision."""
+        memory = self._shared if self._cached else None
+        return Learnt(partial(revised, back), version.api_version, memory)
 
     async def _as_read(
         self, stored: Object, source: VersionServing, version: VersionServing
     ) -> Object:
         readable: Object = copy_json(stored)
         self.serving.strategy.from_storage(readable, source)
-        return (await self._to_version([readable], source, version))[0]
-
-    async def to_version(
-        self, objects: Sequence[Object], source: VersionServing, target: VersionServing
-    ) -> list[Object]:
-        """The objects pruned at another version, for comparing field ownership."""
-        return await self._to_version(objects, source, target)
+        return (await self.to_version([readable], source, version))[0]
 
     async def shown(self, obj: Object, source: VersionServing, target: VersionServing) -> Object:
         """The object as admission is shown it at another version: as the converter left it, what
@@ -272,8 +266,8 @@ class Codec:
         if source is target:
             return obj
         if self.serving.builtin:
-            return (await self._to_version([obj], source, target))[0]
-        return (await self._convert([obj], target))[0]
+            return (await self.to_version([obj], source, target))[0]
+        return (await self._shared.convert([obj], target.api_version))[0]
 
     def _stored_version(self, entry: Entry, wanted: VersionServing) -> VersionServing:
         found = self._by_api_version.get(entry.api_version)
@@ -332,6 +326,10 @@ class Codec:
             if version.served and version.api_version != entry.api_version and lively(version.name)
         ]
 
+    def outdate(self, entry: Entry) -> None:
+        """It was written over or deleted: its views need not be remembered much longer."""
+        self._shared.outdate((entry.suffix, entry.revision), self._by_api_version)
+
     async def convert_ahead(self, entries: Sequence[Entry], wanted: VersionServing) -> int:
         """Have ready what readers of ``wanted`` will ask for; how many had to be converted."""
         return await self._shared.convert_ahead(*self._conversion(entries, wanted))
@@ -369,23 +367,25 @@ class Codec:
         obj["metadata"].pop("resourceVersion", None)
         return obj
 
-    async def _to_version(
+    async def to_version(
         self, objects: Sequence[Object], source: VersionServing, target: VersionServing
     ) -> list[Object]:
+        """The objects at another version, pruned."""
         if source is target:
             return list(objects)
-        converted = await self._convert(objects, target)
+        converted = await self._shared.convert(objects, target.api_version)
         if self.serving.splices(source, target):
             return converted
-        fresh = [copy_json(obj) for obj in converted]
-        for obj in fresh:
-            self.serving.strategy.after_conversion(obj, target)
-        return fresh
+        return [self._tidied(obj, target) for obj in converted]
 
-    async def _convert(self, objects: Sequence[Object], target: VersionServing) -> list[Object]:
-        converting = self._shared.convert(objects, target.api_version)
-        remote = self.serving.converts_remotely
-        return await (asyncio.create_task(converting) if remote else converting)
+    def _tidied(self, obj: Object, target: VersionServing) -> Object:
+        """Pruned. A webhook's answer shares only values of metadata with what was sent: where
+        there is nothing to prune it need not be copied."""
+        if self.serving.converts_remotely and target.pipeline.compiled.is_tidy(obj):
+            return obj
+        fresh: Object = copy_json(obj)
+        self.serving.strategy.after_conversion(fresh, target)
+        return fresh
 
 
 def _keep_normal(entry: Entry, near: Held, stored: VersionServing, view: bytes) -> None:

@@ -250,16 +250,14 @@ async def _commit(context: Context, target: Target, prepared: Prepared, expected
     draft.know(api_version=stored.api_version, labels=prepared.obj["metadata"].get("labels"))
     if target.version is stored and stored.pipeline.reads_alike(prepared.obj):
         draft.token = stored
-    back = prepared.back
-    if back is None:
-        entry = await context.backend.put(target.resource.objects, draft, expected)
-    else:
-        learnt = partial(target.codec.remember, version=target.version, back=back)
-        entry = await context.backend.put(target.resource.objects, draft, expected, learnt)
+    back, learnt = prepared.back, None
+    if back is not None:
+        learnt = target.codec.learnt(back, target.version)
+    entry = await context.backend.put(target.resource.objects, draft, expected, learnt)
     if target.serving.strategy.after_write is not None:
         await target.serving.strategy.after_write(target.name)
-    if back is not None:
-        return revised(back, entry.revision)
+    if learnt is not None:
+        return learnt.view(entry)
     view = target.codec.view_now(entry, target.version)
     return view if view is not None else (await target.codec.views([entry], target.version))[0]
 
