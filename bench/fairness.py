@@ -1,7 +1,7 @@
 """What one client's gets take while others are busy: listing everything, watching in hundreds, or
-asking as fast as they can as another user.
+asking as fast as they can as another user; and what merge patches take, alone and beside lists.
 
-``python -m bench.fairness [--objects 10000] [--watchers 500] [--seconds 5]``
+``python -m bench.fairness [--objects 10000] [--watchers 500] [--seconds 5] [--only writes]``
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import argparse
 import asyncio
 import json
 import multiprocessing
+import multiprocessing.synchronize
 import ssl
 import time
 from collections.abc import Callable
@@ -18,12 +19,16 @@ from urllib.parse import urlsplit
 
 from bench.fixtures import BASE, CRDS, crd
 from bench.load import Rate, wrk
-from bench.measure import fill
+from bench.measure import fill, patch_script
 from bench.process import Measured, scratch, serving
 
 _WRITES_PER_SECOND = 10
 _CONNECTIONS = 200
+_WRITERS = 32
 _CALM, _FLOOD = "calm-token", "flood-token"
+
+
+Busy = Callable[[Measured, int, multiprocessing.synchronize.Event], None]
 
 
 def main() -> None:
@@ -31,6 +36,7 @@ def main() -> None:
     parser.add_argument("--objects", type=int, default=10_000)
     parser.add_argument("--watchers", type=int, default=500)
     parser.add_argument("--seconds", type=int, default=5)
+    parser.add_argument("--only", default="", help="measure only what begins so")
     options = parser.parse_args()
     with scratch() as folder:
         users = folder / "users.csv"
@@ -43,27 +49,41 @@ def _measure(options: argparse.Namespace, folder: Path, *flags: str) -> None:
     with serving(f"sqlite:{folder}/bench.db", folder, *flags) as server:
         server.call("POST", CRDS, crd())
         fill(server, options.objects)
-        name = json.loads(server.call("GET", f"{BASE}?limit=1"))["items"][0]["metadata"]["name"]
+        some = json.loads(server.call("GET", f"{BASE}?limit=500"))["items"]
+        names = [item["metadata"]["name"] for item in some]
 
         def gets() -> Rate:
-            url = f"{server.url}{BASE}/{name}"
+            url = f"{server.url}{BASE}/{names[0]}"
             return wrk(url, _CALM, connections=1, seconds=options.seconds)
 
-        _show("alone", gets())
-        _show("one lists everything in a loop", _beside(gets, _list_for_ever, server, 0))
+        def writes() -> Rate:
+            script = patch_script(names, _CALM)
+            return wrk(server.url, "", connections=_WRITERS, seconds=options.seconds, script=script)
+
+        def show(what: str, measure: Callable[[], Rate], busy: Busy | None, count: int = 0) -> None:
+            if what.startswith(options.only):
+                _show(what, measure() if busy is None else _beside(measure, busy, server, count))
+
         watching = f"{options.watchers} watch, {_WRITES_PER_SECOND} writes a second"
-        _show(watching, _beside(gets, _watch_for_ever, server, options.watchers))
-        flooding = f"{_CONNECTIONS} connections of another user"
-        _show(flooding, _beside(gets, _flood, server, _CONNECTIONS))
+        show("gets alone", gets, None)
+        show("gets, one lists everything in a loop", gets, _list_for_ever)
+        show(f"gets, {watching}", gets, _watch_for_ever, options.watchers)
+        show(f"gets, {_CONNECTIONS} connections of another user", gets, _flood, _CONNECTIONS)
+        show(f"writes of {_WRITERS} connections alone", writes, None)
+        show("writes, one lists everything in a loop", writes, _list_for_ever)
 
 
 def _show(what: str, rate: Rate) -> None:
-    print(f"{what:40} median {rate.median_ms:7.2f} ms   99th {rate.p99_ms:7.2f} ms")
+    print(
+        f"{what:48} median {rate.median_ms:7.2f} ms   99th {rate.p99_ms:7.2f} ms"
+        f"   {rate.per_second:7.0f} /s",
+        flush=True,
+    )
 
 
 def _beside(
     measure: Callable[[], Rate],
-    busy: Callable[[Measured, int, multiprocessing.synchronize.Event], None],
+    busy: Busy,
     server: Measured,
     count: int,
 ) -> Rate:

@@ -25,6 +25,11 @@ end
 """
 
 
+def patch_script(names: list[str], token: str) -> str:
+    """For wrk: merge patches of an annotation, each object in turn."""
+    return _PATCHES.format(names=" ".join(names), base=BASE, token=token)
+
+
 class Load:
     """Requests a second, and the server's CPU for each: on a shared machine the steadier ruler."""
 
@@ -45,7 +50,7 @@ class Load:
 
     def patches(self, names: list[str]) -> Figures:
         """Merge patches of an annotation, each object in turn."""
-        script = _PATCHES.format(names=" ".join(names), base=BASE, token=self._server.token)
+        script = patch_script(names, self._server.token)
         return self.measure("merge patch, 32 connections", "", 32, script=script)
 
     def measure(

@@ -44,7 +44,7 @@ def main() -> None:
                 fill(path, count)
             print(f"{count} objects, file of {path.stat().st_size / 1e6:.0f} MB", flush=True)
             for mode in options.values:
-                for name, figure in measured(path, folder, mode, options.seconds).items():
+                for name, figure in measured(path, folder, mode, options.seconds):
                     print(f"  {mode:7} {name:44} {figure:10.4g}", flush=True)
 
 
@@ -74,25 +74,22 @@ def copies(key: str, value: bytes, revision: int, count: int) -> Iterator[tuple[
         yield revision + number, f"{prefix}/{other}", changed
 
 
-def measured(path: Path, folder: Path, mode: str, seconds: int) -> Figures:
-    flags = () if mode == "memory" else ("--values", mode)
-    figures: Figures = {}
+def measured(path: Path, folder: Path, mode: str, seconds: int) -> Iterator[tuple[str, float]]:
     began = time.perf_counter()
-    with serving(f"sqlite:{path}", folder, *flags) as server:
-        figures["restart to ready, s"] = time.perf_counter() - began
-        figures["CPU until then, s"] = server.cpu_seconds()
+    with serving(f"sqlite:{path}", folder, "--values", mode) as server:
+        yield "restart to ready, s", time.perf_counter() - began
+        yield "CPU until then, s", server.cpu_seconds()
         time.sleep(2)
-        figures["resident MB"] = server.resident_mb()
+        yield "resident MB", server.resident_mb()
         page = json.loads(server.call("GET", f"{BASE}?limit=500"))
-        name = page["items"][250]["metadata"]["name"]
+        name = page["items"][len(page["items"]) // 2]["metadata"]["name"]
         for what, target in (("get", BASE), ("get, other version", OTHER)):
-            figures[f"{what}, µs CPU"] = _cpu(server, f"{target}/{name}", 16, seconds)
-        figures["list 500, µs CPU"] = _cpu(server, f"{BASE}?limit=500", 8, seconds)
+            yield f"{what}, µs CPU", _cpu(server, f"{target}/{name}", 16, seconds)
+        yield "list 500, µs CPU", _cpu(server, f"{BASE}?limit=500", 8, seconds)
         for what, target in (("first list", BASE), ("list", BASE), ("list, other", OTHER)):
-            figures |= _whole(server, what, target)
+            yield from _whole(server, what, target).items()
         time.sleep(1)
-        figures["resident MB at the end"] = server.resident_mb()
-    return figures
+        yield "resident MB at the end", server.resident_mb()
 
 
 def _cpu(server: Measured, path: str, connections: int, seconds: int) -> float:

@@ -1,12 +1,15 @@
 """How many reviews `instar webhook` answers, beside a plain ``http.server`` doing the same work.
 
 Run by hand: ``python -m bench.webhook [seconds]``. Both serve TLS with keep-alive to the
-same clients; the plain handler is what one writes without a framework: json, one function.
+same clients, in turns; the plain handler is what one writes without a framework: json and
+one function.
+Last comes what a server of ours adds to each object of an answer: the check of its contract.
 """
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import os
 import ssl
@@ -14,6 +17,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterator, Mapping
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -22,8 +26,11 @@ import aiohttp
 import orjson
 import trustme
 
+from instar.conversion import contract
+
 ROOT = Path(__file__).parents[1]
 CONNECTIONS = 8
+TURNS = 5
 
 
 class PlainHandler(BaseHTTPRequestHandler):
@@ -122,8 +129,22 @@ async def measure(url: str, pid: int, tls: ssl.SSLContext, objects: int, seconds
         return Rate(answered / elapsed, (cpu_seconds(pid) - spent) / answered)
 
 
+def contract_check(objects: int = 1000, rounds: int = 20) -> float:
+    """Seconds of CPU per object that came back with another annotation; least of some rounds."""
+    sent = orjson.loads(review(objects))["request"]["objects"]
+    answer = orjson.loads(review(objects))["request"]["objects"]
+    for obj in answer:
+        obj["metadata"]["annotations"] = {"example.com/kept": "80"}
+    best = float("inf")
+    for _ in range(rounds):
+        began = time.thread_time()
+        contract.accept_all(sent, answer, "example.com/v1beta1")
+        best = min(best, time.thread_time() - began)
+    return best / objects
+
+
 def main() -> None:
-    seconds = float(sys.argv[1]) if len(sys.argv) > 1 else 3.0
+    seconds = float(sys.argv[1]) if len(sys.argv) > 1 else 10.0
     with tempfile.TemporaryDirectory() as folder:
         authority = trustme.CA()
         issued = authority.issue_cert("127.0.0.1")
@@ -139,28 +160,44 @@ def main() -> None:
             "http.server": ["bench.webhook", "--plain", cert, key],
             "  without Nagle": ["bench.webhook", "--nodelay", "--plain", cert, key],
         }
-        for name, words in commands.items():
-            for objects, rate in run(words, tls, seconds).items():
-                print(
-                    f"{name:<15} {objects:>5} objects: {rate.per_second:8.1f} reviews/s,"
-                    f" {rate.cpu * 1000:7.2f} ms of CPU each",
-                    flush=True,
-                )
+        with contextlib.ExitStack() as stack:
+            servers = {
+                name: stack.enter_context(serving(words)) for name, words in commands.items()
+            }
+            for objects in (1, 100, 1000):
+                for name, rate in in_turns(servers, tls, objects, seconds).items():
+                    print(
+                        f"{name:<15} {objects:>5} objects: {rate.per_second:8.1f} reviews/s,"
+                        f" {rate.cpu * 1000:7.2f} ms of CPU each",
+                        flush=True,
+                    )
+    print(f"contract check  {contract_check() * 1e6:8.2f} µs of CPU per converted object")
 
 
-def run(words: list[str], tls: ssl.SSLContext, seconds: float) -> dict[int, Rate]:
+@contextlib.contextmanager
+def serving(words: list[str]) -> Iterator[tuple[str, int]]:
+    """The address and process of a webhook."""
     process: Any = subprocess.Popen(
         [sys.executable, "-m", *words], cwd=ROOT, stderr=subprocess.PIPE, text=True
     )
     try:
-        url = process.stderr.readline().split()[-1] + "/convert"
-        return {
-            size: asyncio.run(measure(url, process.pid, tls, size, seconds))
-            for size in (1, 100, 1000)
-        }
+        yield process.stderr.readline().split()[-1] + "/convert", process.pid
     finally:
         process.terminate()
         process.wait()
+
+
+def in_turns(
+    servers: Mapping[str, tuple[str, int]], tls: ssl.SSLContext, objects: int, seconds: float
+) -> dict[str, Rate]:
+    """The best of some turns each: neighbours on the machine only ever take away."""
+    best = dict.fromkeys(servers, Rate(0.0, float("inf")))
+    for _ in range(TURNS):
+        for name, (url, pid) in servers.items():
+            rate = asyncio.run(measure(url, pid, tls, objects, seconds / TURNS))
+            known = best[name]
+            best[name] = Rate(max(known.per_second, rate.per_second), min(known.cpu, rate.cpu))
+    return best
 
 
 if __name__ == "__main__":

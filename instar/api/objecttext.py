@@ -73,4 +73,5 @@ def read_json(text: bytes) -> Any:
 
 
 def _duplicates(text: bytes, value: Any) -> list[Repeated]:
-    return [Repeated(f'duplicate field "{path}"') for path in duplicate_keys(text, value)]
+    found = duplicate_keys(text, value)
+    return [Repeated(f'duplicate field "{path}"') for path in found] if found else []

@@ -121,12 +121,15 @@ def track_create(
 ) -> list[dict[str, Any]] | None:
     """``managedFields`` of a new object; ``blank`` is what its kind shows before anybody set
     anything, ``before`` what the request itself says about owners."""
+    if blank is None and not before:
+        managers = _created(writer, schema, obj)
+        return encode(managers) if managers else None
     version = writer.api_version
     schemas = {version: schema}
     if blank is None or before:
         live = None if blank is None else {version: blank}
         return track_update(before, writer, live, {version: obj}, schemas)
-    managers: Managers = {}
+    managers = {}
     _take(managers, writer, compare(schema, blank, obj, writer.skipped(version)).touched())
     return encode(managers) if managers else None
 

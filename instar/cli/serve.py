@@ -28,6 +28,7 @@ from instar.cli.flags import seconds, size
 from instar.cli.guards import add_guard_arguments, guard_settings
 from instar.cli.identities import add_identity_arguments, identity_settings
 from instar.cli.logs import FORMS, set_up_logging
+from instar.cli.processmemory import keep_pages, spare_the_long_lived
 from instar.cli.workers import with_workers
 from instar.console.opening import before
 from instar.console.settings import OidcSettings
@@ -37,7 +38,6 @@ from instar.server.settings import Settings
 from instar.storage.peer import PeerStore
 from instar.storage.store import Store, StoreError, bare
 
-_LARGEST_BLOCK = 4 << 20
 _NOT_BOUND = (errno.EADDRINUSE, errno.EADDRNOTAVAIL, errno.EACCES)
 """How the system refuses an address; a file that is refused has a name."""
 
@@ -63,7 +63,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         type=int,
         default=1,
-        help="processes that serve the port; each holds all objects in memory",
+        help="processes that serve the port; objects lie in memory they share",
     )
     add(
         "--values",
@@ -156,7 +156,7 @@ def run(args: argparse.Namespace) -> int:
     captured.choose(args)
     settings = _settings(args)
     gc.disable()  # until the server is ready: starting makes much and drops little
-    _keep_pages()
+    keep_pages()
     set_up_logging(args.log, args.verbose)
     try:
         with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
@@ -272,7 +272,7 @@ async def _serve(settings: Settings, args: argparse.Namespace) -> int:
             problem = unused(settings.converters, _customs(server))
             if problem is not None:
                 raise CliFailure(problem)
-            _spare_the_long_lived()
+            spare_the_long_lived()
             print(f"instar is ready: kubectl --kubeconfig {server.kubeconfig} get crds", flush=True)
             if args.worker_of:
                 await _until_its_store_is_lost(server.machinery.backend.store)
@@ -315,21 +315,6 @@ async def _until_its_store_is_lost(store: Store) -> None:
     owner = bare(store)
     if isinstance(owner, PeerStore):
         await owner.lost()
-
-
-def _keep_pages() -> None:
-    """Each answer needs some buffers for a moment. glibc would give their pages back to the
-    system and fetch them anew for the next answer, which costs as much as filling them; once it
-    has seen a larger block come and go, it keeps up to twice that."""
-    bytes(_LARGEST_BLOCK)
-
-
-def _spare_the_long_lived() -> None:
-    """Stored objects and compiled schemas live long and form no cycles: looking through them
-    over and over is most of what the collector would do here."""
-    gc.freeze()
-    gc.set_threshold(50_000, 4, 100)  # a round over a quarter of a million is felt, over more seen
-    gc.enable()
 
 
 def _told(error: Exception, settings: Settings) -> str:

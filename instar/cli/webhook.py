@@ -15,6 +15,7 @@ import uvloop
 
 from instar.cli.failure import CliFailure
 from instar.cli.flags import add_cluster_arguments, add_workload_arguments
+from instar.cli.processmemory import keep_pages, spare_the_long_lived
 from instar.cli.reloading import run_reloading
 from instar.client.client import Client
 from instar.client.kubeconfig import KubeconfigError, load_access
@@ -228,7 +229,10 @@ async def _serve(
     if issued is not None:
         await _patch_crds(args, issued, sock.getsockname()[1])
 
+    keep_pages()
+
     def started() -> None:
+        spare_the_long_lived()
         host, port = sock.getsockname()[:2]
         shown = f"[{host}]" if ":" in host else host
         print(

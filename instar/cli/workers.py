@@ -22,6 +22,8 @@ from instar.server.files.tempfolder import temporary_folder
 from instar.server.life.lifetime import RunningServer, running
 from instar.server.life.numbers import gathered
 from instar.server.settings import Settings
+from instar.storage.arena import Arena, make_file
+from instar.storage.lending import Loans
 from instar.storage.peer_server import StoreServer
 from instar.storage.store import Local, bare
 
@@ -38,15 +40,18 @@ async def with_workers(
     """A server in this process and ``args.workers`` - 1 more; ready when all are."""
     await _check_port(settings)
     with temporary_folder("workers-") as folder:
-        alone = replace(settings, cert_dir=settings.cert_dir or folder / "pki", kubeconfig=None)
+        loans = _loans(settings)
+        alone = replace(
+            settings, cert_dir=settings.cert_dir or folder / "pki", kubeconfig=None, loans=loans
+        )
         async with (
             running(alone) as server,
-            _lent(server, folder),
+            _lent(server, folder, loans),
             gathered(server.machinery.metrics, folder),
         ):
-            workers = [
-                Worker(_command(alone, args, server, folder)) for _ in range(1, args.workers)
-            ]
+            command = _command(alone, args, server, folder)
+            files = () if loans is None else (loans.arena.file,)
+            workers = [Worker(command, files) for _ in range(1, args.workers)]
             try:
                 await asyncio.gather(*(worker.start() for worker in workers))
                 yield _told(server, settings.kubeconfig)
@@ -75,17 +80,26 @@ def _told(server: RunningServer, kubeconfig: Path | None) -> RunningServer:
 
 
 @contextlib.asynccontextmanager
-async def _lent(server: RunningServer, folder: Path) -> AsyncIterator[None]:
-    store = bare(server.machinery.backend.store)  # each worker has the keys itself
+async def _lent(server: RunningServer, folder: Path, loans: Loans | None) -> AsyncIterator[None]:
+    backend = server.machinery.backend
+    store = bare(backend.store)  # each worker has the keys itself
     if not isinstance(store, Local):
         yield  # workers reach a cluster by themselves
         return
-    lender = StoreServer(store, folder)
+    lender = StoreServer(store, folder, loans, backend)
     await lender.start()
     try:
         yield
     finally:
         await lender.close()
+
+
+def _loans(settings: Settings) -> Loans | None:
+    """What is sealed in the store each worker opens for itself."""
+    reached_alone = settings.storage.startswith("etcd:")
+    if reached_alone or settings.encryption is not None or settings.values != "memory":
+        return None
+    return Loans(Arena(make_file()))
 
 
 def _command(
@@ -104,8 +118,10 @@ def _command(
 class Worker:
     """One process, kept alive until ``stop``."""
 
-    def __init__(self, command: Sequence[str]) -> None:
+    def __init__(self, command: Sequence[str], files: Sequence[int] = ()) -> None:
+        """``files`` are open in it, too, under the same numbers."""
         self._command = command
+        self._files = tuple(files)
         self._process: asyncio.subprocess.Process | None = None
         self._keeper: asyncio.Task[None] | None = None
 
@@ -137,6 +153,7 @@ class Worker:
             *self._command,
             stdin=asyncio.subprocess.PIPE,  # it ends with this process, and so does the worker
             stdout=asyncio.subprocess.PIPE,
+            pass_fds=self._files,
             start_new_session=True,  # the terminal's interrupt is for the first process alone
         )
         return self._process

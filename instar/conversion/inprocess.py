@@ -47,7 +47,8 @@ class InProcessConverter:
         positions = [at for at, obj in enumerate(objects) if obj.get("apiVersion") != api_version]
         if positions:
             sent = [objects[at] for at in positions]
-            converted = await self._converted(sent, api_version)
+            # It has a deadline, and asyncio's deadlines need a task of their own.
+            converted = await asyncio.create_task(self._converted(sent, api_version))
             for position, obj in zip(positions, converted, strict=True):
                 result[position] = obj
         return result

@@ -10,6 +10,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
+from types import TracebackType
 from typing import Protocol
 
 from instar.conversion.converter import Converter
@@ -144,15 +145,20 @@ def request_clock() -> Iterator[RequestClock]:
         _clock.set(outer)
 
 
-@contextmanager
-def waiting() -> Iterator[None]:
+class waiting:  # noqa: N801 - used as a function: `with waiting():`
     """Counts the time in the block towards the current request, if there is one."""
-    clock = _clock.get()
-    if clock is None:
-        yield
-        return
-    started = time.perf_counter()
-    try:
-        yield
-    finally:
-        clock.seconds += time.perf_counter() - started
+
+    __slots__ = ("_clock", "_started")
+
+    def __enter__(self) -> None:
+        self._clock = _clock.get()
+        self._started = time.perf_counter()
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._clock is not None:
+            self._clock.seconds += time.perf_counter() - self._started

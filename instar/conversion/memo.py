@@ -1,7 +1,8 @@
 """A bounded memory of finished bytes: least recently used out first, and nothing kept too long.
 
 One for the whole server, so that the bound is one number however many CRDs there are. A scope
-is whatever makes entries worthless together (one generation of one CRD). Knows no conversion.
+is whatever makes entries worthless together (one generation of one CRD). What nobody may ever ask
+for lies apart, and goes before anything else does. Knows no conversion.
 """
 
 from __future__ import annotations
@@ -26,10 +27,12 @@ class Memo:
         self._max_bytes = max_bytes
         self._max_age = max_age
         self._clock = clock
-        self._entries: OrderedDict[tuple[Hashable, Hashable], tuple[bytes, float]] = OrderedDict()
+        self._used = _Shelf()
+        self._spare = _Shelf()
+        """What was not asked for yet, or is out of date; the oldest goes first."""
 
     def __len__(self) -> int:
-        return len(self._entries)
+        return len(self._used.entries) + len(self._spare.entries)
 
     def get(self, scope: Hashable, key: Hashable) -> bytes | None:
         return self.get_many(scope, (key,)).get(key)
@@ -37,49 +40,91 @@ class Memo:
     def get_many(self, scope: Hashable, keys: Iterable[Hashable]) -> dict[Hashable, bytes]:
         """What is known of these; one look at the clock for all."""
         oldest = self._clock() - self._max_age
-        entries, found = self._entries, {}
+        used, found = self._used.entries, {}
         for key in keys:
             place = (scope, key)
-            entry = entries.get(place)
+            entry = used.get(place)
             if entry is None:
-                continue
+                entry = self._spare.entries.get(place)
+                if entry is None:
+                    continue
+                self._used.add(place, self._spare.take(place))
             if entry[1] < oldest:
-                self._remove(place)
+                self._remove(self._used, place)
             else:
-                entries.move_to_end(place)
+                used.move_to_end(place)
                 found[key] = entry[0]
         return found
 
     @property
     def crowded(self) -> bool:
         """Whether there is no room for what nobody has asked for yet."""
-        return self.bytes > self._max_bytes // 4 * 3
+        return self._used.bytes > self._max_bytes // 4 * 3
 
     def holds(self, scope: Hashable, key: Hashable) -> bool:
         """Whether it is there, without counting as a use of it."""
-        return (scope, key) in self._entries
+        return (scope, key) in self._used.entries or (scope, key) in self._spare.entries
 
     def put(
         self, scope: Hashable, key: Hashable, data: bytes, *, first_to_go: bool = False
     ) -> None:
         """``first_to_go``: until somebody asks for it."""
-        if (scope, key) in self._entries:
-            self._remove((scope, key))
-        cost = len(data) + _ENTRY_OVERHEAD
-        if cost > self._max_bytes:
+        place = (scope, key)
+        for shelf in (self._used, self._spare):
+            if place in shelf.entries:
+                self._remove(shelf, place)
+        if _cost(data) > self._max_bytes:
             return
-        self._entries[scope, key] = (data, self._clock())
-        if first_to_go:
-            self._entries.move_to_end((scope, key), last=False)
-        self.bytes += cost
+        shelf = self._spare if first_to_go else self._used
+        shelf.add(place, (data, self._clock()))
+        self.bytes += _cost(data)
         while self.bytes > self._max_bytes:
-            self._remove(next(iter(self._entries)))
+            emptied = self._spare if self._spare.entries else self._used
+            self._remove(emptied, next(iter(emptied.entries)))
+
+    def outdate(self, scope: Hashable, key: Hashable) -> None:
+        """Hardly anybody is going to ask for it any more: the first to go of all."""
+        place = (scope, key)
+        if place in self._used.entries:
+            self._spare.add(place, self._used.take(place))
+        if place in self._spare.entries:
+            self._spare.entries.move_to_end(place, last=False)
 
     def drop(self, scope: Hashable) -> None:
         """Forget everything of a scope."""
-        for entry in [entry for entry in self._entries if entry[0] == scope]:
-            self._remove(entry)
+        for shelf in (self._used, self._spare):
+            for place in [place for place in shelf.entries if place[0] == scope]:
+                self._remove(shelf, place)
 
-    def _remove(self, entry: tuple[Hashable, Hashable]) -> None:
-        data, _ = self._entries.pop(entry)
-        self.bytes -= len(data) + _ENTRY_OVERHEAD
+    def _remove(self, shelf: _Shelf, place: _Place) -> None:
+        data, _ = shelf.take(place)
+        self.bytes -= _cost(data)
+
+
+_Place = tuple[Hashable, Hashable]
+"""Scope and key."""
+_Entry = tuple[bytes, float]
+"""What is kept, and since when."""
+
+
+class _Shelf:
+    """Entries in the order they go, and what they weigh."""
+
+    __slots__ = ("bytes", "entries")
+
+    def __init__(self) -> None:
+        self.bytes = 0
+        self.entries: OrderedDict[_Place, _Entry] = OrderedDict()
+
+    def add(self, place: _Place, entry: _Entry) -> None:
+        self.entries[place] = entry
+        self.bytes += _cost(entry[0])
+
+    def take(self, place: _Place) -> _Entry:
+        entry = self.entries.pop(place)
+        self.bytes -= _cost(entry[0])
+        return entry
+
+
+def _cost(data: bytes) -> int:
+    return len(data) + _ENTRY_OVERHEAD

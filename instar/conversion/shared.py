@@ -114,6 +114,12 @@ class SharedConverter:
         if self._memo is not None:
             self._memo.put(self._scope, (api_version, key), data)
 
+    def outdate(self, key: Hashable, api_versions: Iterable[str]) -> None:
+        """The content a key stands for was written over: who asks for it now asks for the past."""
+        if self._memo is not None:
+            for api_version in api_versions:
+                self._memo.outdate(self._scope, (api_version, key))
+
     def forget(self) -> None:
         """Keys may mean something else from now on, as after a store was restored.
 

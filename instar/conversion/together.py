@@ -20,6 +20,8 @@ _PATIENCE = 0.01
 """Seconds to wait for the call under way; a webhook that takes longer gets the next beside it."""
 _MANY = 100
 """Objects that are a call of their own."""
+_QUIET_TURNS = 3
+"""Turns of the event loop that bring nobody else, after which a call departs."""
 
 
 class TogetherConverter:
@@ -39,12 +41,13 @@ class TogetherConverter:
             return list(objects)
         lane = self._lanes.get(api_version)
         if lane is None:
-            lane = self._lanes[api_version] = _Lane(self._inner, api_version)
+            lane = self._lanes[api_version] = _Lane(self._inner, api_version, self._crowd)
         if self._crowd.full:
             self._turned_away()
         with self._crowd:
             if len(objects) >= _MANY:
-                return await lane.at_once(objects)
+                # A call has a deadline, and asyncio's deadlines need a task of their own.
+                return await asyncio.create_task(lane.at_once(objects))
             return await lane.join(objects)
 
 
@@ -76,9 +79,10 @@ class _Flight:
 class _Lane:
     """The conversions to one version."""
 
-    def __init__(self, inner: Converter, api_version: str) -> None:
+    def __init__(self, inner: Converter, api_version: str, crowd: Crowd) -> None:
         self._inner = inner
         self._api_version = api_version
+        self._crowd = crowd
         self._under_way = 0
         self._waiting: list[_Call] = []
         self._timer: asyncio.Handle | None = None
@@ -98,8 +102,8 @@ class _Lane:
             loop = asyncio.get_running_loop()
             if self._under_way:
                 self._timer = loop.call_later(_PATIENCE, self._depart)
-            else:  # with whoever else comes in this turn of the loop
-                self._timer = loop.call_soon(self._depart)
+            else:
+                self._timer = loop.call_soon(self._look_around, 0, _QUIET_TURNS)
         try:
             return await call.done
         except asyncio.CancelledError:
@@ -107,6 +111,17 @@ class _Lane:
             if call.flight is not None:
                 call.flight.left()
             raise
+
+    def _look_around(self, seen: int, turns: int) -> None:
+        """Whoever is on the way here comes along: a busy loop brings somebody with each turn. One
+        that brings nobody is idle, and then nobody is kept waiting by a few turns of it."""
+        here = len(self._waiting)
+        if here == seen:
+            turns -= 1
+        if not turns or here >= _MANY or self._crowd.inside == 1:
+            self._depart()
+            return
+        self._timer = asyncio.get_running_loop().call_soon(self._look_around, here, turns)
 
     def _depart(self) -> None:
         """Send what waits, all of it; the last one who lands finds nobody."""

@@ -45,13 +45,14 @@ def _tidy(node: Structural) -> Tidy:
     others = _others(node)
     if node.embedded or (node.preserve_unknown and node.items is not None):
         return _nothing
-    if node.preserve_unknown and not known and node.additional is None:
-        return _anything
-    objects, lists = _object(node, known, others), _list(node)
+    if not known and node.additional is None and node.items is None:
+        return _anything if node.preserve_unknown else _bare
+    if node.type == "array":
+        return _list(node)
+    objects = _object(node, known, others)
     if node.type == "object":
         return objects
-    if node.type == "array":
-        return lists
+    lists = _list(node)
     return lambda value: (objects if value.__class__ is dict else lists)(value)
 
 

@@ -209,11 +209,15 @@ class BuiltConverter:
 
     def _trusted_step(self, obj: Object, api_version: str, step: Step) -> Object:
         """Rules that cannot touch metadata need no copy of it, and no contract but its size."""
-        before = _metadata(obj).get("annotations")
-        before = dict(before) if isinstance(before, dict) else before
-        self._run(step, obj, obj)
+        metadata = _metadata(obj)
+        before = metadata.get("annotations")
+        if isinstance(before, dict):
+            before = dict(before)
+        try:
+            step(obj)
+        except Exception as error:
+            raise _failure(error, obj) from error
         obj["apiVersion"] = api_version
-        metadata = obj["metadata"]
         if metadata.get("annotations") == before:
             return obj
         original = {"kind": self.kind, "metadata": {**metadata, "annotations": before}}
@@ -221,7 +225,10 @@ class BuiltConverter:
 
     def _step(self, obj: Object, api_version: str, step: Step) -> Object:
         original = {"kind": self.kind, "metadata": copy_json(_metadata(obj))}
-        returned = self._run(step, obj, original)
+        try:
+            returned = step(obj)
+        except Exception as error:
+            raise _failure(error, original) from error
         result = obj if returned is None else returned
         if not isinstance(result, dict):
             raise ConversionError(f"{_name(original)}: the converter returned no object")
@@ -229,23 +236,19 @@ class BuiltConverter:
         framed |= {"apiVersion": api_version, "kind": self.kind}
         return self._accept(original, framed, api_version)
 
-    def _run(self, step: Step, obj: Object, original: Object) -> Object | None:
-        try:
-            return step(obj)
-        except ConversionError as error:
-            raise ConversionError(f"{_name(original)}: {error}") from error
-        except Exception as error:
-            # The message of a foreign exception may quote the object, so only its type is told.
-            what, where = type(error).__name__, _raised_at(error)
-            raise ConversionError(
-                f"{_name(original)}: the converter failed with {what} at {where}"
-            ) from error
-
     def _accept(self, original: Object, result: Object, api_version: str) -> Object:
         try:
             return contract.accept(original, result, api_version)
         except contract.Broken as broken:
             raise ConversionError(f"{_name(original)}: {broken.text}") from None
+
+
+def _failure(error: Exception, obj: Object) -> ConversionError:
+    if isinstance(error, ConversionError):
+        return ConversionError(f"{_name(obj)}: {error}")
+    # The message of a foreign exception may quote the object, so only its type is told.
+    what, where = type(error).__name__, _raised_at(error)
+    return ConversionError(f"{_name(obj)}: the converter failed with {what} at {where}")
 
 
 def _metadata(obj: Object) -> Object:

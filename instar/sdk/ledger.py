@@ -71,14 +71,12 @@ class Ledger:
         order = entry.get("order") if isinstance(entry, dict) else None
         return order if isinstance(order, list) else None
 
-    def keep_empty(self, place: str) -> None:
-        self._kept[f"{place} (empty)"] = {}
+    def keep_container(self, place: str, *, was_there: bool) -> None:
+        """An object that was there without anything in it, or one that was not there at all."""
+        self._kept[f"{place} ({'empty' if was_there else 'absent'})"] = {}
 
     def was_empty(self, place: str) -> bool:
         return f"{place} (empty)" in self.waiting
-
-    def keep_absent(self, place: str) -> None:
-        self._kept[f"{place} (absent)"] = {}
 
     def was_absent(self, place: str) -> bool:
         return f"{place} (absent)" in self.waiting

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
+from instar.plain import copy_json
 from instar.records import dataclass
-from instar.sdk.errors import ConversionError, ConverterDefinitionError
+from instar.sdk.errors import ConverterDefinitionError
 
 _TOKEN = re.compile(
     r"""\.?(?P<name>[^.\[\]"]+)        # a field
@@ -49,13 +50,39 @@ class Path:
     fields: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Scope:
-    """One dict a rule works in, and how to find it again: ``where`` names it in messages."""
+class _Item(NamedTuple):
+    """Which item of a list: told apart by ``key``, or by its position where that is empty."""
+
+    key: str
+    value: Any
+
+    def __str__(self) -> str:
+        return f"[{self.key}={json.dumps(self.value)}]" if self.key else f"[{self.value}]"
+
+
+class _Entry(str):
+    """Which value of a map."""
+
+    __slots__ = ()
+
+    def __str__(self) -> str:
+        return f"[{json.dumps(self)}]"
+
+
+class Scope(NamedTuple):
+    """One dict a rule works in, and the way to it."""
 
     node: dict[str, Any]
-    where: str
-    by_position: bool
+    trail: tuple[str | _Item | _Entry, ...] = ()
+    by_position: bool = False
+
+    @property
+    def where(self) -> str:
+        """The way in words. Seldom asked for, so made when it is."""
+        text = ""
+        for step in self.trail:
+            text += f".{step}" if type(step) is str and text else str(step)
+        return text
 
 
 def parse_path(text: str) -> Path:
@@ -84,29 +111,35 @@ def _step(match: re.Match[str]) -> str | Each:
 
 def scopes(obj: dict[str, Any], steps: tuple[str | Each, ...]) -> Iterator[Scope]:
     """Every dict ``steps`` leads to; where the shape is another one there is simply none."""
-    yield from _walk(obj, steps, "", False)
+    return _walk(Scope(obj), obj, steps)
 
 
-def _walk(
-    node: Any, steps: tuple[str | Each, ...], where: str, by_position: bool
-) -> Iterator[Scope]:
-    if not steps:
-        if isinstance(node, dict):
-            yield Scope(node, where, by_position)
-        return
-    step, rest = steps[0], steps[1:]
-    if isinstance(step, str):
-        if isinstance(node, dict) and step in node:
-            yield from _walk(node[step], rest, f"{where}.{step}" if where else step, by_position)
-    elif isinstance(node, dict):
+def _walk(here: Scope, node: Any, steps: tuple[str | Each, ...]) -> Iterator[Scope]:
+    _, trail, by_position = here
+    for at, step in enumerate(steps):
+        if isinstance(step, Each):
+            rest = steps[at + 1 :]
+            for label, item in _items(node, step.key):
+                unsure = type(label) is _Item and not label.key
+                inner = Scope(item, (*trail, label), by_position or unsure)
+                if rest:
+                    yield from _walk(inner, item, rest)
+                elif isinstance(item, dict):
+                    yield inner
+            return
+        if not isinstance(node, dict) or step not in node:
+            return
+        node, trail = node[step], (*trail, step)
+
+
+def _items(node: Any, key: str) -> Iterator[tuple[_Item | _Entry, Any]]:
+    if isinstance(node, dict):
         for name, item in node.items():
-            yield from _walk(item, rest, f"{where}[{json.dumps(name)}]", by_position)
+            yield _Entry(name), item
     elif isinstance(node, list):
         for index, item in enumerate(node):
-            identity = item.get(step.key) if step.key and isinstance(item, dict) else None
-            known = identity is not None
-            label = f"{step.key}={json.dumps(identity)}" if known else str(index)
-            yield from _walk(item, rest, f"{where}[{label}]", by_position or not known)
+            identity = item.get(key) if key and isinstance(item, dict) else None
+            yield _Item("", index) if identity is None else _Item(key, copy_json(identity)), item
 
 
 def has(node: dict[str, Any], fields: tuple[str, ...]) -> bool:
@@ -136,34 +169,86 @@ def pop(node: dict[str, Any], fields: tuple[str, ...], *, spare: int) -> Any:
     return value
 
 
+Fields = tuple[str, ...]
+Take = Callable[[dict[str, Any]], list[Any]]
+"""A node → the values of some fields, which are then no longer in it."""
+
+
+def taker(wanted: Sequence[tuple[Fields, int]]) -> Take:
+    """``pop`` for fields and what to spare, prepared. Most are in the node or one below it."""
+    if len(wanted) != 1 or len(wanted[0][0]) > 2:
+        return lambda node: [pop(node, fields, spare=spare) for fields, spare in wanted]
+    (fields, spare), last = wanted[0], wanted[0][0][-1]
+
+    def take_below(node: dict[str, Any]) -> list[Any]:
+        inner = node.get(fields[0])
+        if not isinstance(inner, dict):
+            return [MISSING]
+        value = inner.pop(last, MISSING)
+        if not (inner or spare or value is MISSING):
+            del node[fields[0]]
+        return [value]
+
+    return take_below if len(fields) == 2 else lambda node: [node.pop(last, MISSING)]
+
+
 class Found(NamedTuple):
-    """What ``put`` met on its way: tidying on the way back would not restore it by itself."""
+    """A container that tidying on the way back would not restore as it was: one that was there
+    and empty, or the first one that was not there."""
 
-    empty: tuple[str, ...] | None
-    """The last container that was there before and empty."""
-    made: tuple[str, ...] | None
-    """The first container that was not there."""
+    fields: Fields
+    was_there: bool
 
 
-def put(node: dict[str, Any], fields: tuple[str, ...], value: Any, where: str = "") -> Found:
-    """Set a value, making containers on the way."""
+class Occupied(Exception):
+    """The value has no place: ``fields`` lead to something that is there already, or in the way."""
+
+    def __init__(self, fields: tuple[str, ...], problem: str) -> None:
+        super().__init__(problem)
+        self.fields = fields
+
+
+Put = Callable[[dict[str, Any], Sequence[Any]], Sequence[Found]]
+"""(node, values) → what was met on the way to their fields; what is ``MISSING`` is not put."""
+
+
+def putter(wanted: Sequence[tuple[Fields, int]]) -> Put:
+    """Puts values in their fields, making containers on the way. It tells of the first so many
+    that had to be made, and of further ones that were there without anything in them."""
+
+    def put(node: dict[str, Any], values: Sequence[Any]) -> Sequence[Found]:
+        told: list[Found] = []
+        for (fields, shared), value in zip(wanted, values, strict=True):
+            if value is MISSING:
+                continue
+            here = node if len(fields) == 1 else node.get(fields[0])
+            if not here or len(fields) > 2 or not isinstance(here, dict):
+                here = _container(node, fields, shared, told)
+            if fields[-1] in here:
+                raise Occupied(fields, "is already there and no rule says where it goes")
+            here[fields[-1]] = value
+        return told
+
+    return put
+
+
+def _container(node: dict[str, Any], fields: Fields, shared: int, told: list[Found]) -> Any:
     here, empty, made = node, None, None
     for depth, name in enumerate(fields[:-1], start=1):
-        if name not in here:
-            here[name] = {}
+        inner = here.get(name, MISSING)
+        if inner is MISSING:
+            inner = here[name] = {}
             made = made or fields[:depth]
-        elif here[name] == {}:
+        elif not isinstance(inner, dict):
+            raise Occupied(fields[:depth], "is not an object, so nothing can be put inside it")
+        elif not inner:
             empty = fields[:depth]
-        inner = here[name]
-        if not isinstance(inner, dict):
-            at = join(where, fields[:depth])
-            raise ConversionError(f"{at} is not an object, so nothing can be put inside it")
         here = inner
-    if fields[-1] in here:
-        at = join(where, fields)
-        raise ConversionError(f"{at} is already there and no rule says where it goes")
-    here[fields[-1]] = value
-    return Found(empty, made)
+    if empty is not None and len(empty) > shared:
+        told.append(Found(empty, was_there=True))
+    if made is not None and len(made) <= shared:
+        told.append(Found(made, was_there=False))
+    return here
 
 
 def join(where: str, fields: tuple[str, ...]) -> str:

@@ -6,8 +6,20 @@ from collections.abc import Sequence
 from typing import Any
 
 from instar.records import dataclass
+from instar.sdk.errors import ConversionError
 from instar.sdk.ledger import PREFIX, Ledger, canonical, digest
-from instar.sdk.paths import MISSING, Path, Scope, has, join, pop, put, scopes
+from instar.sdk.paths import (
+    MISSING,
+    Occupied,
+    Path,
+    Scope,
+    has,
+    join,
+    pop,
+    putter,
+    scopes,
+    taker,
+)
 from instar.sdk.rules import Change, ConversionRule, Unfit, flipped
 
 
@@ -59,21 +71,24 @@ class _Direction:
     """One rule, read from its old side to its new one."""
 
     __slots__ = (
-        *("change", "exact", "inverse", "names", "rule", "scope", "source", "tidy"),
-        *("shared_source", "shared_target", "target"),
+        *("change", "forgetful", "inverse", "names", "order", "scope", "source", "tidy"),
+        *("anchored", "put", "shared_source", "take", "target"),
     )
 
     def __init__(self, rule: ConversionRule) -> None:
-        self.rule, self.source, self.target = rule, rule.old, rule.new
+        self.source, self.target = rule.old, rule.new
+        self.anchored, self.order = rule.anchored, rule.order
         self.change, self.inverse = rule.there, rule.back
-        self.exact = rule.exact_there
+        self.forgetful = not rule.remembers, rule.exact_there or not rule.remembers
+        """Whether there is nothing to keep for values that do not fit, and for values that do."""
         self.scope = (rule.old or rule.new)[0].scope
         self.names = [path.text for path in rule.new]
         # A field without a counterpart leaves its container behind: the other version has it too.
         self.tidy = bool(rule.old and rule.new)
         # So does one whose container holds the counterpart as well.
         self.shared_source = [_shared(path, rule.new) for path in rule.old]
-        self.shared_target = [_shared(path, rule.old) for path in rule.new]
+        self.take = taker([(path.fields, _shared(path, rule.new)) for path in rule.old])
+        self.put = putter([(path.fields, _shared(path, rule.old)) for path in rule.new])
 
 
 def _shared(path: Path, others: tuple[Path, ...]) -> int:
@@ -94,11 +109,14 @@ def _common(left: tuple[str, ...], right: tuple[str, ...]) -> int:
 
 
 def _convert(ways: Sequence[_Direction], obj: dict[str, Any], ledger: Ledger) -> dict[str, Any]:
-    whole = (Scope(obj, "", False),)
+    whole = (Scope(obj),)
     for way in ways:
         for scope in scopes(obj, way.scope) if way.scope else whole:
-            if not way.rule.anchored or _anchored(way, scope):
-                _apply(way, scope, ledger)
+            if not way.anchored or _anchored(way, scope):
+                try:
+                    _apply(way, scope, ledger)
+                except Occupied as error:
+                    raise ConversionError(f"{join(scope.where, error.fields)} {error}") from None
     ledger.close(obj)
     return obj
 
@@ -108,48 +126,51 @@ def _anchored(way: _Direction, scope: Scope) -> bool:
 
 
 def _apply(way: _Direction, scope: Scope, ledger: Ledger) -> None:
-    node = scope.node
-    before = digest(node) if scope.by_position and ledger.waiting else ""
-    values = [
-        pop(node, path.fields, spare=_spared(path, shared, scope, ledger))
-        for path, shared in zip(way.source, way.shared_source, strict=True)
-    ]
     results = None
     if ledger.waiting:
-        if way.tidy:
-            _restore_empty(way.source, values, scope, ledger)
-        seen = before or _digest(values)
-        results = ledger.give_back(_place(scope, way.target), way.names, seen)
+        values, results = _given_back(way, scope, ledger)
+    else:
+        values = way.take(scope.node)
     fitted = False
     if results is None:
         results, fitted = _run(way.change, values, len(way.target))
-        results = _reordered(way, scope, ledger, results)
-    for path, shared, value in zip(way.target, way.shared_target, results, strict=True):
-        if value is not MISSING:
-            found = put(node, path.fields, value, scope.where)
-            if found.empty is not None and len(found.empty) > shared:
-                ledger.keep_empty(join(scope.where, found.empty))
-            if found.made is not None and len(found.made) <= shared:
-                ledger.keep_absent(join(scope.where, found.made))
-    if way.rule.remembers and not (fitted and way.exact):
+        if ledger.waiting:
+            results = _reordered(way, scope, ledger, results)
+    for found in way.put(scope.node, results):
+        ledger.keep_container(join(scope.where, found.fields), was_there=found.was_there)
+    if not way.forgetful[fitted]:
         _remember(way, scope, ledger, values, results)
+
+
+def _given_back(
+    way: _Direction, scope: Scope, ledger: Ledger
+) -> tuple[list[Any], list[Any] | None]:
+    """The values taken out, and what was kept for their place while they are what was left."""
+    before = digest(scope.node) if scope.by_position else ""
+    values = [
+        pop(scope.node, path.fields, spare=_spared(path, shared, scope, ledger))
+        for path, shared in zip(way.source, way.shared_source, strict=True)
+    ]
+    if way.tidy:
+        _restore_empty(way.source, values, scope, ledger)
+    seen = before or _digest(values)
+    return values, ledger.give_back(_place(scope, way.target), way.names, seen)
 
 
 def _spared(path: Path, shared: int, scope: Scope, ledger: Ledger) -> int:
     """A container both versions have stays when it is emptied, unless it came only with a value
     that was given back: whoever removed it in the meantime wants it gone."""
-    if ledger.waiting:
-        for depth in range(1, shared + 1):
-            if ledger.was_absent(join(scope.where, path.fields[:depth])):
-                return depth - 1
+    for depth in range(1, shared + 1):
+        if ledger.was_absent(join(scope.where, path.fields[:depth])):
+            return depth - 1
     return shared
 
 
 def _reordered(way: _Direction, scope: Scope, ledger: Ledger, results: list[Any]) -> list[Any]:
-    if way.rule.order is None or not ledger.waiting or not isinstance(results[0], list):
+    if way.order is None or not isinstance(results[0], list):
         return results
     order = ledger.order(_place(scope, way.target))
-    return results if order is None else way.rule.order.apply(results, order)
+    return results if order is None else way.order.apply(results, order)
 
 
 def _restore_empty(
@@ -161,7 +182,7 @@ def _restore_empty(
         for depth in range(1, len(path.fields)):
             container = path.fields[:depth]
             if ledger.was_empty(join(scope.where, container)) and not has(scope.node, container):
-                put(scope.node, container, {}, scope.where)
+                putter([(container, depth)])(scope.node, [{}])
 
 
 def _remember(
@@ -170,7 +191,7 @@ def _remember(
     undone, fitted = _run(way.inverse, results, len(values))
     if _same(undone, values):
         return
-    order = way.rule.order
+    order = way.order
     if order is not None and fitted and isinstance(values[0], list):
         wanted = order.of(values)
         if _same(order.apply(undone, wanted), values):

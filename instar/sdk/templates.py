@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from instar.sdk.errors import ConverterDefinitionError
-from instar.sdk.paths import MISSING
 
 _INT = r"0|-?[1-9][0-9]*"
 """Only what ``str(int(text))`` gives back unchanged."""
+_ANYTHING = ".*?"
 
 
 class Template:
@@ -19,33 +19,40 @@ class Template:
     def __init__(self, text: str) -> None:
         self.names: list[str] = []
         self.shown = ""
-        self._integers: list[bool] = []
+        self._types: list[type] = []
         self._literals: list[str] = []
         self._patterns: list[str] = []
         self._parse(text)
         if not self.names:
             raise ConverterDefinitionError(f"template {text!r} has no {{part}}")
         self._pattern = self._compile(text)
+        self._integers = [at for at, wanted in enumerate(self._types) if wanted is int]
+        self._form = "%s".join(literal.replace("%", "%%") for literal in self._literals)
+        # A string with one separator, whatever its parts are: no need for a pattern.
+        plain = self._patterns == [_ANYTHING] * 2 and not (self._literals[0] or self._literals[2])
+        self._separator = self._literals[1] if plain else ""
 
     def split(self, value: Any) -> list[Any] | None:
         """The parts, or ``None`` when the string has another shape."""
-        match = self._pattern.fullmatch(value) if isinstance(value, str) else None
+        if not isinstance(value, str):
+            return None
+        if self._separator:
+            left, found, right = value.partition(self._separator)
+            return [left, right] if found else None
+        match = self._pattern.fullmatch(value)
         if match is None:
             return None
-        return [
-            int(part) if integer else part
-            for part, integer in zip(match.groups(), self._integers, strict=True)
-        ]
+        parts: list[Any] = list(match.groups())
+        for at in self._integers:
+            parts[at] = int(parts[at])
+        return parts
 
     def join(self, values: Sequence[Any]) -> str | None:
         """The string, or ``None`` when a part is missing or of another type."""
-        out = [self._literals[0]]
-        for value, integer, literal in zip(values, self._integers, self._literals[1:], strict=True):
-            wanted = int if integer else str
-            if value is MISSING or isinstance(value, bool) or not isinstance(value, wanted):
+        for value, wanted in zip(values, self._types, strict=True):
+            if not isinstance(value, wanted) or isinstance(value, bool):
                 return None
-            out += [str(value), literal]
-        return "".join(out)
+        return self._form % tuple(values)
 
     def _parse(self, text: str) -> None:
         literal, position = "", 0
@@ -66,8 +73,8 @@ class Template:
         self._literals.append(literal)
         self.names.append(name)
         self.shown += f"{literal}{{{name.rpartition('.')[2]}}}"
-        self._integers.append(kind == "int")
-        self._patterns.append(_INT if kind == "int" else kind or ".*?")
+        self._types.append(int if kind == "int" else str)
+        self._patterns.append(_INT if kind == "int" else kind or _ANYTHING)
 
     def _compile(self, text: str) -> re.Pattern[str]:
         source = re.escape(self._literals[0])

@@ -19,6 +19,7 @@ from instar.server.access.identities import (
     NewUser,
 )
 from instar.server.rest.handling import Front
+from instar.storage.lending import Loans
 from instar.storage.open import StorageOptions
 from instar.storage.store import Store
 
@@ -92,6 +93,8 @@ class Settings:
     """Whether other processes of ours listen on the same port."""
     listens_when_ready: bool = False
     """Whether to leave clients to those others until the storage is read."""
+    loans: Loans | None = None
+    """Shared memory that those others read objects from, which this process puts there."""
     storage: str = "memory:"
     storage_options: StorageOptions = field(default_factory=StorageOptions)
     """Credentials and certificates for an etcd cluster."""

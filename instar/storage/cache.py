@@ -15,6 +15,7 @@ from weakref import WeakValueDictionary
 
 from instar.storage.collection import Change, Collection, E, Ingest, WindowLimits
 from instar.storage.keys import collection_of, in_layout
+from instar.storage.lending import Borrowing
 from instar.storage.reaching import Reaching
 from instar.storage.replay import replay
 from instar.storage.store import (
@@ -122,13 +123,18 @@ class Cache(Generic[E]):
     async def _past_state(self) -> Page:
         revision = max(1, await self.store.barrier() - _REPLAYED_REVISIONS)
         try:
-            return await self.store.range("", revision=revision)
+            return await self._state(revision)
         except Compacted as error:
             oldest = error.oldest
         try:
-            return await self.store.range("", revision=oldest)
+            return await self._state(oldest)
         except Compacted:
-            return await self.store.range("")
+            return await self._state()
+
+    async def _state(self, revision: int = 0) -> Page:
+        if isinstance(self.store, Borrowing):
+            return await self.store.state(revision)
+        return await self.store.range("", revision=revision)
 
     def _subscribe(self) -> None:
         self._subscription = self.store.subscribe(self.revision, self._on_events, self._on_ended)
@@ -217,7 +223,7 @@ class Cache(Generic[E]):
         delay = 0.05
         while True:
             try:
-                page = await self.store.range("")
+                page = await self._state()
                 self._load(page.records, page.revision)
                 for listener in tuple(self._reset_listeners):
                     listener()

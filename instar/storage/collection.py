@@ -29,6 +29,9 @@ class Sized(Protocol):
     @property
     def size(self) -> int: ...
 
+    def replaced(self) -> None:
+        """Told when another one takes its place; it stays in the window."""
+
 
 E = TypeVar("E", bound=Sized)
 Ingest = Callable[[Record, str], E]
@@ -83,6 +86,8 @@ class Collection(Generic[E]):
 
     def apply(self, change: Change[E]) -> None:
         suffix, new = change.suffix, change.new
+        if change.old is not None:
+            change.old.replaced()
         if new is None:
             if self.entries.pop(suffix, None) is not None:
                 self.keys.remove(suffix)

@@ -101,7 +101,9 @@ class EtcdStore:
         if not answer.succeeded:
             actual = answer.found[0].mod_revision if answer.found else 0
             raise Stale(write.key, write.expected, actual)
-        self._expect(answer.revision)
+        event = Event(write.key, write.value, answer.revision)
+        for watch in self._watches:
+            watch.learn(event)
         return answer.revision
 
     def subscribe(self, after: int, sink: Sink, ended: Ended) -> Subscription:

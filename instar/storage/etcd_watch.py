@@ -57,6 +57,14 @@ class EtcdWatch:
         self._follower.end(why)
         self._stop()
 
+    def learn(self, event: Event) -> None:
+        """An own write: who has seen all before it need not wait until the watch brings it, as a
+        revision is one write of ours."""
+        if self._follower.reached == event.revision - 1:
+            self._follower.take((event,), event.revision)
+        else:
+            self.expect(event.revision)
+
     def expect(self, revision: int) -> None:
         """Somebody waits for this revision: see that the watch gets there."""
         self._wanted = max(self._wanted, revision)
@@ -115,6 +123,8 @@ class EtcdWatch:
         parts: list[Event] = []
 
         def told(data: bytes) -> None:
+            if 0 < wire.events_up_to(data) <= self._follower.reached:
+                return  # nothing but what is known: own writes mostly
             answer = wire.read_watch(data)
             if answer.cancelled:
                 _settle(over, self._cancelled(answer))

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from instar.protobuf.wire import read_varint
 from instar.storage.wire import (
     always_bytes,
     always_int,
@@ -20,6 +21,7 @@ from instar.storage.wire import (
 )
 
 _MOD, _EQUAL = 2, 0
+_HEADER_TAG, _EVENTS_TAG = bytes((1 << 3 | 2,)), bytes((11 << 3 | 2,))
 
 
 class KeyValue(NamedTuple):
@@ -174,6 +176,17 @@ def read_watch(data: bytes) -> WatchAnswer:
     return WatchAnswer(
         revision, watch_id, created, cancelled, compact_revision, reason, fragment, events
     )
+
+
+def events_up_to(data: bytes) -> int:
+    """The revision a watch's answer speaks of that has nothing but events, without reading them;
+    0 for every other."""
+    if data[:1] != _HEADER_TAG:
+        return 0
+    size, at = read_varint(data, 1)
+    if data[at + size : at + size + 1] != _EVENTS_TAG:
+        return 0
+    return _header_revision(data[at : at + size])
 
 
 def read_token(data: bytes) -> str:

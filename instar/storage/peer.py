@@ -12,10 +12,12 @@ from pathlib import Path
 from typing import Any
 
 from instar.parking import Waiter, waiter
+from instar.storage.arena import ArenaView
 from instar.storage.followers import Follower, Followers
+from instar.storage.lending import Move, Moved
 from instar.storage.memory import check_write
 from instar.storage.peer_revision import SharedRevision
-from instar.storage.peer_server import REVISION, SOCKET
+from instar.storage.peer_server import ARENA, REVISION, SOCKET
 from instar.storage.peer_wire import Frames, Head, frame, read_error, read_events, read_records
 from instar.storage.store import (
     Ended,
@@ -32,6 +34,8 @@ from instar.storage.store import (
 
 _CHUNK = 1000
 """Records of one frame: also of the largest objects not more than a frame can hold."""
+_NEVER = -1
+"""Before every fence."""
 _GONE = "the process that owns the store is gone"
 
 
@@ -51,8 +55,10 @@ class PeerStore:
     @classmethod
     async def connect(cls, folder: Path) -> PeerStore:
         loop = asyncio.get_running_loop()
+        shared = folder / ARENA
         try:
-            store = cls(folder)
+            lent = shared.exists()
+            store = BorrowedStore(folder, int(shared.read_text())) if lent else PeerStore(folder)
             await loop.create_unix_connection(lambda: store._frames, str(folder / SOCKET))
         except OSError as error:
             raise StoreError(f"{folder}: no store is lent here: {error}") from error
@@ -65,11 +71,15 @@ class PeerStore:
     async def range(
         self, prefix: str, *, start: str = "", limit: int = 0, revision: int = 0
     ) -> Page:
+        return await self._read("range", prefix, start, limit, revision)
+
+    async def _read(self, what: str, prefix: str, start: str, limit: int, revision: int) -> Page:
         records: list[Record] = []
         while True:
             wanted = min(limit - len(records), _CHUNK) if limit else _CHUNK
-            told, body = await self._ask(["range", prefix, start, wanted, revision])
-            found, revision, more = told  # all chunks show the same moment
+            told, body = await self._ask([what, prefix, start, wanted, revision])
+            found, revision, more, *fences = told  # all chunks show the same moment
+            self._read_fence(fences)
             records += read_records(found, body)
             if not more or len(records) == limit:
                 return Page(records, revision, more)
@@ -143,6 +153,9 @@ class PeerStore:
             if follower is not None:
                 follower.end(read_error(rest[1]))
             return
+        if what in ("moved", "fence"):
+            self._told(what, rest)
+            return
         future = self._asked.get(number)
         if future is None or future.done():
             return
@@ -150,6 +163,12 @@ class PeerStore:
             future.set_result((rest[0], body))
         else:
             future.set_exception(read_error(rest[0]))
+
+    def _told(self, what: str, rest: list[Any]) -> None:
+        """Something about values that are lent, of which there are none."""
+
+    def _read_fence(self, fences: list[int]) -> None:
+        """The same."""
 
     def _lost(self, error: Exception | None) -> None:
         self._gone.set()
@@ -163,6 +182,38 @@ class PeerStore:
             raise Unavailable("the store is closed")
         if self._gone.is_set():
             raise Lost(_GONE)
+
+
+class BorrowedStore(PeerStore):
+    """One whose values lie in memory that the owner shares with us: ``Borrowing``."""
+
+    def __init__(self, folder: Path, file: int) -> None:
+        super().__init__(folder)
+        self._file = file
+        self.arena = ArenaView(file)
+        self.moved: Moved = lambda move: None
+
+    async def state(self, revision: int = 0) -> Page:
+        for number in [*self._following]:  # what is told to who has given up would be believed
+            if self._following[number].closed:
+                self.forget(number)
+        # Who still holds places of before learns that they are not good any more.
+        self.arena.fence = _NEVER
+        self.arena = ArenaView(self._file)
+        return await self._read("state", "", "", 0, revision)
+
+    def _told(self, what: str, rest: list[Any]) -> None:
+        if not any(not follower.closed for follower in self._following.values()):
+            return
+        if what == "moved":
+            for key, revision, place in rest[0]:
+                self.moved(Move(key, revision, place))
+            return
+        (self.arena.fence,) = rest
+        self._frames.send(frame([0, "passed", *rest]))
+
+    def _read_fence(self, fences: list[int]) -> None:
+        self.arena.fence = max([self.arena.fence, *fences])
 
 
 class _Following:

@@ -1,7 +1,8 @@
 """Lends a local store to other processes of this machine, over a socket only its owner can open.
 
 The store stays where it is: one process writes the file. The others get every event in order, and
-their writes become part of the same transactions as its own.
+their writes become part of the same transactions as its own. Values that lie in shared memory do
+not travel: the others are told where they are, and when they move (``storage/lending.py``).
 """
 
 from __future__ import annotations
@@ -12,34 +13,47 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from instar.storage.lending import Books, Loans, NothingLent
 from instar.storage.peer_revision import SharedRevision
 from instar.storage.peer_wire import (
     Frames,
     Head,
     error_head,
     events_frame,
-    events_head,
     frame,
-    records_head,
+    moves_head,
+    told_events,
 )
 from instar.storage.store import Event, Remembering, Store, StoreError, Subscription, Write
 
 log = logging.getLogger(__name__)
-SOCKET, REVISION = "store.sock", "revision"
+SOCKET, REVISION, ARENA = "store.sock", "revision", "arena"
 _MOST_BACKLOG = 256 << 20
-"""Bytes a worker may be behind; one that does not read any more is let go."""
+"""Bytes a worker may be behind, in its socket or in what is not freed because of it; one that does
+not read any more is let go."""
+_SETTLE_SECONDS = 0.5
 
 
 class StoreServer:
     """Serves ``store`` in ``folder``, which must be its owner's alone."""
 
-    def __init__(self, store: Store, folder: Path) -> None:
+    def __init__(
+        self,
+        store: Store,
+        folder: Path,
+        loans: Loans | None = None,
+        books: Books | None = None,
+    ) -> None:
+        """``books`` know where values are that are lent."""
         self._store = store
         self._folder = folder
+        self._loans = loans
+        self._books = books or NothingLent()
         self._revision = SharedRevision(folder / REVISION, writing=True)
         self._peers: set[_Peer] = set()
         self._following: Subscription | None = None
         self._server: asyncio.Server | None = None
+        self._settling: asyncio.Task[None] | None = None
 
     async def start(self) -> None:
         # Before anybody is told that a write is done, everybody can see that it is.
@@ -47,13 +61,21 @@ class StoreServer:
         self._following = self._store.subscribe(current, self._reached, _ended)
         self._revision.set(await self._store.barrier())
         loop = asyncio.get_running_loop()
+        if self._loans is not None:
+            # A worker has it open under the same number.
+            (self._folder / ARENA).write_text(str(self._loans.arena.file))
+            self._settling = loop.create_task(self._settle(self._loans))
         self._server = await loop.create_unix_server(
-            lambda: _Peer(self._store, self._peers).frames, str(self._folder / SOCKET)
+            lambda: _Peer(self._store, self._peers, self._books, self._loans).frames,
+            str(self._folder / SOCKET),
         )
 
     async def close(self) -> None:
         if self._server is not None:
             self._server.close()
+        if self._settling is not None:
+            self._settling.cancel()
+            await asyncio.gather(self._settling, return_exceptions=True)
         for peer in tuple(self._peers):
             peer.close()
         if self._following is not None:
@@ -63,6 +85,30 @@ class StoreServer:
     def _reached(self, events: Sequence[Event], revision: int) -> None:
         self._revision.set(revision)
 
+    async def _settle(self, loans: Loans) -> None:
+        more = False
+        while True:
+            await asyncio.sleep(0 if more else _SETTLE_SECONDS)
+            if not more:
+                loans.settle([peer.passed for peer in self._peers])
+                if loans.arena.excess > _MOST_BACKLOG and self._peers:
+                    log.warning("a worker does not go on and is let go")
+                    min(self._peers, key=lambda peer: (peer.listens, peer.passed)).close()
+            more = self._leave(loans)
+
+    def _leave(self, loans: Loans) -> bool:
+        """One step, told to all before anything else is; whether there is more to do."""
+        if not all(peer.listens for peer in self._peers):
+            return False
+        fences = loans.fences
+        moves, more = loans.leave(self._books)
+        for peer in self._peers:
+            if moves:
+                peer.frames.send(frame([0, "moved", moves_head(moves)]))
+            if loans.fences > fences:
+                peer.tell_fence()
+        return more
+
 
 def _ended(error: StoreError) -> None:
     log.error("the store lent to workers ended: %s", error)
@@ -71,14 +117,29 @@ def _ended(error: StoreError) -> None:
 class _Peer:
     """One worker's connection."""
 
-    def __init__(self, store: Store, peers: set[_Peer]) -> None:
+    def __init__(
+        self, store: Store, peers: set[_Peer], books: Books, loans: Loans | None = None
+    ) -> None:
         self._store = store
         self._peers = peers
+        self._books = books
+        self._loans = loans
+        self.passed = 0
+        """The last fence that everything it was told before is behind."""
         self._subscriptions: dict[int, Subscription] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._most_backlog = _MOST_BACKLOG
         self.frames = Frames(self._received, self._lost)
         peers.add(self)
+
+    @property
+    def listens(self) -> bool:
+        """Whether it has loaded, and learns what changes and moves from here on."""
+        return bool(self._subscriptions)
+
+    def tell_fence(self) -> None:
+        if self._loans is not None:
+            self.frames.send(frame([0, "fence", self._loans.fences]))
 
     def close(self) -> None:
         self.frames.close()
@@ -97,6 +158,8 @@ class _Peer:
             subscription = self._subscriptions.pop(number, None)
             if subscription is not None:
                 subscription.close()
+        elif what == "passed":
+            (self.passed,) = rest
         else:
             answering = self._answer(number, what, rest, body)
             task = asyncio.get_running_loop().create_task(answering)
@@ -121,18 +184,20 @@ class _Peer:
             return await self._store.commit(Write(key, None if deletes else body, expected)), ()
         if what == "get":
             record = await self._store.get(*rest)
-            found = [] if record is None else [record]
-            return records_head(found), [item.value for item in found]
-        if what == "range":
+            return told_events([] if record is None else [record])
+        if what in ("range", "state"):
             prefix, start, limit, revision = rest
             page = await self._store.range(prefix, start=start, limit=limit, revision=revision)
-            told = [records_head(page.records), page.revision, page.more]
-            return told, [item.value for item in page.records]
+            if what == "range" or self._loans is None:
+                told, values = told_events(page.records)
+                return [told, page.revision, page.more], values
+            told, values = told_events(page.records, self._books.place_of)
+            return [told, page.revision, page.more, self._loans.fences], values
         if what == "past" and isinstance(self._store, Remembering):
             key, before, limit = rest
             past = await self._store.past(key, before=before, limit=limit)
-            values = [item.value for item in past.events if item.value is not None]
-            return [events_head(past.events), past.more, past.compacted], values
+            told, values = told_events(past.events)
+            return [told, past.more, past.compacted], values
         if what == "compact":
             await self._store.compact(*rest)
             return None, ()
@@ -140,17 +205,19 @@ class _Peer:
 
     def _subscribe(self, number: int, after: int) -> None:
         def take(events: Sequence[Event], revision: int) -> None:
-            self.frames.send(events_frame(number, events, revision))
+            self.frames.send(events_frame(number, events, revision, self._books.place_of))
             if number in self._subscriptions and self.frames.backlog() > self._most_backlog:
                 log.warning("a worker does not keep up and is let go")
                 self.frames.close()
 
         def ended(error: StoreError) -> None:
+            self._subscriptions.pop(number, None)
             self.frames.send(frame([0, "ended", number, error_head(error)]))
 
         try:
             self._subscriptions[number] = self._store.subscribe(after, take, ended)
         except StoreError as error:
             ended(error)
+        self.tell_fence()
         # What it asked for of the past came all at once, before it could read any of it.
         self._most_backlog = _MOST_BACKLOG + self.frames.backlog()

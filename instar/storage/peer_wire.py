@@ -13,6 +13,7 @@ from typing import Any, cast
 
 import orjson
 
+from instar.storage.lending import Elsewhere, Move
 from instar.storage.store import (
     Ahead,
     Compacted,
@@ -26,7 +27,15 @@ from instar.storage.store import (
 
 _LENGTHS = Struct("<II")
 _DELETED = -1
+_LENT = -2
+"""And below: minus the place of a value that does not travel."""
 Head = list[Any]
+PlaceOf = Callable[[str, int], int | None]
+"""(key, revision) → where who gets the frame can read the value, if it can."""
+
+
+def nowhere(key: str, revision: int) -> int | None:
+    return None
 
 
 class Frames(asyncio.Protocol):
@@ -86,32 +95,51 @@ def frame(head: Head, values: Iterable[bytes] = ()) -> bytes:
     return b"".join((_LENGTHS.pack(len(document), len(body)), document, body))
 
 
-def events_frame(number: int, events: Sequence[Event], revision: int) -> bytes:
-    head = [0, "events", number, revision, events_head(events)]
-    return frame(head, (event.value for event in events if event.value is not None))
+def events_frame(
+    number: int, events: Sequence[Event], revision: int, place_of: PlaceOf = nowhere
+) -> bytes:
+    told, values = told_events(events, place_of)
+    return frame([0, "events", number, revision, told], values)
 
 
-def events_head(events: Sequence[Event]) -> list[tuple[str, int, int]]:
-    return [(key, at, _DELETED if value is None else len(value)) for key, value, at, _ in events]
+def told_events(
+    events: Iterable[Event | Record], place_of: PlaceOf = nowhere
+) -> tuple[list[tuple[str, int, int]], list[bytes]]:
+    """What is said of them, and the values that go along."""
+    told, values = [], []
+    for key, value, revision, _ in events:
+        if value is None:
+            told.append((key, revision, _DELETED))
+            continue
+        place = place_of(key, revision)
+        if place is None:
+            told.append((key, revision, len(value)))
+            values.append(value)
+        else:
+            told.append((key, revision, _LENT - place))
+    return told, values
 
 
 def read_events(told: Sequence[Sequence[Any]], body: bytes) -> list[Event]:
     events, start = [], 0
     for key, revision, length in told:
-        if length == _DELETED:
-            events.append(Event(key, None, revision))
-            continue
-        events.append(Event(key, body[start : start + length], revision))
-        start += length
+        value: bytes | None
+        if length >= 0:
+            value = body[start : start + length]
+            start += length
+        else:
+            value = None if length == _DELETED else Elsewhere.at(_LENT - length)
+        events.append(Event(key, value, revision))
     return events
 
 
-def records_head(records: Sequence[Record]) -> list[tuple[str, int, int]]:
-    return [(record.key, record.revision, len(record.value)) for record in records]
-
-
 def read_records(told: Sequence[Sequence[Any]], body: bytes) -> list[Record]:
-    return [Record(key, value or b"", at) for key, value, at, _ in read_events(told, body)]
+    found = read_events(told, body)
+    return [Record(key, b"" if value is None else value, at) for key, value, at, _ in found]
+
+
+def moves_head(moves: Iterable[Move]) -> list[tuple[str, int, int]]:
+    return [(key, revision, place) for key, revision, place in moves]
 
 
 def error_head(error: Exception) -> Head:

@@ -68,3 +68,65 @@ def test_what_nobody_asked_for_yet_is_the_first_to_go() -> None:
 
     assert memo.get("s", "ahead") is None
     assert memo.get("s", "asked") is not None
+
+
+def test_of_what_nobody_asked_for_the_oldest_goes_first() -> None:
+    memo = Memo(max_bytes=3 * 500)
+    for key in "abcd":
+        memo.put("s", key, b"x" * 100, first_to_go=True)
+
+    assert [key for key in "abcd" if memo.holds("s", key)] == ["b", "c", "d"]
+
+
+def test_what_was_asked_for_is_as_good_as_any_other() -> None:
+    memo = Memo(max_bytes=3 * 500)
+    memo.put("s", "ahead", b"x" * 100, first_to_go=True)
+    memo.put("s", "idle", b"x" * 100)
+    memo.get("s", "ahead")
+
+    memo.put("s", "more", b"x" * 100)
+    memo.put("s", "last", b"x" * 100)
+
+    assert [key for key in ("ahead", "idle") if memo.holds("s", key)] == ["ahead"]
+
+
+def test_what_is_out_of_date_goes_before_anything_else_and_can_be_asked_for_until_then() -> None:
+    memo = Memo(max_bytes=3 * 500)
+    memo.put("s", "old", b"o" * 100)
+    memo.put("s", "ahead", b"x" * 100, first_to_go=True)
+    memo.put("s", "new", b"x" * 100)
+    memo.outdate("s", "old")
+    memo.outdate("s", "unknown")
+
+    assert memo.holds("s", "old")
+    memo.put("s", "more", b"x" * 100)
+
+    assert [key for key in ("old", "ahead", "new") if memo.holds("s", key)] == ["ahead", "new"]
+
+
+def test_only_what_is_in_use_takes_the_room_of_what_comes_ahead() -> None:
+    """Or a server that writes a lot would be full of the past, and convert nothing ahead."""
+    memo = Memo(max_bytes=4 * 500)
+    for key in "abcd":
+        memo.put("s", key, b"x" * 100)
+    assert memo.crowded
+
+    for key in "abc":
+        memo.outdate("s", key)
+
+    assert not memo.crowded
+    assert memo.bytes == 4 * 500
+
+
+def test_the_weight_of_the_memo_is_that_of_its_entries() -> None:
+    memo = Memo(max_bytes=10 * 500)
+    for key in "abcdef":
+        memo.put("s", key, b"x" * 100, first_to_go=key in "abc")
+    memo.get_many("s", "ae")
+    memo.outdate("s", "f")
+    memo.put("s", "b", b"x" * 200)
+    assert memo.bytes == 6 * 500 + 100
+
+    memo.drop("s")
+
+    assert (memo.bytes, len(memo), memo.crowded) == (0, 0, False)

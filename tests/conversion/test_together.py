@@ -12,6 +12,7 @@ from instar.conversion.failure import Attempt, ConversionFailed, FailureType
 from instar.conversion.together import TogetherConverter
 from instar.errors import TooManyRequests
 from instar.plain import Object
+from instar.server.http.eager import start
 from instar.webhooks.gate import Crowd
 from tests.conversion.helpers import V2, crd_with, widget
 
@@ -105,7 +106,7 @@ def test_a_whole_page_goes_alone_and_at_once() -> None:
         scene = Scene()
         first = await scene.first_is_under_way()
         page = scene.ask(*(f"n{number}" for number in range(100)))
-        await asyncio.sleep(0)
+        await turns(2)  # the caller's own, and the call's
 
         assert [len(review) for review in scene.slow.reviews] == [1, 100]
         scene.slow.open.set()
@@ -214,5 +215,90 @@ def test_what_needs_no_conversion_asks_nobody() -> None:
         already = {**widget("a"), "apiVersion": V2}
         assert await scene.converter.convert([already], V2) == [already]
         assert scene.slow.reviews == []
+
+    run(scenario)
+
+
+async def turns(count: int) -> None:
+    for _ in range(count):
+        await asyncio.sleep(0)
+
+
+def test_a_lonely_caller_waits_for_nobody() -> None:
+    async def scenario() -> None:
+        scene = Scene()
+        first = scene.ask("first")
+        await turns(3)  # the caller's own, the departure, the call's own
+
+        assert scene.slow.reviews == [["first"]]
+        scene.slow.open.set()
+        await first
+
+    run(scenario)
+
+
+def test_callers_who_come_one_a_turn_share_one_review() -> None:
+    async def scenario() -> None:
+        scene = Scene()
+        callers = [scene.ask("a"), scene.ask("b")]
+        for name in ("c", "d", "e", "f"):
+            await turns(1)
+            callers.append(scene.ask(name))
+        scene.slow.open.set()
+        await asyncio.gather(*callers)
+
+        assert scene.slow.reviews == [["a", "b", "c", "d", "e", "f"]]
+
+    run(scenario)
+
+
+def test_a_review_that_waits_for_company_departs_when_nobody_comes() -> None:
+    async def scenario() -> None:
+        scene = Scene()
+        callers = [scene.ask("a"), scene.ask("b")]
+        await turns(8)
+
+        assert scene.slow.reviews == [["a", "b"]]
+        scene.slow.open.set()
+        await asyncio.gather(*callers)
+
+    run(scenario)
+
+
+def test_a_stream_of_callers_does_not_keep_a_review_from_departing() -> None:
+    async def scenario() -> None:
+        scene = Scene(room=1000)
+        callers: list[asyncio.Task[list[Object]]] = []
+        while not scene.slow.reviews:
+            callers.append(scene.ask(f"n{len(callers)}"))
+            await turns(1)
+
+        assert len(scene.slow.reviews[0]) <= 100
+        scene.slow.open.set()
+        await asyncio.gather(*callers)
+
+    run(scenario)
+
+
+def test_a_page_can_be_asked_for_outside_of_any_task() -> None:
+    """As requests are, up to their first wait: a call's deadline needs a task."""
+
+    class Timed(Slow):
+        async def convert(self, objects: Sequence[Object], api_version: str) -> list[Object]:
+            async with asyncio.timeout(10):
+                await asyncio.sleep(0)
+                return [{**obj, "apiVersion": api_version} for obj in objects]
+
+    async def scenario() -> None:
+        converter = TogetherConverter(Timed(), Crowd("it", 10, 0))
+        page = [widget(f"n{number}") for number in range(100)]
+        done: asyncio.Future[list[Object]] = asyncio.get_running_loop().create_future()
+
+        async def request() -> None:
+            done.set_result(await converter.convert(page, V2))
+
+        asyncio.get_running_loop().call_soon(start, request())
+
+        assert len(await done) == 100
 
     run(scenario)

@@ -25,6 +25,8 @@ class Thing:
     revision: int
     size: int = 1
 
+    def replaced(self) -> None: ...
+
 
 def ingest(record: Record, suffix: str) -> Thing:
     return Thing(record.value, record.revision)

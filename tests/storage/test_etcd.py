@@ -175,6 +175,44 @@ def test_progress_is_asked_only_where_it_tells_the_truth(
     assert reliable_progress(version) is reliable
 
 
+async def test_an_own_write_is_shown_when_it_is_acknowledged_and_once(
+    cluster: EtcdCluster, prefix: str, direct: EtcdStore
+) -> None:
+    recorder = Recorder(direct, after=await direct.barrier())
+    revisions: list[int] = []
+    for number in range(20):
+        revision = await direct.commit(
+            Write(f"k{number % 3}", b"%d" % number, 0 if number < 3 else revisions[-3])
+        )
+        revisions.append(revision)
+        assert recorder.revision == revision
+    gone = await direct.commit(Write("k0", None, revisions[18]))
+    assert recorder.revision == gone
+    # Of another's write only the watch can tell, and it has brought the others before.
+    other = EtcdStore(cluster.addresses, prefix, PATIENT)
+    await recorder.reached(await other.commit(Write("last", b"", 0)))
+    await other.close()
+    assert [event.revision for event in recorder.events] == [*revisions, gone, gone + 1]
+    assert [event.value for event in recorder.events[-2:]] == [None, b""]
+
+
+async def test_own_writes_wait_for_those_of_others_before_them(
+    cluster: EtcdCluster, prefix: str, direct: EtcdStore
+) -> None:
+    other = EtcdStore(cluster.addresses, prefix, PATIENT)
+    recorder = Recorder(direct, after=await direct.barrier())
+    stores = [direct, other, other, direct, other, direct, direct]
+    writes = [
+        store.commit(Write(f"{number}-{turn}", b"", 0))
+        for turn in range(10)
+        for number, store in enumerate(stores)
+    ]
+    revisions = sorted(await asyncio.gather(*writes))
+    await recorder.reached(revisions[-1])
+    assert [event.revision for event in recorder.events] == revisions
+    await other.close()
+
+
 # -- writes that are not answered
 
 

@@ -75,3 +75,20 @@ def test_unknown_fields_of_a_newer_etcd_are_skipped() -> None:
 def test_what_is_not_etcds_api_is_refused(data: bytes) -> None:
     with pytest.raises(ValueError):
         wire.read_range(data)
+
+
+def test_only_of_an_answer_that_is_nothing_but_events_is_it_told_how_far_they_go() -> None:
+    event = bytes_field(11, bytes_field(2, key_value(b"k", b"v", 7, 9)))
+    assert wire.events_up_to(header(9) + event) == 9
+    assert wire.events_up_to(header(9) + event * 3) == 9
+    for other in (
+        b"",
+        event,
+        header(9),
+        header(9) + int_field(3, 1),
+        header(9) + int_field(4, 1) + int_field(5, 3),
+        header(9) + int_field(2, 1) + event,
+        header(9)[:-1],
+        header(0) + event,
+    ):
+        assert wire.events_up_to(other) == 0

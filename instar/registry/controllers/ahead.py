@@ -21,7 +21,7 @@ from instar.registry.stored.entry import Entry
 from instar.storage.collection import Change
 
 _COMPANY = 0.03
-"""Seconds to wait for more writes before each call."""
+"""Seconds to wait for more writes before a call that is not full."""
 _BATCH = 100
 """Objects per call: a few milliseconds of the event loop."""
 MOST_WAITING = 10_000
@@ -32,6 +32,9 @@ class AheadOfReaders:
     def __init__(self, catalog: Catalog) -> None:
         self._catalog = catalog
         self._waiting: defaultdict[str, dict[str, None]] = defaultdict(dict)
+        self._attended: set[str] = set()
+        """Whose changes will be looked at without anybody saying so. Not the queue's word: it
+        holds a key for a moment longer than the work on it goes on."""
         self._queue: Queue[str] = Queue(
             "converting ahead", self._attend, Delays(1.0, 60.0), at_once=1
         )
@@ -48,27 +51,34 @@ class AheadOfReaders:
         resource.follow(partial(self._changed, resource))
 
     def _changed(self, resource: Resource, change: Change[Entry]) -> None:
-        if change.new is None or not resource.serving.converts_remotely:
+        if not resource.serving.converts_remotely:
+            return
+        if change.old is not None:
+            resource.codec.outdate(change.old)
+        if change.new is None:
             return
         name = resource.crd.name
         waiting = self._waiting[name]
         waiting[change.suffix] = None
         if len(waiting) > MOST_WAITING:
             del waiting[next(iter(waiting))]
-        if len(waiting) == 1 and not self._queue.holds(name):
+        if name not in self._attended:
+            self._attended.add(name)
             self._queue.add(name)
 
     async def _attend(self, crd: str) -> float | None:
-        pause = _COMPANY
+        took = 0.0
         while waiting := self._waiting[crd]:
-            await asyncio.sleep(pause)
+            # As long as the last one took: half of the time is for others.
+            await asyncio.sleep(took if len(waiting) >= _BATCH else max(_COMPANY, took))
             began = time.monotonic()
             batch = list(islice(waiting, _BATCH))
             for suffix in batch:
                 del waiting[suffix]
             await self._convert(crd, batch)
-            pause = max(_COMPANY, time.monotonic() - began)  # half of the time is for others
+            took = time.monotonic() - began
         del self._waiting[crd]
+        self._attended.discard(crd)
         return None
 
     async def _convert(self, crd: str, suffixes: list[str]) -> None:

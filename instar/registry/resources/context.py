@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from dataclasses import field
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from math import inf
 from random import random
+from time import time
 
 from instar.access.attributes import OURSELVES, Attributes
 from instar.access.authorizers import AlwaysAllow, Authorizer
@@ -56,14 +57,13 @@ class _Clock:
     """The text of a second, made once in it."""
 
     def __init__(self) -> None:
-        self._from = self._until = datetime.min.replace(tzinfo=UTC)
+        self._second = -1
         self._text = ""
 
-    def text(self, moment: datetime) -> str:
-        if not self._from <= moment < self._until:
-            self._from = moment.replace(microsecond=0)
-            self._until = self._from + timedelta(seconds=1)
-            self._text = timestamp(moment)
+    def text(self) -> str:
+        second = int(time())
+        if second != self._second:
+            self._second, self._text = second, timestamp(datetime.fromtimestamp(second, UTC))
         return self._text
 
 
@@ -79,7 +79,7 @@ class Context:
     _clock: _Clock = field(default_factory=_Clock, init=False, repr=False)
 
     def timestamp(self) -> str:
-        return self._clock.text(self.now())
+        return self._clock.text() if self.now is utc_now else timestamp(self.now())
 
     def generated_name(self, base: str) -> str:
         return base[:MAX_GENERATED_BASE] + _suffix(int(random() * _SUFFIXES))

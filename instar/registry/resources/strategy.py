@@ -186,4 +186,5 @@ class Strategy:
 def _differs(new: Object, old: Object) -> bool:
     if new.keys() != old.keys():
         return True
-    return any(new[name] != old[name] for name in new if name != "metadata")
+    changed = [name for name, value in new.items() if value is not old[name]]
+    return any(name != "metadata" and new[name] != old[name] for name in changed)

@@ -9,13 +9,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-from instar.errors import ServiceUnavailable, Timeout
+from instar.errors import ApiError, ServiceUnavailable, Timeout
 from instar.registry.stored.entry import Entry, Held, ingest
 from instar.registry.stored.failures import as_api_error, guarded
 from instar.registry.stored.far import Distance
+from instar.registry.stored.lent import Borrower, Lender, place_of
 from instar.storage.cache import Cache
 from instar.storage.collection import Collection, WindowLimits
-from instar.storage.keys import collection_prefix, in_built_in_group
+from instar.storage.keys import collection_of, collection_prefix, in_built_in_group
+from instar.storage.lending import Borrowing, Elsewhere, Loans, Move
 from instar.storage.store import (
     Checkable,
     Near,
@@ -47,11 +49,21 @@ class Draft(NamedTuple):
 
 class Backend:
     def __init__(
-        self, store: Store, limits: WindowLimits | None = None, values: Values | None = None
+        self,
+        store: Store,
+        limits: WindowLimits | None = None,
+        values: Values | None = None,
+        loans: Loans | None = None,
     ) -> None:
-        """With ``values`` entries leave their bytes there; else they hold them."""
+        """With ``values`` entries leave their bytes there, with ``loans`` other processes may read
+        them; else they hold them."""
         self.store = store
-        self._distance = None if values is None else Distance(values)
+        self._lender = None if loans is None else Lender(loans)
+        self._distance = self._lender or (None if values is None else Distance(values))
+        self._borrower: Borrower | None = None
+        if isinstance(store, Borrowing):
+            self._borrower = Borrower(store)
+            store.moved = self._moved
         self.cache: Cache[Entry] = Cache(store, self._ingest, limits)
         self._drafts: dict[str, Draft] = {}
         self._silence: StoreError | None = None
@@ -121,14 +133,18 @@ class Backend:
         draft = Draft(entry.raw + b"\n", entry, learnt)
         self._drafts[key] = draft
         try:
-            revision = await self._commit(Write(key, draft.value, expected))
+            revision = await self.store.commit(Write(key, draft.value, expected))
             if revision > self.cache.revision:
                 await self._shown(revision)
+        except Stale:
+            raise
+        except StoreError as error:
+            raise self._told(error) from error
         finally:
             if self._drafts.get(key) is draft:
                 del self._drafts[key]
         current = objects.entries.get(entry.suffix)
-        if current is None or current.revision != revision or self._distance is not None:
+        if current is None or current.revision != revision or self._apart:
             entry.revision = revision
             current = entry
         if learnt is not None and current is not entry:
@@ -195,9 +211,13 @@ class Backend:
         except Stale:
             raise
         except StoreError as error:
-            if isinstance(error, Unavailable):
-                self._silence = error  # until a probe finds that it can be written again
-            raise as_api_error(error) from error
+            raise self._told(error) from error
+
+    def _told(self, error: StoreError) -> ApiError:
+        """Of a write that failed."""
+        if isinstance(error, Unavailable):
+            self._silence = error  # until a probe finds that it can be written again
+        return as_api_error(error)
 
     async def _shown(self, revision: int) -> None:
         behind = revision > self.cache.revision
@@ -208,7 +228,42 @@ class Backend:
                 retry_after=1,
             )
 
+    @property
+    def _apart(self) -> bool:
+        """Whether the cache's entries have no bytes, of which the writer's has."""
+        return self._distance is not None or self._borrower is not None
+
+    def place_of(self, key: str, revision: int) -> int | None:
+        """Where other processes can read what was written then, if they can."""
+        return place_of(self._entry(key), revision)
+
+    def move(self, key: str, place: int) -> Move | None:
+        """Put it somewhere else there, if it is there."""
+        return None if self._lender is None else self._lender.move(self._entry(key), key, place)
+
+    def _moved(self, move: Move) -> None:
+        if self._borrower is not None:
+            self._borrower.moved(self._entry(move.key), move)
+
+    def _entry(self, key: str) -> Entry | None:
+        collection = self.cache.collection(collection_of(key))
+        return collection.entries.get(key[len(collection.prefix) :])
+
+    def _borrow(self, borrower: Borrower, value: Elsewhere, record: Record, suffix: str) -> Entry:
+        entry = borrower.of_place(value, record.revision, suffix)
+        draft = self._drafts.get(record.key)
+        if draft is not None and draft.value == entry.stored() + b"\n":
+            del self._drafts[record.key]
+            draft.entry.revision, draft.entry.suffix = record.revision, suffix
+            if draft.learnt is not None:
+                draft.learnt(draft.entry)
+            entry.learn(draft.entry)
+        return entry
+
     def _ingest(self, record: Record, suffix: str) -> Entry:
+        value = record.value
+        if self._borrower is not None and isinstance(value, Elsewhere):
+            return self._borrow(self._borrower, value, record, suffix)
         draft = self._drafts.get(record.key)
         if draft is None or draft.value != record.value:
             if self._distance is not None:

@@ -26,12 +26,9 @@ from instar.plain import Object, copy_json
 from instar.registry.resources.serving import Serving, VersionServing
 from instar.registry.stored.entry import Entry, Held
 from instar.registry.stored.far import Far, nears
-from instar.registry.stored.prepared import (
-    Prepared,
-    prepared,
-    revised,
-    without_server_fields,
-)
+from instar.registry.stored.learnt import Learnt
+from instar.registry.stored.lent import Lent, LentViews, views_of
+from instar.registry.stored.prepared import Prepared, prepared, revised, without_server_fields
 from instar.registry.stored.readership import Readership
 from instar.registry.stored.views import FarViews, Views
 
@@ -43,7 +40,7 @@ _FAR_CHUNK = 50
 """The same where their bytes have to be read first."""
 _HELD = 1000
 """Of objects whose bytes are elsewhere a longer list holds none."""
-_TOKEN = attrgetter("token")
+_TOKEN, _VIEW_SIZE = attrgetter("token"), attrgetter("view_size")
 
 
 Convert = Callable[[Sequence[Object], VersionServing, VersionServing], Awaitable[list[Object]]]
@@ -134,6 +131,7 @@ class Codec:
         bodies: list[bytes] = []
         size = (len(lead) - len(opening)) * len(entries)
         far = isinstance(entries[0], Far)
+        lent = not opening and isinstance(entries[0], Lent) and len({*map(type, entries)}) == 1
         for start in range(0, len(entries), _ALIKE_CHUNK):
             if start:
                 await asyncio.sleep(0)
@@ -145,13 +143,18 @@ class Codec:
                 continue
             if far:
                 part = nears(part)
-            found = [entry.normal or entry.ready or entry.view for entry in part]
+            if lent:
+                size += sum(map(_VIEW_SIZE, part))
+                continue
+            found = views_of(part)
             if opening and not all(map(methodcaller("startswith", opening), found)):
                 return None
             bodies += found
             size += sum(map(len, found))
         if far and len(entries) > _HELD:
             return FarViews(entries, partial(self._shown, wanted=wanted), size)
+        if lent:
+            return LentViews(entries, size)
         return Views(bodies, lead, len(opening), size)
 
     async def _far(self, entries: Sequence[Entry], wanted: VersionServing) -> Views | None:
@@ -188,8 +191,7 @@ class Codec:
     async def object(self, entry: Entry, wanted: VersionServing) -> Object:
         """The same for one: most are normal already, and at hand."""
         if entry.token is wanted and (view := entry.normal or entry.ready):
-            obj: Object = orjson.loads(view)
-            return obj
+            return cast(Object, orjson.loads(view))
         return (await self.objects([entry], wanted))[0]
 
     async def objects(self, entries: Sequence[Entry], wanted: VersionServing) -> list[Object]:
@@ -205,20 +207,23 @@ class Codec:
     ) -> Prepared:
         """``obj`` (at ``version``) as it will be stored. The argument is not kept.
 
-        Where a webhook is asked, it is asked for the way back, too: after the commit nothing
-        may fail any more. ``convert`` is for callers that have converted ``obj`` before, and
-        ``size`` says about how many bytes it is.
+        Where a webhook is asked, it is asked for the way back, too: after the commit nothing may
+        fail any more. ``convert`` is for callers that have converted ``obj`` of ``size`` before.
         """
         obj = without_server_fields(obj)
         if version is self.serving.storage:
-            if offload.is_small(size):
-                return prepared(obj, None)
-            return await offload.apart(lambda: prepared(obj, None))
-        stored = (await (convert or self._to_version)([obj], version, self.serving.storage))[0]
+            return await offload.run(size, lambda: prepared(obj, None))
+        stored = (await (convert or self.to_version)([obj], version, self.serving.storage))[0]
         if not self.serving.converts_remotely:
             return await offload.run(size, lambda: prepared(stored, None))
         back = await self._as_read(stored, self.serving.storage, version)
         return await offload.run(size, lambda: prepared(stored, back))
+
+    def prepare_now(self, obj: Object, version: VersionServing, size: int) -> Prepared | None:
+        """The same without awaiting anything, where nothing has to be converted."""
+        if version is self.serving.storage and offload.is_small(size):
+            return prepared(without_server_fields(obj), None)
+        return None
 
     async def prepare_marked(self, obj: Object, reader: VersionServing | None) -> Prepared:
         """A stored object of which only metadata was changed by the server itself.
@@ -229,7 +234,7 @@ class Codec:
         obj = without_server_fields(obj)
         source = self._by_api_version.get(obj["apiVersion"])
         if source is not None and not self.serving.converts_remotely:
-            obj = (await self._to_version([obj], source, self.serving.storage))[0]
+            obj = (await self.to_version([obj], source, self.serving.storage))[0]
             source = self.serving.storage
         if reader is None:
             return prepared(obj, None)
@@ -243,24 +248,17 @@ class Codec:
             return prepared.back
         return await self._as_read(prepared.obj, self.serving.storage, version)
 
-    def remember(self, entry: Entry, version: VersionServing, back: Object) -> None:
-        """Keep what ``prepare`` already learnt, so the next read does not ask again."""
-        if self._cached:
-            view = revised(back, entry.revision)
-            self._shared.remember((entry.suffix, entry.revision), version.api_version, view)
+    def learnt(self, back: Object, version: VersionServing) -> Learnt:
+        """What ``prepare`` found out, to be kept once the write has a revision."""
+        memory = self._shared if self._cached else None
+        return Learnt(partial(revised, back), version.api_version, memory)
 
     async def _as_read(
         self, stored: Object, source: VersionServing, version: VersionServing
     ) -> Object:
         readable: Object = copy_json(stored)
         self.serving.strategy.from_storage(readable, source)
-        return (await self._to_version([readable], source, version))[0]
-
-    async def to_version(
-        self, objects: Sequence[Object], source: VersionServing, target: VersionServing
-    ) -> list[Object]:
-        """The objects pruned at another version, for comparing field ownership."""
-        return await self._to_version(objects, source, target)
+        return (await self.to_version([readable], source, version))[0]
 
     async def shown(self, obj: Object, source: VersionServing, target: VersionServing) -> Object:
         """The object as admission is shown it at another version: as the converter left it, what
@@ -268,8 +266,8 @@ class Codec:
         if source is target:
             return obj
         if self.serving.builtin:
-            return (await self._to_version([obj], source, target))[0]
-        return (await self._convert([obj], target))[0]
+            return (await self.to_version([obj], source, target))[0]
+        return (await self._shared.convert([obj], target.api_version))[0]
 
     def _stored_version(self, entry: Entry, wanted: VersionServing) -> VersionServing:
         found = self._by_api_version.get(entry.api_version)
@@ -328,6 +326,10 @@ class Codec:
             if version.served and version.api_version != entry.api_version and lively(version.name)
         ]
 
+    def outdate(self, entry: Entry) -> None:
+        """It was written over or deleted: its views need not be remembered much longer."""
+        self._shared.outdate((entry.suffix, entry.revision), self._by_api_version)
+
     async def convert_ahead(self, entries: Sequence[Entry], wanted: VersionServing) -> int:
         """Have ready what readers of ``wanted`` will ask for; how many had to be converted."""
         return await self._shared.convert_ahead(*self._conversion(entries, wanted))
@@ -365,31 +367,31 @@ class Codec:
         obj["metadata"].pop("resourceVersion", None)
         return obj
 
-    async def _to_version(
+    async def to_version(
         self, objects: Sequence[Object], source: VersionServing, target: VersionServing
     ) -> list[Object]:
+        """The objects at another version, pruned."""
         if source is target:
             return list(objects)
-        converted = await self._convert(objects, target)
+        converted = await self._shared.convert(objects, target.api_version)
         if self.serving.splices(source, target):
             return converted
-        fresh = [copy_json(obj) for obj in converted]
-        for obj in fresh:
-            self.serving.strategy.after_conversion(obj, target)
-        return fresh
+        return [self._tidied(obj, target) for obj in converted]
 
-    async def _convert(self, objects: Sequence[Object], target: VersionServing) -> list[Object]:
-        converting = self._shared.convert(objects, target.api_version)
-        remote = self.serving.converts_remotely
-        return await (asyncio.create_task(converting) if remote else converting)
+    def _tidied(self, obj: Object, target: VersionServing) -> Object:
+        """Pruned. A webhook's answer shares only values of metadata with what was sent: where
+        there is nothing to prune it need not be copied."""
+        if self.serving.converts_remotely and target.pipeline.compiled.is_tidy(obj):
+            return obj
+        fresh: Object = copy_json(obj)
+        self.serving.strategy.after_conversion(fresh, target)
+        return fresh
 
 
 def _keep_normal(entry: Entry, near: Held, stored: VersionServing, view: bytes) -> None:
-    """A far entry keeps no view of its own: where its bytes are not normal, each reader works."""
     near.normal = None if view == near.view else view
     near.token = stored
-    if near.normal is None and (near is entry or len(view) == entry.view_size):
-        entry.token = stored
+    entry.keep_normal(near, stored)
 
 
 def _spliced(view: bytes, stored: VersionServing, wanted: VersionServing) -> bytes:

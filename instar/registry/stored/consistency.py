@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Iterable
+from time import monotonic
 
 from instar.metrics import Counter
-from instar.registry.stored.backend import Backend
-from instar.registry.stored.entry import Entry
+from instar.registry.stored.backend import Backend, Objects
+from instar.registry.stored.far import Far
 from instar.storage.keys import collection_of, in_layout
 from instar.storage.store import Record, StoreError
 
@@ -22,6 +22,8 @@ METRIC = "instar_cache_consistency_checks_total"
 _PAGE = 50
 """Records compared at once: each may be as large as a request."""
 _SHOWN = 5
+_SHARE = 50
+"""A check rests so many times as long as it took."""
 
 
 class Consistency:
@@ -34,9 +36,12 @@ class Consistency:
         """Keys that differed in the last check."""
 
     async def run(self) -> None:
+        took = 0.0
         while True:
-            await asyncio.sleep(EVERY_SECONDS)
+            await asyncio.sleep(max(EVERY_SECONDS, _SHARE * took))
+            began = monotonic()
             await self.check()
+            took = monotonic() - began
 
     async def check(self) -> bool:
         try:
@@ -62,21 +67,20 @@ class Consistency:
 
     async def _compared(self) -> list[str]:
         revision, start = self._backend.revision, ""
-        seen: set[str] = set()
+        walk = _Walk(self._backend, revision)
         found: list[str] = []
         while True:
             page = await self._backend.store.range("", start=start, limit=_PAGE, revision=revision)
             for record in page.records:
                 if in_layout(record.key):
-                    seen.add(record.key)
+                    found += walk.passed(record.key)
                     if self._differs(record, revision):
                         found.append(record.key)
             if not page.more or not page.records:
                 break
             start = page.records[-1].key + "\0"
             await asyncio.sleep(0)
-        found += [key for key in self._cached(revision) if key not in seen]
-        return found
+        return found + walk.left()
 
     def _differs(self, record: Record, revision: int) -> bool:
         collection = self._backend.cache.collection(collection_of(record.key))
@@ -84,11 +88,38 @@ class Consistency:
         if entry is None or entry.revision > revision:
             # Deleted or changed since: only what was there all the time can be compared.
             return entry is None and self._backend.revision == revision
-        return entry.revision != record.revision or entry.stored() != record.value.rstrip(b"\n")
+        if entry.revision != record.revision or isinstance(entry, Far):
+            return entry.revision != record.revision  # a far one reads what the record says
+        return entry.stored() != record.value.rstrip(b"\n")
 
-    def _cached(self, revision: int) -> Iterable[str]:
-        for collection in self._backend.cache.collections():
-            entries: dict[str, Entry] = dict(collection.entries)
-            for suffix, entry in entries.items():
-                if entry.revision <= revision:
-                    yield collection.prefix + suffix
+
+class _Walk:
+    """The cache beside the store, key by key: what only the cache has."""
+
+    def __init__(self, backend: Backend, revision: int) -> None:
+        self._cache, self._revision = backend.cache, revision
+        self._last: dict[str, str] = {}
+
+    def passed(self, key: str) -> list[str]:
+        """Keys of the cache between the last one of the same collection and this one."""
+        prefix = collection_of(key)
+        name = key[len(prefix) :]
+        found = self._only(self._cache.collection(prefix), name)
+        self._last[prefix] = name
+        return found
+
+    def left(self) -> list[str]:
+        """Those behind the last one of each collection, and those that are in no order."""
+        found: list[str] = []
+        for each in self._cache.collections():
+            found += self._only(each, None)
+            if len(each.entries) != len(each.keys):
+                found += [each.prefix + name for name in each.entries if name not in each.keys]
+        return found
+
+    def _only(self, collection: Objects, until: str | None) -> list[str]:
+        last, entries = self._last.get(collection.prefix), collection.entries
+        between = collection.keys.irange(last, until, inclusive=(last is None, False))
+        return [
+            collection.prefix + name for name in between if entries[name].revision <= self._revision
+        ]

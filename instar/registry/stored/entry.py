@@ -106,6 +106,15 @@ class Entry:
         """The entry with its bytes at hand: itself, or one for this reader alone."""
         raise NotImplementedError
 
+    def keep_normal(self, near: Held, token: object) -> None:
+        """``near`` shows this by the schema ``token``. Who keeps no bytes keeps no view, either:
+        where those that lie there are not normal, each reader works."""
+        if near.normal is None and (near is self or len(near.view) == self.view_size):
+            self.token = token
+
+    def replaced(self) -> None:
+        """Another has taken its place; this one may stay for those who read what was."""
+
     @property
     def view(self) -> bytes:
         return self.near().view
@@ -147,12 +156,18 @@ class Held(Entry):
         self.suffix = suffix
         self.seal: Seal | None = None
         self.at = at
-        """Where the resourceVersion goes; -1 until it is needed."""
+        """Where the resourceVersion goes, or is; -1 until it is needed."""
         self.token: object = None
         self.normal: bytes | None = None
         self.ready: bytes = b""
         self._labels: dict[str, str] | None = None
         self._api_version: str | None = None
+
+    @classmethod
+    def of_view(cls, view: bytes, revision: int, suffix: str) -> Held:
+        held = cls(b"", revision, suffix)
+        held.raw, held.ready = None, view
+        return held
 
     def near(self) -> Held:
         return self
@@ -169,6 +184,8 @@ class Held(Entry):
     def stored(self) -> bytes:
         if self.raw is not None:
             return self.raw.removesuffix(b"\n")
+        if self.at < 0:
+            self.at = _inserted_at(self.ready, self.revision)
         length = len(revision_member(self.revision))
         return self.ready[: self.at] + self.ready[self.at + length :]
 
@@ -338,6 +355,18 @@ def revision_offset(raw: bytes) -> int:
             return at
         at = raw.find(_UID, at + 1)
     return -1
+
+
+def _inserted_at(view: bytes, revision: int) -> int:
+    """Where the revision was put into a view. Another object inside it may look the same."""
+    member = revision_member(revision)
+    marker = member + _UID
+    at = view.find(marker)
+    if view.find(marker, at + 1) < 0:
+        return at
+    while "resourceVersion" in orjson.loads(view[:at] + view[at + len(member) :])["metadata"]:
+        at = view.find(marker, at + 1)
+    return at
 
 
 def offset_by_uid(raw: bytes, obj: dict[str, Any]) -> int:

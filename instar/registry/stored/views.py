@@ -117,6 +117,9 @@ class FarViews(Views):
     def held(self) -> int:
         return min(self.size, _FEW_PIECES)
 
+    def _piece(self, entries: Sequence[Entry]) -> bytes:
+        return b",".join(self._read(entries))
+
     def pieces(self, size: int) -> Iterator[bytes]:
         """Raises ``Expired`` where what is left to read was compacted meanwhile."""
         if not self._entries:
@@ -124,10 +127,11 @@ class FarViews(Views):
         left = self.size
         count = max(1, len(self._entries) * size // max(1, self.size))
         for start in range(0, len(self._entries), count):
-            bodies = self._read(self._entries[start : start + count])
-            left -= sum(map(len, bodies))
+            entries = self._entries[start : start + count]
+            piece = self._piece(entries)
+            left -= len(piece) - len(entries) + 1
             if left < 0:
                 break
-            yield b"".join((b"," if start else b"", b",".join(bodies)))
+            yield b"," + piece if start else piece
         if left:
             raise Expired("the objects of the list have changed while it was sent")

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from functools import partial
 from typing import NamedTuple
 
 import orjson
@@ -183,13 +182,11 @@ async def _linger(
     if options.dry_run:
         return b"" if back is None else revised(back, entry.revision), entry.revision
     draft = new_entry(prepared, target.suffix)
-    learnt = None
-    if back is not None:
-        learnt = partial(codec.remember, version=target.version, back=back)
+    learnt = None if back is None else codec.learnt(back, target.version)
     written = await context.backend.put(target.resource.objects, draft, entry.revision, learnt)
     if serving.strategy.after_write is not None:
         await serving.strategy.after_write(target.name)
-    return b"" if back is None else revised(back, written.revision), written.revision
+    return b"" if learnt is None else learnt.view(written), written.revision
 
 
 def _finalizers(present: list[str], options: DeleteOptions, target: Target) -> list[str]:

@@ -78,8 +78,10 @@ class Ownership:
 
     async def _tracked(self, new: Object, live: Object) -> list[Object] | None:
         small = offload.is_small(self._size)
-        read = partial(ownership_before, live, new, self._subresource)
-        before = read() if small else await offload.apart(read)
+        if small:
+            before = ownership_before(live, new, self._subresource)
+        else:
+            before = await offload.apart(partial(ownership_before, live, new, self._subresource))
         if not before:
             return None
         own = self._target.version.api_version

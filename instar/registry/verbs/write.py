@@ -109,7 +109,10 @@ async def _store_new(
     obj, size = operation.obj, operation.size
     if operation.changed:
         obj = await offload.run(size, lambda: pruned(target, copy_json(operation.obj)))
-    prepared = await target.codec.prepare(obj, target.version, size=size)
+    codec, version = target.codec, target.version
+    prepared = codec.prepare_now(obj, version, size)
+    if prepared is None:
+        prepared = await codec.prepare(obj, version, size=size)
     await context.admission.validate(operation)
     if options.dry_run:
         await context.backend.consistent()
@@ -226,7 +229,9 @@ async def _store_changed(
     if not resealed and _is_as_stored(target, entry, new, old):
         await _confirm(context, target, entry)
         return Written(revised(old, entry.revision))
-    prepared = await target.codec.prepare(new, target.version, conversions.convert, size)
+    prepared = target.codec.prepare_now(new, version, size)
+    if prepared is None:
+        prepared = await target.codec.prepare(new, version, conversions.convert, size)
     if prepared.raw == entry.stored() and not resealed:
         await _confirm(context, target, entry)
         unchanged = target.codec.view_now(entry, target.version)
@@ -245,16 +250,14 @@ async def _commit(context: Context, target: Target, prepared: Prepared, expected
     draft.know(api_version=stored.api_version, labels=prepared.obj["metadata"].get("labels"))
     if target.version is stored and stored.pipeline.reads_alike(prepared.obj):
         draft.token = stored
-    back = prepared.back
-    if back is None:
-        entry = await context.backend.put(target.resource.objects, draft, expected)
-    else:
-        learnt = partial(target.codec.remember, version=target.version, back=back)
-        entry = await context.backend.put(target.resource.objects, draft, expected, learnt)
+    back, learnt = prepared.back, None
+    if back is not None:
+        learnt = target.codec.learnt(back, target.version)
+    entry = await context.backend.put(target.resource.objects, draft, expected, learnt)
     if target.serving.strategy.after_write is not None:
         await target.serving.strategy.after_write(target.name)
-    if back is not None:
-        return revised(back, entry.revision)
+    if learnt is not None:
+        return learnt.view(entry)
     view = target.codec.view_now(entry, target.version)
     return view if view is not None else (await target.codec.views([entry], target.version))[0]
 

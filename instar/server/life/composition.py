@@ -58,6 +58,7 @@ from instar.server.life.watchdog import Watchdog
 from instar.server.pages.health import Check, Health
 from instar.server.pages.insight import Insight
 from instar.server.pages.metrics import Metrics
+from instar.storage.lending import Loans
 from instar.storage.store import Local, Near, Store
 from instar.storage.values import Values
 from instar.webhooks.calls import CallLog
@@ -185,9 +186,10 @@ def build(
     auditor: Auditor | None = None,
     flow: Flow | None = None,
     values: Values | None = None,
+    loans: Loans | None = None,
     make_conversion: Callable[[Backend, PrometheusConversionMetrics], ConversionServices],
 ) -> Machinery:
-    backend = Backend(store, values=values)
+    backend = Backend(store, values=values, loans=loans)
     calls = CallLog()
     conversion_metrics = PrometheusConversionMetrics(calls)
     conversion = make_conversion(backend, conversion_metrics)

@@ -146,6 +146,7 @@ async def _served(settings: Settings, folder: Path) -> AsyncIterator[RunningServ
         extras=extras_of(at_rest, counted),
         auditor=auditor,
         values=values,
+        loans=settings.loans,
         flow=Flow(settings.reads_at_once, settings.writes_at_once, settings.request_timeout / 4),
         make_conversion=lambda backend, metrics: conversion_services(settings, backend, metrics),
     )

@@ -38,24 +38,26 @@ def read_object(body: bytes, media: str, kind: str, typed_as: str = "") -> Body:
     ``typed_as`` is the apiVersion of a built-in kind: its endpoint knows what an object without
     a type must be, where a custom resource has to say.
     """
-    unrecognised = f"the object provided is unrecognized (must be of type {kind})"
     if media == PROTOBUF:
-        return _read_protobuf_object(body, kind, typed_as, unrecognised)
+        return _read_protobuf_object(body, kind, typed_as)
     try:
-        parsed = parse(body, media)
+        parsed = _read_yaml(body) if media == YAML else read_json_object(body)
     except NotYaml as error:
-        raise BadRequest(f"{unrecognised}: {error} ({_summary(body)})") from error
+        raise _unrecognised(body, kind, str(error)) from error
     except Malformed as error:
-        raise BadRequest(
-            f"{unrecognised}: couldn't get version/kind; {error} ({_summary(body)})"
-        ) from error
+        raise _unrecognised(body, kind, f"couldn't get version/kind; {error}") from error
     if typed_as:
         for name, expected in (("apiVersion", typed_as), ("kind", kind)):
             parsed.obj[name] = parsed.obj.get(name) or expected
     if not parsed.obj.get("kind"):
         text = body.decode(errors="replace")
-        raise BadRequest(f"{unrecognised}: Object 'Kind' is missing in '{text}' ({_summary(body)})")
+        raise _unrecognised(body, kind, f"Object 'Kind' is missing in '{text}'")
     return parsed
+
+
+def _unrecognised(body: bytes, kind: str, why: str) -> BadRequest:
+    text = f"the object provided is unrecognized (must be of type {kind})"
+    return BadRequest(f"{text}: {why} ({_summary(body)})")
 
 
 def read_applied(body: bytes) -> Body:
@@ -114,7 +116,7 @@ def _read_protobuf(body: bytes, api_version: str = "", kind: str = "") -> Body:
         raise unknown_format() from error
 
 
-def _read_protobuf_object(body: bytes, kind: str, api_version: str, unrecognised: str) -> Body:
+def _read_protobuf_object(body: bytes, kind: str, api_version: str) -> Body:
     try:
         return _read_protobuf(body, api_version, kind if api_version else "")
     except MessageError as error:
@@ -122,7 +124,7 @@ def _read_protobuf_object(body: bytes, kind: str, api_version: str, unrecognised
             f'{error.kind} in version "{error.version}" cannot be handled as a {kind}: {error}'
         ) from error
     except ProtobufError as error:
-        raise BadRequest(f"{unrecognised}: {error} ({_summary(body)})") from error
+        raise _unrecognised(body, kind, str(error)) from error
 
 
 def _summary(body: bytes) -> str:

@@ -177,6 +177,8 @@ _known_clauses = lru_cache(maxsize=256)(_clauses)
 
 def body_media(content_type: str) -> str:
     """JSON, YAML or protobuf; a missing header means JSON."""
+    if content_type == JSON:
+        return JSON
     media = content_type.partition(";")[0].strip().lower()
     if media in ("", JSON):
         return JSON
@@ -194,8 +196,9 @@ def unknown_format() -> UnsupportedMediaType:
 
 def patch_type(content_type: str, accepted: tuple[PatchType, ...], *, builtin: bool) -> PatchType:
     media = content_type.partition(";")[0].strip().lower()
-    if media in accepted:
-        return PatchType(media)
+    for known in accepted:
+        if known == media:
+            return known
     if builtin:
         raise UnsupportedMediaType("415: Unsupported Media Type")
     raise UnsupportedMediaType(

@@ -183,10 +183,8 @@ async def _delete_options(request: Request, target: Target) -> DeleteOptions:
 
 
 async def _body(request: Request, target: Target, media: str, options: WriteOptions) -> Object:
-    if offload.is_small(options.size):
-        obj = _decoded(request, target, media, options)
-    else:
-        obj = await offload.apart(lambda: _decoded(request, target, media, options))
+    decoded = partial(_decoded, request, target, media, options)
+    obj = decoded() if offload.is_small(options.size) else await offload.apart(decoded)
     trail = request.trail
     if trail is not None:
         await offload.run(options.size, lambda: trail.decoded(obj))
@@ -219,10 +217,25 @@ def _decoded(request: Request, target: Target, media: str, options: WriteOptions
     """An object of the target's version; unknown or repeated fields reported as asked."""
     version, body = target.version, _read(request, target, media)
     unknown = target.serving.strategy.decode(body.obj, version)
+    if unknown or body.duplicates:
+        _report(request, target, media, options, body, unknown)
+    _check_api_version(target, body.obj)
+    return body.obj
+
+
+def _report(
+    request: Request,
+    target: Target,
+    media: str,
+    options: WriteOptions,
+    body: Body,
+    unknown: list[str],
+) -> None:
     problems = [*body.duplicates, *(Repeated(f'unknown field "{path}"') for path in unknown)]
-    if problems and target.serving.builtin:
+    if target.serving.builtin:
         problems = in_order_of_reading(request.content(), media, body.duplicates, unknown)
     if problems and options.field_validation == "Strict":
+        version = target.version
         raise errors.BadRequest(
             f'{body.obj.get("kind")} in version "{version.name}" cannot be handled as a '
             f"{version.kind}: strict decoding error: {_listed(problems)}"
@@ -230,8 +243,6 @@ def _decoded(request: Request, target: Target, media: str, options: WriteOptions
     if options.field_validation == "Warn":
         for problem in problems:
             options.warn(problem.text)
-    _check_api_version(target, body.obj)
-    return body.obj
 
 
 def _listed(problems: list[Repeated]) -> str:

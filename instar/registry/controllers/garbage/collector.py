@@ -36,6 +36,7 @@ from instar.registry.resources.catalog import Catalog
 from instar.registry.resources.context import Context
 from instar.registry.resources.resource import Resource
 from instar.registry.stored.entry import Entry, Unreadable
+from instar.registry.stored.far import nears
 from instar.storage.collection import Change
 
 log = logging.getLogger(__name__)
@@ -45,6 +46,8 @@ _DELAYS = Delays(0.1, 30.0)
 _AT_ONCE = 50
 """Objects deleted together: they share transactions, and requests get their turn in between."""
 _SLICE = 2_000
+_READ = 500
+"""Objects looked into in one turn, which may have to be read from a disk."""
 _UNKNOWN_SECONDS = 30.0
 _ABSENT_KEPT = 10_000
 
@@ -143,17 +146,24 @@ class GarbageCollector:
             await self._look_at(resource)
 
     async def _look_at(self, resource: Resource) -> None:
-        prefix = resource.objects.prefix
-        for position, (suffix, entry) in enumerate(list(resource.objects.entries.items())):
-            raw = entry.json()
-            if _MENTION in raw:
-                node = Node(prefix, suffix)
-                self._owners.put(node, references(_metadata(entry)))
-                self._work.add(node)
-            elif _DELETED in raw:
-                self._work.add(Node(prefix, suffix))
-            if position % _SLICE == _SLICE - 1:
+        objects = resource.objects
+        async for part in objects.slices():
+            for start in range(0, len(part), _READ):
+                some = part[start : start + _READ]
+                # What has changed since comes, or came, as a change.
+                current = [each for name, each in some if objects.entries.get(name) is each]
+                for entry in nears(current):
+                    self._look_into(objects.prefix, entry)
                 await asyncio.sleep(0)
+
+    def _look_into(self, prefix: str, entry: Entry) -> None:
+        raw = entry.json()
+        node = Node(prefix, entry.suffix)
+        if _MENTION in raw:
+            self._owners.put(node, references(_metadata(entry)))
+            self._work.add(node)
+        elif _DELETED in raw:
+            self._work.add(node)
 
     # What follows -----------------------------------------------------------------------------
 

@@ -1,0 +1,324 @@
+"""Objects in memory that processes share: everybody shows what was written, wherever it lies."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import random
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import orjson
+import pytest
+
+from instar.errors import ServiceUnavailable
+from instar.registry.stored.backend import Backend
+from instar.registry.stored.entry import Entry, Held
+from instar.registry.stored.lent import Borrowed, LentViews, Owned, views_of
+from instar.storage import arena as arena_module
+from instar.storage import lending, peer_server
+from instar.storage.arena import Arena, make_file
+from instar.storage.lending import Elsewhere, Loans
+from instar.storage.memory import MemoryStore
+from instar.storage.peer import BorrowedStore, PeerStore
+from instar.storage.peer_server import StoreServer
+from instar.storage.store import Write
+
+SMALL = 16 << 10
+PREFIX = "example.com/things/"
+
+
+class Shared(NamedTuple):
+    """The process that owns the store, and another one; both are in this one."""
+
+    owner: Backend
+    worker: Backend
+    loans: Loans
+    lender: StoreServer
+
+
+@pytest.fixture
+def loans() -> Iterator[Loans]:
+    file = make_file()
+    arena = Arena(file)
+    yield Loans(arena)
+    os.close(file)
+
+
+@pytest.fixture
+def often(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Segments are small and looked after all the time."""
+    monkeypatch.setattr(arena_module, "SEGMENT", SMALL)
+    monkeypatch.setattr(arena_module, "LARGEST", SMALL // 2)
+    monkeypatch.setattr(lending, "MOVED_AT_ONCE", 5)
+    monkeypatch.setattr(peer_server, "_SETTLE_SECONDS", 0)
+
+
+@contextlib.asynccontextmanager
+async def sharing(loans: Loans, folder: Path) -> AsyncIterator[Shared]:
+    owner = Backend(MemoryStore(), loans=loans)
+    await owner.start()
+    lender = StoreServer(owner.store, folder, loans, owner)
+    await lender.start()
+    worker = await borrowing(folder)
+    yield Shared(owner, worker, loans, lender)
+    await worker.stop()
+    await lender.close()
+    await owner.stop()
+
+
+async def borrowing(folder: Path) -> Backend:
+    worker = Backend(await PeerStore.connect(folder))
+    await worker.start()
+    return worker
+
+
+def value_of(name: str, size: int = 10, uid: str = "u-1") -> bytes:
+    obj = {
+        "apiVersion": "example.com/v1",
+        "kind": "Thing",
+        "metadata": {"labels": {"name": name}, "name": name, "uid": uid},
+        "spec": "x" * size,
+    }
+    return orjson.dumps(obj)
+
+
+async def put(backend: Backend, name: str, size: int = 10) -> Entry:
+    objects = backend.collection(PREFIX)
+    known = objects.entries.get(name)
+    entry = Held(value_of(name, size), 0, name)
+    entry.know(api_version="example.com/v1", labels={"name": name})
+    return await backend.put(objects, entry, 0 if known is None else known.revision)
+
+
+def shown(backend: Backend) -> dict[str, bytes]:
+    return {name: entry.view for name, entry in backend.collection(PREFIX).entries.items()}
+
+
+def expected(name: str, size: int, revision: int) -> bytes:
+    whole = value_of(name, size)
+    at = whole.index(b'"uid"')
+    return whole[:at] + b'"resourceVersion":"%d",' % revision + whole[at:]
+
+
+def test_both_show_the_same_and_neither_holds_it(loans: Loans, tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with sharing(loans, tmp_path) as (owner, worker, _, _):
+            here, there = await put(owner, "here"), await put(worker, "there")
+            await owner.consistent()
+            await worker.consistent()
+
+            for backend, kind in ((owner, Owned), (worker, Borrowed)):
+                entries = backend.collection(PREFIX).entries
+                assert {type(entry) for entry in entries.values()} == {kind}
+                assert shown(backend) == {
+                    "here": expected("here", 10, here.revision),
+                    "there": expected("there", 10, there.revision),
+                }
+                assert entries["here"].labels == {"name": "here"}
+                assert entries["here"].stored() == value_of("here")
+                assert entries["here"].api_version == "example.com/v1"
+                assert "resourceVersion" not in entries["there"].content()["metadata"]
+                assert [*views_of([*entries.values()])] == [*shown(backend).values()]
+
+    asyncio.run(scenario())
+
+
+def test_what_was_there_before_the_worker_is_shared_too(loans: Loans, tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with sharing(loans, tmp_path) as (owner, _, _, _):
+            await put(owner, "early", 100)
+            late = await borrowing(tmp_path)
+
+            assert type(late.collection(PREFIX).entries["early"]) is Borrowed
+            assert shown(late) == shown(owner)
+            await late.stop()
+
+    asyncio.run(scenario())
+
+
+def test_what_is_written_over_stays_for_who_reads_it_and_in_the_window(
+    loans: Loans, tmp_path: Path
+) -> None:
+    async def scenario() -> None:
+        async with sharing(loans, tmp_path) as (owner, worker, _, _):
+            first = await put(worker, "a", 10)
+            await owner.consistent()
+            entries = [each.collection(PREFIX).entries["a"] for each in (owner, worker)]
+            second = await put(worker, "a", 20)
+            await worker.remove(worker.collection(PREFIX), "a", second.revision)
+            await owner.consistent()
+
+            for entry, backend in zip(entries, (owner, worker), strict=True):
+                assert entry.view == expected("a", 10, first.revision)
+                window = [change.old for change in backend.collection(PREFIX).window]
+                assert [old.view for old in window if old is not None] == [
+                    expected("a", 10, first.revision),
+                    expected("a", 20, second.revision),
+                ]
+            loans.settle([])
+            assert loans.arena.live == 0
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.usefixtures("often")
+def test_everybody_shows_what_was_written_while_values_move(loans: Loans, tmp_path: Path) -> None:
+    chance = random.Random(7)
+
+    async def scenario() -> None:
+        async with sharing(loans, tmp_path) as (owner, worker, _, _):
+            wanted: dict[str, bytes] = {}
+            for turn in range(1500):
+                name, backend = f"n{chance.randrange(40)}", chance.choice((owner, worker))
+                await backend.consistent()
+                objects = backend.collection(PREFIX)
+                if name in wanted and chance.random() < 0.3:
+                    await backend.remove(objects, name, objects.entries[name].revision)
+                    del wanted[name]
+                else:
+                    size = chance.randrange(SMALL // 4)
+                    revision = (await put(backend, name, size)).revision
+                    wanted[name] = expected(name, size, revision)
+                if turn % 20 == 0:
+                    for each in (owner, worker):
+                        await each.consistent()
+                        assert shown(each) == wanted
+            for _ in range(200):
+                await asyncio.sleep(0.001)
+            assert shown(owner) == shown(worker) == wanted
+            assert loans.fences > 20
+            assert loans.arena.used <= loans.arena.live * 1.5 + 3 * SMALL
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.usefixtures("often")
+def test_nothing_moves_while_somebody_loads(loans: Loans, tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with sharing(loans, tmp_path) as (owner, _, _, _):
+            for number in range(40):
+                await put(owner, f"n{number}", 1000)
+            slow = await PeerStore.connect(tmp_path)
+            assert isinstance(slow, BorrowedStore)
+            page = await slow.state()
+            for number in range(1, 40):
+                await put(owner, f"n{number}", 1000)
+            for _ in range(100):
+                await asyncio.sleep(0.001)
+            fences = loans.fences
+
+            values = [item.value for item in page.records]
+            places = [value.place for value in values if isinstance(value, Elsewhere)]
+            kept = slow.arena.read_many(places, slow.arena.fence)
+            names = [orjson.loads(view)["metadata"]["name"] for view in kept]
+            await slow.close()
+            for _ in range(100):
+                await asyncio.sleep(0.001)
+
+            assert names == sorted(f"n{number}" for number in range(40))
+            assert fences == 0
+            assert loans.fences > 0
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.usefixtures("often")
+def test_who_is_let_go_says_so_and_shows_nothing_of_others(loans: Loans, tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with sharing(loans, tmp_path) as (owner, worker, _, lender):
+            for number in range(40):
+                await put(owner, f"n{number}", 1000)
+            await worker.consistent()
+            store = worker.store
+            assert isinstance(store, BorrowedStore)
+            store._frames._received = lambda head, body: None  # it hears nothing any more
+            for peer in tuple(lender._peers):
+                peer.close()
+            for _ in range(3):
+                for number in range(40):
+                    await put(owner, f"n{number}", 1000)
+                    await asyncio.sleep(0)
+            for _ in range(100):
+                await asyncio.sleep(0.001)
+
+            for entry in worker.collection(PREFIX).entries.values():
+                with pytest.raises(ServiceUnavailable):
+                    entry.near()
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.usefixtures("often")
+def test_a_long_list_is_what_was_there_when_it_began(loans: Loans, tmp_path: Path) -> None:
+    """Though it is read piece by piece, while values move and are written over."""
+
+    async def scenario() -> None:
+        async with sharing(loans, tmp_path) as (owner, worker, _, _):
+            for number in range(40):
+                await put(owner, f"n{number}", 500)
+            await worker.consistent()
+            for backend in (owner, worker):
+                wanted = [*shown(backend).values()]
+                entries = [*backend.collection(PREFIX).entries.values()]
+                views = LentViews(entries, sum(map(len, wanted)))
+
+                pieces = []
+                for piece in views.pieces(2000):
+                    pieces.append(piece)
+                    for number in range(0, 40, 3):
+                        await put(backend, f"n{number}", 700)
+                    await asyncio.sleep(0.005)
+
+                assert b"".join(pieces) == b",".join(wanted)
+                assert len(pieces) > 5
+                assert [*views] == wanted
+            assert loans.fences > 0
+
+    asyncio.run(scenario())
+
+
+def test_foreign_bytes_are_not_shared_and_shown_all_the_same(loans: Loans, tmp_path: Path) -> None:
+    foreign = b'{"metadata":{"resourceVersion":"1","name":"f","uid":"u"},"apiVersion":"v1"}'
+
+    async def scenario() -> None:
+        async with sharing(loans, tmp_path) as (owner, worker, _, _):
+            await owner.store.commit(Write(f"{PREFIX}f", foreign, 0))
+            await owner.store.commit(Write(f"{PREFIX}g", b"no JSON", 0))
+            await worker.consistent()
+
+            kinds = {type(entry) for entry in worker.collection(PREFIX).entries.values()}
+            assert kinds == {Held}
+            assert worker.collection(PREFIX).entries["f"].decode() == (
+                owner.collection(PREFIX).entries["f"].decode()
+            )
+
+    asyncio.run(scenario())
+
+
+def test_an_object_inside_that_looks_like_its_metadata_is_left_alone(
+    loans: Loans, tmp_path: Path
+) -> None:
+    async def scenario() -> None:
+        async with sharing(loans, tmp_path) as (owner, worker, _, _):
+            revision = await owner.store.barrier() + 1
+            inner = {"resourceVersion": str(revision), "uid": "u-2"}
+            obj = {
+                "apiVersion": "v1",
+                "data": inner,
+                "kind": "T",
+                "metadata": {"name": "a", "uid": "u-1"},
+                "spec": inner,
+            }
+            objects = owner.collection(PREFIX)
+            entry = Held(orjson.dumps(obj), 0, "a", orjson.dumps(obj).index(b'"uid":"u-1"'))
+            assert (await owner.put(objects, entry, 0)).revision == revision
+            await worker.consistent()
+
+            for backend in (owner, worker):
+                found = backend.collection(PREFIX).entries["a"]
+                assert found.stored() == orjson.dumps(obj)
+
+    asyncio.run(scenario())
