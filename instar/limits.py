@@ -101,7 +101,7 @@ A form takes about four times as much memory."""
 OPENAPI_DOCUMENTS = 32 * MIB
 """Of OpenAPI v3's documents that are kept."""
 
-OPENAPI_PARTS = 128 * MIB
+OPENAPI_PARTS = 192 * MIB
 """Of the parts of OpenAPI v2's document, packed to a fifth."""
 
 # --- snapshots and other copies of clusters ----------------------------------------------------

@@ -6,6 +6,7 @@ What the codes mean is in ``exits.py``.
 from __future__ import annotations
 
 import argparse
+import gc
 import importlib
 import sys
 from collections.abc import Sequence
@@ -119,8 +120,11 @@ def kubectl_completion() -> int:
 
 
 def _run(command: str, rest: list[str], program: str) -> int:
+    gc.disable()  # modules stay: looking through them over and over only delays their coming
     try:
         parser = parser_of(command, program)
+        gc.freeze()
+        gc.enable()
         module = importlib.import_module(f"instar.cli.{command}")
         mixed = getattr(module, "INTERMIXED", False)
         options = parser.parse_intermixed_args(rest) if mixed else parser.parse_args(rest)

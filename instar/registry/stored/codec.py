@@ -98,7 +98,7 @@ class Codec:
 
     async def views(self, entries: Sequence[Entry], wanted: VersionServing) -> Views:
         """The entries' JSON at ``wanted``, in order; all or an error, never a part."""
-        same = await self._alike(entries, wanted)
+        same = await self.alike(entries, wanted)
         if same is None and entries and isinstance(entries[0], Far):
             same = await self._far(entries, wanted)
         if same is not None:
@@ -116,9 +116,10 @@ class Codec:
                 found[position] = view
         return Views(cast(list[bytes], found))
 
-    async def _alike(self, entries: Sequence[Entry], wanted: VersionServing) -> Views | None:
+    async def alike(self, entries: Sequence[Entry], wanted: VersionServing) -> Views | None:
         """Most lists: every entry is known to be normal for one version's schema, which is the
-        wanted one or differs from it in ``apiVersion`` alone. No call per object then."""
+        wanted one or differs from it in ``apiVersion`` alone. No call per object then. None where
+        something has to be done first."""
         stored = entries[0].token if entries else None
         if not isinstance(stored, VersionServing):
             return None
@@ -160,8 +161,7 @@ class Codec:
     async def _far(self, entries: Sequence[Entry], wanted: VersionServing) -> Views | None:
         """Of objects whose bytes are elsewhere: few are read, of more it is found out how large
         they will be. None where something has to be converted first."""
-        bodies: list[bytes] = []
-        size = 0
+        bodies, size = list[bytes](), 0
         for start in range(0, len(entries), _FAR_CHUNK):
             if start:
                 await asyncio.sleep(0)
@@ -184,7 +184,7 @@ class Codec:
             stored = self._stored_version(entry, wanted)
             if near.token is not stored:
                 _keep_normal(entry, near, stored, self._normalised(near, stored))
-            view = near.normal or near.ready or near.view
+            view = near.normal or near.view
             found.append(view if stored is wanted else _spliced(view, stored, wanted))
         return found
 

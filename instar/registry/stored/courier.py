@@ -1,7 +1,7 @@
 """Hands lines over to watchers: some at a time, and more together while there is much to do.
 
 An event for five thousand watchers is five thousand writes. They are made in slices, so that others
-have their turn in between; and after a round as much time is left to others as it took, within
+have their turn in between; and after a round twice the time it took is left to others, within
 bounds. What happens meanwhile goes out together in the next round, at the price of one write each:
 the more there is to do, the cheaper each event gets. A round that takes no time is followed by
 the next at once. Knows no objects and no bytes.
@@ -16,8 +16,10 @@ from typing import Protocol
 
 SLICE_SECONDS = 0.01
 """Of one turn of the event loop."""
-SHORT_SECONDS = 0.002
+SHORT_SECONDS = 0.0005
 """A round that takes no longer is nobody's burden."""
+LEFT_TO_OTHERS = 2.0
+"""Times what a round took."""
 LONGEST_PAUSE = 0.05
 
 
@@ -73,6 +75,6 @@ class Courier:
         if self._waiting:
             self._scheduled = asyncio.get_running_loop().call_soon(self._go)
             return
-        pause = self._taken if self._taken > SHORT_SECONDS else 0.0
+        pause = self._taken * LEFT_TO_OTHERS if self._taken > SHORT_SECONDS else 0.0
         self._not_before = now + min(pause, LONGEST_PAUSE) if pause else 0.0
         self._taken = 0.0

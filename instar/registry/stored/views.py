@@ -68,13 +68,15 @@ class Views(Sequence[bytes]):
             return
         count = max(1, len(self._bodies) * size // self.size)
         separator, skip = b"," + self._lead, self._skip
-        lead = self._lead
         for start in range(0, len(self._bodies), count):
             bodies = self._bodies[start : start + count]
             if skip:
                 bodies = [body[skip:] for body in bodies]
-            yield b"".join((lead, separator.join(bodies)))
-            lead = separator
+            if start:
+                bodies.insert(0, b"")  # what stands between two stands before this one, too
+            elif self._lead:
+                bodies[0] = self._lead + bodies[0]
+            yield separator.join(bodies)
 
     def _made(self, bodies: list[bytes]) -> Iterator[bytes]:
         if not self._skip:

@@ -40,6 +40,8 @@ _LOOKED_AT = 100
 _AT_ONCE = 20_000
 """Objects of a list that are found in one step; more are taken in slices."""
 _EXPIRED_LIST = "The resourceVersion for the provided list is too old."
+_IN_A_PART = 1000
+Parts = AsyncGenerator[Views, None]
 Slices = AsyncGenerator[Sequence[tuple[str, Entry]], None]
 """Entries with their keys, in order; others have their turn in between."""
 
@@ -64,6 +66,8 @@ class Listing(NamedTuple):
     revision: int
     token: str = ""
     remaining: int | None = None
+    more: Parts | None = None
+    """Views that follow, made while they are sent; only where the caller said it can do that."""
 
 
 class _Start(NamedTuple):
@@ -84,7 +88,10 @@ async def get(backend: Backend, target: Target, revision: int | None) -> bytes:
     return view if view is not None else (await target.codec.views([entry], target.version))[0]
 
 
-async def list_objects(backend: Backend, target: Target, options: ListOptions) -> Listing:
+async def list_objects(
+    backend: Backend, target: Target, options: ListOptions, *, streams: bool = False
+) -> Listing:
+    """With ``streams`` a long list that has to be worked on may come in parts."""
     check_list_options(options)
     below = f"{target.namespace}/" if target.namespace else ""
     if options.token:
@@ -100,7 +107,7 @@ async def list_objects(backend: Backend, target: Target, options: ListOptions) -
     limit = 0 if options.revision == 0 else max(options.limit, 0)
     selection = Selection(target, options.labels, options.fields)
     if selection.everything and (not exact or revision == backend.revision):
-        return await _list_all(target, below, start, limit, revision)
+        return await _list_all(target, below, start, limit, revision, streams)
     if selection.everything and limit:
         return await _page_of_the_past(backend, target, below, start, limit, revision)
     slices = _narrowed(target, labels, options, selection, below) if not exact else None
@@ -140,18 +147,37 @@ async def _one(found: Sequence[tuple[str, Entry]]) -> Slices:
 
 
 async def _list_all(
-    target: Target, below: str, start: _Start, limit: int, revision: int
+    target: Target, below: str, start: _Start, limit: int, revision: int, streams: bool
 ) -> Listing:
     """What is there now, all of it or a page: found by position, whatever its size."""
     first = below + start.suffix if start.suffix else ""
     objects = target.resource.objects
     if not limit and not first and objects.count(below) > _AT_ONCE:
-        entries, remaining = await objects.gather(below), 0
-    else:
-        entries, remaining = objects.select(below, first, limit)
+        return await _list_very_many(target, await objects.gather(below), revision, streams)
+    entries, remaining = objects.select(below, first, limit)
     last = entries[-1].suffix[len(below) :] if remaining else ""
     views = await target.codec.views(entries, target.version)
     return _listing(views, revision, last, remaining or None)
+
+
+async def _list_very_many(
+    target: Target, entries: Sequence[Entry], revision: int, streams: bool
+) -> Listing:
+    known = await target.codec.alike(entries, target.version) if streams else None
+    if known is not None or not streams:
+        views = known or await target.codec.views(entries, target.version)
+        return _listing(views, revision, "", None)
+    parts = _parts(target, entries)
+    return Listing(await anext(parts), revision, more=parts)
+
+
+async def _parts(target: Target, entries: Sequence[Entry]) -> Parts:
+    """Of objects that have to be worked on, converted or brought up to today's schema: for very
+    many that takes longer than a client waits for the first. The first part is there before the
+    answer begins: a converter that is down is an error."""
+    for start in range(0, len(entries), _IN_A_PART):
+        part = entries[start : start + _IN_A_PART]
+        yield await target.codec.views(part, target.version)
 
 
 def check_list_options(options: ListOptions) -> None:

@@ -15,11 +15,15 @@ PREFIX = "instar-"
 _LOCK = ".lock-of-owner"
 _YOUNG_SECONDS = 60.0
 """A folder is made first and locked then."""
+_cleared: set[Path] = set()
 
 
 @contextlib.contextmanager
 def temporary_folder(kind: str = "") -> Iterator[Path]:
-    clear_abandoned(Path(tempfile.gettempdir()))
+    among = Path(tempfile.gettempdir())
+    if among not in _cleared:  # a process may make many: who is killed meanwhile can wait
+        _cleared.add(among)
+        clear_abandoned(among)
     folder = Path(tempfile.mkdtemp(prefix=PREFIX + kind))
     lock = os.open(folder / _LOCK, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
     try:

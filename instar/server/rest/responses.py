@@ -109,7 +109,7 @@ async def object_response(
     status: int, view: bytes, form: Form, version: VersionServing, include: str = ""
 ) -> Response:
     """One object, as itself, as a Table or as partial metadata."""
-    if _is_plain(form):
+    if is_plain(form):
         return _written(status, (view,), form)
     printer = version.printer.detached()
     return await offload.run(
@@ -140,7 +140,7 @@ def _formed_object(
 async def list_response(
     listing: Listing, form: Form, version: VersionServing, include: str = ""
 ) -> Response:
-    if _is_plain(form):
+    if is_plain(form):
         if not version.builtin:
             return _written_list(listing, version)
         return await offload.run(listing.views.size, lambda: _bare_list(listing, version))
@@ -181,7 +181,7 @@ def _formed_list(
     return typed_response(200, document, form)
 
 
-def _is_plain(form: Form) -> bool:
+def is_plain(form: Form) -> bool:
     """Whether an answer is nothing but stored bytes, put together."""
     return not (form.transform or form.pretty or form.media in (YAML, PROTOBUF))
 
@@ -228,14 +228,19 @@ def _without_items(version: VersionServing, listing: Listing) -> dict[str, Any]:
 
 def _written_list(listing: Listing, version: VersionServing) -> Response:
     """Spliced from ready objects while it is sent: no second copy of it lies in memory."""
-    closing = version.list_closing + _closing(listing)
+    closing = list_closing(listing, version)
     pieces = listing.views.pieces(_CHUNK)
     first = next(pieces, b"")  # here an error is still an answer
     chunks = chain((version.list_opening, first), _unbroken(pieces), (closing,))
     between = max(0, len(listing.views) - 1)
-    length = len(version.list_opening) + listing.views.size + between + len(closing) + 1
+    length = len(version.list_opening) + listing.views.size + between + len(closing)
     held = listing.views.held
-    return Response(200, chain(chunks, (b"\n",)), [JSON_TYPE], length=length, held=held)
+    return Response(200, chunks, [JSON_TYPE], length=length, held=held)
+
+
+def list_closing(listing: Listing, version: VersionServing) -> bytes:
+    """What follows the last object."""
+    return version.list_closing + _closing(listing) + b"\n"
 
 
 def _unbroken(pieces: Iterator[bytes]) -> Iterator[bytes]:

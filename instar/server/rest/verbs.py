@@ -24,6 +24,7 @@ from instar.registry.verbs.read import get, list_objects
 from instar.registry.verbs.watch import WatchOptions, open_watch
 from instar.registry.verbs.write import create, replace
 from instar.server.rest.bodies import Body, in_order_of_reading, read_applied, read_object
+from instar.server.rest.listfeed import streamed_list
 from instar.server.rest.negotiate import (
     PLAIN,
     PROTOBUF,
@@ -46,6 +47,7 @@ from instar.server.rest.responses import (
     Header,
     Response,
     check_include,
+    is_plain,
     list_response,
     object_response,
     plain_response,
@@ -73,7 +75,10 @@ async def do_list(context: Context, request: Request, target: Target) -> Respons
     form = response_form(request, _offer(target))
     include = _include(request, form)
     options = list_options(request, target.serving, target.version)
-    listing = await list_objects(context.backend, target, options)
+    streams = is_plain(form) and not target.version.builtin
+    listing = await list_objects(context.backend, target, options, streams=streams)
+    if listing.more is not None:
+        return streamed_list(listing, listing.more, target.version)
     return await list_response(listing, form, target.version, include)
 
 
