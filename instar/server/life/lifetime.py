@@ -176,7 +176,7 @@ async def _served(settings: Settings, folder: Path) -> AsyncIterator[RunningServ
     try:
         await _start_backend(machinery.backend, at_rest, settings.fill)
         machinery.begin()
-        await machinery.backend.finish()
+        await _patiently(machinery.backend, machinery.backend.finish)
         tasks.append(_compactor(settings, store, machinery.backend))
         if at_rest is not None:
             tasks.append(loop.create_task(at_rest.run()))
@@ -232,16 +232,25 @@ def _one_too_many(request: Request) -> Response:
 async def _start_backend(
     backend: Backend, at_rest: AtRest | None, fill: Callable[[Store], Awaitable[None]] | None
 ) -> None:
+
+    async def begin() -> None:
+        nonlocal fill
+        if at_rest is not None:
+            await at_rest.warm()
+        if fill is not None:
+            await fill(backend.store)
+            fill = None
+        await backend.begin()
+
+    await _patiently(backend, begin)
+
+
+async def _patiently(backend: Backend, step: Callable[[], Awaitable[None]]) -> None:
     """Wait for a store that is not up yet; anything else is the operator's to mend."""
     delay = 0.1
     while True:
         try:
-            if at_rest is not None:
-                await at_rest.warm()
-            if fill is not None:
-                await fill(backend.store)
-                fill = None
-            await backend.begin()
+            await step()
             backend.cache.failure = None
             return
         except Lost:
