@@ -29,7 +29,7 @@ from instar.cli.guards import add_guard_arguments, guard_settings
 from instar.cli.identities import add_identity_arguments, identity_settings
 from instar.cli.logs import FORMS, set_up_logging
 from instar.cli.processmemory import keep_pages, spare_the_long_lived
-from instar.cli.workers import with_workers
+from instar.cli.workers import take_orders, with_workers
 from instar.console.opening import before
 from instar.console.settings import OidcSettings
 from instar.server.life.lifetime import RunningServer, running
@@ -153,6 +153,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
+    if args.worker_of is not None:
+        if not _has_owner():
+            raise CliFailure("--worker-of is what --workers starts its workers with", code=2)
+        if not take_orders(args, sys.stdin.fileno()):
+            return 1
     captured.choose(args)
     settings = _settings(args)
     gc.disable()  # until the server is ready: starting makes much and drops little
@@ -176,8 +181,6 @@ def _settings(args: argparse.Namespace) -> Settings:
             "--values disk: only with --storage sqlite:PATH and without --workers", code=2
         )
     worker = args.worker_of is not None
-    if worker and not _has_owner():
-        raise CliFailure("--worker-of is what --workers starts its workers with", code=2)
     local = not args.storage.startswith("etcd:")
     return Settings(
         host=host.strip("[]") or "0.0.0.0",

@@ -1,7 +1,8 @@
 """``instar serve --workers N``: more processes behind one port, one store between them.
 
 The first process owns the store and lends it to the others; each is a whole server, as replicas
-on etcd are. One that dies is replaced; when the first goes, all go.
+on etcd are. They load their code while the first reads its store, and are told through their
+standard input what it has found out. One that dies is replaced; when the first goes, all go.
 """
 
 from __future__ import annotations
@@ -10,11 +11,14 @@ import argparse
 import asyncio
 import contextlib
 import logging
+import os
 import sys
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from urllib.parse import urlsplit
+
+import orjson
 
 from instar.cli.failure import CliFailure
 from instar.server.files.kubeconfig import write_kubeconfig
@@ -44,19 +48,23 @@ async def with_workers(
         alone = replace(
             settings, cert_dir=settings.cert_dir or folder / "pki", kubeconfig=None, loans=loans
         )
-        async with (
-            running(alone) as server,
-            _lent(server, folder, loans),
-            gathered(server.machinery.metrics, folder),
-        ):
-            command = _command(alone, args, server, folder)
-            files = () if loans is None else (loans.arena.file,)
-            workers = [Worker(command, files) for _ in range(1, args.workers)]
-            try:
-                await asyncio.gather(*(worker.start() for worker in workers))
-                yield _told(server, settings.kubeconfig)
-            finally:
-                await asyncio.gather(*(worker.stop() for worker in workers))
+        files = () if loans is None else (loans.arena.file,)
+        workers = [Worker(_command(args, folder), files) for _ in range(1, args.workers)]
+        try:
+            await asyncio.gather(*(worker.spawn() for worker in workers))
+            async with (
+                running(alone) as server,
+                _lent(server, folder, loans),
+                gathered(server.machinery.metrics, folder),
+            ):
+                orders = _orders(alone, server)
+                try:
+                    await asyncio.gather(*(worker.start(orders) for worker in workers))
+                    yield _told(server, settings.kubeconfig)
+                finally:  # before what they live from
+                    await asyncio.gather(*(worker.stop() for worker in workers))
+        finally:
+            await asyncio.gather(*(worker.stop() for worker in workers))
 
 
 async def _check_port(settings: Settings) -> None:
@@ -102,17 +110,30 @@ def _loans(settings: Settings) -> Loans | None:
     return Loans(Arena(make_file()))
 
 
-def _command(
-    settings: Settings, args: argparse.Namespace, server: RunningServer, folder: Path
-) -> list[str]:
-    """The same call again, with what this process has found out by now."""
+def _command(args: argparse.Namespace, folder: Path) -> list[str]:
+    """The same call again."""
+    own = ("--workers", "1", "--worker-of", str(folder))
+    return [sys.executable, "-m", "instar", "serve", *args.arguments, *own]
+
+
+def _orders(settings: Settings, server: RunningServer) -> bytes:
+    """What was asked for, as this process has found it."""
     port = urlsplit(server.url).port
     host = f"[{settings.host}]" if ":" in settings.host else settings.host
-    return [
-        *(sys.executable, "-m", "instar", "serve", *args.arguments),
-        *("--workers", "1", "--worker-of", str(folder)),
-        *("--listen", f"{host}:{port}", "--cert-dir", str(settings.cert_dir)),
-    ]
+    return orjson.dumps([f"{host}:{port}", str(settings.cert_dir)]) + b"\n"
+
+
+def take_orders(args: argparse.Namespace, file: int) -> bool:
+    """In a worker: wait for them. False when the first process ends before."""
+    line = b""
+    while not line.endswith(b"\n"):
+        piece = os.read(file, _PIECE)
+        if not piece:
+            return False
+        line += piece
+    args.listen, folder = orjson.loads(line)
+    args.cert_dir = Path(folder)
+    return True
 
 
 class Worker:
@@ -122,12 +143,15 @@ class Worker:
         """``files`` are open in it, too, under the same numbers."""
         self._command = command
         self._files = tuple(files)
+        self._orders = b""
         self._process: asyncio.subprocess.Process | None = None
         self._keeper: asyncio.Task[None] | None = None
 
-    async def start(self) -> None:
+    async def start(self, orders: bytes = b"") -> None:
         """Until it serves. Raises ``CliFailure`` when it ends before."""
-        process = await self._spawn()
+        self._orders = orders
+        process = self._process or await self.spawn()
+        self._tell(process)
         assert process.stdout is not None
         if not await process.stdout.readline():
             await process.wait()
@@ -148,7 +172,11 @@ class Worker:
             process.kill()
             await process.wait()
 
-    async def _spawn(self) -> asyncio.subprocess.Process:
+    def _tell(self, process: asyncio.subprocess.Process) -> None:
+        assert process.stdin is not None
+        process.stdin.write(self._orders)
+
+    async def spawn(self) -> asyncio.subprocess.Process:
         self._process = await asyncio.create_subprocess_exec(
             *self._command,
             stdin=asyncio.subprocess.PIPE,  # it ends with this process, and so does the worker
@@ -174,7 +202,9 @@ class Worker:
         while True:
             await asyncio.sleep(_RESTART_SECONDS)
             try:
-                return await self._spawn()
+                process = await self.spawn()
+                self._tell(process)
+                return process
             except OSError as error:
                 log.error("a worker cannot be started, trying again: %s", error)
 

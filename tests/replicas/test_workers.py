@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import orjson
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
@@ -214,6 +215,16 @@ def test_a_worker_started_by_hand_is_a_wrong_call() -> None:
     assert b"--worker-of" in done.stderr
 
 
+def test_a_worker_that_is_never_told_what_to_serve_ends_with_the_one_that_would_have(
+    tmp_path: Path,
+) -> None:
+    command = [sys.executable, "-m", "instar", "serve", "--worker-of", str(tmp_path)]
+
+    done = subprocess.run(command, input=b"", capture_output=True, timeout=60)
+
+    assert (done.returncode, done.stdout) == (1, b"")
+
+
 def test_no_workers_at_all_is_a_wrong_call(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["serve", "--storage", "memory:", "--workers", "0"]) == 2
     assert "--workers 0" in capsys.readouterr().err
@@ -228,11 +239,13 @@ def test_a_worker_ends_when_its_store_hangs_up_on_it(tmp_path: Path) -> None:
         async with gathered(Metrics(), tmp_path):
             worker = await asyncio.create_subprocess_exec(
                 *(sys.executable, "-m", "instar", "serve", "--storage", "memory:"),
-                *("--listen", "127.0.0.1:0", "--worker-of", str(tmp_path)),
+                *("--worker-of", str(tmp_path)),
                 stdin=asyncio.subprocess.PIPE,
                 stdout=asyncio.subprocess.PIPE,
             )
+            assert worker.stdin is not None
             assert worker.stdout is not None
+            worker.stdin.write(orjson.dumps(["127.0.0.1:0", str(tmp_path / "pki")]) + b"\n")
             ready = await asyncio.wait_for(worker.stdout.readline(), 30)
 
             await lender.close()
