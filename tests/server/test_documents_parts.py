@@ -10,6 +10,7 @@ from typing import Any
 import orjson
 import pytest
 
+from instar import limits
 from instar.openapi import v2, v2_protobuf, v3
 from instar.plain import Object
 from instar.server.life.embedded import Embedded, embedded
@@ -160,6 +161,28 @@ def test_a_v3_document_is_made_once_until_its_group_changes(
     _in_server(act)
 
     assert made == ["g1.example.com/v1"] * 2
+
+
+def test_a_v2_document_larger_than_what_is_kept_is_there_when_asked_for_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    made: list[str] = []
+    custom_part = v2.custom_part
+
+    def counted(resource: Any) -> v2.Part:
+        made.append(resource.crd.name)
+        return custom_part(resource)
+
+    monkeypatch.setattr(v2, "custom_part", counted)
+    monkeypatch.setattr(limits, "OPENAPI_PARTS", 1)
+
+    async def act(server: Embedded) -> None:
+        first = await _get(server, "/openapi/v2")
+        assert (await _get(server, "/openapi/v2")).body == first.body
+
+    _in_server(act)
+
+    assert len(made) == 6
 
 
 def test_who_knows_the_v2_document_is_told_so() -> None:

@@ -7,6 +7,7 @@ specs it was made of stay as they are. Knows no HTTP.
 
 from __future__ import annotations
 
+import asyncio
 import zlib
 from collections.abc import Hashable, Iterator, Sequence
 from functools import partial
@@ -26,6 +27,7 @@ from instar.server.pages.making import Making
 _LEVEL = 1
 _SLICE = 128 << 10
 """Bytes unpacked at once, in the event loop."""
+_LATELY_SECONDS = 60.0
 _AT_ONCE = 8
 """Parts made in one visit to a thread."""
 
@@ -135,6 +137,7 @@ class OpenApi:
             limits.OPENAPI_PARTS
         )
         self._of_builtins: dict[str, _Part] = {}
+        self._made_lately: dict[str, tuple[Hashable, Swagger]] = {}
         self._making = Making()
 
     async def document(self, part: GroupPart, version: GroupVersion) -> tuple[str, bytes] | None:
@@ -158,7 +161,23 @@ class OpenApi:
 
     async def swagger(self, form: Form, state: Hashable) -> Swagger:
         """``state`` is what the catalog's is called: who comes later must not get an older one."""
-        return await self._making.once((form.name, state), lambda: self._make_swagger(form))
+        kept = self._made_lately.get(form.name)
+        if kept is not None and kept[0] == state:
+            return kept[1]
+        return await self._making.once((form.name, state), lambda: self._lately(form, state))
+
+    async def _lately(self, form: Form, state: Hashable) -> Swagger:
+        """It may take longer than a client waits, who asks again then, and there may be more parts
+        than are kept."""
+        made = await self._make_swagger(form)
+        mine = self._made_lately[form.name] = (state, made)
+
+        def forget() -> None:
+            if self._made_lately.get(form.name) is mine:
+                del self._made_lately[form.name]
+
+        asyncio.get_running_loop().call_later(_LATELY_SECONDS, forget)
+        return made
 
     async def _make_swagger(self, form: Form) -> Swagger:
         parts = self._groups.all()

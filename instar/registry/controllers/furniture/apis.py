@@ -14,6 +14,7 @@ from instar.storage.collection import Change
 
 _DELAYS = Delays(0.5, 30.0)
 _A_MOMENT = 0.05
+_AT_ONCE = 20
 
 
 class CustomApis:
@@ -23,7 +24,9 @@ class CustomApis:
         self._known: dict[str, frozenset[tuple[str, str]]] = {}
         """CRD → the group versions it serves."""
         self._serving: Counter[tuple[str, str]] = Counter()
-        self._names: Queue[tuple[str, str]] = Queue("the API service of", self._attend, _DELAYS)
+        self._names: Queue[tuple[str, str]] = Queue(
+            "the API service of", self._attend, _DELAYS, at_once=_AT_ONCE
+        )
 
     def start(self) -> None:
         crds = self._catalog.builtin("apiextensions.k8s.io", "customresourcedefinitions")
