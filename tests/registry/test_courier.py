@@ -68,6 +68,23 @@ def test_after_a_long_round_others_have_twice_as_long_within_bounds() -> None:
     assert LONGEST_PAUSE * 0.9 <= waited < 10
 
 
+async def hurried() -> int:
+    clock = Clock()
+    courier, parcels = Courier(clock), Parcels(clock, 1, 30.0)
+    courier.call(parcels)
+    await parcels.done.wait()
+    next_one = Parcels(clock, 1, 0.0)
+    courier.call(next_one)
+    courier.call(next_one, at_once=True)
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    return next_one.calls
+
+
+def test_what_is_too_much_to_wait_goes_out_without_a_pause() -> None:
+    assert asyncio.run(hurried()) == 1
+
+
 async def forgotten() -> int:
     courier, parcels = Courier(), Parcels(Clock(), 1, 0.0)
     courier.call(parcels)

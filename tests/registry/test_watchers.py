@@ -7,6 +7,9 @@ import asyncio
 from collections.abc import Coroutine, Sequence
 from typing import Any
 
+import pytest
+
+from instar.registry.stored import watchers
 from instar.registry.stored.courier import Courier
 from instar.registry.stored.entry import Entry, Held
 from instar.registry.stored.watchers import Channel, Sign, Watcher, WatchHub
@@ -181,3 +184,32 @@ async def ended_in_the_middle() -> list[bytes]:
 
 def test_a_channel_that_ends_tells_everybody_everything_first() -> None:
     assert asyncio.run(ended_in_the_middle()) == [b"1;2;"] * 100
+
+
+class Portions(Taken):
+    def __init__(self) -> None:
+        super().__init__()
+        self.portions: list[bytes] = []
+
+    def receive(self, data: bytes) -> None:
+        self.portions.append(data)
+
+
+async def handed_over_in_portions() -> list[bytes]:
+    channel, taker = Channel(Numbers(), Courier()), Portions()
+    watcher = Watcher(0, channel)
+    watcher.attach(taker)
+    channel.watchers.add(watcher)
+    for revision in (1, 2, 3, 1_000_000, 1_000_001, 1_000_002):
+        channel.feed(change(revision))
+    channel.flush()
+    assert watcher.last_revision == 1_000_002
+    return taker.portions
+
+
+def test_no_more_than_so_many_bytes_go_together_and_a_longer_line_alone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(watchers, "MAX_TOGETHER", 4)
+    portions = asyncio.run(handed_over_in_portions())
+    assert portions == [b"1;2;", b"3;", b"1000000;", b"1000001;", b"1000002;"]

@@ -40,9 +40,15 @@ class Courier:
         self._taken = 0.0
         """Seconds of the round that is going on."""
 
-    def call(self, bundle: Bundle) -> None:
-        """To be asked to hand over, in this order, not in this step."""
+    def call(self, bundle: Bundle, *, at_once: bool = False) -> None:
+        """To be asked to hand over, in this order, not in this step; ``at_once``: no pause is made
+        before, since too much would come together."""
         self._waiting[bundle] = None
+        if at_once and self._not_before:
+            self._not_before = 0.0
+            if self._scheduled is not None:
+                self._scheduled.cancel()
+                self._scheduled = None
         if self._scheduled is None:
             self._schedule()
 

@@ -21,11 +21,15 @@ from instar.registry.stored.wheel import Wheel
 from instar.storage.collection import Change
 
 log = logging.getLogger(__name__)
-MAX_PENDING = 16 << 20
-"""Bytes a watcher may lag behind before it is cut off."""
+MAX_PENDING = 64 << 20
+"""Bytes a watcher may lag behind before it is cut off. Those who want the same share them: what
+waits, waits once."""
 
 MAX_BEHIND = 10_000
 """Changes that may wait for a conversion before all watchers who want it are cut off."""
+MAX_TOGETHER = 256 << 10
+"""Bytes that are handed over together; a longer line goes alone. Where more is there no pause is
+made: large events gain nothing from going together."""
 _ERROR = b'{"type":"ERROR"'
 _LOOKS_AT_THE_CLOCK = 32
 """Watchers served between two looks."""
@@ -102,8 +106,8 @@ class Watcher:
         """From now on ``receiver`` gets everything, first of all what has been waiting."""
         self._receiver = receiver
         backlog, self._backlog = self._backlog, None
-        if backlog:
-            receiver.receive(b"".join(backlog))
+        for data in backlog or ():
+            receiver.receive(data)
         if self.ended:
             receiver.over()
 
@@ -128,7 +132,9 @@ class Channel:
         self._queue: deque[Change[Entry]] = deque()
         self._busy: asyncio.Task[None] | None = None
         self._first: Coroutine[Any, Any, bytes] | None = None
-        self._lines: list[tuple[int, bytes]] = []
+        self._lines: deque[tuple[int, bytes]] = deque()
+        self._size = 0
+        """Bytes of the lines."""
         self._revision = 0
         self._round: _Round | None = None
 
@@ -192,10 +198,11 @@ class Channel:
         self._revision = revision
         if frame:
             self._lines.append((revision, frame))
+            self._size += len(frame)
         if is_error(frame):
             self.end()
         elif frame:
-            self._courier.call(self)
+            self._courier.call(self, at_once=self._size > MAX_TOGETHER)
 
     def flush(self) -> None:
         """Hand over all that has been framed, now."""
@@ -203,15 +210,25 @@ class Channel:
             pass
 
     def hand_over(self, in_time: Callable[[], bool]) -> bool:
-        if self._round is None:
-            if not self._lines:
-                return True
-            lines, self._lines = self._lines, []
-            self._round = _Round(lines, self._revision, tuple(self.watchers))
-        if not self._round.go_on(in_time):
-            return False
-        self._round = None
+        while self._round is not None or self._lines:
+            if self._round is None:
+                self._round = self._next_round()
+            if not self._round.go_on(in_time):
+                return False
+            self._round = None
+            if not in_time():
+                break
         return not self._lines
+
+    def _next_round(self) -> _Round:
+        lines = [self._lines.popleft()]
+        size = len(lines[0][1])
+        while self._lines and size + len(self._lines[0][1]) <= MAX_TOGETHER:
+            lines.append(self._lines.popleft())
+            size += len(lines[-1][1])
+        self._size -= size
+        revision = lines[-1][0] if self._lines else self._revision
+        return _Round(lines, revision, tuple(self.watchers))
 
 
 class _Round:

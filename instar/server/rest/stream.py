@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+from collections import deque
 from collections.abc import Hashable
 from math import inf
 from typing import Any
@@ -14,7 +15,7 @@ from instar.api.jsontext import encode
 from instar.protobuf.watch import watch_frame
 from instar.registry.resources.serving import VersionServing
 from instar.registry.stored.backend import Backend
-from instar.registry.stored.watchers import MAX_PENDING
+from instar.registry.stored.watchers import MAX_PENDING, MAX_TOGETHER
 from instar.registry.verbs.watch import Render, Stream, plain_event
 from instar.server.rest.negotiate import PROTOBUF, Form
 from instar.server.rest.responses import Outlet, partial, table, table_row, to_protobuf
@@ -86,6 +87,8 @@ class WatchFeed:
         "_backend",
         "_bookmark_at",
         "_end_at",
+        "_held",
+        "_held_bytes",
         "_last_bookmark_at",
         "_outlet",
         "_position",
@@ -108,6 +111,10 @@ class WatchFeed:
         self._position = 0
         self._told = 0
         self._attached = False
+        self._held: deque[bytes] | None = None
+        """Events for a client that does not keep up: the bytes all watchers of a kind share, not
+        yet made this connection's own. None while it does."""
+        self._held_bytes = 0
         self._step = -1
         """Where it has been put on the wheel."""
         self._outlet: Outlet | None = None
@@ -137,9 +144,12 @@ class WatchFeed:
         self._wait()
 
     def resume(self) -> None:
-        """The connection can take more of the opening."""
+        """The connection can take more."""
         outlet, opening = self._outlet, self._stream.opening
-        if outlet is None or self._attached:
+        if outlet is None:
+            return
+        if self._attached:
+            self._send_held(outlet)
             return
         while self._position < len(opening):
             if outlet.backlog() > _PACE:
@@ -154,19 +164,44 @@ class WatchFeed:
             self._stream.watcher.attach(self)
 
     def receive(self, data: bytes) -> None:
-        outlet = self._outlet
-        if outlet is not None and not outlet.send(data) and outlet.backlog() > MAX_PENDING:
+        outlet, held = self._outlet, self._held
+        if outlet is None:
+            return
+        if held is None:
+            self._held = None if outlet.send(data) else deque()
+            return
+        held.append(data)
+        self._held_bytes += len(data)
+        if self._held_bytes + outlet.backlog() > MAX_PENDING:
             outlet.abort()
+
+    def _send_held(self, outlet: Outlet) -> None:
+        while self._held:
+            if not outlet.send(self._next_held(self._held)):
+                return
+        self._held = None
+
+    def _next_held(self, held: deque[bytes]) -> bytes:
+        """Some of it together: the small ones cost one write."""
+        data = [held.popleft()]
+        size = len(data[0])
+        while held and size + len(held[0]) <= MAX_TOGETHER:
+            data.append(held.popleft())
+            size += len(data[-1])
+        self._held_bytes -= size
+        return data[0] if len(data) == 1 else b"".join(data)
 
     def over(self) -> None:
         outlet, self._outlet = self._outlet, None
+        while outlet is not None and self._held:
+            outlet.send(self._next_held(self._held))
         self.close()
         if outlet is not None:
             outlet.finish()
 
     def close(self) -> None:
         """The client has gone, or everything was said."""
-        self._outlet = None
+        self._outlet = self._held = None
         self._stream.hub.wheel.take(self, self._step)
         self._stream.close()
 
