@@ -9,6 +9,7 @@ from hypothesis import given
 
 from instar.plain import Object, copy_json
 from instar.schema.compiled import Compiled, compile_schema
+from instar.schema.embedded import EmbeddedError
 from instar.schema.parse import structural
 from instar.schema.pipeline import take_in
 from instar.schema.validate import compile_node
@@ -38,7 +39,10 @@ def test_what_was_taken_in_passes_exactly_when_nothing_is_reported(
 ) -> None:
     compiled, node = compile_schema(schema), compile_node(structural(schema))
     obj.pop("metadata", None)
-    take_in(compiled, obj)
+    try:
+        take_in(compiled, obj)
+    except EmbeddedError:
+        return  # refused before anything is judged
 
     assert node.passes(obj) == node.accepts(obj, "")
 
