@@ -9,7 +9,7 @@ Knows neither what is waited for nor who waits.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Generator
+from collections.abc import Awaitable, Callable, Generator
 from contextvars import Context
 from typing import Any, Generic, TypeVar
 
@@ -68,3 +68,14 @@ def waiter() -> Waiter[Any]:
     """What the calling coroutine may await: a future where it is in a task, else a ticket."""
     loop = asyncio.get_running_loop()
     return Ticket() if asyncio.current_task(loop) is None else loop.create_future()
+
+
+async def within(seconds: float, work: Callable[[], Awaitable[T]]) -> T:
+    """What ``work`` comes to, or ``TimeoutError``. asyncio's own deadlines interrupt a task, and
+    the calling coroutine may be in none: so the work gets one."""
+
+    async def limited() -> T:
+        async with asyncio.timeout(seconds):
+            return await work()
+
+    return await asyncio.create_task(limited())

@@ -70,8 +70,8 @@ def whole_bounds(raw: Mapping[str, Any]) -> tuple[int, int] | None:
     small = raw.get("format") == "int32"
     least, most = (_INT32_MIN, _INT32_MAX) if small else (INT64_MIN, INT64_MAX)
     low, high = raw.get("minimum", least), raw.get("maximum", most)
-    for bound, end in ((low, least), (high, most)):
-        if type(bound) is not int or not (bound == end or abs(bound) < _EXACT):
+    for bound in (raw[keyword] for keyword in ("minimum", "maximum") if keyword in raw):
+        if type(bound) is not int or abs(bound) >= _EXACT:
             return None
     fits = least <= low and high <= most and low <= most and least <= high
     return (low, high) if fits else None

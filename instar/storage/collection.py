@@ -17,7 +17,7 @@ from typing import Generic, NamedTuple, Protocol, TypeVar
 from sortedcontainers import SortedList
 
 from instar.records import dataclass
-from instar.storage.store import Compacted, Record
+from instar.storage.store import Compacted, Record, Unavailable
 
 
 class Sized(Protocol):
@@ -48,6 +48,13 @@ class WindowLimits:
 
 _SLICE = 10_000
 """Entries taken in one turn of the event loop."""
+
+
+class Reloaded(Unavailable):
+    """Everything was loaded anew while entries were taken: of the rest nothing is known."""
+
+    def __init__(self) -> None:
+        super().__init__("it is being read anew")
 
 
 class Change(NamedTuple, Generic[E]):
@@ -164,7 +171,7 @@ class Collection(Generic[E]):
         """Entries in key order as they are now, or were at ``revision``, a few thousand in one
         turn of the event loop: what changes while they are taken is undone.
 
-        Raises ``Compacted`` where that cannot be had, or not any more.
+        Raises ``Compacted`` where that cannot be had, ``Reloaded`` where not any more.
         """
         undone = {} if revision is None else self._undone(revision)
 
@@ -176,7 +183,7 @@ class Collection(Generic[E]):
         try:
             while more:
                 if self.entries is not entries:  # everything was loaded anew
-                    raise Compacted(self.complete_since)
+                    raise Reloaded
                 names = list(islice(self.suffixes(below, low), _SLICE))
                 more = len(names) == _SLICE
                 high = names[-1] if more else below + "\U0010ffff"
@@ -195,7 +202,7 @@ class Collection(Generic[E]):
             self.listeners.remove(note)
 
     async def gather(self, below: str = "") -> list[E]:
-        """All of ``slices``."""
+        """All of ``slices``. Raises ``Reloaded``."""
         found: list[E] = []
         async for part in self.slices(below):
             found += [entry for _, entry in part]

@@ -81,8 +81,7 @@ class EtcdStore:
 
     async def past(self, key: str, *, before: int = 0, limit: int = 0) -> Past:
         self._check_open()
-        target = await self.barrier()
-        compacted, found = await past_events(self._client, self.place(key), target)
+        compacted, found = await past_events(self._client, self.place(key))
         events = [event for event in map(self._event, found) if event is not None]
         if before:
             events = [event for event in events if event.revision < before]

@@ -13,6 +13,7 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from functools import partial
 
+from instar.parking import within
 from instar.rpc.channel import Conversation, Messages
 from instar.rpc.status import Code, RpcError
 from instar.storage import etcd_wire as wire
@@ -230,15 +231,21 @@ async def compacted_revision(client: EtcdClient, key: bytes) -> int:
     first = wire.watch_request(key, b"", 1)
     endpoint, stream = await client.watch(first, messages.on_message, messages.on_end)
     try:
-        async with asyncio.timeout(_STUCK):
-            while (data := await messages.read()) is not None:
-                answer = wire.read_watch(data)
-                if answer.cancelled:
-                    return answer.compact_revision
+        compacted = await within(_STUCK, partial(_compacted_in, messages))
     except RpcError as error:
         raise Unavailable(str(explain(error, endpoint.address))) from error
     except TimeoutError as error:
         raise Unavailable(f"etcd {endpoint.address} does not answer") from error
     finally:
         stream.cancel()
-    raise Unavailable(f"etcd {endpoint.address} does not tell what it compacted")
+    if not compacted:
+        raise Unavailable(f"etcd {endpoint.address} does not tell what it compacted")
+    return compacted
+
+
+async def _compacted_in(messages: Messages) -> int:
+    while (data := await messages.read()) is not None:
+        answer = wire.read_watch(data)
+        if answer.cancelled:
+            return answer.compact_revision
+    return 0

@@ -263,7 +263,7 @@ def test_a_namespace_deleted_under_the_run_is_no_failure(server: LiveServer) -> 
 def test_an_interrupted_run_says_so_and_can_go_on(server: LiveServer, tmp_path: Path) -> None:
     definition = stale_crd(server, 200)
     options = ("--progress", str(tmp_path / "progress"), "--page", "10")
-    words = command(server, "migrate", name_of(definition), *options, "--qps", "50")
+    words = command(server, "migrate", name_of(definition), *options, "--qps", "20")
     process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     try:
         eventually(lambda: census(server, definition)["v1"] > 20)

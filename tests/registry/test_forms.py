@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+import gc
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pytest
 
+from instar.api.crd import read_crd
 from instar.registry.resources import serving as serving_module
 from instar.registry.resources.forms import Forms
+from instar.registry.resources.serving import VersionServing
 from instar.schema.compiled import compile_schema
+from instar.schema.rules import no_rules
+from instar.schema.spotless import text_size
 from instar.server.life.embedded import Embedded, embedded
 from tests.support import crds
 
@@ -18,8 +23,11 @@ CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 
 
 class Holder:
-    def __init__(self) -> None:
-        self.hot, self.aside = True, False
+    """Has nothing before it is used, as a version that is served."""
+
+    def __init__(self, forms: Forms, weight: int = 1) -> None:
+        self.hot, self.aside = False, False
+        self._forms, self._weight = forms, weight
 
     def put_aside(self) -> bool:
         found, self.hot = self.hot, False
@@ -29,19 +37,24 @@ class Holder:
     def let_go(self) -> None:
         self.aside = False
 
-    def use(self, forms: Forms) -> None:
-        if self.aside:
-            self.hot, self.aside = True, False
-            forms.used(self)
+    def use(self) -> None:
+        if not self.hot:
+            self.aside = False
+            self._forms.keep(self, self._weight)
+            self.hot = True
+
+
+def _held(holders: Sequence[Holder]) -> int:
+    return sum(holder.hot or holder.aside for holder in holders)
 
 
 def test_who_is_used_stays_and_who_is_not_goes() -> None:
-    forms, holders = Forms(4), [Holder() for _ in range(5)]
+    forms = Forms(4)
+    holders = [Holder(forms) for _ in range(5)]
 
     for holder in holders:
-        forms.keep(holder, 1)
-        holders[1].use(forms)
-        holders[4].use(forms)
+        holder.use()
+        holders[1].use()
 
     assert forms.weight == 4
     assert not holders[0].hot
@@ -50,17 +63,31 @@ def test_who_is_used_stays_and_who_is_not_goes() -> None:
     assert holders[4].hot
 
 
-def test_one_alone_is_kept_however_large() -> None:
-    forms, holder = Forms(4), Holder()
+def test_who_comes_while_all_others_are_in_use_is_counted() -> None:
+    forms = Forms(8)
+    busy, others = [Holder(forms) for _ in range(8)], [Holder(forms) for _ in range(100)]
 
-    forms.keep(holder, 100)
+    for other in others:
+        for holder in busy:
+            holder.use()
+        other.use()
+
+    assert _held(busy + others) == len(forms) == forms.weight == 8
+
+
+def test_one_alone_is_kept_however_large() -> None:
+    forms = Forms(4)
+    holder = Holder(forms, 100)
+
+    holder.use()
 
     assert holder.hot
 
 
 def test_a_holder_that_is_gone_weighs_nothing() -> None:
-    forms, holder = Forms(4), Holder()
-    forms.keep(holder, 3)
+    forms = Forms(4)
+    holder = Holder(forms, 3)
+    holder.use()
 
     del holder
 
@@ -68,7 +95,8 @@ def test_a_holder_that_is_gone_weighs_nothing() -> None:
 
 
 def test_a_holder_that_makes_more_is_counted_once() -> None:
-    forms, holder = Forms(10), Holder()
+    forms = Forms(10)
+    holder = Holder(forms)
 
     forms.keep(holder, 3)
     forms.keep(holder, 4)
@@ -88,6 +116,17 @@ async def _create(server: Embedded, number: int, name: str, spec: Any) -> int:
     return (await server.ask("POST", path, body)).status
 
 
+async def _install(server: Embedded, count: int) -> None:
+    for number in range(count):
+        made = crds.crd(
+            crds.version("v1", _schema(number)),
+            group="forms.example.com",
+            plural=f"things{number}",
+            kind=f"Thing{number}",
+        )
+        assert (await server.ask("POST", CRDS, made)).status == 201
+
+
 def test_a_schema_whose_forms_went_judges_as_before(monkeypatch: pytest.MonkeyPatch) -> None:
     forms = Forms(2_000)
     monkeypatch.setattr(serving_module, "FORMS", forms)
@@ -101,14 +140,7 @@ def test_a_schema_whose_forms_went_judges_as_before(monkeypatch: pytest.MonkeyPa
 
     async def run() -> tuple[list[int], list[int], int]:
         async with embedded() as server:
-            for number in range(30):
-                made = crds.crd(
-                    crds.version("v1", _schema(number)),
-                    group="forms.example.com",
-                    plural=f"things{number}",
-                    kind=f"Thing{number}",
-                )
-                assert (await server.ask("POST", CRDS, made)).status == 201
+            await _install(server, 30)
             good, bad = [], []
             for turn in range(2):
                 for number in range(30):
@@ -125,3 +157,83 @@ def test_a_schema_whose_forms_went_judges_as_before(monkeypatch: pytest.MonkeyPa
     assert set(bad) == {422}
     assert forms.weight <= 2_000
     assert made_again == 0
+
+
+def _servings() -> list[VersionServing]:
+    gc.collect()
+    found = [one for one in gc.get_objects() if type(one) is VersionServing]
+    return [one for one in found if one.api_version == "forms.example.com/v1"]
+
+
+def _size_of_held(servings: Sequence[VersionServing]) -> int:
+    """Of the schemas of which there is a compiled form anywhere."""
+    names = {"compiled", "pipeline", "typed"}
+    held = [one for one in servings if one._aside or one.__dict__.keys() & names]
+    return sum(text_size(one.definition.schema or {}) for one in held)
+
+
+def test_crds_in_constant_use_near_the_limit_stay_within_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    forms, of_other_tests = Forms(2_000), _servings()
+    monkeypatch.setattr(serving_module, "FORMS", forms)
+
+    async def run() -> int:
+        async with embedded() as server:
+            await _install(server, 40)
+            for number in range(40):
+                assert await _create(server, number, "a", {}) == 201
+                for busy in range(10):
+                    assert await _create(server, busy, f"b{number}", {}) == 201
+            return _size_of_held([one for one in _servings() if one not in of_other_tests])
+
+    held = asyncio.run(run())
+
+    assert 0 < held <= forms.weight <= 2_000
+
+
+def _version() -> VersionServing:
+    crd = read_crd(crds.crd(crds.version("v1", _schema(1))))
+    return VersionServing(crd, crd.versions[0], no_rules)
+
+
+def test_a_form_that_was_long_in_the_making_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    forms = Forms(10)
+    monkeypatch.setattr(serving_module, "FORMS", forms)
+    slow, other = _version(), _version()
+
+    def meanwhile(*args: Any, **more: Any) -> Any:
+        monkeypatch.setattr(serving_module, "compile_schema", compile_schema)
+        assert other.compiled
+        return compile_schema(*args, **more)
+
+    monkeypatch.setattr(serving_module, "compile_schema", meanwhile)
+    assert slow.compiled
+
+    assert "compiled" in slow.__dict__
+    assert len(forms) == 1
+    assert not other._aside
+    assert "compiled" not in other.__dict__
+
+
+def test_what_comes_back_is_counted_though_it_was_dropped_meanwhile(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    version, forms = _version(), Forms(2_000)
+    assert version.compiled
+    version.put_aside()
+    monkeypatch.setattr(serving_module, "FORMS", forms)
+
+    assert version.compiled
+
+    assert len(forms) == 1
+
+
+def test_what_was_put_aside_is_not_made_again_for_another_form() -> None:
+    version = _version()
+    compiled = version.compiled
+    version.put_aside()
+
+    assert version.typed
+
+    assert version.compiled is compiled

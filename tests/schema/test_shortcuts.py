@@ -9,6 +9,7 @@ from hypothesis import given
 
 from instar.plain import Object, copy_json
 from instar.schema.compiled import Compiled, compile_schema
+from instar.schema.embedded import EmbeddedError
 from instar.schema.parse import structural
 from instar.schema.pipeline import take_in
 from instar.schema.validate import compile_node
@@ -38,7 +39,10 @@ def test_what_was_taken_in_passes_exactly_when_nothing_is_reported(
 ) -> None:
     compiled, node = compile_schema(schema), compile_node(structural(schema))
     obj.pop("metadata", None)
-    take_in(compiled, obj)
+    try:
+        take_in(compiled, obj)
+    except EmbeddedError:
+        return  # refused before anything is judged
 
     assert node.passes(obj) == node.accepts(obj, "")
 
@@ -56,6 +60,11 @@ PLACES = [
     {"type": "integer", "minimum": 1, "exclusiveMinimum": True},
     {"type": "integer", "minimum": -(2**63), "maximum": 2**60 + 1},
     {"type": "integer", "minimum": 2**40, "format": "int32"},
+    {"type": "integer", "minimum": -(2**31), "maximum": 2**31 - 1, "format": "int32"},
+    {"type": "integer", "minimum": -(2**63), "maximum": 3},
+    {"type": "integer", "maximum": 2**63 - 1},
+    {"type": "integer", "minimum": 2**63 - 1, "format": "int64"},
+    {"type": "integer", "minimum": 2**53, "maximum": 2**53 + 1},
     {"type": "integer", "multipleOf": 2},
     {"type": "integer", "enum": [1, 2]},
     {"type": "string", "minLength": 1, "maxLength": 2},
@@ -76,6 +85,7 @@ PLACES = [
 ]
 VALUES: list[Any] = [
     *(None, True, 0, 1, 2, 3, 4, 2**31, 2**45, 2**62, 2**63, 2**70, -(2**64), 1.0, 1.5),
+    *(2**31 - 1, -(2**31), 2**53, 2**53 + 1, 2**63 - 1, -(2**63), -(2**63) - 1),
     *("", "a", "ab", "abc", "2024-01-01", "b\ud800"),
     *([], ["a"], [1, 1], [1, 2, 3], ["a", "b"], [[True], []], [[1]], [None]),
     *({}, {"a": "x"}, {"a": 1}, {"b": "x"}, {"a": "x", "b": "y"}, {"a": None}),

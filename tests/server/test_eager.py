@@ -8,7 +8,7 @@ from contextvars import ContextVar
 
 import pytest
 
-from instar.parking import Ticket, Waiter, waiter
+from instar.parking import Ticket, Waiter, waiter, within
 from instar.server.http.eager import Parked, start
 
 pytestmark = pytest.mark.anyio
@@ -146,3 +146,44 @@ async def test_what_goes_on_later_has_the_context_it_began_with() -> None:
     loop.call_soon(lambda: _whose.set("theirs") and tickets[0].set_result(None))
     await turn()
     assert seen == ["mine"]
+
+
+async def test_a_deadline_holds_for_what_goes_on_without_a_task() -> None:
+    ticket, told, over = Ticket[int](), list[object](), asyncio.Event()
+
+    async def limited() -> None:
+        told.append(await ticket)
+        told.append(asyncio.current_task())
+        told.append(await within(5, lambda: asyncio.sleep(0, "in time")))
+        try:
+            await within(0.01, asyncio.Event().wait)
+        except TimeoutError:
+            told.append("too late")
+        over.set()
+
+    asyncio.get_running_loop().call_soon(lambda: start(limited()))
+    await turn()
+    ticket.set_result(1)
+    await over.wait()
+
+    assert told == [1, None, "in time", "too late"]
+
+
+async def test_who_leaves_ends_what_had_a_deadline() -> None:
+    begun, ended = asyncio.Event(), asyncio.Event()
+
+    async def work() -> None:
+        begun.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.set()
+
+    handles: list[asyncio.Task[None] | Parked | None] = []
+    asyncio.get_running_loop().call_soon(lambda: handles.append(start(within(60, work))))
+    await begun.wait()
+    [handle] = handles
+    assert handle is not None
+    handle.cancel()
+
+    await ended.wait()

@@ -128,6 +128,40 @@ def served(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[Script],
     return run
 
 
+def test_a_record_whose_last_byte_comes_alone_is_read_at_once(
+    served: Callable[[Script], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sizes: list[int] = []
+
+    def heard(self: Echo, data: bytes) -> None:
+        sizes.append(len(data))
+        self.transport.write(data)
+
+    monkeypatch.setattr(Echo, "data_received", heard)
+    asked: list[int] = []
+    read = ssl.SSLObject.read
+
+    def counted(self: ssl.SSLObject, size: int = 1024, *more: Any) -> bytes:
+        if self.server_side:
+            asked.append(size)
+        return read(self, size, *more)
+
+    async def script(door: Door) -> None:
+        client = await door.client()
+        sealed = client.sealed(b"x" * 16_000)
+        client.send(sealed[:-1])
+        await client.writer.drain()
+        await asyncio.sleep(0.05)  # nothing tells when the first part has arrived
+        monkeypatch.setattr(ssl.SSLObject, "read", counted)
+        client.send(sealed[-1:])
+        await client.hear(16_000)
+
+    served(script)
+
+    assert sizes == [16_000]
+    assert len(asked) <= 2
+
+
 def test_records_of_several_connections_that_come_in_pieces_are_not_mixed_up(
     served: Callable[[Script], None],
 ) -> None:

@@ -378,7 +378,8 @@ async def test_users_and_passwords(tmp_path: Path) -> None:
         await recorder.reached(await store.commit(Write("a", b"1", 0)))
         # A restarted member knows its old tokens no more.
         await asyncio.to_thread(cluster.members[0].kill)
-        cluster.start(cluster.members[0])
+        await asyncio.to_thread(cluster.start, cluster.members[0])
+        await store.barrier()  # a write on the connection that died would be in doubt
         await recorder.reached(await store.commit(Write("b", b"2", 0)))
         assert [event.key for event in recorder.events] == ["a", "b"]
         await store.close()

@@ -19,7 +19,7 @@ from instar.registry.resources.resource import Resource, Target
 from instar.registry.stored.entry import Entry
 from instar.registry.verbs.proposal import Proposal, UpdateRules
 from instar.registry.verbs.write import create, update
-from instar.storage.store import Stale
+from instar.storage.store import StoreError
 
 log = logging.getLogger(__name__)
 NAMESPACE, NAME = "kube-system", "instar-controllers"
@@ -79,12 +79,12 @@ class Leadership:
         while True:
             try:
                 holds = await self._hold()
-            except (errors.ApiError, Stale) as error:
-                log.debug("the lease %s/%s was not had: %s", NAMESPACE, NAME, error)
+                if holds and not self._leads:
+                    log.info("this server (%s) runs the controllers now", self._identity)
+                    await self._lead()
+            except (errors.ApiError, StoreError) as error:
+                log.debug("this server does not lead by %s/%s: %s", NAMESPACE, NAME, error)
                 holds = False
-            if holds and not self._leads:
-                log.info("this server (%s) runs the controllers now", self._identity)
-                await self._lead()
             self._leads = holds
             await asyncio.sleep(_RENEW_SECONDS)
 

@@ -38,35 +38,31 @@ class Forms:
         return len(self._holders)
 
     def keep(self, holder: Holder, weight: int) -> None:
-        """The holder has made something of so many bytes of schema."""
+        """The holder has made something of so many bytes of schema, or taken it back."""
         with self._lock:
             key = ref(holder, self._gone)
-            self.weight += weight - self._holders.pop(key, 0)
+            before = self._holders.pop(key, 0)
             self._holders[key] = weight
+            self.weight += weight - before
             while self.weight > self._most and len(self._holders) > 1:
-                self._next()
+                self._next(holder)
 
-    def used(self, holder: Holder) -> None:
-        """It has asked for what was put aside."""
-        with self._lock:
-            key = ref(holder, self._gone)
-            if key in self._holders:
-                self._holders.move_to_end(key)
-
-    def _next(self) -> None:
-        key, weight = next(iter(self._holders.items()))
+    def _next(self, kept: Holder) -> None:
+        """``kept`` has no turn: it may not have in its hands yet what it is counted for."""
+        key, weight = self._holders.popitem(last=False)
         holder = key()
-        if holder is not None and holder.put_aside():
-            self._holders.move_to_end(key)
+        if holder is kept or (holder is not None and holder.put_aside()):
+            self._holders[key] = weight
             return
-        del self._holders[key]
         self.weight -= weight
         if holder is not None:
             holder.let_go()
 
     def _gone(self, key: ref[Holder]) -> None:
-        """Called wherever the last one lets go of it, which may be under the lock."""
-        self.weight -= self._holders.pop(key, 0)
+        """Called wherever the last one lets go of it, which may be under the lock or beside it: so
+        nothing is called while the weight changes."""
+        weight = self._holders.pop(key, 0)
+        self.weight -= weight
 
 
 FORMS = Forms(limits.COMPILED_SCHEMAS)

@@ -70,10 +70,7 @@ class VersionServing:
         return self._form("compiled", self._compile)
 
     def _compile(self) -> Compiled:
-        schema = self.definition.schema
-        if not self.builtin:
-            FORMS.keep(self, 0 if schema is None else text_size(schema))
-        return compile_schema(schema, preserve_unknown=self._preserve_unknown)
+        return compile_schema(self.definition.schema, preserve_unknown=self._preserve_unknown)
 
     @cached_property
     def pipeline(self) -> Pipeline:
@@ -90,13 +87,20 @@ class VersionServing:
         )
 
     def _form(self, name: str, make: Callable[[], T]) -> T:
-        """What was put aside comes back before anything is made."""
+        """What was put aside comes back before anything is made. It is counted once it is there:
+        who is found with nothing is struck off, and making may take long."""
         aside, self._aside = self._aside, {}
-        if aside:
-            self.__dict__.update(aside)
-            FORMS.used(self)
+        self.__dict__.update(aside)
         found: T = aside[name] if name in aside else make()
+        self.__dict__[name] = found
+        if not self.builtin:
+            FORMS.keep(self, self._weight)
         return found
+
+    @cached_property
+    def _weight(self) -> int:
+        schema = self.definition.schema
+        return 0 if schema is None else text_size(schema)
 
     def put_aside(self) -> bool:
         found = {name: self.__dict__.pop(name) for name in _FORMS if name in self.__dict__}

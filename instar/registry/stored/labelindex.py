@@ -12,6 +12,7 @@ from instar import offload
 from instar.api.selectors import LabelSelector
 from instar.registry.stored.backend import Objects
 from instar.registry.stored.entry import Entry
+from instar.registry.stored.failures import guarded
 from instar.storage.collection import Change
 
 _AT_ONCE = 20_000
@@ -23,38 +24,40 @@ class LabelIndex:
     def __init__(self, objects: Objects) -> None:
         self._objects = objects
         self._carriers: dict[tuple[str, str], set[str]] = {}
-        self._built = asyncio.Event()
+        self._complete = False
         self._task: asyncio.Task[None] | None = None
         objects.listeners.insert(0, self._changed)
-        if len(objects.entries) <= _AT_ONCE:
-            for entry in objects.entries.values():
-                self._add(entry)
-            self._built.set()
 
     async def built(self) -> None:
-        """Wait until it knows all objects; of many it learns in slices."""
-        if self._built.is_set():
+        """Wait until it knows all objects; of many it learns in slices. Where one cannot be read
+        that is an error, and the next who asks has them all looked at again."""
+        if self._complete:
             return
-        if self._task is None:
+        if len(self._objects.entries) <= _AT_ONCE:
+            for entry in self._objects.entries.values():
+                self._add(entry)
+            self._complete = True
+            return
+        if self._task is None or self._task.done():
             self._task = asyncio.get_running_loop().create_task(self._build())
-        await self._built.wait()
+        task = self._task
+        await asyncio.wait((task,))  # who gives up does not take it from the others
+        if not task.cancelled() and (failure := task.exception()) is not None:
+            raise failure
 
     def close(self) -> None:
         self._objects.listeners.remove(self._changed)
         if self._task is not None:
             self._task.cancel()
-        self._built.set()
 
     async def _build(self) -> None:
         breaks, current = offload.Breaks(), self._objects.entries
-        try:
-            for position, entry in enumerate(await self._objects.gather()):
-                if current.get(entry.suffix) is entry:  # what has changed since is known already
-                    self._add(entry)
-                if position % _LOOKED_AT == 0:
-                    await breaks.between()
-        finally:
-            self._built.set()
+        for position, entry in enumerate(await guarded(self._objects.gather)):
+            if current.get(entry.suffix) is entry:  # what has changed since is known already
+                self._add(entry)
+            if position % _LOOKED_AT == 0:
+                await breaks.between()
+        self._complete = True
 
     def matching(self, selector: LabelSelector) -> list[str] | None:
         """Suffixes that may match, in key order; None when only a full walk can tell."""

@@ -6,6 +6,7 @@ import base64
 import binascii
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
+from functools import partial
 from typing import NamedTuple
 
 import orjson
@@ -19,10 +20,11 @@ from instar.records import dataclass
 from instar.registry.resources.resource import Target
 from instar.registry.stored.backend import Backend, Objects
 from instar.registry.stored.entry import Entry, ingest
-from instar.registry.stored.failures import as_api_error
+from instar.registry.stored.failures import as_api_error, guarded
 from instar.registry.stored.labelindex import LabelIndex
 from instar.registry.stored.views import Views
 from instar.registry.verbs.selecting import Selection
+from instar.storage.collection import Reloaded
 from instar.storage.store import Compacted, StoreError
 
 TOKEN_VERSION = "meta.k8s.io/v1"
@@ -153,7 +155,8 @@ async def _list_all(
     first = below + start.suffix if start.suffix else ""
     objects = target.resource.objects
     if not limit and not first and objects.count(below) > _AT_ONCE:
-        return await _list_very_many(target, await objects.gather(below), revision, streams)
+        entries = await guarded(partial(objects.gather, below))
+        return await _list_very_many(target, entries, revision, streams)
     entries, remaining = objects.select(below, first, limit)
     last = entries[-1].suffix[len(below) :] if remaining else ""
     views = await target.codec.views(entries, target.version)
@@ -241,15 +244,15 @@ async def _slices(
 ) -> Slices:
     """Everything from ``start`` on: of now, or of a revision of the past."""
     first = below + start.suffix if start.suffix else ""
-    begun = False
     try:
         async with aclosing(objects.slices(below, first, revision)) as slices:
             async for part in slices:
-                begun = True
                 yield part
-    except Compacted as error:
-        if begun or revision is None:
-            raise Expired(_EXPIRED_LIST) from error
+    except Reloaded as error:
+        raise as_api_error(error) from error
+    except Compacted:
+        if revision is None:
+            raise
         yield await _from_history(backend, objects, below, first, revision, start)
 
 

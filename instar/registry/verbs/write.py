@@ -7,6 +7,7 @@ the way back) is asked before. ``update`` is the one loop behind PUT, PATCH, sta
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 
 from instar import errors, offload
@@ -81,8 +82,10 @@ async def create(
     if serving.builtin:
         context.admission.allocate(operation)
     check = partial(serving.strategy.check_create, obj, target.version, options.warn)
-    quick = _is_quickly_judged(target, size)
-    _refuse(target, obj, check() if quick else await offload.apart(check))
+    if _is_quickly_judged(target, size):
+        _judge(target, obj, check)
+    else:
+        await offload.apart(partial(_judge, target, obj, check))
     for attempt in range(_GENERATE_ATTEMPTS if generated else 1):
         if attempt:
             metadata["name"] = context.generated_name(metadata["generateName"])
@@ -217,8 +220,10 @@ async def _store_changed(
     goes = _goes(target, new)
     version, part = target.version, rules.subresource
     check = partial(strategy.check_update, new, old, version, part, options.warn)
-    quick = _is_quickly_judged(target, size)
-    _refuse(target, new, check() if quick else await offload.apart(check))
+    if _is_quickly_judged(target, size):
+        _judge(target, new, check)
+    else:
+        await offload.apart(partial(_judge, target, new, check))
     if not rules.admitted:
         await context.admission.validate(operation)
     if operation.changed:
@@ -380,7 +385,9 @@ def _is_quickly_judged(target: Target, size: int) -> bool:
     return offload.is_small(size if target.version.rules is None else size * _RULES_WEIGH)
 
 
-def _refuse(target: Target, obj: Object, found: list[FieldError]) -> None:
+def _judge(target: Target, obj: Object, check: Callable[[], list[FieldError]]) -> None:
+    """Refuse what is wrong, which of a large object takes as long to say as to find."""
+    found = check()
     if found:
         name, told = obj["metadata"].get("name", ""), target.serving.strategy.told_group
         group = target.serving.group if told is None else told

@@ -75,7 +75,7 @@ class TlsTransport(asyncio.BufferedProtocol):
         try:
             if self._above is None and not self._shaken():
                 return
-            data, gone = self._received(incoming, nbytes)
+            data, gone = self._received(incoming)
         except ssl.SSLError as error:
             self._failed(error)
             return
@@ -120,13 +120,13 @@ class TlsTransport(asyncio.BufferedProtocol):
         self._above.connection_made(cast(asyncio.BaseTransport, self))
         return True
 
-    def _received(self, incoming: ssl.MemoryBIO, size: int) -> tuple[bytes, bool]:
+    def _received(self, incoming: ssl.MemoryBIO) -> tuple[bytes, bool]:
         """What came, and whether it was the last. Raises ``SSLError``."""
         tls = self._tls
         pieces: list[bytes] = []
         try:
             while incoming.pending or tls.pending():
-                piece = tls.read(min(size, _MOST))
+                piece = tls.read(_MOST)
                 if not piece:
                     return b"".join(pieces), True
                 pieces.append(piece)

@@ -128,9 +128,8 @@ class _Line:
         self._asked[question] = answered
         self.frames.send(frame([question, "ask"]))
         try:
-            return await asyncio.wait_for(answered, within)
-        except TimeoutError:
-            return False
+            await asyncio.wait([answered], timeout=within)  # who asks may be in no task
+            return answered.done() and answered.result()
         finally:
             del self._asked[question]
 

@@ -11,6 +11,7 @@ import logging
 from functools import partial
 
 from instar.api.names import parse_group_version
+from instar.errors import ApiError
 from instar.plain import Object
 from instar.registry.controllers.garbage.acts import (
     drop_finalizer,
@@ -37,7 +38,8 @@ from instar.registry.resources.context import Context
 from instar.registry.resources.resource import Resource
 from instar.registry.stored.entry import Entry, Unreadable
 from instar.registry.stored.far import nears
-from instar.storage.collection import Change
+from instar.storage.collection import Change, Reloaded
+from instar.storage.store import StoreError
 
 log = logging.getLogger(__name__)
 _MENTION = b'"ownerReferences":[{'
@@ -50,6 +52,7 @@ _READ = 500
 """Objects looked into in one turn, which may have to be read from a disk."""
 _UNKNOWN_SECONDS = 30.0
 _ABSENT_KEPT = 10_000
+_AGAIN_SECONDS = 1.0
 
 
 class GarbageCollector:
@@ -63,6 +66,7 @@ class GarbageCollector:
         """Uids known to be nowhere, the latest few: a uid never comes back."""
         self._told: set[tuple[Node, str]] = set()
         """Stray references that an event was written of."""
+        self._looking: asyncio.Task[None] | None = None
         self._work: Queue[Node] = Queue("object", self._attend, _DELAYS, at_once=_AT_ONCE)
 
     def start(self) -> None:
@@ -75,6 +79,7 @@ class GarbageCollector:
         self._leadership.on_elected(self._look_at_all)
 
     async def stop(self) -> None:
+        self._stop_looking()
         await self._work.stop()
 
     # What changed -----------------------------------------------------------------------------
@@ -138,7 +143,21 @@ class GarbageCollector:
 
     def _start_over(self) -> None:
         self._owners.clear()
-        asyncio.get_running_loop().create_task(self._look_at_all())
+        self._stop_looking()
+        self._looking = asyncio.get_running_loop().create_task(self._look_until_seen())
+
+    def _stop_looking(self) -> None:
+        if self._looking is not None:
+            self._looking.cancel()
+
+    async def _look_until_seen(self) -> None:
+        while True:
+            try:
+                await self._look_at_all()
+                return
+            except (ApiError, StoreError) as error:
+                log.warning("owners are not known yet, objects cannot be read: %s", error)
+                await asyncio.sleep(_AGAIN_SECONDS)
 
     async def _look_at_all(self) -> None:
         """Once, at the start: by bytes, so that objects without owners are not even parsed."""
@@ -146,6 +165,12 @@ class GarbageCollector:
             await self._look_at(resource)
 
     async def _look_at(self, resource: Resource) -> None:
+        try:
+            await self._look_at_objects(resource)
+        except Reloaded:
+            return  # then everything is started over
+
+    async def _look_at_objects(self, resource: Resource) -> None:
         objects = resource.objects
         async for part in objects.slices():
             for start in range(0, len(part), _READ):

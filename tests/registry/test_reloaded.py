@@ -1,0 +1,171 @@
+"""What takes many turns, when the cache is read anew or an object cannot be read meanwhile."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from instar.api.selectors import parse_label_selector
+from instar.errors import ServiceUnavailable
+from instar.registry.controllers import leadership
+from instar.registry.controllers.garbage.collector import GarbageCollector
+from instar.registry.controllers.leadership import Company, Leadership
+from instar.registry.stored import labelindex
+from instar.registry.stored.entry import Entry, Held
+from instar.registry.stored.labelindex import LabelIndex
+from instar.registry.verbs import read
+from instar.server.life.lifetime import running
+from instar.server.settings import Settings
+from instar.storage import collection
+from instar.storage.collection import Collection, Reloaded, WindowLimits
+from instar.storage.store import Unavailable
+from tests.support.inside import CRDS, asked, crd, named
+
+pytestmark = pytest.mark.anyio
+_THINGS = "/apis/example.com/v1/namespaces/default/things"
+
+
+class Broken(Held):
+    """One whose labels lie where they cannot be read just now."""
+
+    broken = True
+
+    @property
+    def labels(self) -> dict[str, str]:
+        if self.broken:
+            raise ServiceUnavailable("the disk does not answer")
+        return {"a": "b"}
+
+
+def objects_of(*entries: Entry) -> Collection[Entry]:
+    objects: Collection[Entry] = Collection("things/", 0, WindowLimits())
+    objects.load({entry.suffix: entry for entry in entries}, 1)
+    return objects
+
+
+def held(name: str) -> Held:
+    return Held(b'{"metadata":{"labels":{"a":"b"},"uid":"1"}}', 1, name)
+
+
+async def test_who_takes_slices_is_told_when_everything_was_loaded_anew(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(collection, "_SLICE", 2)
+    objects = objects_of(*map(held, "abcde"))
+    slices = objects.slices()
+    assert [name for name, _ in await anext(slices)] == ["a", "b"]
+
+    objects.load({"a": held("a")}, 2)
+
+    with pytest.raises(Reloaded):
+        await anext(slices)
+    assert not objects.listeners
+
+
+@pytest.mark.parametrize("at_once", [0, 100])
+async def test_a_label_index_that_could_not_be_made_is_an_error_and_is_made_again(
+    monkeypatch: pytest.MonkeyPatch, at_once: int
+) -> None:
+    monkeypatch.setattr(labelindex, "_AT_ONCE", at_once)
+    broken = Broken(b"", 1, "b")
+    index = LabelIndex(objects_of(held("a"), broken, held("c")))
+    for _ in range(2):
+        with pytest.raises(ServiceUnavailable):
+            await index.built()
+
+    broken.broken = False
+    await index.built()
+
+    monkeypatch.setattr(labelindex, "_AT_ONCE", 100)
+    selector = parse_label_selector("a=b")
+    assert selector is not None
+    assert index.matching(selector) == ["a", "b", "c"]
+
+
+async def test_who_waits_for_a_label_index_goes_on_when_it_is_closed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(labelindex, "_AT_ONCE", 0)
+    index = LabelIndex(objects_of(held("a")))
+    waiting = asyncio.create_task(index.built())
+    await asyncio.sleep(0)
+
+    index.close()
+
+    await asyncio.wait_for(waiting, 5)
+
+
+async def test_a_long_list_while_the_cache_is_read_anew_is_to_be_asked_for_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(read, "_AT_ONCE", 2)
+
+    async def reloaded(self: Any, below: str = "") -> list[Entry]:
+        raise Reloaded
+
+    async with running(Settings(port=0, storage="memory:")) as server:
+        machinery = server.machinery
+        assert (await asked(machinery, "POST", CRDS, crd("things", "Thing")))[0] == 201
+        for number in range(4):
+            assert (await asked(machinery, "POST", _THINGS, named("Thing", f"t{number}")))[0] == 201
+        monkeypatch.setattr(Collection, "gather", reloaded)
+
+        status, body = await asked(machinery, "GET", _THINGS)
+
+    assert (status, body["reason"], body["details"]["retryAfterSeconds"]) == (
+        503,
+        "ServiceUnavailable",
+        1,
+    )
+
+
+async def test_a_server_whose_controllers_cannot_begin_does_not_lead_until_they_can(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    begun: asyncio.Queue[bool] = asyncio.Queue()
+    failures = [Unavailable("gone"), ServiceUnavailable("gone")]
+
+    async def elected() -> None:
+        begun.put_nowait(not failures)
+        if failures:
+            raise failures.pop()
+
+    async def held_by_us(self: Leadership) -> bool:
+        return True
+
+    monkeypatch.setattr(leadership, "_RENEW_SECONDS", 0.0)
+    monkeypatch.setattr(Leadership, "_hold", held_by_us)
+    ours = Leadership(cast(Any, None), cast(Any, None), "me", company=Company.EQUALS)
+    ours.on_elected(elected)
+
+    await ours.start()
+
+    assert [await asyncio.wait_for(begun.get(), 5) for _ in range(3)] == [False, False, True]
+    await asyncio.sleep(0)
+    assert ours.leads
+    await ours.stop()
+
+
+async def test_owners_that_could_not_be_read_are_looked_for_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("instar.registry.controllers.garbage.collector._AGAIN_SECONDS", 0.0)
+    looked: asyncio.Queue[bool] = asyncio.Queue()
+    failures = [Unavailable("gone")]
+    collector = GarbageCollector(cast(Any, SimpleNamespace()), cast(Any, None), cast(Any, None))
+
+    async def look() -> None:
+        looked.put_nowait(not failures)
+        if failures:
+            raise failures.pop()
+
+    monkeypatch.setattr(collector, "_look_at_all", cast(Callable[[], Awaitable[None]], look))
+
+    collector._start_over()
+
+    assert [await asyncio.wait_for(looked.get(), 5) for _ in range(2)] == [False, True]
+    await collector.stop()
