@@ -28,8 +28,11 @@ _GOODBYE_SECONDS = 30.0
 class TlsListener:
     """Makes a connection for whoever calls: given to ``create_server`` in place of a context."""
 
-    def __init__(self, context: ssl.SSLContext, above: Callable[[], asyncio.Protocol]) -> None:
+    def __init__(
+        self, context: Callable[[], ssl.SSLContext], above: Callable[[], asyncio.Protocol]
+    ) -> None:
         self.context = context
+        """That of the moment: certificates change while a server runs."""
         self.above = above
         self.room = memoryview(bytearray(_ROOM))
         self.incoming = ssl.MemoryBIO()
@@ -51,7 +54,7 @@ class TlsTransport(asyncio.BufferedProtocol):
         """Who is served, once the handshake is done."""
         self._closing = False
         self._timer: asyncio.TimerHandle | None = None
-        self._tls = listener.context.wrap_bio(
+        self._tls = listener.context().wrap_bio(
             listener.incoming, listener.outgoing, server_side=True
         )
 
