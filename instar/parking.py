@@ -50,8 +50,11 @@ class Ticket(Generic[T]):
         if self._done:
             raise asyncio.InvalidStateError("the outcome is there already")
         self._done = True
-        if self._resume is not None:
-            asyncio.get_running_loop().call_soon(self._resume, context=self._context)
+        # Let go of who waited: he holds this ticket, and a circle is left to the collector, whose
+        # rounds over tens of thousands of them keep everybody waiting.
+        resume, self._resume = self._resume, None
+        if resume is not None:
+            asyncio.get_running_loop().call_soon(resume, context=self._context)
 
     def __await__(self) -> Generator[Any, None, T]:
         if not self._done:
