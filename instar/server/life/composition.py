@@ -225,6 +225,7 @@ def build(
     crds = catalog.builtin("apiextensions.k8s.io", "customresourcedefinitions")
     controller = CrdController(context, catalog, crds)
     crd_strategy.after_write = controller.at_rest
+    crd_strategy.store_new = controller.store_new
     namespaces = NamespaceController(context, catalog, catalog.builtin("", "namespaces"))
     census, usage = Census(catalog), Usage()
     for version in crds.serving.versions.values():
