@@ -218,6 +218,18 @@ def bare(store: Store) -> Store:
 
 
 @runtime_checkable
+class Chaining(Protocol):
+    """A store that can make several writes of one key durable at once, each with a revision."""
+
+    async def commit_chain(self, write: Write, later: Sequence[bytes]) -> int:
+        """The write, and values that follow it under the same key: all of them or none.
+
+        The revision of the first; those of the others are the next ones. Raises as ``commit``.
+        """
+        ...
+
+
+@runtime_checkable
 class Placed(Protocol):
     """A store that others may read, too: they know its keys by another name."""
 
