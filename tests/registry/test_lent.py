@@ -208,9 +208,7 @@ def test_who_borrows_loads_anew_when_the_lender_has(loans: Loans, tmp_path: Path
 
 
 def told(changes: Sequence[Change[Entry]]) -> list[tuple[object, ...]]:
-    return [
-        (revision, name, new and new.view, old and old.view) for revision, name, new, old in changes
-    ]
+    return [(at, name, new and new.view, old and old.view) for at, name, new, old in changes]
 
 
 def test_what_is_written_over_stays_for_who_reads_it_and_in_the_window(
