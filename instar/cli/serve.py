@@ -185,8 +185,8 @@ def _settings(args: argparse.Namespace) -> Settings:
     return Settings(
         host=host.strip("[]") or "0.0.0.0",
         port=int(port),
-        shared_port=worker or args.workers > 1,
-        listens_when_ready=worker,
+        shared_port=args.worker_of,
+        worker=worker,
         storage=f"peer:{args.worker_of}" if worker and local else args.storage,
         storage_options=storage_options(args),
         fill=None if worker else captured.filling(args),

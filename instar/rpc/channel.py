@@ -52,9 +52,18 @@ class Channel:
         self._closed = False
 
     async def call(
-        self, method: str, request: bytes, patience: float, metadata: Metadata = ()
+        self,
+        method: str,
+        request: bytes,
+        patience: float,
+        metadata: Metadata = (),
+        prompt: bool = False,
     ) -> bytes:
-        """The answer's message. Raises ``RpcError``."""
+        """The answer's message. Raises ``RpcError``.
+
+        ``prompt``: it leaves at once instead of with all that this turn of the event loop says,
+        and who calls without a task goes on in the step that brings the answer.
+        """
         loop = asyncio.get_running_loop()
         deadline = loop.time() + patience
         connection = self._connection
@@ -63,8 +72,10 @@ class Channel:
             patience = deadline - loop.time()
         head = self._head(method, metadata)
         head += literal("grpc-timeout", f"{max(1, int(patience * 1000))}m")
-        stream = Unary(head, waiter(), deadline)
+        stream = Unary(head, waiter(prompt), deadline)
         connection.open(stream, framed(request), True)
+        if prompt:
+            connection.flush()
         try:
             return await stream.answer
         except asyncio.CancelledError:

@@ -157,7 +157,8 @@ class EtcdStore:
     async def _current_revision(self) -> int:
         """A read that a majority stands behind; which key is of no interest."""
         request = wire.range_request(self._base, count_only=True)
-        revision = wire.read_range(await self._client.ask(RANGE, request)).revision
+        answer = await self._client.ask(RANGE, request, prompt=True)
+        revision = wire.read_range(answer).revision
         self._expect(revision)
         return revision
 

@@ -65,9 +65,16 @@ class Endpoint:
         self.address = address
         self.channel = Channel(address, tls)
 
-    async def call(self, method: str, request: bytes, patience: float, metadata: Metadata) -> bytes:
+    async def call(
+        self,
+        method: str,
+        request: bytes,
+        patience: float,
+        metadata: Metadata,
+        prompt: bool = False,
+    ) -> bytes:
         try:
-            return await self.channel.call(method, request, patience, metadata)
+            return await self.channel.call(method, request, patience, metadata, prompt)
         except RpcError as error:
             raise explain(error, self.address) from error
 
@@ -91,22 +98,22 @@ class EtcdClient:
         if endpoint is self.current:
             self._at = (self._at + 1) % len(self._endpoints)
 
-    async def ask(self, method: str, request: bytes) -> bytes:
+    async def ask(self, method: str, request: bytes, prompt: bool = False) -> bytes:
         """A call that may be repeated: on every endpoint, until the time is over."""
-        return await self._insist(method, request, (Doubt, _NotSent))
+        return await self._insist(method, request, (Doubt, _NotSent), prompt)
 
     async def send(self, method: str, request: bytes) -> bytes:
         """A call that must not be carried out twice: ``Doubt`` when it may have been, once."""
         return await self._insist(method, request, (_NotSent,))
 
     async def _insist(
-        self, method: str, request: bytes, again: tuple[type[StoreError], ...]
+        self, method: str, request: bytes, again: tuple[type[StoreError], ...], prompt: bool = False
     ) -> bytes:
         loop = asyncio.get_running_loop()
         deadline, pause = loop.time() + self._options.timeout, 0.02
         while True:
             try:
-                return await self._attempt(method, request, deadline - loop.time())
+                return await self._attempt(method, request, deadline - loop.time(), prompt)
             except again as error:
                 if loop.time() + pause >= deadline:
                     raise Unavailable(str(error)) from error
@@ -150,7 +157,7 @@ class EtcdClient:
         for endpoint in self._endpoints:
             await endpoint.channel.close()
 
-    async def _attempt(self, method: str, request: bytes, left: float) -> bytes:
+    async def _attempt(self, method: str, request: bytes, left: float, prompt: bool) -> bytes:
         # Half of the time for one endpoint: a member that hangs leaves time for another.
         endpoint, patience = self.current, max(0.1, min(left, self._options.timeout / 2))
         try:
@@ -158,10 +165,10 @@ class EtcdClient:
                 await self._sign_in(endpoint, ())
             token = self._token
             try:
-                return await endpoint.call(method, request, patience, self._metadata)
+                return await endpoint.call(method, request, patience, self._metadata, prompt)
             except _TokenRefused:
                 await self._sign_in(endpoint, token)
-                return await endpoint.call(method, request, patience, self._metadata)
+                return await endpoint.call(method, request, patience, self._metadata, prompt)
         except (Doubt, _NotSent):
             self.leave(endpoint)
             raise

@@ -34,6 +34,8 @@ from instar.storage.store import (
 
 _CHUNK = 1000
 """Records of one frame: also of the largest objects not more than a frame can hold."""
+_PLACES = 5000
+"""The same, of records whose values stay where they are."""
 _NEVER = -1
 """Before every fence."""
 _GONE = "the process that owns the store is gone"
@@ -71,15 +73,11 @@ class PeerStore:
     async def range(
         self, prefix: str, *, start: str = "", limit: int = 0, revision: int = 0
     ) -> Page:
-        return await self._read("range", prefix, start, limit, revision)
-
-    async def _read(self, what: str, prefix: str, start: str, limit: int, revision: int) -> Page:
         records: list[Record] = []
         while True:
             wanted = min(limit - len(records), _CHUNK) if limit else _CHUNK
-            told, body = await self._ask([what, prefix, start, wanted, revision])
-            found, revision, more, *fences = told  # all chunks show the same moment
-            self._read_fence(fences)
+            told, body = await self._ask(["range", prefix, start, wanted, revision])
+            found, revision, more = told  # all chunks show the same moment
             records += read_records(found, body)
             if not more or len(records) == limit:
                 return Page(records, revision, more)
@@ -167,9 +165,6 @@ class PeerStore:
     def _told(self, what: str, rest: list[Any]) -> None:
         """Something about values that are lent, of which there are none."""
 
-    def _read_fence(self, fences: list[int]) -> None:
-        """The same."""
-
     def _lost(self, error: Exception | None) -> None:
         self._gone.set()
         for future in self._asked.values():
@@ -200,7 +195,15 @@ class BorrowedStore(PeerStore):
         # Who still holds places of before learns that they are not good any more.
         self.arena.fence = _NEVER
         self.arena = ArenaView(self._file)
-        return await self._read("state", "", "", 0, revision)
+        start, records = "", list[Record]()
+        while True:
+            told, body = await self._ask(["state", start, _PLACES, revision])
+            found, revision, more, fence = told
+            self.arena.fence = max(self.arena.fence, fence)
+            records += read_records(found, body)
+            if not more:
+                return Page(records, revision, more)
+            start = records[-1].key + "\0"
 
     def _told(self, what: str, rest: list[Any]) -> None:
         if not any(not follower.closed for follower in self._following.values()):
@@ -211,9 +214,6 @@ class BorrowedStore(PeerStore):
             return
         (self.arena.fence,) = rest
         self._frames.send(frame([0, "passed", *rest]))
-
-    def _read_fence(self, fences: list[int]) -> None:
-        self.arena.fence = max([self.arena.fence, *fences])
 
 
 class _Following:

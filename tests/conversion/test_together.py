@@ -11,9 +11,9 @@ import pytest
 
 from instar.conversion.failure import Attempt, ConversionFailed, FailureType
 from instar.conversion.together import TogetherConverter
+from instar.eager import start
 from instar.errors import TooManyRequests
 from instar.plain import Object
-from instar.server.http.eager import start
 from instar.webhooks.gate import Crowd
 from tests.conversion.helpers import V2, crd_with, widget
 

@@ -20,6 +20,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from instar.cli.main import main
 from instar.cli.serve import once_readable
 from instar.cli.workers import Worker
+from instar.server.http.reception import SOCKET
 from instar.server.life.numbers import gathered
 from instar.server.pages.metrics import Metrics
 from instar.storage.memory import MemoryStore
@@ -43,6 +44,7 @@ def served(tmp_path: Path) -> Iterator[Replica]:
     replica.start()
     try:
         replica.until_ready()
+        eventually(lambda: counted(replica)["instar_processes"] == WORKERS)
         yield replica
     finally:
         replica.kill()
@@ -236,7 +238,8 @@ def test_a_worker_ends_when_its_store_hangs_up_on_it(tmp_path: Path) -> None:
     async def scenario() -> tuple[bytes, int]:
         lender = StoreServer(MemoryStore(), tmp_path)
         await lender.start()
-        async with gathered(Metrics(), tmp_path):
+        meeting = await asyncio.start_unix_server(lambda _, end: end.close(), tmp_path / SOCKET)
+        async with gathered(Metrics(), tmp_path), meeting:
             worker = await asyncio.create_subprocess_exec(
                 *(sys.executable, "-m", "instar", "serve", "--storage", "memory:"),
                 *("--worker-of", str(tmp_path)),

@@ -10,13 +10,14 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from instar.errors import ApiError, ServiceUnavailable, Timeout
+from instar.registry.stored.books import CacheBooks
 from instar.registry.stored.entry import Entry, Held, ingest
 from instar.registry.stored.failures import as_api_error, guarded
 from instar.registry.stored.far import Distance
-from instar.registry.stored.lent import Borrower, Lender, place_of
+from instar.registry.stored.lent import Borrower, Lender
 from instar.storage.cache import Cache
 from instar.storage.collection import Collection, WindowLimits
-from instar.storage.keys import collection_of, collection_prefix, in_built_in_group
+from instar.storage.keys import collection_prefix, in_built_in_group
 from instar.storage.lending import Borrowing, Elsewhere, Loans, Move
 from instar.storage.store import (
     Chaining,
@@ -68,6 +69,8 @@ class Backend:
             self._borrower = Borrower(store)
             store.moved = self._moved
         self.cache: Cache[Entry] = Cache(store, self._ingest, limits)
+        self.books = None if self._lender is None else CacheBooks(self.cache, self._lender)
+        """What those are told who borrow what is here."""
         self._drafts: dict[str, Draft] = {}
         self._silence: StoreError | None = None
         self._near = store if isinstance(store, Near) else None
@@ -268,21 +271,9 @@ class Backend:
         """Whether the cache's entries have no bytes, of which the writer's has."""
         return self._distance is not None or self._borrower is not None
 
-    def place_of(self, key: str, revision: int) -> int | None:
-        """Where other processes can read what was written then, if they can."""
-        return place_of(self._entry(key), revision)
-
-    def move(self, key: str, place: int) -> Move | None:
-        """Put it somewhere else there, if it is there."""
-        return None if self._lender is None else self._lender.move(self._entry(key), key, place)
-
     def _moved(self, move: Move) -> None:
         if self._borrower is not None:
-            self._borrower.moved(self._entry(move.key), move)
-
-    def _entry(self, key: str) -> Entry | None:
-        collection = self.cache.collection(collection_of(key))
-        return collection.entries.get(key[len(collection.prefix) :])
+            self._borrower.moved(self.cache.entry(move.key), move)
 
     def _borrow(self, borrower: Borrower, value: Elsewhere, record: Record, suffix: str) -> Entry:
         entry = borrower.of_place(value, record.revision, suffix)

@@ -15,9 +15,9 @@ from typing import Any, cast
 
 from instar import limits
 from instar.access.attributes import User
+from instar.eager import Parked, start
 from instar.server.access.peers import PeerOf, plain_peer
 from instar.server.http.connections import ConnectionSet
-from instar.server.http.eager import Parked, start
 from instar.server.http.http1_request import RequestReader
 from instar.server.http.httphead import head, header_lines
 from instar.server.http.pipeline import Pipeline

@@ -25,12 +25,18 @@ _MOST = 16 << 10
 _GOODBYE_SECONDS = 30.0
 
 
+def _nothing() -> None:
+    pass
+
+
 class TlsListener:
     """Makes a connection for whoever calls: given to ``create_server`` in place of a context."""
 
     def __init__(self, context: ssl.SSLContext, above: Callable[[], asyncio.Protocol]) -> None:
         self.context = context
         self.above = above
+        self.parted: Callable[[], None] = _nothing
+        """Called when a connection has ended."""
         self.room = memoryview(bytearray(_ROOM))
         self.incoming = ssl.MemoryBIO()
         self.outgoing = ssl.MemoryBIO()
@@ -97,6 +103,7 @@ class TlsTransport(asyncio.BufferedProtocol):
         above, self._above = self._above, None
         if above is not None:
             above.connection_lost(exc)
+        self._listener.parted()
 
     def pause_writing(self) -> None:
         if self._above is not None:

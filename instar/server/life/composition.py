@@ -168,7 +168,7 @@ def build(
     identities: Identities,
     authorization: tuple[str, ...],
     webhook_authorizer: Authorizer | None = None,
-    shared_port: bool = False,
+    of_several: bool = False,
     strict_namespaces: bool,
     request_timeout: float,
     collect_garbage: bool,
@@ -245,7 +245,7 @@ def build(
     garbage = GarbageCollector(context, catalog, leadership) if collect_garbage else None
     roles = RoleKeeper(context, catalog, leadership) if RBAC in authorization else None
     issuer = identities.issuer(backend)
-    authorizer.recorder = access = AccessRecord(of_several=shared_port)
+    authorizer.recorder = access = AccessRecord(of_several=of_several)
     metrics, watchdog, consistency = Metrics(), Watchdog(), Consistency(backend)
     metrics.add(*watchdog.metrics(), consistency.checks, census.metric())
     metrics.add(_stored_objects(backend), *conversion_metrics.all())
