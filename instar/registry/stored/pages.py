@@ -2,9 +2,9 @@
 
 When controllers start together, or a client polls, the same page is asked for many times in a row.
 Finding its objects takes longer than anything else that is done for it here, since each lies
-somewhere else in memory. So the second time it is asked for, it is kept as it was written; any write
-to its collection makes it worthless. What is kept is bounded, the longest unused goes first. Knows
-no verbs.
+somewhere else in memory. So the second time it is asked for, it is kept as it was written; any
+write to its collection makes it worthless. What is kept is bounded, the longest unused goes first.
+Knows no verbs.
 """
 
 from __future__ import annotations
