@@ -119,19 +119,19 @@ class FarViews(Views):
     def held(self) -> int:
         return min(self.size, _FEW_PIECES)
 
-    def _piece(self, entries: Sequence[Entry]) -> bytes:
-        return b",".join(self._read(entries))
+    def _piece(self, start: int, stop: int) -> bytes:
+        return b",".join(self._read(self._entries[start:stop]))
 
     def pieces(self, size: int) -> Iterator[bytes]:
         """Raises ``Expired`` where what is left to read was compacted meanwhile."""
         if not self._entries:
             return
-        left = self.size
-        count = max(1, len(self._entries) * size // max(1, self.size))
-        for start in range(0, len(self._entries), count):
-            entries = self._entries[start : start + count]
-            piece = self._piece(entries)
-            left -= len(piece) - len(entries) + 1
+        left, many = self.size, len(self._entries)
+        count = max(1, many * size // max(1, self.size))
+        for start in range(0, many, count):
+            stop = min(start + count, many)
+            piece = self._piece(start, stop)
+            left -= len(piece) - (stop - start) + 1
             if left < 0:
                 break
             yield b"," + piece if start else piece

@@ -32,8 +32,11 @@ def _nothing() -> None:
 class TlsListener:
     """Makes a connection for whoever calls: given to ``create_server`` in place of a context."""
 
-    def __init__(self, context: ssl.SSLContext, above: Callable[[], asyncio.Protocol]) -> None:
+    def __init__(
+        self, context: Callable[[], ssl.SSLContext], above: Callable[[], asyncio.Protocol]
+    ) -> None:
         self.context = context
+        """That of the moment: certificates change while a server runs."""
         self.above = above
         self.parted: Callable[[], None] = _nothing
         """Called when a connection has ended."""
@@ -57,7 +60,7 @@ class TlsTransport(asyncio.BufferedProtocol):
         """Who is served, once the handshake is done."""
         self._closing = False
         self._timer: asyncio.TimerHandle | None = None
-        self._tls = listener.context.wrap_bio(
+        self._tls = listener.context().wrap_bio(
             listener.incoming, listener.outgoing, server_side=True
         )
 
