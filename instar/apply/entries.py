@@ -53,7 +53,7 @@ def decode(managed_fields: Iterable[Mapping[str, Any]] | None) -> Managers:
     """The table of managers, or ``BadManagedFields``."""
     out: Managers = {}
     for position, raw in enumerate(managed_fields or ()):
-        if not isinstance(raw, Mapping):
+        if raw.__class__ is not dict and not isinstance(raw, Mapping):
             raise BadManagedFields(f"managed fields entry {position} is not an object")
         operation, api_version = raw.get("operation"), raw.get("apiVersion")
         if operation not in (APPLY, UPDATE):

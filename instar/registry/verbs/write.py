@@ -31,7 +31,7 @@ from instar.registry.verbs.metadata import (
     keep_server_fields,
     wipe_for_create,
 )
-from instar.registry.verbs.ownership import Ownership
+from instar.registry.verbs.ownership import Ownership, keep_times
 from instar.registry.verbs.proposal import Proposal, Propose, UpdateRules, Written
 from instar.registry.verbs.readmission import pruned, readmit_changed, readmit_new
 from instar.storage.store import Stale
@@ -211,10 +211,9 @@ async def _store_changed(
     size = operation.size
     check_revision(target, new, entry, rules)
     if offload.is_small(size):
-        strategy.prepare_subresource(rules.subresource, new, old, target.version)
+        _prepare_change(target, rules, new, old)
     else:
-        prepare = partial(strategy.prepare_subresource, rules.subresource, new, old, target.version)
-        await offload.apart(prepare)
+        await offload.apart(partial(_prepare_change, target, rules, new, old))
     if target.serving.builtin:
         context.admission.allocate(operation)
     goes = _goes(target, new)
@@ -294,6 +293,11 @@ async def _admitted_change(
     if operation.changed:
         part.take(new, shown)
     return operation
+
+
+def _prepare_change(target: Target, rules: UpdateRules, new: Object, old: Object) -> None:
+    target.serving.strategy.prepare_subresource(rules.subresource, new, old, target.version)
+    keep_times(new, old)
 
 
 def _goes(target: Target, new: Object) -> bool:
