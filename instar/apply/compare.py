@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from instar.apply.fieldset import LEAF, FieldSet, union
 from instar.apply.paths import DEDUCED_MAP, UNTRACKED, indexed, present
 from instar.apply.typed import DEDUCED, OBJECT_META, Atom, ListType, MapType, TypedSchema
+from instar.schema.values import ABSENT
 
 
 class Comparison(NamedTuple):
@@ -64,24 +65,23 @@ def _compare_map(
 ) -> None:
     fields, other = kind.fields, kind.element or DEDUCED
     for name, value in new.items():
-        if name in unseen:
+        was = old.get(name, ABSENT)
+        if was is value or name in unseen:
             continue
         known = fields.get(name)
         key, atom = ("f:" + name, other) if known is None else known
-        if name not in old:
+        if was is ABSENT:
             out.added[key] = present(atom, value)
+        elif was == value and (not atom.loose or same(was, value)):
             continue
-        was = old[name]
-        if was is value:
-            continue
-        if was == value and (not atom.loose or same(was, value)):
-            continue
-        if atom is OBJECT_META and unseen:
+        elif atom is OBJECT_META and unseen:
             _file(key, _compare_metadata(atom, was, value), out)
         elif was.__class__ not in _CONTAINERS and value.__class__ not in _CONTAINERS:
             out.modified[key] = LEAF
         else:
             _compare_at(key, atom, was, value, out)
+    if old.keys() <= new.keys():
+        return
     for name, value in old.items():
         if name not in new and name not in unseen:
             known = fields.get(name)
