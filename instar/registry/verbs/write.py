@@ -262,6 +262,8 @@ async def _commit(context: Context, target: Target, prepared: Prepared, expected
         await target.serving.strategy.after_write(target.name)
     if learnt is not None:
         return learnt.view(entry)
+    if entry is draft and draft.token is target.version:
+        return draft.view
     view = target.codec.view_now(entry, target.version)
     return view if view is not None else (await target.codec.views([entry], target.version))[0]
 
