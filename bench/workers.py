@@ -3,7 +3,8 @@
 ``python -m bench.workers [--workers 1 2 4] [--objects 20000] [--storage URL]``. Processor time per
 request is what tells on a machine whose cores the load generator needs, too: where N processes take
 as much for a request as one did, and each has its part, a machine with a core for each of them
-serves N times as many. Memory is the proportional set size: shared pages count once.
+serves N times as many. Memory is the proportional set size: shared pages count once. All read the
+same objects: what is created while that is measured comes when everything else is done.
 """
 
 from __future__ import annotations
@@ -34,19 +35,22 @@ def main() -> None:
         with serving(storage, folder) as server:
             server.call("POST", CRDS, crd())
             fill(server, options.objects)
-        steps = {count: _step(storage, folder, count, options) for count in options.workers}
+        steps = {count: _reads(storage, folder, count, options) for count in options.workers}
+        for count, figures in steps.items():
+            figures |= _creates(storage, folder, count, options)
     print("| workers | " + " | ".join(map(str, steps)) + " |")
     print("| --- |" + " --- |" * len(steps))
     for name in next(iter(steps.values())):
         print(f"| {name} | " + " | ".join(f"{found[name]:.4g}" for found in steps.values()) + " |")
 
 
-def _step(storage: str, folder: Path, count: int, options: argparse.Namespace) -> Figures:
+def _reads(storage: str, folder: Path, count: int, options: argparse.Namespace) -> Figures:
     figures: Figures = {"start s": 1e9}
     for _ in range(options.rounds):
         with serving(storage, folder, "--workers", str(count)) as server:
             figures["start s"] = min(figures["start s"], server.started_in)
     with serving(storage, folder, "--workers", str(count)) as server:
+        _until_all_serve(server, count)
         processes = _processes(server.pid)
         figures["memory of all after the start, MB"] = sum(map(_proportional_mb, processes))
         name = json.loads(server.call("GET", f"{BASE}?limit=1"))["items"][0]["metadata"]["name"]
@@ -55,10 +59,23 @@ def _step(storage: str, folder: Path, count: int, options: argparse.Namespace) -
         _measure(
             figures, "list by a label nobody has", server, f"{BASE}?labelSelector=a=b", options
         )
-        _measure(figures, "create", server, BASE, options, body=thing())
         figures["memory of all after that, MB"] = sum(map(_proportional_mb, processes))
         figures["the same as resident sets, MB"] = sum(map(_resident_mb, processes))
     return figures
+
+
+def _creates(storage: str, folder: Path, count: int, options: argparse.Namespace) -> Figures:
+    figures: Figures = {}
+    with serving(storage, folder, "--workers", str(count)) as server:
+        _until_all_serve(server, count)
+        _measure(figures, "create", server, BASE, options, body=thing())
+    return figures
+
+
+def _until_all_serve(server: Measured, count: int) -> None:
+    wanted = b"\ninstar_processes %d\n" % count
+    while count > 1 and wanted not in server.call("GET", "/metrics").replace(b".0\n", b"\n"):
+        server.pause(0.05)
 
 
 def _measure(

@@ -1,6 +1,6 @@
 """Waiting without a task.
 
-A request is begun without one (``server/http/eager.py``), because a task costs more than most
+A request is begun without one (``eager.py``), because a task costs more than most
 answers. Where it has to wait for one outcome that a callback tells, it need not become a task
 either: it waits for a ``Ticket``, and whoever began it goes on with it when the outcome is there.
 Knows neither what is waited for nor who waits.
@@ -17,11 +17,16 @@ T = TypeVar("T")
 
 
 class Ticket(Generic[T]):
-    """Like a future, for the one coroutine without a task that awaits it."""
+    """Like a future, for the one coroutine without a task that awaits it.
 
-    __slots__ = ("_context", "_done", "_error", "_result", "_resume")
+    It goes on in the next turn of the event loop; with ``prompt`` in the step that brings the
+    outcome, which must be ready for that, unless a task brings it.
+    """
 
-    def __init__(self) -> None:
+    __slots__ = ("_context", "_done", "_error", "_prompt", "_result", "_resume")
+
+    def __init__(self, prompt: bool = False) -> None:
+        self._prompt = prompt
         self._done = False
         self._error: BaseException | None = None
         self._resume: Callable[[], None] | None = None
@@ -43,15 +48,23 @@ class Ticket(Generic[T]):
             self._wake()
 
     def then(self, resume: Callable[[], None], context: Context) -> None:
-        """For whoever runs the coroutine: how it goes on, in the next turn of the event loop."""
+        """For whoever runs the coroutine: how it goes on."""
         self._resume, self._context = resume, context
 
     def _wake(self) -> None:
         if self._done:
             raise asyncio.InvalidStateError("the outcome is there already")
         self._done = True
-        if self._resume is not None:
-            asyncio.get_running_loop().call_soon(self._resume, context=self._context)
+        # Let go of who waited: he holds this ticket, and a circle is left to the collector, whose
+        # rounds over tens of thousands of them keep everybody waiting.
+        resume, self._resume = self._resume, None
+        if resume is None:
+            return
+        loop = asyncio.get_running_loop()
+        if self._prompt and asyncio.current_task(loop) is None:  # else it would take that for its
+            self._context.run(resume)
+        else:
+            loop.call_soon(resume, context=self._context)
 
     def __await__(self) -> Generator[Any, None, T]:
         if not self._done:
@@ -64,10 +77,10 @@ class Ticket(Generic[T]):
 Waiter = asyncio.Future[T] | Ticket[T]
 
 
-def waiter() -> Waiter[Any]:
+def waiter(prompt: bool = False) -> Waiter[Any]:
     """What the calling coroutine may await: a future where it is in a task, else a ticket."""
     loop = asyncio.get_running_loop()
-    return Ticket() if asyncio.current_task(loop) is None else loop.create_future()
+    return Ticket(prompt) if asyncio.current_task(loop) is None else loop.create_future()
 
 
 async def within(seconds: float, work: Callable[[], Awaitable[T]]) -> T:

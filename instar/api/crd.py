@@ -171,7 +171,7 @@ def read_crd(obj: Mapping[str, Any]) -> Crd:
     return Crd(
         group=spec.get("group", ""),
         namespaced=spec.get("scope") == "Namespaced",
-        names=_names(spec.get("names") or {}),
+        names=read_names(spec.get("names") or {}),
         versions=tuple(_version(item) for item in spec.get("versions") or ()),
         conversion=_conversion(spec.get("conversion") or {}),
         preserve_unknown=bool(spec.get("preserveUnknownFields")),
@@ -186,14 +186,15 @@ def _around_spec(obj: Mapping[str, Any]) -> dict[str, Any]:
         "name": metadata.get("name", ""),
         "uid": metadata.get("uid", ""),
         "generation": metadata.get("generation", 0),
-        "accepted": _names(status.get("acceptedNames") or {}),
+        "accepted": read_names(status.get("acceptedNames") or {}),
         "stored_versions": tuple(status.get("storedVersions") or ()),
         "conditions": {item.get("type", ""): item for item in conditions},
         "deleting": bool(metadata.get("deletionTimestamp")),
     }
 
 
-def _names(raw: Mapping[str, Any]) -> Names:
+def read_names(raw: Mapping[str, Any]) -> Names:
+    """Of a spec or a status."""
     return Names(
         plural=raw.get("plural", ""),
         singular=raw.get("singular", ""),

@@ -35,8 +35,7 @@ from instar.console.settings import OidcSettings
 from instar.server.life.lifetime import RunningServer, running
 from instar.server.life.numbers import told
 from instar.server.settings import Settings
-from instar.storage.peer import PeerStore
-from instar.storage.store import Store, StoreError, bare
+from instar.storage.store import Leaning, Store, StoreError, bare
 
 _NOT_BOUND = (errno.EADDRINUSE, errno.EADDRNOTAVAIL, errno.EACCES)
 """How the system refuses an address; a file that is refused has a name."""
@@ -185,8 +184,8 @@ def _settings(args: argparse.Namespace) -> Settings:
     return Settings(
         host=host.strip("[]") or "0.0.0.0",
         port=int(port),
-        shared_port=worker or args.workers > 1,
-        listens_when_ready=worker,
+        shared_port=args.worker_of,
+        worker=worker,
         storage=f"peer:{args.worker_of}" if worker and local else args.storage,
         storage_options=storage_options(args),
         fill=None if worker else captured.filling(args),
@@ -316,7 +315,7 @@ def once_readable(loop: asyncio.AbstractEventLoop, file: int, then: Callable[[],
 async def _until_its_store_is_lost(store: Store) -> None:
     """A worker is of no use without the process it belongs to, which starts another."""
     owner = bare(store)
-    if isinstance(owner, PeerStore):
+    if isinstance(owner, Leaning):
         await owner.lost()
 
 

@@ -2,7 +2,8 @@
 
 The first process owns the store and lends it to the others; each is a whole server, as replicas
 on etcd are. They load their code while the first reads its store, and are told through their
-standard input what it has found out. One that dies is replaced; when the first goes, all go.
+standard input what it has found out. It does not wait for them: it takes the connections and hands
+them on to those who have joined. One that dies is replaced; when the first goes, all go.
 """
 
 from __future__ import annotations
@@ -20,15 +21,13 @@ from urllib.parse import urlsplit
 
 import orjson
 
-from instar.cli.failure import CliFailure
-from instar.server.files.kubeconfig import write_kubeconfig
 from instar.server.files.tempfolder import temporary_folder
 from instar.server.life.lifetime import RunningServer, running
 from instar.server.life.numbers import gathered
 from instar.server.settings import Settings
 from instar.storage.arena import Arena, make_file
 from instar.storage.lending import Loans
-from instar.storage.peer_server import StoreServer
+from instar.storage.peer_server import Lent, StoreServer
 from instar.storage.store import Local, bare
 
 log = logging.getLogger(__name__)
@@ -41,12 +40,14 @@ _PIECE = 64 << 10
 async def with_workers(
     settings: Settings, args: argparse.Namespace
 ) -> AsyncIterator[RunningServer]:
-    """A server in this process and ``args.workers`` - 1 more; ready when all are."""
-    await _check_port(settings)
+    """A server in this process and ``args.workers`` - 1 more; ready when this one is."""
     with temporary_folder("workers-") as folder:
         loans = _loans(settings)
         alone = replace(
-            settings, cert_dir=settings.cert_dir or folder / "pki", kubeconfig=None, loans=loans
+            settings,
+            cert_dir=settings.cert_dir or folder / "pki",
+            shared_port=folder,
+            loans=loans,
         )
         files = () if loans is None else (loans.arena.file,)
         workers = [Worker(_command(args, folder), files) for _ in range(1, args.workers)]
@@ -60,41 +61,23 @@ async def with_workers(
                 orders = _orders(alone, server)
                 try:
                     await asyncio.gather(*(worker.start(orders) for worker in workers))
-                    yield _told(server, settings.kubeconfig)
+                    yield server
                 finally:  # before what they live from
                     await asyncio.gather(*(worker.stop() for worker in workers))
         finally:
             await asyncio.gather(*(worker.stop() for worker in workers))
 
 
-async def _check_port(settings: Settings) -> None:
-    """The port is shared among our own. The workers of another server would let us in, too, and
-    clients would be answered by the one or the other."""
-    if settings.port:
-        loop = asyncio.get_running_loop()
-        alone = await loop.create_server(
-            asyncio.Protocol, settings.host, settings.port, start_serving=False
-        )
-        alone.close()
-        await alone.wait_closed()
-
-
-def _told(server: RunningServer, kubeconfig: Path | None) -> RunningServer:
-    """The kubeconfig is the sign that all are ready."""
-    if kubeconfig is None:
-        return server
-    write_kubeconfig(kubeconfig, server.url, server.ca, server.token)
-    return replace(server, kubeconfig=kubeconfig)
-
-
 @contextlib.asynccontextmanager
 async def _lent(server: RunningServer, folder: Path, loans: Loans | None) -> AsyncIterator[None]:
     backend = server.machinery.backend
     store = bare(backend.store)  # each worker has the keys itself
-    if not isinstance(store, Local):
+    books = backend.books
+    if books is None and not isinstance(store, Local):
         yield  # workers reach a cluster by themselves
         return
-    lender = StoreServer(store, folder, loans, backend)
+    lent = None if loans is None or books is None else Lent(loans, books)
+    lender = StoreServer(store, folder, lent)
     await lender.start()
     try:
         yield
@@ -104,8 +87,7 @@ async def _lent(server: RunningServer, folder: Path, loans: Loans | None) -> Asy
 
 def _loans(settings: Settings) -> Loans | None:
     """What is sealed in the store each worker opens for itself."""
-    reached_alone = settings.storage.startswith("etcd:")
-    if reached_alone or settings.encryption is not None or settings.values != "memory":
+    if settings.encryption is not None or settings.values != "memory":
         return None
     return Loans(Arena(make_file()))
 
@@ -148,14 +130,10 @@ class Worker:
         self._keeper: asyncio.Task[None] | None = None
 
     async def start(self, orders: bytes = b"") -> None:
-        """Until it serves. Raises ``CliFailure`` when it ends before."""
+        """It serves when it can."""
         self._orders = orders
         process = self._process or await self.spawn()
         self._tell(process)
-        assert process.stdout is not None
-        if not await process.stdout.readline():
-            await process.wait()
-            raise CliFailure("a worker did not start; its own message is above")
         self._keeper = asyncio.get_running_loop().create_task(self._keep(process))
 
     async def stop(self) -> None:
@@ -187,16 +165,14 @@ class Worker:
         return self._process
 
     async def _keep(self, process: asyncio.subprocess.Process) -> None:
-        passed_on = _pass_on(process)
         while True:
-            reading = asyncio.get_running_loop().create_task(passed_on)
+            reading = asyncio.get_running_loop().create_task(_pass_on(process))
             try:
                 code = await process.wait()
             finally:
                 reading.cancel()
             log.warning("worker %d ended with %d; starting another", process.pid, code)
             process = await self._another()
-            passed_on = _pass_on(process, but_for_a_line=True)
 
     async def _another(self) -> asyncio.subprocess.Process:
         while True:
@@ -209,11 +185,10 @@ class Worker:
                 log.error("a worker cannot be started, trying again: %s", error)
 
 
-async def _pass_on(process: asyncio.subprocess.Process, *, but_for_a_line: bool = False) -> None:
+async def _pass_on(process: asyncio.subprocess.Process) -> None:
     """A converter may print; nobody reading that would stop the worker in the middle of it."""
     assert process.stdout is not None
-    if but_for_a_line:  # that it is ready
-        await process.stdout.readline()
+    await process.stdout.readline()  # that it is ready
     while text := await process.stdout.read(_PIECE):
         sys.stdout.buffer.write(text)
         sys.stdout.buffer.flush()

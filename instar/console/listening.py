@@ -79,7 +79,7 @@ def only_here(door: Handler, allowed: frozenset[str]) -> Handler:
     was made to do so."""
 
     async def handle(request: Request, peer: User | None) -> Response:
-        await asyncio.sleep(0)  # connections of a client want a task, see ``server/http/eager.py``
+        await asyncio.sleep(0)  # connections of a client want a task, see ``eager.py``
         try:
             check_host(request, allowed)
         except ApiError as error:

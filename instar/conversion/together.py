@@ -136,7 +136,16 @@ class _Lane:
             calls = calls[count:]
             for call in flight.calls:
                 call.flight = flight
-            flight.task = asyncio.get_running_loop().create_task(self._fly(flight.calls))
+            flight.task = asyncio.get_running_loop().create_task(self._carry(flight))
+
+    async def _carry(self, flight: _Flight) -> None:
+        """Lets go of who came along in the end: a circle of callers and flight, with every object
+        they had, would wait for the collector, which holds up everybody while it is at work."""
+        try:
+            await self._fly(flight.calls)
+        finally:
+            for call in flight.calls:
+                call.flight = None
 
     async def _fly(self, calls: list[_Call]) -> None:
         together = [obj for call in calls for obj in call.objects]

@@ -9,6 +9,7 @@ import asyncio
 import ssl
 from collections import deque
 from collections.abc import Callable
+from functools import lru_cache
 
 from instar.parking import waiter
 from instar.rpc.connection import Connection
@@ -52,19 +53,29 @@ class Channel:
         self._closed = False
 
     async def call(
-        self, method: str, request: bytes, patience: float, metadata: Metadata = ()
+        self,
+        method: str,
+        request: bytes,
+        patience: float,
+        metadata: Metadata = (),
+        prompt: bool = False,
     ) -> bytes:
-        """The answer's message. Raises ``RpcError``."""
+        """The answer's message. Raises ``RpcError``.
+
+        ``prompt``: it leaves at once instead of with all that this turn of the event loop says,
+        and who calls without a task goes on in the step that brings the answer.
+        """
         loop = asyncio.get_running_loop()
         deadline = loop.time() + patience
         connection = self._connection
         if connection is None or not connection.takes_calls:
             connection = await self._connected(patience)
             patience = deadline - loop.time()
-        head = self._head(method, metadata)
-        head += literal("grpc-timeout", f"{max(1, int(patience * 1000))}m")
-        stream = Unary(head, waiter(), deadline)
+        head = self._head(method, metadata) + _timeout(max(1, int(patience * 1000)))
+        stream = Unary(head, waiter(prompt), deadline)
         connection.open(stream, framed(request), True)
+        if prompt:
+            connection.flush()
         try:
             return await stream.answer
         except asyncio.CancelledError:
@@ -180,6 +191,11 @@ class Channel:
             lambda: Connection(loop), host, int(port), ssl=self._tls, server_hostname=name
         )
         return made[1]
+
+
+@lru_cache(16)
+def _timeout(milliseconds: int) -> bytes:
+    return literal("grpc-timeout", f"{milliseconds}m")
 
 
 def _unreached(why: str) -> RpcError:

@@ -36,6 +36,12 @@ _HELLO = (
 _PING_AFTER = 7.0
 """Seconds of silence while calls wait; etcd takes pings more often than every 5 s amiss."""
 _PING_PATIENCE = 3.0
+_PONG_AFTER = 0.1
+"""Seconds until a ping is answered. Servers measure the line with one beside every message as long
+as none is on its way: answered at once, that is a system call more for each call, on both sides.
+Who wants to know whether we are there gives us seconds."""
+_MOST_PINGS = 8
+"""That are not answered yet; who sends more is in a hurry."""
 _LAST_NUMBER = frames.MOST_STREAM
 """Numbers of calls are not used again: after this one, another connection must follow."""
 _RESETS = {
@@ -53,6 +59,7 @@ class Connection(asyncio.Protocol):
         """Done when the server has shown that it speaks HTTP/2: until then nothing is sent."""
         self.closed: asyncio.Future[None] = loop.create_future()
         self.takes_calls = False
+        self._greeted = False
         self._streams: dict[int, Stream] = {}
         self._waiting: deque[tuple[Stream, bytes, bool]] = deque()
         self._next_id = 1
@@ -65,6 +72,8 @@ class Connection(asyncio.Protocol):
         self._alarm_at = inf
         self._heartbeat: asyncio.TimerHandle | None = None
         self._heard = True
+        self._pings: list[bytes] = []
+        self._pong: asyncio.TimerHandle | None = None
         self._failure = RpcError(Code.UNAVAILABLE, "the connection is closed")
 
     # -- calls
@@ -77,6 +86,10 @@ class Connection(asyncio.Protocol):
             self._begin(stream, data, last)
         if stream.deadline < self._alarm_at:
             self._set_alarm(stream.deadline)
+
+    def flush(self) -> None:
+        """What was said so far leaves at once."""
+        self._outgoing.flush()
 
     def send(self, stream: Stream, data: bytes) -> None:
         """More of a call that goes on."""
@@ -156,6 +169,21 @@ class Connection(asyncio.Protocol):
             self._outgoing.write(frames.frame(frames.PING, 0, 0, bytes(8)))
             self._heartbeat = self._loop.call_later(_PING_PATIENCE, self._judge_silence)
 
+    def _take_ping(self, payload: bytes) -> None:
+        self._pings.append(payload)
+        if len(self._pings) > _MOST_PINGS:
+            self._answer_pings()
+        elif self._pong is None:
+            self._pong = self._loop.call_later(_PONG_AFTER, self._answer_pings)
+
+    def _answer_pings(self) -> None:
+        if self._pong is not None:
+            self._pong.cancel()
+            self._pong = None
+        for payload in self._pings:
+            self._outgoing.write(frames.frame(frames.PING, frames.ACK, 0, payload))
+        self._pings.clear()
+
     def _judge_silence(self) -> None:
         if self._heard:
             self._beat()
@@ -166,13 +194,16 @@ class Connection(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast("asyncio.Transport", transport)  # uvloop's is one only by its looks
+        # What is written leaves then: uvloop would gather it until everything else of this turn
+        # of the loop is done, and ``Outgoing`` has gathered it already.
+        self._transport.set_write_buffer_limits(high=0)
         self._outgoing = Outgoing(self._loop, self._transport)
         self._outgoing.write(_HELLO)
         self._beat()
 
     def connection_lost(self, exc: Exception | None) -> None:
         self.takes_calls = False
-        for timer in (self._alarm, self._heartbeat):
+        for timer in (self._alarm, self._heartbeat, self._pong):
             if timer is not None:
                 timer.cancel()
         if exc is not None:
@@ -225,7 +256,7 @@ class Connection(asyncio.Protocol):
     def _take(self, kind: int, flags: int, number: int, payload: bytes) -> None:
         if self._block is not None and kind != frames.CONTINUATION:
             raise ProtocolError(frames.PROTOCOL_ERROR, "headers that are interrupted")
-        if not self.ready.done() and kind != frames.SETTINGS:
+        if not self._greeted and kind != frames.SETTINGS:
             raise ProtocolError(frames.PROTOCOL_ERROR, "a greeting without settings")
         if kind == frames.DATA:
             self._take_data(flags, number, payload)
@@ -239,7 +270,7 @@ class Connection(asyncio.Protocol):
             self._take_settings(flags, payload)
         elif kind == frames.PING:
             if not flags & frames.ACK:
-                self._outgoing.write(frames.frame(frames.PING, frames.ACK, 0, payload))
+                self._take_ping(payload)
         elif kind == frames.RST_STREAM:
             self._take_reset(number, frames.read_number(payload))
         elif kind == frames.GOAWAY:
@@ -315,7 +346,7 @@ class Connection(asyncio.Protocol):
         self._outgoing.write(frames.frame(frames.SETTINGS, frames.ACK, 0, b""))
         self._admit()
         if not self.ready.done():
-            self.takes_calls = True
+            self.takes_calls = self._greeted = True
             self.ready.set_result(None)
 
     def _take_reset(self, number: int, code: int) -> None:

@@ -89,10 +89,10 @@ class Settings:
     host: str = "127.0.0.1"
     port: int = 6443
     """0 picks a free one."""
-    shared_port: bool = False
-    """Whether other processes of ours listen on the same port."""
-    listens_when_ready: bool = False
-    """Whether to leave clients to those others until the storage is read."""
+    shared_port: Path | None = None
+    """The folder where processes of ours meet that serve one port together."""
+    worker: bool = False
+    """Whether another of them takes the connections, and hands them on to who is ready."""
     loans: Loans | None = None
     """Shared memory that those others read objects from, which this process puts there."""
     storage: str = "memory:"

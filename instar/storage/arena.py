@@ -12,7 +12,7 @@ from __future__ import annotations
 import mmap
 import os
 import tempfile
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from struct import Struct
 
 from instar.storage.values import Gone
@@ -128,6 +128,11 @@ class ArenaView:
 
 def length_at(place: int) -> int:
     return place & _LOW
+
+
+def length_of_all(places: Iterable[int]) -> int:
+    """Raises ``TypeError`` where one is none."""
+    return sum(map(_LOW.__and__, places))
 
 
 class Segment:

@@ -24,6 +24,7 @@ from instar.storage.store import (
     Local,
     Page,
     Record,
+    Sink,
     Store,
     StoreError,
     Subscription,
@@ -60,6 +61,7 @@ class Cache(Generic[E]):
         self._waiting = Reaching()
         self._reload: asyncio.Task[None] | None = None
         self._reset_listeners: list[Callable[[], None]] = []
+        self._event_listeners: list[Sink] = []
         self._began = 0
         self.pending: set[str] = set()
         """Prefixes of collections that are not loaded yet."""
@@ -160,6 +162,14 @@ class Cache(Generic[E]):
         """Called after the cache had to load everything anew; watchers must be ended."""
         self._reset_listeners.append(listener)
 
+    def on_events(self, listener: Sink) -> None:
+        """Called with all that happens, when it is seen here."""
+        self._event_listeners.append(listener)
+
+    def entry(self, key: str) -> E | None:
+        collection = self.collection(collection_of(key))
+        return collection.entries.get(key[len(collection.prefix) :])
+
     async def reached(self, revision: int, within: float = 3.0) -> bool:
         """Wait until the cache shows ``revision``; False when that took too long."""
         return self.revision >= revision or await self._waiting.wait(revision, within)
@@ -208,6 +218,8 @@ class Cache(Generic[E]):
             self.revision = event.revision
             collection.apply(Change(event.revision, suffix, new, collection.entries.get(suffix)))
         self._advance(revision)
+        for listener in self._event_listeners:
+            listener(events, revision)
 
     def _advance(self, revision: int) -> None:
         self.revision = max(self.revision, revision)

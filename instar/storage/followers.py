@@ -45,6 +45,9 @@ class Followers:
     def __init__(self) -> None:
         self._followers: dict[Follower, None] = {}
 
+    def __bool__(self) -> bool:
+        return bool(self._followers)
+
     def add(
         self, after: int, sink: Sink, ended: Ended, backlog: Iterable[Sequence[Event]]
     ) -> Follower:

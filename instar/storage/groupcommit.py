@@ -78,7 +78,8 @@ class GroupCommit:
         self.commits = 0
         self._usual_seconds = _AT_ONCE_SECONDS / 2
 
-    async def write(self, write: Write) -> int:
+    async def write(self, write: Write, later: Sequence[bytes] = ()) -> int:
+        """``later``: values that follow under the same key, in the same transaction."""
         while (actual := self._head(write.key)) != write.expected:
             pending = self._latest.get(write.key)
             if pending is None:
@@ -87,18 +88,23 @@ class GroupCommit:
             # there, or until its write has failed and this one may go ahead.
             await pending.outcome()
         self._check_open()
-        self._next += 1
         loop = asyncio.get_running_loop()
-        event = Event(write.key, write.value, self._next)
-        entry = _Entry(event, self._latest.get(write.key), waiter())
-        self._latest[write.key] = entry
-        self._waiting.entries.append(entry)
+        done: Waiter[int] = waiter()
+        self._enlist(write.key, write.value, done)
+        for value in later:
+            self._enlist(write.key, value, done)  # told by the first
         if self._may_go_alone(loop):
             self._busy = True
             self._begin(loop)
         else:
             self._schedule(loop)
-        return await entry.done
+        return await done
+
+    def _enlist(self, key: str, value: bytes | None, done: Waiter[int]) -> None:
+        self._next += 1
+        entry = _Entry(Event(key, value, self._next), self._latest.get(key), done)
+        self._latest[key] = entry
+        self._waiting.entries.append(entry)
 
     async def execute(self, sql: str, rows: Sequence[tuple[Any, ...]]) -> None:
         """Run a statement as part of the next transaction."""

@@ -15,7 +15,7 @@ from itertools import islice
 from typing import NamedTuple, Protocol, runtime_checkable
 
 from instar.storage.arena import Arena, ArenaView, Segment
-from instar.storage.store import Page
+from instar.storage.store import Ended, Page, Sink, Subscription
 
 MOVED_AT_ONCE = 256
 """Values looked at in one step."""
@@ -59,23 +59,29 @@ class Borrowing(Protocol):
         ...
 
 
-class Books(Protocol):
+class Mover(Protocol):
     """Who knows which value is where, in the process that lends."""
-
-    def place_of(self, key: str, revision: int) -> int | None:
-        """Where the value can be read, if it is lent."""
-        ...
 
     def move(self, key: str, place: int) -> Move | None:
         """Put the value elsewhere, if this is its place and somebody may still ask for it."""
         ...
 
 
-class NothingLent:
-    """The books of who lends no values."""
+class Books(Mover, Protocol):
+    """And what there is, with ``Elsewhere`` for every value that is lent."""
 
-    def place_of(self, key: str, revision: int) -> int | None:
-        return None
+    def state(self, start: str, limit: int, revision: int) -> Page:
+        """What there was at ``revision`` (0: now; never later), from a key on, at most ``limit``
+        records. Raises ``Compacted``, ``Unavailable``."""
+        ...
+
+    def subscribe(self, after: int, sink: Sink, ended: Ended) -> Subscription:
+        """As of a store."""
+        ...
+
+
+class NothingLent:
+    """Of which nothing can be moved."""
 
     def move(self, key: str, place: int) -> Move | None:
         return None
@@ -112,7 +118,7 @@ class Loans:
             self.arena.give_back(self._fenced.popleft())
         self._needed.clear()
 
-    def leave(self, books: Books) -> tuple[list[Move], bool]:
+    def leave(self, books: Mover) -> tuple[list[Move], bool]:
         """One step: what has moved, and whether there is more to do. A new fence may be up."""
         if self._leaving is None:
             self._segment = self.arena.to_leave({*self._fenced, *self._needed})

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from instar.storage.followers import Followers
 from instar.storage.index import Index
@@ -42,17 +42,23 @@ class MemoryStore:
         return Page([self._record(revision) for _, revision in found], at, more)
 
     async def commit(self, write: Write) -> int:
+        return await self.commit_chain(write, ())
+
+    async def commit_chain(self, write: Write, later: Sequence[bytes]) -> int:
         self._check_open()
         check_write(write)
         actual = self._index.head(write.key)
         if actual != write.expected:
             raise Stale(write.key, write.expected, actual)
-        revision = self._index.revision + 1
-        event = Event(write.key, write.value, revision)
-        self._log[revision] = event
-        self._index.apply(write.key, revision, write.value is None)
-        self._followers.publish([event], revision)
-        return revision
+        first = self._index.revision + 1
+        events = [Event(write.key, write.value, first)]
+        for number, value in enumerate(later, first + 1):
+            events.append(Event(write.key, value, number))
+        for event in events:
+            self._log[event.revision] = event
+            self._index.apply(write.key, event.revision, event.value is None)
+        self._followers.publish(events, self._index.revision)
+        return first
 
     async def past(self, key: str, *, before: int = 0, limit: int = 0) -> Past:
         self._check_open()

@@ -34,6 +34,8 @@ from instar.storage.store import (
 
 _CHUNK = 1000
 """Records of one frame: also of the largest objects not more than a frame can hold."""
+_PLACES = 5000
+"""The same, of records whose values stay where they are."""
 _NEVER = -1
 """Before every fence."""
 _GONE = "the process that owns the store is gone"
@@ -71,15 +73,11 @@ class PeerStore:
     async def range(
         self, prefix: str, *, start: str = "", limit: int = 0, revision: int = 0
     ) -> Page:
-        return await self._read("range", prefix, start, limit, revision)
-
-    async def _read(self, what: str, prefix: str, start: str, limit: int, revision: int) -> Page:
         records: list[Record] = []
         while True:
             wanted = min(limit - len(records), _CHUNK) if limit else _CHUNK
-            told, body = await self._ask([what, prefix, start, wanted, revision])
-            found, revision, more, *fences = told  # all chunks show the same moment
-            self._read_fence(fences)
+            told, body = await self._ask(["range", prefix, start, wanted, revision])
+            found, revision, more = told  # all chunks show the same moment
             records += read_records(found, body)
             if not more or len(records) == limit:
                 return Page(records, revision, more)
@@ -117,6 +115,14 @@ class PeerStore:
         """Waits until the owner has hung up, and then raises; it does not come back."""
         await self._gone.wait()
         raise Lost(_GONE)
+
+    @property
+    def reached(self) -> int:
+        """The revision that who follows has been told."""
+        return max((each.reached for each in self._following.values()), default=0)
+
+    def expect(self, revision: int) -> None:
+        self._frames.send(frame([0, "expect", revision]))
 
     async def close(self) -> None:
         if self._closed:
@@ -167,9 +173,6 @@ class PeerStore:
     def _told(self, what: str, rest: list[Any]) -> None:
         """Something about values that are lent, of which there are none."""
 
-    def _read_fence(self, fences: list[int]) -> None:
-        """The same."""
-
     def _lost(self, error: Exception | None) -> None:
         self._gone.set()
         for future in self._asked.values():
@@ -200,7 +203,15 @@ class BorrowedStore(PeerStore):
         # Who still holds places of before learns that they are not good any more.
         self.arena.fence = _NEVER
         self.arena = ArenaView(self._file)
-        return await self._read("state", "", "", 0, revision)
+        start, records = "", list[Record]()
+        while True:
+            told, body = await self._ask(["state", start, _PLACES, revision])
+            found, revision, more, fence = told
+            self.arena.fence = max(self.arena.fence, fence)
+            records += read_records(found, body)
+            if not more:
+                return Page(records, revision, more)
+            start = records[-1].key + "\0"
 
     def _told(self, what: str, rest: list[Any]) -> None:
         if not any(not follower.closed for follower in self._following.values()):
@@ -212,8 +223,14 @@ class BorrowedStore(PeerStore):
         (self.arena.fence,) = rest
         self._frames.send(frame([0, "passed", *rest]))
 
-    def _read_fence(self, fences: list[int]) -> None:
-        self.arena.fence = max([self.arena.fence, *fences])
+
+async def borrowed(folder: Path) -> BorrowedStore | None:
+    """What is lent there; None where each process has values of its own."""
+    if not (folder / ARENA).exists():
+        return None
+    store = await PeerStore.connect(folder)
+    assert isinstance(store, BorrowedStore)
+    return store
 
 
 class _Following:

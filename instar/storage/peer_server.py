@@ -1,8 +1,10 @@
-"""Lends a local store to other processes of this machine, over a socket only its owner can open.
+"""Lends a store to other processes of this machine, over a socket only its owner can open.
 
-The store stays where it is: one process writes the file. The others get every event in order, and
-their writes become part of the same transactions as its own. Values that lie in shared memory do
-not travel: the others are told where they are, and when they move (``storage/lending.py``).
+A file stays where it is: one process writes it. The others get every event in order, and their
+writes become part of the same transactions as its own. Of a cluster they are told what there is
+and what happens, and do the rest themselves (``storage/beside.py``). Values that lie in shared
+memory do not travel: the others are told where they are, and when they move
+(``storage/lending.py``).
 """
 
 from __future__ import annotations
@@ -11,9 +13,9 @@ import asyncio
 import logging
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from instar.storage.lending import Books, Loans, NothingLent
+from instar.storage.lending import Books, Loans
 from instar.storage.peer_revision import SharedRevision
 from instar.storage.peer_wire import (
     Frames,
@@ -24,7 +26,16 @@ from instar.storage.peer_wire import (
     moves_head,
     told_events,
 )
-from instar.storage.store import Event, Remembering, Store, StoreError, Subscription, Write
+from instar.storage.store import (
+    Event,
+    Expecting,
+    Local,
+    Remembering,
+    Store,
+    StoreError,
+    Subscription,
+    Write,
+)
 
 log = logging.getLogger(__name__)
 SOCKET, REVISION, ARENA = "store.sock", "revision", "arena"
@@ -34,6 +45,13 @@ not read any more is let go."""
 _SETTLE_SECONDS = 0.5
 
 
+class Lent(NamedTuple):
+    """Values that lie in shared memory, and who knows where."""
+
+    loans: Loans
+    books: Books
+
+
 class StoreServer:
     """Serves ``store`` in ``folder``, which must be its owner's alone."""
 
@@ -41,14 +59,11 @@ class StoreServer:
         self,
         store: Store,
         folder: Path,
-        loans: Loans | None = None,
-        books: Books | None = None,
+        lent: Lent | None = None,
     ) -> None:
-        """``books`` know where values are that are lent."""
         self._store = store
         self._folder = folder
-        self._loans = loans
-        self._books = books or NothingLent()
+        self._lent = lent
         self._revision = SharedRevision(folder / REVISION, writing=True)
         self._peers: set[_Peer] = set()
         self._following: Subscription | None = None
@@ -56,17 +71,18 @@ class StoreServer:
         self._settling: asyncio.Task[None] | None = None
 
     async def start(self) -> None:
-        # Before anybody is told that a write is done, everybody can see that it is.
-        current = await self._store.barrier()
-        self._following = self._store.subscribe(current, self._reached, _ended)
-        self._revision.set(await self._store.barrier())
+        if isinstance(self._store, Local):  # else it is not this process that says how far it is
+            # Before anybody is told that a write is done, everybody can see that it is.
+            current = await self._store.barrier()
+            self._following = self._store.subscribe(current, self._reached, _ended)
+            self._revision.set(await self._store.barrier())
         loop = asyncio.get_running_loop()
-        if self._loans is not None:
+        if self._lent is not None:
             # A worker has it open under the same number.
-            (self._folder / ARENA).write_text(str(self._loans.arena.file))
-            self._settling = loop.create_task(self._settle(self._loans))
+            (self._folder / ARENA).write_text(str(self._lent.loans.arena.file))
+            self._settling = loop.create_task(self._settle(self._lent))
         self._server = await loop.create_unix_server(
-            lambda: _Peer(self._store, self._peers, self._books, self._loans).frames,
+            lambda: _Peer(self._store, self._peers, self._lent).frames,
             str(self._folder / SOCKET),
         )
 
@@ -85,8 +101,8 @@ class StoreServer:
     def _reached(self, events: Sequence[Event], revision: int) -> None:
         self._revision.set(revision)
 
-    async def _settle(self, loans: Loans) -> None:
-        more = False
+    async def _settle(self, lent: Lent) -> None:
+        more, loans = False, lent.loans
         while True:
             await asyncio.sleep(0 if more else _SETTLE_SECONDS)
             if not more:
@@ -94,14 +110,15 @@ class StoreServer:
                 if loans.arena.excess > _MOST_BACKLOG and self._peers:
                     log.warning("a worker does not go on and is let go")
                     min(self._peers, key=lambda peer: (peer.listens, peer.passed)).close()
-            more = self._leave(loans)
+            more = self._leave(lent)
 
-    def _leave(self, loans: Loans) -> bool:
+    def _leave(self, lent: Lent) -> bool:
         """One step, told to all before anything else is; whether there is more to do."""
         if not all(peer.listens for peer in self._peers):
             return False
+        loans, books = lent
         fences = loans.fences
-        moves, more = loans.leave(self._books)
+        moves, more = loans.leave(books)
         for peer in self._peers:
             if moves:
                 peer.frames.send(frame([0, "moved", moves_head(moves)]))
@@ -117,13 +134,10 @@ def _ended(error: StoreError) -> None:
 class _Peer:
     """One worker's connection."""
 
-    def __init__(
-        self, store: Store, peers: set[_Peer], books: Books, loans: Loans | None = None
-    ) -> None:
+    def __init__(self, store: Store, peers: set[_Peer], lent: Lent | None) -> None:
         self._store = store
         self._peers = peers
-        self._books = books
-        self._loans = loans
+        self._lent = lent
         self.passed = 0
         """The last fence that everything it was told before is behind."""
         self._subscriptions: dict[int, Subscription] = {}
@@ -138,8 +152,8 @@ class _Peer:
         return bool(self._subscriptions)
 
     def tell_fence(self) -> None:
-        if self._loans is not None:
-            self.frames.send(frame([0, "fence", self._loans.fences]))
+        if self._lent is not None:
+            self.frames.send(frame([0, "fence", self._lent.loans.fences]))
 
     def close(self) -> None:
         self.frames.close()
@@ -158,6 +172,8 @@ class _Peer:
             subscription = self._subscriptions.pop(number, None)
             if subscription is not None:
                 subscription.close()
+        elif what == "expect" and isinstance(self._store, Expecting):
+            self._store.expect(*rest)
         elif what == "passed":
             (self.passed,) = rest
         else:
@@ -185,14 +201,15 @@ class _Peer:
         if what == "get":
             record = await self._store.get(*rest)
             return told_events([] if record is None else [record])
-        if what in ("range", "state"):
+        if what == "state" and self._lent is not None:
+            page = self._lent.books.state(*rest)
+            told, values = told_events(page.records)
+            return [told, page.revision, page.more, self._lent.loans.fences], values
+        if what == "range":
             prefix, start, limit, revision = rest
             page = await self._store.range(prefix, start=start, limit=limit, revision=revision)
-            if what == "range" or self._loans is None:
-                told, values = told_events(page.records)
-                return [told, page.revision, page.more], values
-            told, values = told_events(page.records, self._books.place_of)
-            return [told, page.revision, page.more, self._loans.fences], values
+            told, values = told_events(page.records)
+            return [told, page.revision, page.more], values
         if what == "past" and isinstance(self._store, Remembering):
             key, before, limit = rest
             past = await self._store.past(key, before=before, limit=limit)
@@ -205,7 +222,7 @@ class _Peer:
 
     def _subscribe(self, number: int, after: int) -> None:
         def take(events: Sequence[Event], revision: int) -> None:
-            self.frames.send(events_frame(number, events, revision, self._books.place_of))
+            self.frames.send(events_frame(number, events, revision))
             if number in self._subscriptions and self.frames.backlog() > self._most_backlog:
                 log.warning("a worker does not keep up and is let go")
                 self.frames.close()
@@ -215,7 +232,8 @@ class _Peer:
             self.frames.send(frame([0, "ended", number, error_head(error)]))
 
         try:
-            self._subscriptions[number] = self._store.subscribe(after, take, ended)
+            source = self._store if self._lent is None else self._lent.books
+            self._subscriptions[number] = source.subscribe(after, take, ended)
         except StoreError as error:
             ended(error)
         self.tell_fence()

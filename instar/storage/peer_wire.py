@@ -30,12 +30,6 @@ _DELETED = -1
 _LENT = -2
 """And below: minus the place of a value that does not travel."""
 Head = list[Any]
-PlaceOf = Callable[[str, int], int | None]
-"""(key, revision) → where who gets the frame can read the value, if it can."""
-
-
-def nowhere(key: str, revision: int) -> int | None:
-    return None
 
 
 class Frames(asyncio.Protocol):
@@ -95,28 +89,24 @@ def frame(head: Head, values: Iterable[bytes] = ()) -> bytes:
     return b"".join((_LENGTHS.pack(len(document), len(body)), document, body))
 
 
-def events_frame(
-    number: int, events: Sequence[Event], revision: int, place_of: PlaceOf = nowhere
-) -> bytes:
-    told, values = told_events(events, place_of)
+def events_frame(number: int, events: Sequence[Event], revision: int) -> bytes:
+    told, values = told_events(events)
     return frame([0, "events", number, revision, told], values)
 
 
 def told_events(
-    events: Iterable[Event | Record], place_of: PlaceOf = nowhere
+    events: Iterable[Event | Record],
 ) -> tuple[list[tuple[str, int, int]], list[bytes]]:
     """What is said of them, and the values that go along."""
     told, values = [], []
     for key, value, revision, _ in events:
         if value is None:
             told.append((key, revision, _DELETED))
-            continue
-        place = place_of(key, revision)
-        if place is None:
+        elif isinstance(value, Elsewhere):
+            told.append((key, revision, _LENT - value.place))
+        else:
             told.append((key, revision, len(value)))
             values.append(value)
-        else:
-            told.append((key, revision, _LENT - place))
     return told, values
 
 

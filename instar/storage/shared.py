@@ -4,50 +4,63 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from functools import partial
 from typing import Generic, TypeVar
 
+from instar.eager import Parked, start
 from instar.parking import Waiter, waiter
 
 T = TypeVar("T")
 
+_AT_ONCE = 2
+"""Calls under way. With one, whoever comes late waits for two of them; and who is asked while he
+still works on the one before has less to do for both. More than two change nothing."""
+
 
 class Shared(Generic[T]):
-    """Who comes while a call is under way shares the next one, not that one: it may be too old.
+    """Who comes while calls are under way shares the next one, not those: they may be too old.
 
-    A call is made at the end of the turn of the event loop in which somebody asks for it.
+    A call is made at the end of the turn of the event loop in which somebody asks for it, and
+    needs no task unless it waits for more than an answer.
     """
 
     def __init__(self, call: Callable[[], Awaitable[T]]) -> None:
         self._call = call
         self._waiting: list[Waiter[T]] = []
-        self._busy = False
-        self._running: asyncio.Task[T] | None = None
+        self._due = False  # whether a call is about to be made
+        self._running: dict[int, asyncio.Task[None] | Parked | None] = {}
+        self._made = 0
 
     async def get(self) -> T:
-        mine: Waiter[T] = waiter()
+        mine: Waiter[T] = waiter(prompt=True)
         self._waiting.append(mine)
-        if not self._busy:
-            self._busy = True
+        if not self._due and len(self._running) < _AT_ONCE:
+            self._due = True
             asyncio.get_running_loop().call_soon(self._begin)
         return await mine
 
     def _begin(self) -> None:
-        waiting, self._waiting = self._waiting, []
-        self._running = asyncio.ensure_future(self._call())
-        # In a callback, not in a task: who goes on from here has none.
-        self._running.add_done_callback(partial(self._finish, waiting))
+        self._due = False
+        self._made += 1
+        number, waiting, self._waiting = self._made, self._waiting, []
+        self._running[number] = None
+        started = start(self._share(number, waiting))
+        if started is not None:
+            self._running[number] = started
 
-    def _finish(self, waiting: list[Waiter[T]], call: asyncio.Future[T]) -> None:
-        failure = asyncio.CancelledError() if call.cancelled() else call.exception()
+    async def _share(self, number: int, waiting: list[Waiter[T]]) -> None:
+        failure: BaseException | None = None
+        try:
+            found = await self._call()
+        except (Exception, asyncio.CancelledError) as error:
+            failure = error
+        del self._running[number]
+        if self._waiting and not self._due:
+            # Ahead of those who are told now: their answers are made while it is under way.
+            self._begin()
         for each in waiting:
             if each.done():
                 continue  # who gave up does not take the answer from the others
             if failure is None:
-                each.set_result(call.result())
+                each.set_result(found)
             else:
                 each.set_exception(failure)
-        if self._waiting:
-            self._begin()
-        else:
-            self._busy = False

@@ -100,6 +100,15 @@ class SqliteStore:
             raise TooLarge(f"{write.key}: {len(write.value)} bytes")
         return await self._writer.write(write)
 
+    async def commit_chain(self, write: Write, later: Sequence[bytes]) -> int:
+        self._check_open()
+        self._check_identity()
+        check_write(write)
+        for value in (write.value or b"", *later):
+            if len(value) > self._max_value:
+                raise TooLarge(f"{write.key}: {len(value)} bytes")
+        return await self._writer.write(write, later)
+
     async def past(self, key: str, *, before: int = 0, limit: int = 0) -> Past:
         self._check_open()
         found, more = self._index.past(key, before, limit)

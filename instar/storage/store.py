@@ -218,6 +218,36 @@ def bare(store: Store) -> Store:
 
 
 @runtime_checkable
+class Chaining(Protocol):
+    """A store that can make several writes of one key durable at once, each with a revision."""
+
+    async def commit_chain(self, write: Write, later: Sequence[bytes]) -> int:
+        """The write, and values that follow it under the same key: all of them or none.
+
+        The revision of the first; those of the others are the next ones. Raises as ``commit``.
+        """
+        ...
+
+
+@runtime_checkable
+class Expecting(Protocol):
+    """A store that may have come further than it has told those who follow it."""
+
+    def expect(self, revision: int) -> None:
+        """Somebody waits for this revision: see that they are told."""
+        ...
+
+
+@runtime_checkable
+class Leaning(Protocol):
+    """A store that is another process's, and of no use without it."""
+
+    async def lost(self) -> None:
+        """Waits until that is gone, and then raises ``Lost``."""
+        ...
+
+
+@runtime_checkable
 class Placed(Protocol):
     """A store that others may read, too: they know its keys by another name."""
 

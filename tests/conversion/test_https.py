@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from instar.server.http.eager import start
+from instar.eager import start
 from instar.webhooks import https
 from instar.webhooks.failure import CallFailed
 from instar.webhooks.httpstatus import HttpReply

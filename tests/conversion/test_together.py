@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 from collections.abc import Callable, Coroutine, Sequence
 from typing import Any
 
@@ -10,9 +11,9 @@ import pytest
 
 from instar.conversion.failure import Attempt, ConversionFailed, FailureType
 from instar.conversion.together import TogetherConverter
+from instar.eager import start
 from instar.errors import TooManyRequests
 from instar.plain import Object
-from instar.server.http.eager import start
 from instar.webhooks.gate import Crowd
 from tests.conversion.helpers import V2, crd_with, widget
 
@@ -302,3 +303,24 @@ def test_a_page_can_be_asked_for_outside_of_any_task() -> None:
         assert len(await done) == 100
 
     run(scenario)
+
+
+def test_a_shared_review_leaves_nothing_to_the_collector() -> None:
+    async def test() -> None:
+        scene = Scene()
+        scene.slow.open.set()
+        gc.collect()
+        gc.disable()
+        gc.set_debug(gc.DEBUG_SAVEALL)
+        try:
+            await asyncio.gather(*(scene.ask(f"w{number}") for number in range(5)))
+            gc.collect()
+            left = [type(one).__module__ for one in gc.garbage]
+        finally:
+            gc.set_debug(0)
+            gc.garbage.clear()
+            gc.enable()
+        assert len(scene.slow.reviews) < 5
+        assert TogetherConverter.__module__ not in left
+
+    run(test)

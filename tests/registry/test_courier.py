@@ -5,7 +5,14 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
-from instar.registry.stored.courier import LONGEST_PAUSE, SLICE_SECONDS, Courier
+from instar.registry.stored.courier import (
+    CLOSELY_SECONDS,
+    GATHERING_SECONDS,
+    LONGEST_PAUSE,
+    SHORT_SECONDS,
+    SLICE_SECONDS,
+    Courier,
+)
 
 
 class Clock:
@@ -66,6 +73,28 @@ def test_after_a_long_round_others_have_twice_as_long_within_bounds() -> None:
     assert waited >= 0.039
     _, waited = asyncio.run(delivered(1, 30.0))
     assert LONGEST_PAUSE * 0.9 <= waited < 10
+
+
+def test_who_follows_closely_upon_a_round_that_was_a_burden_waits_for_others() -> None:
+    _, waited = asyncio.run(delivered(1, 2 * SHORT_SECONDS))
+    assert waited >= GATHERING_SECONDS * 0.9
+
+
+async def after_quiet() -> int:
+    clock = Clock()
+    courier, parcels = Courier(clock), Parcels(clock, 1, 2 * SHORT_SECONDS)
+    courier.call(parcels)
+    await parcels.done.wait()
+    clock.now += CLOSELY_SECONDS
+    next_one = Parcels(clock, 1, 0.0)
+    courier.call(next_one)
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    return next_one.calls
+
+
+def test_the_first_after_a_quiet_moment_goes_out_at_once() -> None:
+    assert asyncio.run(after_quiet()) == 1
 
 
 async def hurried() -> int:

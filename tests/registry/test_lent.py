@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import os
 import random
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -18,13 +18,16 @@ from instar.registry.stored.backend import Backend
 from instar.registry.stored.entry import Entry, Held
 from instar.registry.stored.lent import Borrowed, LentViews, Owned, views_of
 from instar.storage import arena as arena_module
+from instar.storage import cache as cache_module
 from instar.storage import lending, peer_server
+from instar.storage import peer as peer_module
 from instar.storage.arena import Arena, make_file
+from instar.storage.collection import Change
 from instar.storage.lending import Elsewhere, Loans
 from instar.storage.memory import MemoryStore
 from instar.storage.peer import BorrowedStore, PeerStore
-from instar.storage.peer_server import StoreServer
-from instar.storage.store import Write
+from instar.storage.peer_server import Lent, StoreServer
+from instar.storage.store import Unavailable, Write
 
 SMALL = 16 << 10
 PREFIX = "example.com/things/"
@@ -60,7 +63,8 @@ def often(monkeypatch: pytest.MonkeyPatch) -> None:
 async def sharing(loans: Loans, folder: Path) -> AsyncIterator[Shared]:
     owner = Backend(MemoryStore(), loans=loans)
     await owner.start()
-    lender = StoreServer(owner.store, folder, loans, owner)
+    assert owner.books is not None
+    lender = StoreServer(owner.store, folder, Lent(loans, owner.books))
     await lender.start()
     worker = await borrowing(folder)
     yield Shared(owner, worker, loans, lender)
@@ -137,6 +141,74 @@ def test_what_was_there_before_the_worker_is_shared_too(loans: Loans, tmp_path: 
             await late.stop()
 
     asyncio.run(scenario())
+
+
+def test_a_worker_loads_without_asking_the_store_and_knows_the_past(
+    loans: Loans, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def refused(*asked: object, **more: object) -> None:
+        raise AssertionError("the store was asked")
+
+    async def scenario() -> None:
+        async with sharing(loans, tmp_path) as (owner, _, _, _):
+            for number in range(12):
+                await put(owner, f"n{number % 4}", 10 * number)
+            await owner.remove(owner.collection(PREFIX), "n1", owner.revision - 2)
+            monkeypatch.setattr(cache_module, "_REPLAYED_REVISIONS", 6)
+            monkeypatch.setattr(peer_module, "_PLACES", 3)
+            monkeypatch.setattr(owner.store, "range", refused)
+            monkeypatch.setattr(owner.store, "subscribe", refused)
+
+            late = await borrowing(tmp_path)
+
+            assert shown(late) == shown(owner)
+            here, there = owner.collection(PREFIX), late.collection(PREFIX)
+            since = owner.revision - 6
+            assert there.complete_since == since
+            assert told(there.changes_after(since)) == told(here.changes_after(since))
+            await late.stop()
+
+    asyncio.run(scenario())
+
+
+def test_a_window_that_does_not_reach_back_so_far_is_begun_later(
+    loans: Loans, tmp_path: Path
+) -> None:
+    async def scenario() -> None:
+        async with sharing(loans, tmp_path) as (owner, _, _, _):
+            for number in range(6):
+                await put(owner, "n", number)
+            owner.cache.compacted(owner.revision - 2)
+
+            late = await borrowing(tmp_path)
+
+            assert late.collection(PREFIX).complete_since == owner.revision - 2
+            assert shown(late) == shown(owner)
+            await late.stop()
+
+    asyncio.run(scenario())
+
+
+def test_who_borrows_loads_anew_when_the_lender_has(loans: Loans, tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with sharing(loans, tmp_path) as (owner, worker, _, _):
+            await put(owner, "a", 10)
+            await worker.consistent()
+            anew = asyncio.Event()
+            worker.cache.on_reset(anew.set)
+
+            owner.cache._on_ended(Unavailable("gone for a moment"))
+            await asyncio.wait_for(anew.wait(), 30)
+            await put(worker, "b", 20)
+
+            assert {type(each) for each in worker.collection(PREFIX).entries.values()} == {Borrowed}
+            assert shown(worker) == shown(owner)
+
+    asyncio.run(scenario())
+
+
+def told(changes: Sequence[Change[Entry]]) -> list[tuple[object, ...]]:
+    return [(at, name, new and new.view, old and old.view) for at, name, new, old in changes]
 
 
 def test_what_is_written_over_stays_for_who_reads_it_and_in_the_window(
@@ -263,7 +335,10 @@ def test_a_long_list_is_what_was_there_when_it_began(loans: Loans, tmp_path: Pat
             for backend in (owner, worker):
                 wanted = [*shown(backend).values()]
                 entries = [*backend.collection(PREFIX).entries.values()]
-                views = LentViews(entries, sum(map(len, wanted)))
+                views = LentViews(entries)
+                for start in range(0, 40, 7):
+                    views.add(entries[start : start + 7])
+                assert views.size == sum(map(len, wanted))
 
                 pieces = []
                 for piece in views.pieces(2000):

@@ -9,6 +9,7 @@ import os
 import signal
 import subprocess
 import sys
+import uuid
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -20,14 +21,16 @@ from prometheus_client.parser import text_string_to_metric_families
 from instar.cli.main import main
 from instar.cli.serve import once_readable
 from instar.cli.workers import Worker
+from instar.server.http.reception import SOCKET
 from instar.server.life.numbers import gathered
 from instar.server.pages.metrics import Metrics
 from instar.storage.memory import MemoryStore
 from instar.storage.peer_server import StoreServer
 from tests.replicas.checker import Checker
 from tests.replicas.client import Client
-from tests.replicas.processes import TOKEN, Replica, prepare_pki
+from tests.replicas.processes import TOKEN, Replica, etcdctl, prepare_pki
 from tests.replicas.resources import CRDS, crd, note, path
+from tests.storage.etcd_server import EtcdCluster
 from tests.support.waiting import eventually
 
 WORKERS = 3
@@ -35,14 +38,29 @@ CONNECTIONS = 8
 """The kernel gives each to one of the processes: of so many hardly all go to the same."""
 
 
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EtcdCluster]:
+    with EtcdCluster(tmp_path_factory.mktemp("etcd"), members=1) as cluster:
+        yield cluster
+
+
+@pytest.fixture(params=["sqlite", "etcd"])
+def storage(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    if request.param == "sqlite":
+        return f"sqlite:{tmp_path}/s.db"
+    cluster: EtcdCluster = request.getfixturevalue("cluster")
+    return f"etcd://{','.join(cluster.addresses)}/{uuid.uuid4()}"
+
+
 @pytest.fixture
-def served(tmp_path: Path) -> Iterator[Replica]:
+def served(tmp_path: Path, storage: str) -> Iterator[Replica]:
     prepare_pki(tmp_path)
     extra = ("--workers", str(WORKERS))
-    replica = Replica(tmp_path, "main", f"sqlite:{tmp_path}/s.db", extra)
+    replica = Replica(tmp_path, "main", storage, extra)
     replica.start()
     try:
         replica.until_ready()
+        eventually(lambda: counted(replica)["instar_processes"] == WORKERS)
         yield replica
     finally:
         replica.kill()
@@ -138,6 +156,38 @@ def test_nothing_is_lost_or_doubled_while_workers_are_killed(served: Replica) ->
 
     checker = asyncio.run(run())
     assert checker.reads
+
+
+def test_objects_lie_in_memory_that_all_processes_share(served: Replica, many: Many) -> None:
+    many.ask(0, "POST", CRDS, crd("shared.io"))
+    for at in range(CONNECTIONS):
+        many.ask(at, "POST", path("shared.io"), note("shared.io", f"n{at}"))
+        assert len(many.ask(at, "GET", path("shared.io"))[1]["items"]) == at + 1
+
+    assert served.process is not None
+    for pid in (served.process.pid, *workers_of(served)):
+        mapped = Path(f"/proc/{pid}/maps").read_text().count("/memfd:instar-values")
+        assert mapped == 2  # how it begins, and a segment
+
+
+def test_a_read_is_answered_although_the_cluster_goes_on_elsewhere(
+    cluster: EtcdCluster, tmp_path: Path
+) -> None:
+    prepare_pki(tmp_path)
+    (address,) = cluster.addresses
+    extra = ("--workers", str(WORKERS))
+    replica = Replica(tmp_path, "main", f"etcd://{address}/{uuid.uuid4()}", extra)
+    replica.start()
+    try:
+        replica.until_ready()
+        eventually(lambda: counted(replica)["instar_processes"] == WORKERS)
+        many = Many(replica)
+        for at in range(CONNECTIONS):
+            etcdctl(address, "put", "/elsewhere", str(at))
+            assert many.ask(at, "GET", "/api/v1/namespaces/default")[0] == 200
+        many.close()
+    finally:
+        replica.kill()
 
 
 def test_a_worker_that_dies_is_replaced(served: Replica) -> None:
@@ -236,7 +286,8 @@ def test_a_worker_ends_when_its_store_hangs_up_on_it(tmp_path: Path) -> None:
     async def scenario() -> tuple[bytes, int]:
         lender = StoreServer(MemoryStore(), tmp_path)
         await lender.start()
-        async with gathered(Metrics(), tmp_path):
+        meeting = await asyncio.start_unix_server(lambda _, end: end.close(), tmp_path / SOCKET)
+        async with gathered(Metrics(), tmp_path), meeting:
             worker = await asyncio.create_subprocess_exec(
                 *(sys.executable, "-m", "instar", "serve", "--storage", "memory:"),
                 *("--worker-of", str(tmp_path)),

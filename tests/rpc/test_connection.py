@@ -96,6 +96,34 @@ async def test_bytes_may_come_in_any_pieces() -> None:
         await channel.close()
 
 
+async def test_a_ping_beside_every_call_is_no_write_more_for_each(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(connections, "_PONG_AFTER", 3600)
+    most, said = 3, list[int]()
+    monkeypatch.setattr(connections, "_MOST_PINGS", most)
+
+    async def measuring(peer: Peer) -> None:
+        await peer.greeted()
+        for _ in range(most + 2):
+            asked = await peer.until(frames.HEADERS, frames.PING)
+            said.append(asked.kind)
+            if asked.kind == frames.HEADERS:
+                peer.send(frames.frame(frames.PING, 0, 0, b"%08d" % asked.stream))
+                peer.answer(asked.stream, b"")
+        said.extend([(await peer.until(frames.PING)).flags for _ in range(most)])
+        peer.answer(await peer.asked(), b"all answered")
+        await peer.next()
+
+    async with serving(measuring) as address:
+        channel = Channel(address)
+        for _ in range(most + 1):
+            await channel.call("/s/m", b"", 5)
+        assert await channel.call("/s/m", b"", 5) == b"all answered"
+        await channel.close()
+    assert said == [*[frames.HEADERS] * (most + 1), frames.PING, *[frames.ACK] * most]
+
+
 async def test_a_ping_is_answered_and_settings_are_confirmed() -> None:
     async def curious(peer: Peer) -> None:
         await peer.greeted()

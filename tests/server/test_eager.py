@@ -8,8 +8,8 @@ from contextvars import ContextVar
 
 import pytest
 
+from instar.eager import Parked, start
 from instar.parking import Ticket, Waiter, waiter, within
-from instar.server.http.eager import Parked, start
 
 pytestmark = pytest.mark.anyio
 
@@ -124,6 +124,59 @@ async def test_what_waits_for_something_else_after_that_becomes_a_task() -> None
     handles[0].cancel()
     await turn()
     assert told == ["cancelled"]
+
+
+async def test_who_waits_promptly_goes_on_in_the_step_that_brings_the_outcome() -> None:
+    told: list[int] = []
+    ticket: Ticket[int] = Ticket(prompt=True)
+
+    async def wait() -> None:
+        told.append(await ticket)
+
+    asyncio.get_running_loop().call_soon(lambda: start(wait()) and None)
+    await turn()
+    seen: list[list[int]] = []
+
+    def bring() -> None:
+        ticket.set_result(1)
+        seen.append([*told])
+
+    asyncio.get_running_loop().call_soon(bring)
+    await turn()
+    assert seen == [[1]]
+
+
+async def test_who_waits_promptly_does_not_go_on_in_the_task_that_brings_the_outcome() -> None:
+    tasks: list[object] = []
+    ticket: Ticket[int] = Ticket(prompt=True)
+
+    async def wait() -> None:
+        await ticket
+        tasks.append(asyncio.current_task())
+
+    asyncio.get_running_loop().call_soon(lambda: start(wait()) and None)
+    await turn()
+    ticket.set_result(1)
+    await turn()
+    assert tasks == [None]
+
+
+async def test_what_fails_afterwards_is_not_told_to_who_brought_the_outcome() -> None:
+    reports: list[object] = []
+    loop = asyncio.get_running_loop()
+    loop.set_exception_handler(lambda _, report: reports.append(report["exception"]))
+    ticket: Ticket[int] = Ticket(prompt=True)
+    failure = OSError("on its way")
+
+    async def wait() -> None:
+        await ticket
+        raise failure
+
+    loop.call_soon(lambda: start(wait()) and None)
+    await turn()
+    loop.call_soon(ticket.set_result, 1)
+    await turn()
+    assert reports == [failure]
 
 
 async def test_in_a_task_one_waits_for_a_future() -> None:

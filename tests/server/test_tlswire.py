@@ -109,9 +109,10 @@ Script = Callable[[Door], Coroutine[Any, Any, None]]
 def served(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[Script], None]:
     made = ensure_certificates(tmp_path, ["localhost"])
     client = ssl.create_default_context(cafile=str(made.ca))
+    context = server_context(made, ())
 
     async def serve(script: Script) -> None:
-        listener = TlsListener(server_context(made, ()), Echo)
+        listener = TlsListener(lambda: context, Echo)
         loop = asyncio.get_running_loop()
         server = await loop.create_server(listener, "127.0.0.1", 0)
         async with server, asyncio.timeout(20):

@@ -68,10 +68,7 @@ class Sharing(RuleBasedStateMachine):
         self.loading: list[Borrower] = []
         self.reading: list[tuple[int, int]] = []
 
-    # -- as ``Books`` ------------------------------------------------------------------------
-
-    def place_of(self, key: str, revision: int) -> int | None:
-        return None
+    # -- as ``Mover`` ------------------------------------------------------------------------
 
     def move(self, key: str, place: int) -> Move | None:
         revision, here = self.current.get(key, (0, -1))

@@ -12,6 +12,7 @@ import pytest
 
 from instar.errors import ServiceUnavailable
 from instar.registry.stored.backend import Backend
+from instar.server.http.reception import SOCKET
 from instar.server.life.lifetime import running
 from instar.server.rest.request import Request
 from instar.server.settings import Settings
@@ -21,7 +22,6 @@ from instar.storage.peer import PeerStore
 from instar.storage.peer_server import StoreServer
 from instar.storage.store import Event, Lost, Page, Record, StoreError, Unavailable, Write
 from tests.replicas.resources import CRDS, crd
-from tests.storage.etcd_server import free_ports
 
 
 def test_whoever_borrows_learns_that_the_lender_has_hung_up(tmp_path: Path) -> None:
@@ -132,7 +132,7 @@ def test_what_cannot_be_sent_is_an_error_and_no_silence(tmp_path: Path) -> None:
 
 
 def test_a_worker_takes_no_clients_from_the_others_before_it_can_serve_them(tmp_path: Path) -> None:
-    asked, may_answer = asyncio.Event(), asyncio.Event()
+    asked, may_answer, met = asyncio.Event(), asyncio.Event(), asyncio.Event()
 
     class Held(MemoryStore):
         async def range(
@@ -142,23 +142,25 @@ def test_a_worker_takes_no_clients_from_the_others_before_it_can_serve_them(tmp_
             await may_answer.wait()
             return await super().range(prefix, start=start, limit=limit, revision=revision)
 
+    def meet(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        met.set()
+        writer.close()
+
     async def scenario() -> None:
         lender = StoreServer(Held(), tmp_path)
         await lender.start()
-        settings = Settings(
-            port=free_ports(1)[0], storage=f"peer:{tmp_path}", listens_when_ready=True
-        )
+        meeting = await asyncio.start_unix_server(meet, tmp_path / SOCKET)
+        settings = Settings(storage=f"peer:{tmp_path}", shared_port=tmp_path, worker=True)
         async with contextlib.AsyncExitStack() as stack:
             starting = asyncio.create_task(stack.enter_async_context(running(settings)))
             await asyncio.wait_for(asked.wait(), 30)
-            with pytest.raises(ConnectionRefusedError):
-                await asyncio.open_connection(settings.host, settings.port)
+            assert not met.is_set()
 
             may_answer.set()
 
             await asyncio.wait_for(starting, 30)
-            _, writer = await asyncio.open_connection(settings.host, settings.port)
-            writer.close()
+            await asyncio.wait_for(met.wait(), 30)
+        meeting.close()
         await lender.close()
 
     asyncio.run(scenario())

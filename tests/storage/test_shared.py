@@ -4,7 +4,8 @@ import asyncio
 
 import pytest
 
-from instar.server.http.eager import start
+from instar.eager import start
+from instar.parking import Waiter, waiter
 from instar.storage.shared import Shared
 
 pytestmark = pytest.mark.anyio
@@ -92,3 +93,42 @@ async def test_who_asks_without_a_task_goes_on_without_one() -> None:
     await turns()
     await turns()
     assert found == [7, 7, 7]
+
+
+async def test_who_comes_while_two_calls_are_under_way_shares_the_third() -> None:
+    slow = Slow()
+    shared = Shared(slow)
+    callers = []
+    for _ in range(4):
+        callers.append(asyncio.ensure_future(shared.get()))
+        await turns()
+    assert slow.calls == 2
+
+    for _ in range(3):
+        slow.go.release()
+    assert await asyncio.gather(*callers) == [1, 2, 3, 3]
+
+
+async def test_the_next_call_is_made_before_those_who_were_told_go_on() -> None:
+    happened: list[str] = []
+    answers: list[Waiter[int]] = []
+
+    async def call() -> int:
+        happened.append("call")
+        answers.append(waiter(prompt=True))
+        found: int = await answers[-1]
+        return found
+
+    shared = Shared(call)
+
+    async def ask() -> None:
+        await shared.get()
+        happened.append("answered")
+
+    loop = asyncio.get_running_loop()
+    for _ in range(3):
+        loop.call_soon(lambda: start(ask()) and None)
+        await turns()
+    loop.call_soon(answers[0].set_result, 1)
+    await turns()
+    assert happened == ["call", "call", "call", "answered"]

@@ -61,12 +61,11 @@ class Restless:
         around["spec"] = {"group": crd.group}
         return approval_status(around, "") is around["status"]
 
-    def rivals(self, name: str, revision: int) -> list[Object]:
-        """Those of the group that hold a name this one wants. One that came before and waits for
-        its names will get them, so that two replicas deciding on two CRDs at the same time do not
-        give one name twice."""
-        own, entries = self._catalog.custom(name), self._crds.objects.entries
-        wanted = set() if own is None else _all_names(own.crd.names)
+    def rivals(self, name: str, names: Names, revision: int) -> list[Object]:
+        """Those of the group that hold one of the names that this CRD wants. One that came before
+        and waits for its names will get them, so that two replicas deciding on two CRDs at the
+        same time do not give one name twice."""
+        entries, wanted = self._crds.objects.entries, _all_names(names)
         found = []
         for resource in self._catalog.customs_of(name.partition(".")[2]):
             crd = resource.crd

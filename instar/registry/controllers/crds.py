@@ -12,7 +12,7 @@ from collections.abc import Callable
 from datetime import datetime, timedelta
 
 from instar import offload
-from instar.api.crd import CLEANUP_FINALIZER
+from instar.api.crd import CLEANUP_FINALIZER, read_names
 from instar.crds.conditions import (
     TERMINATING,
     deletion_completed,
@@ -32,8 +32,8 @@ from instar.registry.controllers.queue import Delays, Queue
 from instar.registry.resources.catalog import Catalog
 from instar.registry.resources.context import Context, WriteOptions
 from instar.registry.resources.resource import Resource, Target
-from instar.registry.stored.entry import Entry
-from instar.registry.stored.writing import put_own
+from instar.registry.stored.entry import Entry, Held
+from instar.registry.stored.writing import new_entry
 from instar.registry.verbs.delete import purge
 from instar.registry.verbs.ownership import Ownership
 from instar.storage.collection import Change
@@ -62,6 +62,10 @@ class CrdController:
         self._arrivals: Queue[str] = Queue("CRD", self._attend, _DELAYS, at_once=1)
         self._departures: Queue[str] = Queue("deleted CRD", self._leave, _DELAYS)
         """Apart: many objects take long to delete, and other CRDs do not wait."""
+        self._deciding = asyncio.Lock()
+        """Who gets a name is one decision at a time, until it is written."""
+        self._arriving: set[str] = set()
+        """Stored just now, with all that they come to."""
         self._waiting: dict[str, list[asyncio.Future[None]]] = {}
         self._restless = Restless(catalog, crds)
         self._warming: asyncio.Task[None] | None = None
@@ -83,6 +87,24 @@ class CrdController:
         await self._arrivals.stop()
         await self._departures.stop()
 
+    async def store_new(self, draft: Held, crd: Object) -> Entry:
+        """With the states that it comes to in the same transaction, where the store can do that:
+        watchers see them all, and the disk is waited for once."""
+        backend, objects, name = self._context.backend, self._crds.objects, draft.suffix
+        if not backend.chains or draft.token is not self._crds.serving.versions["v1"]:
+            return await backend.put(objects, draft, 0)
+        async with self._deciding:
+            states = await self._states(draft.size, crd, backend.revision + 1)
+            drafts = [draft]
+            for status in states:
+                following, crd = await self._drafted(name, crd, status)
+                drafts.append(following)
+            self._arriving.add(name)
+            try:
+                return await backend.put_chain(objects, drafts, 0)
+            finally:
+                self._arriving.discard(name)
+
     async def at_rest(self, name: str) -> None:
         """Wait until the CRD has been brought to rest once, so that its writer can use it."""
         if self._restless.is_at_rest(name) and not self._arrivals.holds(name):
@@ -99,7 +121,7 @@ class CrdController:
         self._restless.note(name)
         if change.new is None:
             self._add_waiting(name.partition(".")[2])
-        elif not self._restless.is_at_rest(name):
+        elif name not in self._arriving and not self._restless.is_at_rest(name):
             self._arrivals.add(name)
 
     def _add_all(self) -> None:
@@ -144,7 +166,8 @@ class CrdController:
         for _ in range(_ATTEMPTS):
             await self._context.backend.consistent()
             try:
-                return await self._bring_to_rest(name)
+                async with self._deciding:
+                    return await self._bring_to_rest(name)
             except Stale as error:
                 log.debug("another replica was faster: %s", error)
         raise Stale(name, 0, 0)
@@ -154,9 +177,7 @@ class CrdController:
         if entry is None:
             return
         crd = await self._read(entry)
-        others = [] if names_settled(crd) else self._restless.rivals(name, entry.revision)
-        now = self._context.timestamp()
-        states = await offload.run(entry.size, lambda: settling_states(crd, others, now))
+        states = await self._states(entry.size, crd, entry.revision)
         for status in states:
             entry, crd = await self._write(entry, crd, status)
         if states:
@@ -164,6 +185,15 @@ class CrdController:
             self._arrivals.drop(name)
         if _is_leaving(crd):
             self._departures.add(name)
+
+    async def _states(self, size: int, crd: Object, revision: int) -> list[Object]:
+        """What the status becomes, one after the other; ``revision`` is the CRD's."""
+        others: list[Object] = []
+        if not names_settled(crd):
+            name, wanted = crd["metadata"]["name"], read_names(crd["spec"].get("names") or {})
+            others = self._restless.rivals(name, wanted, revision)
+        now = self._context.timestamp()
+        return await offload.run(size, lambda: settling_states(crd, others, now))
 
     async def _tear_down(self, name: str, entry: Entry, crd: Object) -> bool:
         """A deleted CRD takes its objects with it, then loses its finalizer; False: not yet."""
@@ -225,8 +255,16 @@ class CrdController:
         return (await codec.objects([entry], serving.versions["v1"]))[0]
 
     async def _write(self, entry: Entry, crd: Object, status: Object) -> tuple[Entry, Object]:
-        """The fields of a status belong to whoever wrote it, and this server is as good a manager
-        as any. They are told from those that a CRD shows before anybody has written one."""
+        draft, new = await self._drafted(entry.suffix, crd, status)
+        written = await self._context.backend.put(self._crds.objects, draft, entry.revision)
+        if draft.token is not None:
+            written.token = draft.token
+        return written, new
+
+    async def _drafted(self, name: str, crd: Object, status: Object) -> tuple[Held, Object]:
+        """The CRD with that status, on its way. The fields of a status belong to whoever wrote it,
+        and this server is as good a manager as any. They are told from those that a CRD shows
+        before anybody has written one."""
         version = self._crds.serving.versions["v1"]
         unset = zero_object(version.api_version, version.kind)["status"]
         live = {**crd, "status": {**unset, **crd["status"]}}
@@ -234,11 +272,10 @@ class CrdController:
         target = Target(self._crds, self._crds.serving, self._crds.codec, version)
         ownership = Ownership(self._context, target, _OURSELVES, "status")
         await ownership.on_update(new, live, None)
-        backend = self._context.backend
-        written = await put_own(backend, self._crds, entry.suffix, new, entry.revision)
+        draft = new_entry(await self._crds.codec.prepare(new, version), name)
         if version is self._crds.serving.storage:
-            written.token = version  # made of what was read, so that it reads the same again
-        return written, new
+            draft.token = version  # made of what was read, so that it reads the same again
+        return draft, new
 
 
 def _is_leaving(crd: Object) -> bool:

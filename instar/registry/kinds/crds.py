@@ -31,6 +31,7 @@ from instar.schema.pipeline import Warn
 
 if TYPE_CHECKING:
     from instar.registry.resources.serving import VersionServing
+    from instar.registry.stored.entry import Entry, Held
 
 ReviewChange = Callable[[Object, Object], list[str]]
 """(old CRD, new CRD), both v1 → a text for each breaking change."""
@@ -77,6 +78,7 @@ class CrdStrategy(Strategy):
         self._converted_here = converted_here
         self._known: _Known | None = None
         self.after_write: Callable[[str], Awaitable[None]] | None = None
+        self.store_new: Callable[[Held, Object], Awaitable[Entry]] | None = None
 
     def decode(self, obj: Object, version: VersionServing) -> list[str]:
         self.refuse_other_kinds(obj, version)

@@ -138,7 +138,9 @@ class Catalog:
         known = self._customs.get(entry.suffix)
         if known is not None:
             around = around_equal_spec(self._schemas[entry.suffix].entry, entry)
-            if around is not None and self._note(known, entry, around):
+            if around is not None:
+                if not self._note(known, entry, around):
+                    self._open(known.crd.without_spec_changes(around), entry, known)
                 return
         obj = self._read(entry)
         crd = read_crd(obj)

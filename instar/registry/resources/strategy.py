@@ -26,6 +26,7 @@ from instar.typed.reading import zero_object
 
 if TYPE_CHECKING:
     from instar.registry.resources.serving import VersionServing
+    from instar.registry.stored.entry import Entry, Held
 
 
 class Strategy:
@@ -55,6 +56,8 @@ class Strategy:
     """What is told then."""
     after_write: Callable[[str], Awaitable[None]] | None = None
     """Awaited with the object's name after a write, before it is answered."""
+    store_new: Callable[[Held, Object], Awaitable[Entry]] | None = None
+    """Stores a new object; None: as it is."""
 
     def decode(self, obj: Object, version: VersionServing) -> list[str]:
         """Make a request's body an object of ``version``, in place; unknown fields' paths."""

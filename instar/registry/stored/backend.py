@@ -6,19 +6,22 @@ again) or an ``ApiError``.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from instar.errors import ApiError, ServiceUnavailable, Timeout
+from instar.registry.stored.books import CacheBooks
 from instar.registry.stored.entry import Entry, Held, ingest
 from instar.registry.stored.failures import as_api_error, guarded
 from instar.registry.stored.far import Distance
-from instar.registry.stored.lent import Borrower, Lender, place_of
+from instar.registry.stored.lent import Borrower, Lender
+from instar.registry.stored.pages import Pages
 from instar.storage.cache import Cache
 from instar.storage.collection import Collection, WindowLimits
-from instar.storage.keys import collection_of, collection_prefix, in_built_in_group
+from instar.storage.keys import collection_prefix, in_built_in_group
 from instar.storage.lending import Borrowing, Elsewhere, Loans, Move
 from instar.storage.store import (
+    Chaining,
     Checkable,
     Near,
     Record,
@@ -45,6 +48,8 @@ class Draft(NamedTuple):
     entry: Held
     learnt: Callable[[Entry], None] | None = None
     """Told the entry with its revision before anybody who follows the cache."""
+    then: Draft | None = None
+    """What is committed with it, under the same key."""
 
 
 class Backend:
@@ -65,11 +70,15 @@ class Backend:
             self._borrower = Borrower(store)
             store.moved = self._moved
         self.cache: Cache[Entry] = Cache(store, self._ingest, limits)
+        self.books = None if self._lender is None else CacheBooks(self.cache, self._lender)
+        """What those are told who borrow what is here."""
+        self.pages = Pages()
         self._drafts: dict[str, Draft] = {}
         self._silence: StoreError | None = None
         self._near = store if isinstance(store, Near) else None
         self._sealing = store if isinstance(store, Sealing) else None
         self._checkable = store if isinstance(store, Checkable) else None
+        self._chaining = store if isinstance(store, Chaining) else None
 
     @property
     def trouble(self) -> str | None:
@@ -150,6 +159,37 @@ class Backend:
         if learnt is not None and current is not entry:
             learnt(current)
         return current
+
+    @property
+    def chains(self) -> bool:
+        """Whether several states of an object can be committed at once."""
+        return self._chaining is not None
+
+    async def put_chain(self, objects: Objects, entries: Sequence[Held], expected: int) -> Entry:
+        """Commit states of one object that follow each other, all or none; the first of them,
+        which nobody finds in the cache any more. Only where the store ``chains``."""
+        assert self._chaining is not None
+        key = objects.prefix + entries[0].suffix
+        values = [(entry.raw or b"") + b"\n" for entry in entries]
+        draft: Draft | None = None
+        for value, entry in zip(reversed(values), reversed(entries), strict=True):
+            draft = Draft(value, entry, None, draft)
+        assert draft is not None
+        self._drafts[key] = draft
+        try:
+            write = Write(key, values[0], expected)
+            revision = await self._chaining.commit_chain(write, values[1:])
+            if revision + len(values) - 1 > self.cache.revision:
+                await self._shown(revision + len(values) - 1)
+        except Stale:
+            raise
+        except StoreError as error:
+            raise self._told(error) from error
+        finally:
+            if self._drafts.get(key) is draft:
+                del self._drafts[key]
+        entries[0].revision = revision
+        return entries[0]
 
     async def remove(self, objects: Objects, suffix: str, expected: int) -> int:
         """Delete, and return the revision of the deletion."""
@@ -233,21 +273,9 @@ class Backend:
         """Whether the cache's entries have no bytes, of which the writer's has."""
         return self._distance is not None or self._borrower is not None
 
-    def place_of(self, key: str, revision: int) -> int | None:
-        """Where other processes can read what was written then, if they can."""
-        return place_of(self._entry(key), revision)
-
-    def move(self, key: str, place: int) -> Move | None:
-        """Put it somewhere else there, if it is there."""
-        return None if self._lender is None else self._lender.move(self._entry(key), key, place)
-
     def _moved(self, move: Move) -> None:
         if self._borrower is not None:
-            self._borrower.moved(self._entry(move.key), move)
-
-    def _entry(self, key: str) -> Entry | None:
-        collection = self.cache.collection(collection_of(key))
-        return collection.entries.get(key[len(collection.prefix) :])
+            self._borrower.moved(self.cache.entry(move.key), move)
 
     def _borrow(self, borrower: Borrower, value: Elsewhere, record: Record, suffix: str) -> Entry:
         entry = borrower.of_place(value, record.revision, suffix)
@@ -269,7 +297,11 @@ class Backend:
             if self._distance is not None:
                 return self._distance.of_record(record, suffix)
             return ingest(record, suffix)
-        del self._drafts[record.key]  # one draft is one write: the same bytes may come again
+        # One draft is one write: the same bytes may come again.
+        if draft.then is None:
+            del self._drafts[record.key]
+        else:
+            self._drafts[record.key] = draft.then
         draft.entry.revision, draft.entry.suffix = record.revision, suffix
         draft.entry.seal = record.seal
         if draft.learnt is not None:

@@ -27,7 +27,7 @@ from instar.registry.resources.serving import Serving, VersionServing
 from instar.registry.stored.entry import Entry, Held
 from instar.registry.stored.far import Far, nears
 from instar.registry.stored.learnt import Learnt
-from instar.registry.stored.lent import Lent, LentViews, views_of
+from instar.registry.stored.lent import LentViews, views_of
 from instar.registry.stored.prepared import Prepared, prepared, revised, without_server_fields
 from instar.registry.stored.readership import Readership
 from instar.registry.stored.views import FarViews, Views
@@ -40,7 +40,7 @@ _FAR_CHUNK = 50
 """The same where their bytes have to be read first."""
 _HELD = 1000
 """Of objects whose bytes are elsewhere a longer list holds none."""
-_TOKEN, _VIEW_SIZE = attrgetter("token"), attrgetter("view_size")
+_TOKEN = attrgetter("token")
 
 
 Convert = Callable[[Sequence[Object], VersionServing, VersionServing], Awaitable[list[Object]]]
@@ -132,7 +132,7 @@ class Codec:
         bodies: list[bytes] = []
         size = (len(lead) - len(opening)) * len(entries)
         far = isinstance(entries[0], Far)
-        lent = not opening and isinstance(entries[0], Lent) and len({*map(type, entries)}) == 1
+        lent = None if opening else LentViews.of(entries)
         for start in range(0, len(entries), _ALIKE_CHUNK):
             if start:
                 await asyncio.sleep(0)
@@ -144,8 +144,8 @@ class Codec:
                 continue
             if far:
                 part = nears(part)
-            if lent:
-                size += sum(map(_VIEW_SIZE, part))
+            if lent is not None:
+                lent.add(part)
                 continue
             found = views_of(part)
             if opening and not all(map(methodcaller("startswith", opening), found)):
@@ -154,9 +154,9 @@ class Codec:
             size += sum(map(len, found))
         if far and len(entries) > _HELD:
             return FarViews(entries, partial(self._shown, wanted=wanted), size)
-        if lent:
-            return LentViews(entries, size)
-        return Views(bodies, lead, len(opening), size)
+        if lent is not None:
+            return lent
+        return Views(bodies, lead, len(opening), size, lasting=not far)
 
     async def _far(self, entries: Sequence[Entry], wanted: VersionServing) -> Views | None:
         """Of objects whose bytes are elsewhere: few are read, of more it is found out how large

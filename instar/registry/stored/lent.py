@@ -15,13 +15,13 @@ from typing import NamedTuple
 from instar.errors import ServiceUnavailable
 from instar.registry.stored.entry import Entry, Held, Unreadable, ingest
 from instar.registry.stored.views import FarViews
-from instar.storage.arena import ArenaView, length_at
+from instar.storage.arena import ArenaView, length_at, length_of_all
 from instar.storage.lending import Borrowing, Elsewhere, Loans, Move
 from instar.storage.store import Record, Seal
 from instar.storage.values import Gone
 
 _MOST_KINDS = 4096
-_NORMAL, _PLACE = attrgetter("normal"), attrgetter("place")
+_NORMAL, _PLACE, _VIEW_SIZE = attrgetter("normal"), attrgetter("place"), attrgetter("view_size")
 
 
 class Kind(NamedTuple):
@@ -226,48 +226,75 @@ class Borrower:
             entry.moved(move.place)
 
 
+class Places(NamedTuple):
+    """Where the views of some entries lie, all of them in the arena, when it was looked up."""
+
+    at: list[int]
+    size: int
+    """Bytes of all of them."""
+    arena: ArenaView
+    fence: int
+
+
+def places_of(entries: Sequence[Entry]) -> Places | None:
+    """Of entries that are known to be normal; None, if one is somewhere else. Lists of any length
+    come through here, so nothing of it is done in Python for each."""
+    first = entries[0] if entries else None
+    if not isinstance(first, Lent) or any(map(_NORMAL, entries)):
+        return None
+    arena = first.arena
+    fence = arena.fence  # before the places: a thread may be overtaken between the two
+    try:
+        at = list(map(_PLACE, entries))
+        return Places(at, length_of_all(at), arena, fence)
+    except (AttributeError, TypeError):
+        return None
+
+
 def views_of(entries: Sequence[Entry]) -> list[bytes]:
     """Of entries that are known to be normal, those that are lent read all at once."""
-    places, arena, fence = _places(entries)
-    if arena is not None:
+    places = places_of(entries)
+    if places is not None:
         with suppress(Gone):
-            return arena.read_many(places, fence)
+            return places.arena.read_many(places.at, places.fence)
     return [entry.normal or entry.ready or entry.view for entry in entries]
 
 
-def _joined(entries: Sequence[Entry]) -> bytes:
-    """The same with commas between them; nothing is copied twice."""
-    places, arena, fence = _places(entries)
-    if arena is not None:
-        with suppress(Gone):
-            return arena.join(b",", places, fence)
-    return b",".join(entry.normal or entry.ready or entry.view for entry in entries)
-
-
-def _places(entries: Sequence[Entry]) -> tuple[list[int], ArenaView | None, int]:
-    """Where they all are; no arena, if one is somewhere else."""
-    first = entries[0] if entries else None
-    if not isinstance(first, Lent) or any(map(_NORMAL, entries)):
-        return [], None, 0
-    arena = first.arena
-    fence = arena.fence
-    try:
-        places = list(map(_PLACE, entries))
-    except AttributeError:
-        return [], None, 0
-    return (places, arena, fence) if {*map(type, places)} == {int} else ([], None, 0)
-
-
 class LentViews(FarViews):
-    """A list of lent entries, read where they are at the moment when it is written."""
+    """A list of lent entries, read where they are at the moment when it is written. Their places
+    are looked up once: what has moved can be read where it was until others lie there."""
 
-    __slots__ = ()
+    __slots__ = ("_at", "_places")
 
-    def __init__(self, entries: Sequence[Entry], size: int) -> None:
-        super().__init__(entries, views_of, size)
+    def __init__(self, entries: Sequence[Entry]) -> None:
+        super().__init__(entries, views_of, 0)
+        self._at: list[int] = []
+        self._places: Places | None = None
 
-    def _piece(self, entries: Sequence[Entry]) -> bytes:
-        return _joined(entries)
+    @classmethod
+    def of(cls, entries: Sequence[Entry]) -> LentViews | None:
+        """To be told of every part of them; None where they are not all lent."""
+        if not isinstance(entries[0], Lent) or len({*map(type, entries)}) > 1:
+            return None
+        return cls(entries)
+
+    def add(self, part: Sequence[Entry]) -> None:
+        """The next of its entries are known to be normal."""
+        places = places_of(part)
+        if places is None:
+            self._size += sum(map(_VIEW_SIZE, part))
+            return
+        self._size += places.size
+        if self._places is None:
+            self._places = places
+        if self._places[2:] == places[2:]:
+            self._at += places.at
+
+    def _piece(self, start: int, stop: int) -> bytes:
+        if self._places is not None and len(self._at) == len(self._entries):
+            with suppress(Gone):
+                return self._places.arena.join(b",", self._at[start:stop], self._places.fence)
+        return super()._piece(start, stop)
 
 
 def place_of(entry: Entry | None, revision: int) -> int | None:

@@ -257,9 +257,13 @@ async def _commit(context: Context, target: Target, prepared: Prepared, expected
     back, learnt = prepared.back, None
     if back is not None:
         learnt = target.codec.learnt(back, target.version)
-    entry = await context.backend.put(target.resource.objects, draft, expected, learnt)
-    if target.serving.strategy.after_write is not None:
-        await target.serving.strategy.after_write(target.name)
+    strategy = target.serving.strategy
+    if strategy.store_new is not None and not expected:
+        entry = await strategy.store_new(draft, prepared.obj)
+    else:
+        entry = await context.backend.put(target.resource.objects, draft, expected, learnt)
+    if strategy.after_write is not None:
+        await strategy.after_write(target.name)
     if learnt is not None:
         return learnt.view(entry)
     if entry is draft and draft.token is target.version:

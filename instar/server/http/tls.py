@@ -67,12 +67,10 @@ class Reloaded:
         self._make, self._files = make, tuple(files)
         self._digest = self._seen = _digest(self._files)
         self._current = make()
-        self.context = make()
-        """For listeners: each handshake is handed to the context of its moment."""
-        self.context.sni_callback = self._choose
 
-    def _choose(self, tls: ssl.SSLObject, name: str | None, context: ssl.SSLContext) -> None:
-        tls.context = self._current
+    def context(self) -> ssl.SSLContext:
+        """For a connection that comes now."""
+        return self._current
 
     async def run(self) -> None:
         while True:

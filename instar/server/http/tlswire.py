@@ -13,7 +13,7 @@ import asyncio
 import contextlib
 import logging
 import ssl
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, cast
 
 from instar import limits
@@ -25,12 +25,21 @@ _MOST = 16 << 10
 _GOODBYE_SECONDS = 30.0
 
 
+def _nothing() -> None:
+    pass
+
+
 class TlsListener:
     """Makes a connection for whoever calls: given to ``create_server`` in place of a context."""
 
-    def __init__(self, context: ssl.SSLContext, above: Callable[[], asyncio.Protocol]) -> None:
+    def __init__(
+        self, context: Callable[[], ssl.SSLContext], above: Callable[[], asyncio.Protocol]
+    ) -> None:
         self.context = context
+        """That of the moment: certificates change while a server runs."""
         self.above = above
+        self.parted: Callable[[], None] = _nothing
+        """Called when a connection has ended."""
         self.room = memoryview(bytearray(_ROOM))
         self.incoming = ssl.MemoryBIO()
         self.outgoing = ssl.MemoryBIO()
@@ -51,7 +60,7 @@ class TlsTransport(asyncio.BufferedProtocol):
         """Who is served, once the handshake is done."""
         self._closing = False
         self._timer: asyncio.TimerHandle | None = None
-        self._tls = listener.context.wrap_bio(
+        self._tls = listener.context().wrap_bio(
             listener.incoming, listener.outgoing, server_side=True
         )
 
@@ -97,6 +106,7 @@ class TlsTransport(asyncio.BufferedProtocol):
         above, self._above = self._above, None
         if above is not None:
             above.connection_lost(exc)
+        self._listener.parted()
 
     def pause_writing(self) -> None:
         if self._above is not None:
@@ -155,6 +165,14 @@ class TlsTransport(asyncio.BufferedProtocol):
         if self._closing:
             return
         self._tls.write(data)
+        self._tcp.write(self._outgoing.read())
+
+    def writelines(self, pieces: Iterable[bytes]) -> None:
+        """One write, however many they are."""
+        if self._closing:
+            return
+        for data in pieces:
+            self._tls.write(data)
         self._tcp.write(self._outgoing.read())
 
     def close(self) -> None:

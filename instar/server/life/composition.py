@@ -168,7 +168,7 @@ def build(
     identities: Identities,
     authorization: tuple[str, ...],
     webhook_authorizer: Authorizer | None = None,
-    shared_port: bool = False,
+    of_several: bool = False,
     strict_namespaces: bool,
     request_timeout: float,
     collect_garbage: bool,
@@ -225,6 +225,7 @@ def build(
     crds = catalog.builtin("apiextensions.k8s.io", "customresourcedefinitions")
     controller = CrdController(context, catalog, crds)
     crd_strategy.after_write = controller.at_rest
+    crd_strategy.store_new = controller.store_new
     namespaces = NamespaceController(context, catalog, catalog.builtin("", "namespaces"))
     census, usage = Census(catalog), Usage()
     for version in crds.serving.versions.values():
@@ -244,7 +245,7 @@ def build(
     garbage = GarbageCollector(context, catalog, leadership) if collect_garbage else None
     roles = RoleKeeper(context, catalog, leadership) if RBAC in authorization else None
     issuer = identities.issuer(backend)
-    authorizer.recorder = access = AccessRecord(of_several=shared_port)
+    authorizer.recorder = access = AccessRecord(of_several=of_several)
     metrics, watchdog, consistency = Metrics(), Watchdog(), Consistency(backend)
     metrics.add(*watchdog.metrics(), consistency.checks, census.metric())
     metrics.add(_stored_objects(backend), *conversion_metrics.all())

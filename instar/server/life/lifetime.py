@@ -44,6 +44,7 @@ from instar.server.files.kubeconfig import write_kubeconfig, write_user_kubeconf
 from instar.server.files.tempfolder import temporary_folder
 from instar.server.http.flow import Flow
 from instar.server.http.http1 import Connections
+from instar.server.http.reception import Alone, Guest, Listening, Maker, Reception
 from instar.server.http.tlswire import TlsListener
 from instar.server.life.composition import Machinery, build
 from instar.server.life.guards import (
@@ -119,7 +120,8 @@ async def _served(settings: Settings, folder: Path) -> AsyncIterator[RunningServ
     webhook = _webhook_authorizer(settings, modes)
     at_rest, (auditor, counted) = at_rest_of(settings), audit_of(settings)
     limited = event_limits_of(settings)
-    store = await open_store(settings.storage, settings.storage_options)
+    beside = settings.shared_port if settings.worker else None
+    store = await open_store(settings.storage, settings.storage_options, beside=beside)
     if at_rest is not None:
         store = at_rest.before(store)
     values = await _values(settings.values, store)
@@ -129,7 +131,7 @@ async def _served(settings: Settings, folder: Path) -> AsyncIterator[RunningServ
         identities=identities,
         authorization=modes,
         webhook_authorizer=webhook,
-        shared_port=settings.shared_port,
+        of_several=settings.shared_port is not None,
         strict_namespaces=settings.strict_namespaces,
         request_timeout=settings.request_timeout,
         collect_garbage=settings.collect_garbage,
@@ -157,14 +159,7 @@ async def _served(settings: Settings, folder: Path) -> AsyncIterator[RunningServ
     connections = Connections(handler, _one_too_many, EVERY_ANSWER, peers)
     loop = asyncio.get_running_loop()
     try:
-        listening = await loop.create_server(
-            TlsListener(tls.context, connections),
-            settings.host,
-            settings.port,
-            backlog=1024,
-            reuse_port=settings.shared_port or None,
-            start_serving=not settings.listens_when_ready,
-        )
+        listening = await _listening(settings, TlsListener(tls.context, connections))
     except OSError:
         await store.close()
         raise
@@ -186,7 +181,7 @@ async def _served(settings: Settings, folder: Path) -> AsyncIterator[RunningServ
         tasks.append(loop.create_task(keep_slim()))
         await machinery.start()
         await listening.start_serving()
-        port = listening.sockets[0].getsockname()[1]
+        port = listening.port
         host = f"[{settings.host}]" if ":" in settings.host else settings.host
         url = f"https://{_reachable(host)}:{port}"
         machinery.app.issuer_documents.address = url.removeprefix("https://")
@@ -222,6 +217,15 @@ def _alone_in(folder: Path) -> Iterator[Path]:
     with open(folder / ".lock", "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield folder
+
+
+async def _listening(settings: Settings, make: Maker) -> Listening:
+    host, port, meeting = settings.host, settings.port, settings.shared_port
+    if meeting is None:
+        return await Alone.open(make, host, port)
+    if settings.worker:
+        return Guest(make, port, meeting)
+    return await Reception.open(make, host, port, meeting)
 
 
 def _one_too_many(request: Request) -> Response:

@@ -51,6 +51,11 @@ class Parked:
             waiting_for = self._step()
         except (StopIteration, asyncio.CancelledError):
             return
+        except Exception as error:
+            # Not to whoever has brought the outcome: he may have more to tell.
+            report = {"message": "a request has failed on its way", "exception": error}
+            asyncio.get_running_loop().call_exception_handler(report)
+            return
         if isinstance(waiting_for, Ticket):
             self._ticket = waiting_for
             waiting_for.then(self._go_on, self._context)

@@ -1,0 +1,196 @@
+"""One port, several processes: each gets its share of the connections, and none is lost."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import socket
+from collections import Counter
+from collections.abc import Callable, Coroutine
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+import uvloop
+
+from instar.server.http import reception as module
+from instar.server.http.reception import Guest, Reception
+
+
+class Telling(asyncio.Protocol):
+    """Says who serves, whatever it is asked."""
+
+    def __init__(self, process: Process) -> None:
+        self._process = process
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast(asyncio.Transport, transport)
+        self._process.open.add(self._transport)
+
+    def data_received(self, data: bytes) -> None:
+        self._transport.write(self._process.name)
+
+    def connection_lost(self, error: Exception | None) -> None:
+        self._process.open.discard(self._transport)
+        self._process.parted()
+
+
+class Process:
+    """One of those that serve, as ``Maker``; all are in this one."""
+
+    def __init__(self, name: bytes) -> None:
+        self.name = name
+        self.open: set[asyncio.Transport] = set()
+        self.parted: Callable[[], None] = lambda: None
+
+    def __call__(self) -> Telling:
+        return Telling(self)
+
+
+class Company:
+    """A first process and those that have joined it."""
+
+    def __init__(self, folder: Path, taking: Reception) -> None:
+        self.taking = taking
+        self._folder = folder
+        self._guests: list[Guest] = []
+        self._clients: list[asyncio.StreamWriter] = []
+
+    @classmethod
+    async def of(cls, folder: Path) -> Company:
+        return cls(folder, await Reception.open(Process(b"first"), "127.0.0.1", 0, folder))
+
+    async def join(self, name: bytes) -> Guest:
+        guest, known = Guest(Process(name), self.taking.port, self._folder), self.seats()
+        await guest.start_serving()
+        await until(lambda: self.seats() > known)
+        self._guests.append(guest)
+        return guest
+
+    def seats(self) -> int:
+        return len(self.taking._seats)
+
+    def counted(self) -> int:
+        return sum(seat.taken for seat in self.taking._seats)
+
+    async def connect(self) -> tuple[bytes, asyncio.StreamWriter]:
+        """Who serves a new connection, and its end."""
+        reader, writer = await asyncio.open_connection("127.0.0.1", self.taking.port)
+        self._clients.append(writer)
+        writer.write(b"?")
+        return await asyncio.wait_for(reader.read(100), 30), writer
+
+    async def close(self) -> None:
+        self.taking.close()
+        for guest in self._guests:
+            guest.close()
+        for writer in self._clients:
+            writer.close()
+            await writer.wait_closed()
+
+
+async def until(look: Callable[[], bool]) -> None:
+    for _ in range(10_000):
+        if look():
+            return
+        await asyncio.sleep(0.001)
+    raise TimeoutError
+
+
+def played(folder: Path, scenario: Callable[[Company], Coroutine[Any, Any, None]]) -> None:
+    async def play() -> None:
+        company = await Company.of(folder)
+        try:
+            await scenario(company)
+        finally:
+            await company.close()
+
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        runner.run(play())
+
+
+def test_every_process_gets_as_many_as_the_others(tmp_path: Path) -> None:
+    async def scenario(company: Company) -> None:
+        await company.join(b"second")
+        await company.join(b"third")
+
+        shares = Counter([(await company.connect())[0] for _ in range(9)])
+
+        assert shares == {b"first": 3, b"second": 3, b"third": 3}
+
+    played(tmp_path, scenario)
+
+
+def test_who_has_fewer_because_some_have_ended_gets_the_next(tmp_path: Path) -> None:
+    async def scenario(company: Company) -> None:
+        await company.join(b"second")
+        served = [await company.connect() for _ in range(6)]
+        for name, writer in served:
+            if name == b"second":
+                writer.close()
+        await until(lambda: company.counted() == 3)
+
+        assert {(await company.connect())[0] for _ in range(3)} == {b"second"}
+
+    played(tmp_path, scenario)
+
+
+def test_who_joins_later_catches_up(tmp_path: Path) -> None:
+    async def scenario(company: Company) -> None:
+        assert {(await company.connect())[0] for _ in range(4)} == {b"first"}
+
+        await company.join(b"second")
+
+        assert {(await company.connect())[0] for _ in range(4)} == {b"second"}
+
+    played(tmp_path, scenario)
+
+
+def test_who_has_left_is_given_nothing_any_more(tmp_path: Path) -> None:
+    async def scenario(company: Company) -> None:
+        second = await company.join(b"second")
+        await company.join(b"third")
+        second.close()
+        await until(lambda: company.seats() == 2)
+
+        assert {(await company.connect())[0] for _ in range(4)} == {b"first", b"third"}
+
+    played(tmp_path, scenario)
+
+
+def test_who_does_not_take_what_it_is_given_is_passed_over(tmp_path: Path) -> None:
+    async def scenario(company: Company) -> None:
+        stuck = socket.socket(socket.AF_UNIX)
+        stuck.connect(str(tmp_path / module.SOCKET))
+        await until(lambda: company.seats() == 2)
+        (seat,) = (each for each in company.taking._seats if each is not company.taking._own)
+
+        def full(taken: socket.socket) -> bool:
+            return False
+
+        seat.give = full
+
+        assert {(await company.connect())[0] for _ in range(3)} == {b"first"}
+        stuck.close()
+
+    played(tmp_path, scenario)
+
+
+def test_when_files_are_scarce_connections_wait(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    accepted, refusals = module._accepted, [errno.EMFILE, errno.ENFILE]
+
+    def scarce(door: socket.socket) -> socket.socket | None:
+        if refusals:
+            raise OSError(refusals.pop(), "scarce")
+        return accepted(door)
+
+    async def scenario(company: Company) -> None:
+        monkeypatch.setattr(module, "_PAUSE_SECONDS", 0.01)
+        monkeypatch.setattr(module, "_accepted", scarce)
+
+        assert (await company.connect())[0] == b"first"
+        assert not refusals
+
+    played(tmp_path, scenario)
