@@ -200,6 +200,9 @@ class App:
         if asked.verb not in _READS or self._context.backend.lacks(asked.group, asked.resource):
             limit(request, asked.verb, self._request_timeout)
             await self._ready.wait()
+        elif self._catalog.loading and not self._catalog.is_apart(asked.group, asked.resource):
+            limit(request, asked.verb, self._request_timeout)
+            await self._catalog.loaded()
 
     def _asked(self, route: KnownPath, request: Request, user: User) -> Attributes:
         about = self._object_pages.asked(request, user) if route.path is None else None
