@@ -230,7 +230,7 @@ class App:
             return health
         if request.path == "/metrics":
             return await self._metrics.respond()
-        told = self._insight.respond(request) or self.issuer_documents.respond(request)
+        told = await self._insight.respond(request) or self.issuer_documents.respond(request)
         if told is not None:
             return told
         return await self._object_pages.respond(request) or await self._document(request)

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from instar.registry.resources import catalog
+from instar import limits
 from instar.registry.resources.catalog import Catalog
 from instar.registry.resources.resource import Resource
 from instar.registry.stored.entry import Entry
@@ -158,7 +158,7 @@ def test_reading_many_crds_leaves_turns_to_others(
         settings = Settings(port=0, storage=f"sqlite:{tmp_path}/s.db")
         await fill(settings)
         monkeypatch.setattr(Catalog, "_take", noted)
-        monkeypatch.setattr(catalog, "_SLICE_SECONDS", -1.0)
+        monkeypatch.setattr(limits, "TURN_SECONDS", -1.0)
         turn()
         async with running(settings):
             pass

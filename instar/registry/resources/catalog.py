@@ -9,9 +9,9 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Iterable
-from time import monotonic
 from typing import Any
 
+from instar import offload
 from instar.api.crd import GROUP, Crd, read_crd
 from instar.api.crd_codec import same
 from instar.registry.resources.crdtext import around_equal_spec
@@ -23,7 +23,6 @@ from instar.registry.stored.entry import Entry
 from instar.storage.collection import Change
 
 log = logging.getLogger(__name__)
-_SLICE_SECONDS = 0.008
 ReadCrd = Callable[[Entry], dict[str, Any]]
 MakeServing = Callable[[Crd], Serving]
 
@@ -75,14 +74,12 @@ class Catalog:
         ten thousand take seconds, and others are served meanwhile."""
         crds.objects.listeners.insert(0, self._changed)
         self._backend.cache.on_reset(lambda: self._reload(crds))
-        turn = monotonic() + _SLICE_SECONDS
+        breaks = offload.Breaks()
         for name in list(crds.objects.entries):
             entry = crds.objects.entries.get(name)
             if entry is not None:
                 self._take(entry)
-            if monotonic() > turn:
-                await asyncio.sleep(0)
-                turn = monotonic() + _SLICE_SECONDS
+            await breaks.between()
         self._loaded.set()
 
     def builtin(self, group: str, plural: str) -> Resource:

@@ -248,6 +248,7 @@ def build(
     authorizer.recorder = access = AccessRecord(of_several=of_several)
     metrics, watchdog, consistency = Metrics(), Watchdog(), Consistency(backend)
     metrics.add(*watchdog.metrics(), consistency.checks, census.metric())
+    metrics.preparations.append(census.prepare)
     metrics.add(_stored_objects(backend), *conversion_metrics.all())
     metrics.add(*admissions.all_metrics(), *extras.metrics)
     if flow is not None:

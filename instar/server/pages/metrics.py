@@ -37,6 +37,8 @@ class Metrics:
         self.all: list[Metric] = [self._requests, self._seconds, processes]
         self.of_all: Callable[[], Awaitable[list[Family]]] | None = None
         """Asks the other processes behind the port; None where there are none."""
+        self.preparations: list[Callable[[], Awaitable[None]]] = []
+        """Awaited before a page is made."""
 
     def add(self, *metrics: Metric) -> None:
         """More for the page, counted elsewhere."""
@@ -52,6 +54,12 @@ class Metrics:
     def own(self) -> list[Family]:
         return [metric.family() for metric in self.all]
 
+    async def counted(self) -> list[Family]:
+        """The same; who has much to count first does so without holding up others."""
+        for prepare in self.preparations:
+            await prepare()
+        return self.own()
+
     async def respond(self) -> Response:
-        families = self.own() if self.of_all is None else await self.of_all()
+        families = await (self.counted() if self.of_all is None else self.of_all())
         return Response(200, (written(families),), [(b"content-type", CONTENT_TYPE.encode())])
