@@ -35,8 +35,7 @@ from instar.console.settings import OidcSettings
 from instar.server.life.lifetime import RunningServer, running
 from instar.server.life.numbers import told
 from instar.server.settings import Settings
-from instar.storage.peer import PeerStore
-from instar.storage.store import Store, StoreError, bare
+from instar.storage.store import Leaning, Store, StoreError, bare
 
 _NOT_BOUND = (errno.EADDRINUSE, errno.EADDRNOTAVAIL, errno.EACCES)
 """How the system refuses an address; a file that is refused has a name."""
@@ -316,7 +315,7 @@ def once_readable(loop: asyncio.AbstractEventLoop, file: int, then: Callable[[],
 async def _until_its_store_is_lost(store: Store) -> None:
     """A worker is of no use without the process it belongs to, which starts another."""
     owner = bare(store)
-    if isinstance(owner, PeerStore):
+    if isinstance(owner, Leaning):
         await owner.lost()
 
 

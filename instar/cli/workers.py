@@ -72,10 +72,10 @@ async def with_workers(
 async def _lent(server: RunningServer, folder: Path, loans: Loans | None) -> AsyncIterator[None]:
     backend = server.machinery.backend
     store = bare(backend.store)  # each worker has the keys itself
-    if not isinstance(store, Local):
+    books = backend.books
+    if books is None and not isinstance(store, Local):
         yield  # workers reach a cluster by themselves
         return
-    books = backend.books
     lent = None if loans is None or books is None else Lent(loans, books)
     lender = StoreServer(store, folder, lent)
     await lender.start()
@@ -87,8 +87,7 @@ async def _lent(server: RunningServer, folder: Path, loans: Loans | None) -> Asy
 
 def _loans(settings: Settings) -> Loans | None:
     """What is sealed in the store each worker opens for itself."""
-    reached_alone = settings.storage.startswith("etcd:")
-    if reached_alone or settings.encryption is not None or settings.values != "memory":
+    if settings.encryption is not None or settings.values != "memory":
         return None
     return Loans(Arena(make_file()))
 

@@ -148,7 +148,7 @@ class EtcdStore:
     async def _after_doubt(self, write: Write, doubt: Doubt) -> int:
         outcome, revision = await resolve(self._client, self.place(write.key), write)
         if outcome is Outcome.DONE:
-            self._expect(revision)
+            self.expect(revision)
             return revision
         if outcome is Outcome.LOST:
             raise Stale(write.key, write.expected, revision) from doubt
@@ -159,13 +159,13 @@ class EtcdStore:
         request = wire.range_request(self._base, count_only=True)
         answer = await self._client.ask(RANGE, request, prompt=True)
         revision = wire.read_range(answer).revision
-        self._expect(revision)
+        self.expect(revision)
         return revision
 
     async def _nudge(self) -> None:
         await self._client.ask(PUT, wire.put_request(self._nudge_key, b"-"))
 
-    def _expect(self, revision: int) -> None:
+    def expect(self, revision: int) -> None:
         for watch in self._watches:
             watch.expect(revision)
 

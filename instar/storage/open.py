@@ -5,8 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from instar.records import dataclass
+from instar.storage.beside import BesideStore, Cluster
 from instar.storage.memory import MemoryStore
-from instar.storage.peer import PeerStore
+from instar.storage.peer import PeerStore, borrowed
 from instar.storage.sqlite import SqliteStore
 from instar.storage.store import Store, StoreError
 
@@ -26,14 +27,19 @@ class StorageOptions:
 
 
 async def open_store(
-    url: str, options: StorageOptions | None = None, *, must_exist: bool = False
+    url: str,
+    options: StorageOptions | None = None,
+    *,
+    must_exist: bool = False,
+    beside: Path | None = None,
 ) -> Store:
     """``memory:``, ``sqlite:PATH`` or ``etcd://h1:2379,h2:2379/PREFIX``.
 
     ``peer:FOLDER`` is how a worker finds the store of the process that started it.
     Raises ``StoreError`` with a text fit for an operator. An etcd cluster need not be there yet:
     calls answer ``Unavailable`` until it is. With ``must_exist`` no file is made: who wants to
-    read has mistyped its name.
+    read has mistyped its name. ``beside`` is where another process may lend what it has read of
+    the same cluster.
     """
     scheme, _, rest = url.partition(":")
     if url == "memory:":
@@ -41,7 +47,9 @@ async def open_store(
     if scheme == "sqlite" and rest:
         return _open_sqlite(rest, must_exist)
     if scheme == "etcd" and rest.startswith("//"):
-        return _open_etcd(url, rest[2:], options or StorageOptions())
+        lender = None if beside is None else await borrowed(beside)
+        cluster = _open_etcd(url, rest[2:], options or StorageOptions())
+        return cluster if lender is None else BesideStore(cluster, lender)
     if scheme == "peer" and rest:
         return await PeerStore.connect(Path(rest))
     raise StoreError(f"{url!r} is no storage URL; use {_FORMS}")
@@ -53,7 +61,7 @@ def _open_sqlite(path: str, must_exist: bool) -> Store:
     return SqliteStore(path)
 
 
-def _open_etcd(url: str, rest: str, options: StorageOptions) -> Store:
+def _open_etcd(url: str, rest: str, options: StorageOptions) -> Cluster:
     hosts, _, path = rest.partition("/")
     addresses = [host if ":" in host else f"{host}:2379" for host in hosts.split(",") if host]
     if not addresses or "@" in hosts:

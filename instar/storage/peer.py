@@ -116,6 +116,14 @@ class PeerStore:
         await self._gone.wait()
         raise Lost(_GONE)
 
+    @property
+    def reached(self) -> int:
+        """The revision that who follows has been told."""
+        return max((each.reached for each in self._following.values()), default=0)
+
+    def expect(self, revision: int) -> None:
+        self._frames.send(frame([0, "expect", revision]))
+
     async def close(self) -> None:
         if self._closed:
             return
@@ -214,6 +222,15 @@ class BorrowedStore(PeerStore):
             return
         (self.arena.fence,) = rest
         self._frames.send(frame([0, "passed", *rest]))
+
+
+async def borrowed(folder: Path) -> BorrowedStore | None:
+    """What is lent there; None where each process has values of its own."""
+    if not (folder / ARENA).exists():
+        return None
+    store = await PeerStore.connect(folder)
+    assert isinstance(store, BorrowedStore)
+    return store
 
 
 class _Following:

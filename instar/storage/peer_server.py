@@ -1,8 +1,10 @@
-"""Lends a local store to other processes of this machine, over a socket only its owner can open.
+"""Lends a store to other processes of this machine, over a socket only its owner can open.
 
-The store stays where it is: one process writes the file. The others get every event in order, and
-their writes become part of the same transactions as its own. Values that lie in shared memory do
-not travel: the others are told where they are, and when they move (``storage/lending.py``).
+A file stays where it is: one process writes it. The others get every event in order, and their
+writes become part of the same transactions as its own. Of a cluster they are told what there is
+and what happens, and do the rest themselves (``storage/beside.py``). Values that lie in shared
+memory do not travel: the others are told where they are, and when they move
+(``storage/lending.py``).
 """
 
 from __future__ import annotations
@@ -24,7 +26,16 @@ from instar.storage.peer_wire import (
     moves_head,
     told_events,
 )
-from instar.storage.store import Event, Remembering, Store, StoreError, Subscription, Write
+from instar.storage.store import (
+    Event,
+    Expecting,
+    Local,
+    Remembering,
+    Store,
+    StoreError,
+    Subscription,
+    Write,
+)
 
 log = logging.getLogger(__name__)
 SOCKET, REVISION, ARENA = "store.sock", "revision", "arena"
@@ -60,10 +71,11 @@ class StoreServer:
         self._settling: asyncio.Task[None] | None = None
 
     async def start(self) -> None:
-        # Before anybody is told that a write is done, everybody can see that it is.
-        current = await self._store.barrier()
-        self._following = self._store.subscribe(current, self._reached, _ended)
-        self._revision.set(await self._store.barrier())
+        if isinstance(self._store, Local):  # else it is not this process that says how far it is
+            # Before anybody is told that a write is done, everybody can see that it is.
+            current = await self._store.barrier()
+            self._following = self._store.subscribe(current, self._reached, _ended)
+            self._revision.set(await self._store.barrier())
         loop = asyncio.get_running_loop()
         if self._lent is not None:
             # A worker has it open under the same number.
@@ -160,6 +172,8 @@ class _Peer:
             subscription = self._subscriptions.pop(number, None)
             if subscription is not None:
                 subscription.close()
+        elif what == "expect" and isinstance(self._store, Expecting):
+            self._store.expect(*rest)
         elif what == "passed":
             (self.passed,) = rest
         else:

@@ -230,6 +230,24 @@ class Chaining(Protocol):
 
 
 @runtime_checkable
+class Expecting(Protocol):
+    """A store that may have come further than it has told those who follow it."""
+
+    def expect(self, revision: int) -> None:
+        """Somebody waits for this revision: see that they are told."""
+        ...
+
+
+@runtime_checkable
+class Leaning(Protocol):
+    """A store that is another process's, and of no use without it."""
+
+    async def lost(self) -> None:
+        """Waits until that is gone, and then raises ``Lost``."""
+        ...
+
+
+@runtime_checkable
 class Placed(Protocol):
     """A store that others may read, too: they know its keys by another name."""
 

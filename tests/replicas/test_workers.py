@@ -9,6 +9,7 @@ import os
 import signal
 import subprocess
 import sys
+import uuid
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -27,8 +28,9 @@ from instar.storage.memory import MemoryStore
 from instar.storage.peer_server import StoreServer
 from tests.replicas.checker import Checker
 from tests.replicas.client import Client
-from tests.replicas.processes import TOKEN, Replica, prepare_pki
+from tests.replicas.processes import TOKEN, Replica, etcdctl, prepare_pki
 from tests.replicas.resources import CRDS, crd, note, path
+from tests.storage.etcd_server import EtcdCluster
 from tests.support.waiting import eventually
 
 WORKERS = 3
@@ -36,11 +38,25 @@ CONNECTIONS = 8
 """The kernel gives each to one of the processes: of so many hardly all go to the same."""
 
 
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EtcdCluster]:
+    with EtcdCluster(tmp_path_factory.mktemp("etcd"), members=1) as cluster:
+        yield cluster
+
+
+@pytest.fixture(params=["sqlite", "etcd"])
+def storage(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    if request.param == "sqlite":
+        return f"sqlite:{tmp_path}/s.db"
+    cluster: EtcdCluster = request.getfixturevalue("cluster")
+    return f"etcd://{','.join(cluster.addresses)}/{uuid.uuid4()}"
+
+
 @pytest.fixture
-def served(tmp_path: Path) -> Iterator[Replica]:
+def served(tmp_path: Path, storage: str) -> Iterator[Replica]:
     prepare_pki(tmp_path)
     extra = ("--workers", str(WORKERS))
-    replica = Replica(tmp_path, "main", f"sqlite:{tmp_path}/s.db", extra)
+    replica = Replica(tmp_path, "main", storage, extra)
     replica.start()
     try:
         replica.until_ready()
@@ -140,6 +156,38 @@ def test_nothing_is_lost_or_doubled_while_workers_are_killed(served: Replica) ->
 
     checker = asyncio.run(run())
     assert checker.reads
+
+
+def test_objects_lie_in_memory_that_all_processes_share(served: Replica, many: Many) -> None:
+    many.ask(0, "POST", CRDS, crd("shared.io"))
+    for at in range(CONNECTIONS):
+        many.ask(at, "POST", path("shared.io"), note("shared.io", f"n{at}"))
+        assert len(many.ask(at, "GET", path("shared.io"))[1]["items"]) == at + 1
+
+    assert served.process is not None
+    for pid in (served.process.pid, *workers_of(served)):
+        mapped = Path(f"/proc/{pid}/maps").read_text().count("/memfd:instar-values")
+        assert mapped == 2  # how it begins, and a segment
+
+
+def test_a_read_is_answered_although_the_cluster_goes_on_elsewhere(
+    cluster: EtcdCluster, tmp_path: Path
+) -> None:
+    prepare_pki(tmp_path)
+    (address,) = cluster.addresses
+    extra = ("--workers", str(WORKERS))
+    replica = Replica(tmp_path, "main", f"etcd://{address}/{uuid.uuid4()}", extra)
+    replica.start()
+    try:
+        replica.until_ready()
+        eventually(lambda: counted(replica)["instar_processes"] == WORKERS)
+        many = Many(replica)
+        for at in range(CONNECTIONS):
+            etcdctl(address, "put", "/elsewhere", str(at))
+            assert many.ask(at, "GET", "/api/v1/namespaces/default")[0] == 200
+        many.close()
+    finally:
+        replica.kill()
 
 
 def test_a_worker_that_dies_is_replaced(served: Replica) -> None:

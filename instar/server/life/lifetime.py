@@ -120,7 +120,8 @@ async def _served(settings: Settings, folder: Path) -> AsyncIterator[RunningServ
     webhook = _webhook_authorizer(settings, modes)
     at_rest, (auditor, counted) = at_rest_of(settings), audit_of(settings)
     limited = event_limits_of(settings)
-    store = await open_store(settings.storage, settings.storage_options)
+    beside = settings.shared_port if settings.worker else None
+    store = await open_store(settings.storage, settings.storage_options, beside=beside)
     if at_rest is not None:
         store = at_rest.before(store)
     values = await _values(settings.values, store)

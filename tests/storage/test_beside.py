@@ -1,0 +1,123 @@
+"""A worker on a cluster: it asks the cluster itself, and is told by the lender what there is."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from instar.registry.stored.backend import Backend
+from instar.registry.stored.entry import Held
+from instar.registry.stored.lent import Borrowed
+from instar.storage.arena import Arena, make_file
+from instar.storage.beside import BesideStore
+from instar.storage.lending import Loans
+from instar.storage.memory import MemoryStore
+from instar.storage.peer import borrowed
+from instar.storage.peer_server import Lent, StoreServer
+from instar.storage.store import Event, Lost, Write
+
+PREFIX = "example.com/things/"
+VALUE = b'{"apiVersion":"example.com/v1","kind":"T","metadata":{"name":"a","uid":"u"}}'
+
+
+class Cluster(MemoryStore):
+    """What several processes reach; here they are in one."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.expected: list[int] = []
+        self.asked = asyncio.Event()
+
+    def expect(self, revision: int) -> None:
+        self.expected.append(revision)
+        self.asked.set()
+
+    async def close(self) -> None:
+        """The other goes on."""
+
+
+@contextlib.asynccontextmanager
+async def beside(cluster: Cluster, folder: Path) -> AsyncIterator[tuple[StoreServer, Backend]]:
+    file = make_file()
+    loans = Loans(Arena(file))
+    owner = Backend(cluster, loans=loans)
+    await owner.start()
+    assert owner.books is not None
+    server = StoreServer(cluster, folder, Lent(loans, owner.books))
+    await server.start()
+    lender = await borrowed(folder)
+    assert lender is not None
+    worker = Backend(BesideStore(cluster, lender))
+    await worker.start()
+    yield server, worker
+    await worker.stop()
+    await server.close()
+    await owner.stop()
+    os.close(file)
+
+
+def test_what_it_writes_by_itself_it_borrows_from_the_lender(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with beside(Cluster(), tmp_path) as (_, worker):
+            objects = worker.collection(PREFIX)
+            made = await worker.put(objects, Held(VALUE, 0, "a"), 0)
+
+            entry = objects.entries["a"]
+            assert isinstance(entry, Borrowed)
+            assert entry.view == made.view
+            assert (await worker.store.get(f"{PREFIX}a")) is not None
+
+    asyncio.run(scenario())
+
+
+def test_a_read_waits_for_what_the_cluster_says_and_the_lender_sees_to_it(tmp_path: Path) -> None:
+    cluster = Cluster()
+
+    async def scenario() -> None:
+        async with beside(cluster, tmp_path) as (_, worker):
+            publish, late = cluster._followers.publish, list[tuple[list[Event], int]]()
+            cluster._followers.publish = (  # type: ignore[method-assign]
+                lambda events, revision: late.append(([*events], revision))
+            )
+            revision = await cluster.commit(Write(f"{PREFIX}a", VALUE, 0))
+            reading = asyncio.create_task(worker.consistent())
+            await asyncio.wait_for(cluster.asked.wait(), 30)
+
+            assert cluster.expected == [revision]
+            assert not reading.done()
+            for events, at in late:
+                publish(events, at)
+            await asyncio.wait_for(reading, 30)
+            assert worker.collection(PREFIX).entries["a"].revision == revision
+
+    asyncio.run(scenario())
+
+
+def test_nothing_is_asked_of_a_lender_that_keeps_up(tmp_path: Path) -> None:
+    cluster = Cluster()
+
+    async def scenario() -> None:
+        async with beside(cluster, tmp_path) as (_, worker):
+            for number in range(20):
+                await worker.put(worker.collection(PREFIX), Held(VALUE, 0, f"n{number}"), 0)
+                await worker.consistent()
+
+    asyncio.run(scenario())
+    assert cluster.expected == []
+
+
+def test_without_the_lender_it_is_lost(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with beside(Cluster(), tmp_path) as (server, worker):
+            store = worker.store
+            assert isinstance(store, BesideStore)
+            await server.close()
+            with pytest.raises(Lost):
+                await asyncio.wait_for(store.lost(), 30)
+
+    asyncio.run(scenario())
