@@ -9,6 +9,7 @@ import asyncio
 import ssl
 from collections import deque
 from collections.abc import Callable
+from functools import lru_cache
 
 from instar.parking import waiter
 from instar.rpc.connection import Connection
@@ -70,8 +71,7 @@ class Channel:
         if connection is None or not connection.takes_calls:
             connection = await self._connected(patience)
             patience = deadline - loop.time()
-        head = self._head(method, metadata)
-        head += literal("grpc-timeout", f"{max(1, int(patience * 1000))}m")
+        head = self._head(method, metadata) + _timeout(max(1, int(patience * 1000)))
         stream = Unary(head, waiter(prompt), deadline)
         connection.open(stream, framed(request), True)
         if prompt:
@@ -191,6 +191,11 @@ class Channel:
             lambda: Connection(loop), host, int(port), ssl=self._tls, server_hostname=name
         )
         return made[1]
+
+
+@lru_cache(16)
+def _timeout(milliseconds: int) -> bytes:
+    return literal("grpc-timeout", f"{milliseconds}m")
 
 
 def _unreached(why: str) -> RpcError:

@@ -59,6 +59,7 @@ class Connection(asyncio.Protocol):
         """Done when the server has shown that it speaks HTTP/2: until then nothing is sent."""
         self.closed: asyncio.Future[None] = loop.create_future()
         self.takes_calls = False
+        self._greeted = False
         self._streams: dict[int, Stream] = {}
         self._waiting: deque[tuple[Stream, bytes, bool]] = deque()
         self._next_id = 1
@@ -255,7 +256,7 @@ class Connection(asyncio.Protocol):
     def _take(self, kind: int, flags: int, number: int, payload: bytes) -> None:
         if self._block is not None and kind != frames.CONTINUATION:
             raise ProtocolError(frames.PROTOCOL_ERROR, "headers that are interrupted")
-        if not self.ready.done() and kind != frames.SETTINGS:
+        if not self._greeted and kind != frames.SETTINGS:
             raise ProtocolError(frames.PROTOCOL_ERROR, "a greeting without settings")
         if kind == frames.DATA:
             self._take_data(flags, number, payload)
@@ -345,7 +346,7 @@ class Connection(asyncio.Protocol):
         self._outgoing.write(frames.frame(frames.SETTINGS, frames.ACK, 0, b""))
         self._admit()
         if not self.ready.done():
-            self.takes_calls = True
+            self.takes_calls = self._greeted = True
             self.ready.set_result(None)
 
     def _take_reset(self, number: int, code: int) -> None:

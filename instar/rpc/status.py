@@ -53,6 +53,8 @@ _BY_HTTP = {
     "503": Code.UNAVAILABLE,
     "504": Code.UNAVAILABLE,
 }
+OK_HEAD: Headers = ((":status", "200"), ("content-type", "application/grpc"))
+"""How nearly all answers begin."""
 _OK_TRAILERS: Headers = (("grpc-status", "0"), ("grpc-message", ""))
 
 

@@ -11,7 +11,7 @@ from math import inf
 
 from instar.parking import Waiter
 from instar.rpc.headers import Headers
-from instar.rpc.status import Code, RpcError, read_trailers, refused_head
+from instar.rpc.status import OK_HEAD, Code, RpcError, read_trailers, refused_head
 
 PREFIX_SIZE = 5
 """Before each message: whether it is compressed, and four bytes of length."""
@@ -65,7 +65,9 @@ class Stream:
         raise NotImplementedError
 
     def take_headers(self, headers: Headers, last: bool) -> None:
-        if not self.answered:
+        if not self.answered and headers == OK_HEAD:
+            self.answered = True
+        elif not self.answered:
             if not last and dict(headers).get(":status", "").startswith("1"):
                 return  # "go on", which nobody had asked about
             self.answered = True

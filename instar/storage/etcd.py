@@ -6,6 +6,8 @@ revision is etcd's own. Any number of processes may share the cluster.
 
 from __future__ import annotations
 
+from functools import partial
+
 from instar.storage import etcd_wire as wire
 from instar.storage.etcd_client import (
     COMPACT,
@@ -61,7 +63,8 @@ class EtcdStore:
 
     async def get(self, key: str) -> Record | None:
         self._check_open()
-        answer = wire.read_range(await self._client.ask(RANGE, wire.range_request(self.place(key))))
+        request = wire.range_request(self.place(key))
+        answer = await self._client.ask(RANGE, request, wire.read_range)
         return next(iter(self._records(answer.kvs)), None)
 
     async def range(
@@ -94,12 +97,11 @@ class EtcdStore:
         key = self.place(write.key)
         request = wire.swap_request(key, write.value, write.expected)
         try:
-            answer = wire.read_txn(await self._client.send(TXN, request))
+            answer = await self._client.send(TXN, request, partial(wire.read_swap, write.expected))
         except Doubt as doubt:
             return await self._after_doubt(write, doubt)
         if not answer.succeeded:
-            actual = answer.found[0].mod_revision if answer.found else 0
-            raise Stale(write.key, write.expected, actual)
+            raise Stale(write.key, write.expected, answer.actual)
         event = Event(write.key, write.value, answer.revision)
         for watch in self._watches:
             watch.learn(event)
@@ -121,7 +123,7 @@ class EtcdStore:
     async def compact(self, revision: int) -> None:
         self._check_open()
         try:
-            await self._client.ask(COMPACT, wire.compaction_request(revision))
+            await self._client.ask(COMPACT, wire.compaction_request(revision), bytes)
         except HistoryGone:
             return
         except NotYet as error:
@@ -139,7 +141,7 @@ class EtcdStore:
     async def _read(self, first: bytes, end: bytes, limit: int, revision: int) -> wire.RangeAnswer:
         request = wire.range_request(first, end, limit=limit, revision=revision)
         try:
-            return wire.read_range(await self._client.ask(RANGE, request))
+            return await self._client.ask(RANGE, request, wire.read_range)
         except HistoryGone as error:
             raise Compacted(await compacted_revision(self._client, self._base)) from error
         except NotYet as error:
@@ -157,13 +159,13 @@ class EtcdStore:
     async def _current_revision(self) -> int:
         """A read that a majority stands behind; which key is of no interest."""
         request = wire.range_request(self._base, count_only=True)
-        answer = await self._client.ask(RANGE, request, prompt=True)
-        revision = wire.read_range(answer).revision
+        answer = await self._client.ask(RANGE, request, wire.read_range, prompt=True)
+        revision = answer.revision
         self.expect(revision)
         return revision
 
     async def _nudge(self) -> None:
-        await self._client.ask(PUT, wire.put_request(self._nudge_key, b"-"))
+        await self._client.ask(PUT, wire.put_request(self._nudge_key, b"-"), bytes)
 
     def expect(self, revision: int) -> None:
         for watch in self._watches:

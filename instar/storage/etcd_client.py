@@ -8,12 +8,16 @@ from __future__ import annotations
 import asyncio
 import ssl
 from collections.abc import Callable
+from typing import TypeVar
 
 from instar.records import dataclass
 from instar.rpc.channel import Channel, Conversation, Metadata
 from instar.rpc.status import Code, RpcError
 from instar.storage import etcd_wire as wire
 from instar.storage.store import StoreError, TooLarge, Unavailable
+from instar.storage.wire import UNREADABLE
+
+T = TypeVar("T")
 
 RANGE = "/etcdserverpb.KV/Range"
 TXN = "/etcdserverpb.KV/Txn"
@@ -78,6 +82,13 @@ class Endpoint:
         except RpcError as error:
             raise explain(error, self.address) from error
 
+    def understood(self, answer: bytes, read: Callable[[bytes], T]) -> T:
+        """Who answers what cannot be read may have done what he was asked, or not."""
+        try:
+            return read(answer)
+        except UNREADABLE as error:
+            raise Doubt(f"etcd {self.address}: an answer that cannot be read: {error}") from error
+
 
 class EtcdClient:
     def __init__(self, addresses: list[str], options: EtcdOptions) -> None:
@@ -98,22 +109,30 @@ class EtcdClient:
         if endpoint is self.current:
             self._at = (self._at + 1) % len(self._endpoints)
 
-    async def ask(self, method: str, request: bytes, prompt: bool = False) -> bytes:
+    async def ask(
+        self, method: str, request: bytes, read: Callable[[bytes], T], prompt: bool = False
+    ) -> T:
         """A call that may be repeated: on every endpoint, until the time is over."""
-        return await self._insist(method, request, (Doubt, _NotSent), prompt)
+        return await self._insist(method, request, read, (Doubt, _NotSent), prompt)
 
-    async def send(self, method: str, request: bytes) -> bytes:
+    async def send(self, method: str, request: bytes, read: Callable[[bytes], T]) -> T:
         """A call that must not be carried out twice: ``Doubt`` when it may have been, once."""
-        return await self._insist(method, request, (_NotSent,))
+        return await self._insist(method, request, read, (_NotSent,))
 
     async def _insist(
-        self, method: str, request: bytes, again: tuple[type[StoreError], ...], prompt: bool = False
-    ) -> bytes:
+        self,
+        method: str,
+        request: bytes,
+        read: Callable[[bytes], T],
+        again: tuple[type[StoreError], ...],
+        prompt: bool = False,
+    ) -> T:
         loop = asyncio.get_running_loop()
         deadline, pause = loop.time() + self._options.timeout, 0.02
         while True:
             try:
-                return await self._attempt(method, request, deadline - loop.time(), prompt)
+                left = deadline - loop.time()
+                return await self._attempt(method, request, read, left, prompt)
             except again as error:
                 if loop.time() + pause >= deadline:
                     raise Unavailable(str(error)) from error
@@ -146,7 +165,8 @@ class EtcdClient:
         """The member's version; ``(0,)`` when it does not tell."""
         try:
             answer = await endpoint.call(_STATUS, b"", self._options.timeout / 2, self._token)
-            return tuple(int(part) for part in wire.read_version(answer).split("-")[0].split("."))
+            text = endpoint.understood(answer, wire.read_version)
+            return tuple(int(part) for part in text.split("-")[0].split("."))
         except (StoreError, ValueError):
             return (0,)
 
@@ -157,7 +177,9 @@ class EtcdClient:
         for endpoint in self._endpoints:
             await endpoint.channel.close()
 
-    async def _attempt(self, method: str, request: bytes, left: float, prompt: bool) -> bytes:
+    async def _attempt(
+        self, method: str, request: bytes, read: Callable[[bytes], T], left: float, prompt: bool
+    ) -> T:
         # Half of the time for one endpoint: a member that hangs leaves time for another.
         endpoint, patience = self.current, max(0.1, min(left, self._options.timeout / 2))
         try:
@@ -165,10 +187,11 @@ class EtcdClient:
                 await self._sign_in(endpoint, ())
             token = self._token
             try:
-                return await endpoint.call(method, request, patience, self._metadata, prompt)
+                answer = await endpoint.call(method, request, patience, self._metadata, prompt)
             except _TokenRefused:
                 await self._sign_in(endpoint, token)
-                return await endpoint.call(method, request, patience, self._metadata, prompt)
+                answer = await endpoint.call(method, request, patience, self._metadata, prompt)
+            return endpoint.understood(answer, read)
         except (Doubt, _NotSent):
             self.leave(endpoint)
             raise
@@ -182,9 +205,10 @@ class EtcdClient:
             request = wire.authenticate_request(self._options.username, self._options.password)
             try:
                 answer = await endpoint.call(_AUTHENTICATE, request, self._options.timeout / 2, ())
+                token = endpoint.understood(answer, wire.read_token)
             except Doubt as error:
                 raise _NotSent(str(error)) from error  # the call it was for was not sent
-            self._token = (("token", wire.read_token(answer)),)
+            self._token = (("token", token),)
             self._metadata = (*_WITH_LEADER, *self._token)
 
 

@@ -63,5 +63,5 @@ async def _first_after(
 
 async def _read(client: EtcdClient, key: bytes, revision: int = 0) -> wire.KeyValue | None:
     request = wire.range_request(key, revision=revision)
-    answer = wire.read_range(await client.ask(RANGE, request))
+    answer = await client.ask(RANGE, request, wire.read_range)
     return answer.kvs[0] if answer.kvs else None

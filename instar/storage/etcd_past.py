@@ -97,7 +97,7 @@ async def past_events(client: EtcdClient, key: bytes) -> tuple[int, list[wire.Wa
 
 
 async def _past_events(client: EtcdClient, key: bytes) -> tuple[int, list[wire.WatchEvent]]:
-    now = wire.read_range(await client.ask(RANGE, wire.range_request(key)))
+    now = await client.ask(RANGE, wire.range_request(key), wire.read_range)
     newest = now.kvs[0] if now.kvs else None
     compacted, events = await _watched(client, key, 1, now)
     while compacted:
@@ -117,7 +117,7 @@ async def _past_events(client: EtcdClient, key: bytes) -> tuple[int, list[wire.W
 
 async def _value_at(client: EtcdClient, key: bytes, revision: int) -> list[wire.WatchEvent]:
     request = wire.range_request(key, revision=revision)
-    answer = wire.read_range(await client.ask(RANGE, request))
+    answer = await client.ask(RANGE, request, wire.read_range)
     return [wire.WatchEvent(kv, False) for kv in answer.kvs]
 
 

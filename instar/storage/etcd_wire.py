@@ -21,6 +21,7 @@ from instar.storage.wire import (
 )
 
 _MOD, _EQUAL = 2, 0
+_REVISION_TAG = 3 << 3
 _HEADER_TAG, _EVENTS_TAG = bytes((1 << 3 | 2,)), bytes((11 << 3 | 2,))
 
 
@@ -37,12 +38,12 @@ class RangeAnswer(NamedTuple):
     more: bool
 
 
-class TxnAnswer(NamedTuple):
-    """``found`` is what the range of the branch taken returned."""
+class SwapAnswer(NamedTuple):
+    """``actual`` is the key's revision where it was not the expected one; 0: there is none."""
 
     revision: int
     succeeded: bool
-    found: list[KeyValue]
+    actual: int
 
 
 class WatchEvent(NamedTuple):
@@ -127,6 +128,14 @@ def authenticate_request(name: str, password: str) -> bytes:
 
 
 def read_range(data: bytes) -> RangeAnswer:
+    answer = _range_within(data)
+    if not answer.revision:
+        raise ValueError("an answer without a revision")
+    return answer
+
+
+def _range_within(data: bytes) -> RangeAnswer:
+    """As part of another answer it need not tell the revision again."""
     revision, more, kvs = 0, False, list[KeyValue]()
     for number, value in fields(data):
         if number == 2:
@@ -138,18 +147,35 @@ def read_range(data: bytes) -> RangeAnswer:
     return RangeAnswer(revision, kvs, more)
 
 
-def read_txn(data: bytes) -> TxnAnswer:
-    revision, succeeded, found = 0, False, list[KeyValue]()
+def read_swap(expected: int, data: bytes) -> SwapAnswer:
+    """The answer to a ``swap_request``; one that contradicts itself cannot be read."""
+    revision, succeeded, parts = 0, False, list[bytes]()
     for number, value in fields(data):
         if number == 1:
             revision = _header_revision(value)
         elif number == 2:
             succeeded = bool(value)
         elif number == 3:
-            for kind, answer in fields(as_bytes(value)):
-                if kind == 1:
-                    found = read_range(as_bytes(answer)).kvs
-    return TxnAnswer(revision, succeeded, found)
+            parts.append(as_bytes(value))
+    if revision <= (expected if succeeded else 0):
+        raise ValueError(f"done at revision {revision}")
+    if succeeded:
+        return SwapAnswer(revision, True, revision)
+    actual = max((kv.mod_revision for kv in _found(parts)), default=0)
+    if actual == expected:
+        raise ValueError(f"not done although the key is at revision {expected}")
+    return SwapAnswer(revision, False, actual)
+
+
+def _found(parts: list[bytes]) -> list[KeyValue]:
+    """What the branch that was taken has read."""
+    return [
+        kv
+        for part in parts
+        for kind, answer in fields(part)
+        if kind == 1
+        for kv in _range_within(as_bytes(answer)).kvs
+    ]
 
 
 def read_watch(data: bytes) -> WatchAnswer:
@@ -206,7 +232,24 @@ def _second_text(data: bytes) -> str:
 
 
 def _header_revision(data: int | bytes) -> int:
-    for number, value in fields(as_bytes(data)):
+    """Cluster and member, ten bytes each, stand before it in every answer: passed over."""
+    data = as_bytes(data)
+    at, end = 0, len(data)
+    while at < end:
+        tag = data[at]
+        at += 1
+        if tag == _REVISION_TAG:
+            return read_varint(data, at)[0]
+        if tag & 0x87:  # not one of the numbers that etcd's headers are made of
+            return _revision_among(data)
+        while data[at] > 0x7F:
+            at += 1
+        at += 1
+    return 0
+
+
+def _revision_among(data: bytes) -> int:
+    for number, value in fields(data):
         if number == 3:
             return as_int(value)
     return 0

@@ -7,10 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from instar.protobuf.errors import ProtobufError
 from instar.protobuf.wire import read_varint, varint
 
 _VARINT, _I64, _BYTES, _I32 = 0, 1, 2, 5
+_ONE_BYTE, _LAST_SHORT = 0x80, 16
+"""Numbers below these take one byte: as they are, and as a field's with its kind."""
 Field = tuple[int, "int | bytes"]
+
+UNREADABLE = (ValueError, IndexError, ProtobufError)
+"""What readers raise for bytes that are no message of the kind."""
 
 
 def always_int(number: int, value: int) -> bytes:
@@ -22,6 +28,9 @@ def int_field(number: int, value: int) -> bytes:
 
 
 def always_bytes(number: int, value: bytes) -> bytes:
+    size = len(value)
+    if size < _ONE_BYTE and number < _LAST_SHORT:
+        return bytes((number << 3 | _BYTES, size)) + value
     return varint(number << 3 | _BYTES) + varint(len(value)) + value
 
 
@@ -30,17 +39,31 @@ def bytes_field(number: int, value: bytes) -> bytes:
 
 
 def fields(data: bytes) -> Iterator[Field]:
-    """Each field's number and its value: an integer, or the bytes of anything longer."""
+    """Each field's number and its value: an integer, or the bytes of anything longer.
+
+    Most numbers take one byte, and are read without a call: a write reads forty of them.
+    """
     at, end = 0, len(data)
     while at < end:
-        tag, at = read_varint(data, at)
+        tag = data[at]
+        at += 1
+        if tag >= _ONE_BYTE:
+            tag, at = read_varint(data, at - 1)
         kind = tag & 7
         if kind == _BYTES:
-            size, at = read_varint(data, at)
-            yield tag >> 3, data[at : at + size]
-            at += size
+            size = data[at]
+            at += 1
+            if size >= _ONE_BYTE:
+                size, at = read_varint(data, at - 1)
+            begin, at = at, at + size
+            if at > end:
+                raise ValueError("a field goes on after the end of its message")
+            yield tag >> 3, data[begin:at]
         elif kind == _VARINT:
-            value, at = read_varint(data, at)
+            value = data[at]
+            at += 1
+            if value >= _ONE_BYTE:
+                value, at = read_varint(data, at - 1)
             yield tag >> 3, value
         elif kind in (_I64, _I32):
             at += 8 if kind == _I64 else 4

@@ -38,6 +38,7 @@ BY_NUMBER = {
     "instar.registry.stored.entry._shared": "up to 16 labels of legal length",
     "instar.registry.stored.entry.labels_of": "texts of at most 1 kB",
     "instar.rpc.headers.read": "blocks up to 16 KiB, of the server we chose",
+    "instar.rpc.channel._timeout": "a number in, a dozen bytes out",
     "instar.schema.generate_leaves._patterned": "not in the server",
     "instar.console.views.rules.rules": "has no argument",
     "instar.models.reading.docstrings._module_words": "not in the server",

@@ -55,9 +55,9 @@ class Etcd:
         self.ended: Callable[[None], None] = lambda error: None
         self.watched: Callable[[], None] = lambda: None
 
-    async def ask(self, method: str, request: bytes) -> bytes:
+    async def ask(self, method: str, request: bytes, read: Callable[[bytes], Any]) -> Any:
         found = bytes_field(2, key_value(self._newest, b"x")) if self._newest else b""
-        return header(9) + found
+        return read(header(9) + found)
 
     async def version(self, endpoint: object) -> tuple[int, ...]:
         return self.versions[0] if len(self.versions) == 1 else self.versions.pop(0)

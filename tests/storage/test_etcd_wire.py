@@ -38,7 +38,9 @@ def test_a_negative_number_takes_ten_bytes_and_more_than_ten_are_refused() -> No
         read_varint(b"\xff\xff", 0)
 
 
-@given(st.lists(st.tuples(BLOBS, BLOBS, NUMBERS, NUMBERS)), NUMBERS, st.booleans())
+@given(
+    st.lists(st.tuples(BLOBS, BLOBS, NUMBERS, NUMBERS)), st.integers(1, 2**63 - 1), st.booleans()
+)
 def test_a_range_reads_back(
     rows: list[tuple[bytes, bytes, int, int]], revision: int, more: bool
 ) -> None:

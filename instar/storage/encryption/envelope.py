@@ -14,10 +14,9 @@ from dataclasses import field, replace
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDFExpand
 
-from instar.protobuf.errors import ProtobufError
 from instar.records import dataclass
 from instar.storage.encryption.ciphers import AesGcm, Refused, SealCipher
-from instar.storage.wire import as_bytes, as_int, bytes_field, fields, int_field
+from instar.storage.wire import UNREADABLE, as_bytes, as_int, bytes_field, fields, int_field
 
 KEY, SEED = 0, 1
 """What the plugin has wrapped: a key, which nobody writes any more, or a seed of keys."""
@@ -126,7 +125,7 @@ def read(data: bytes) -> Envelope:
                 annotations[name] = note
             elif number == 5:
                 kind = as_int(value)
-    except (ValueError, IndexError, ProtobufError) as error:
+    except UNREADABLE as error:
         raise Refused("proto: cannot parse invalid wire-format data") from error
     envelope = Envelope(content, key_id, source, annotations, kind)
     check(envelope)

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple, Protocol
 
-from instar.protobuf.errors import ProtobufError
 from instar.rpc.channel import Channel
 from instar.rpc.status import Code, RpcError
 from instar.storage.encryption.ciphers import Refused
 from instar.storage.encryption.envelope import annotation_fields, read_annotation
 from instar.storage.store import Unavailable
-from instar.storage.wire import as_bytes, bytes_field, fields
+from instar.storage.wire import UNREADABLE, as_bytes, bytes_field, fields
 
 _SERVICE = "/v2.KeyManagementService/"
 _AWAY = (
@@ -94,5 +93,5 @@ class GrpcPlugin:
             if error.code in _AWAY:
                 raise Unavailable(text) from error
             raise Refused(text) from error
-        except (ValueError, IndexError, ProtobufError) as error:
+        except UNREADABLE as error:
             raise Refused(f"the KMS plugin's answer cannot be read ({self._socket})") from error
