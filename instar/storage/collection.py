@@ -80,11 +80,14 @@ class Collection(Generic[E]):
         self.complete_since = complete_since
         """Changes above this revision are all in the window."""
         self.listeners: list[Listener[E]] = []
+        self.state = object()
+        """Stands for what is here now: another with every change."""
         self._limits = limits
         self._window_bytes = 0
 
     def load(self, entries: dict[str, E], revision: int) -> None:
         """Start over from a full read; what was in the window is no longer continuous."""
+        self.state = object()
         self.entries = entries
         self.keys = SortedList(entries)
         self.window.clear()
@@ -93,6 +96,7 @@ class Collection(Generic[E]):
 
     def apply(self, change: Change[E]) -> None:
         suffix, new = change.suffix, change.new
+        self.state = object()
         if change.old is not None:
             change.old.replaced()
         if new is None:

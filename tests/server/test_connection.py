@@ -31,6 +31,9 @@ class Transport:
     def write(self, data: bytes) -> None:
         self.unsent += len(data)
 
+    def writelines(self, pieces: list[bytes]) -> None:
+        self.write(b"".join(pieces))
+
     def get_write_buffer_size(self) -> int:
         return self.unsent
 

@@ -15,6 +15,7 @@ from instar.registry.stored.entry import Entry, Held, ingest
 from instar.registry.stored.failures import as_api_error, guarded
 from instar.registry.stored.far import Distance
 from instar.registry.stored.lent import Borrower, Lender
+from instar.registry.stored.pages import Pages
 from instar.storage.cache import Cache
 from instar.storage.collection import Collection, WindowLimits
 from instar.storage.keys import collection_prefix, in_built_in_group
@@ -71,6 +72,7 @@ class Backend:
         self.cache: Cache[Entry] = Cache(store, self._ingest, limits)
         self.books = None if self._lender is None else CacheBooks(self.cache, self._lender)
         """What those are told who borrow what is here."""
+        self.pages = Pages()
         self._drafts: dict[str, Draft] = {}
         self._silence: StoreError | None = None
         self._near = store if isinstance(store, Near) else None

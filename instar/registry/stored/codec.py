@@ -156,7 +156,7 @@ class Codec:
             return FarViews(entries, partial(self._shown, wanted=wanted), size)
         if lent is not None:
             return lent
-        return Views(bodies, lead, len(opening), size)
+        return Views(bodies, lead, len(opening), size, lasting=not far)
 
     async def _far(self, entries: Sequence[Entry], wanted: VersionServing) -> Views | None:
         """Of objects whose bytes are elsewhere: few are read, of more it is found out how large

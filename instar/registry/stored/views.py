@@ -20,13 +20,23 @@ _FEW_PIECES = 1 << 20
 class Views(Sequence[bytes]):
     """Object ``i`` is ``lead`` and then ``bodies[i]`` without its first ``skip`` bytes."""
 
-    __slots__ = ("_bodies", "_lead", "_size", "_skip")
+    __slots__ = ("_bodies", "_joined", "_keeps", "_lead", "_size", "_skip", "lasting")
 
     def __init__(
-        self, bodies: list[bytes], lead: bytes = b"", skip: int = 0, size: int = -1
+        self,
+        bodies: list[bytes],
+        lead: bytes = b"",
+        skip: int = 0,
+        size: int = -1,
+        *,
+        lasting: bool = False,
     ) -> None:
         """``size`` where it is known: of a million objects it is not found in a moment."""
         self._size = size
+        self.lasting = lasting
+        """Whether nothing but a write, or another schema, can make them look different."""
+        self._keeps = False
+        self._joined: list[bytes] | None = None
         self._bodies = bodies
         self._lead = lead
         self._skip = skip
@@ -62,8 +72,24 @@ class Views(Sequence[bytes]):
         changed = (len(self._lead) - self._skip) * len(self._bodies)
         return sum(map(len, self._bodies)) + changed
 
+    def keep(self) -> None:
+        """Others will be sent the same: its pieces are kept once they have been made."""
+        self._keeps = True
+
     def pieces(self, size: int) -> Iterator[bytes]:
         """The objects with commas between them, in pieces of about ``size`` bytes."""
+        if self._joined is not None:
+            return iter(self._joined)
+        return self._kept_pieces(size) if self._keeps else self._made_pieces(size)
+
+    def _kept_pieces(self, size: int) -> Iterator[bytes]:
+        made = []
+        for piece in self._made_pieces(size):
+            made.append(piece)
+            yield piece
+        self._joined = made
+
+    def _made_pieces(self, size: int) -> Iterator[bytes]:
         if not self._bodies:
             return
         count = max(1, len(self._bodies) * size // self.size)

@@ -22,6 +22,7 @@ from instar.registry.stored.backend import Backend, Objects
 from instar.registry.stored.entry import Entry, ingest
 from instar.registry.stored.failures import as_api_error, guarded
 from instar.registry.stored.labelindex import LabelIndex
+from instar.registry.stored.pages import Page, PageKey, Pages
 from instar.registry.stored.views import Views
 from instar.registry.verbs.selecting import Selection
 from instar.storage.collection import Reloaded
@@ -109,7 +110,7 @@ async def list_objects(
     limit = 0 if options.revision == 0 else max(options.limit, 0)
     selection = Selection(target, options.labels, options.fields)
     if selection.everything and (not exact or revision == backend.revision):
-        return await _list_all(target, below, start, limit, revision, streams)
+        return await _list_all(target, below, start, limit, revision, streams, backend.pages)
     if selection.everything and limit:
         return await _page_of_the_past(backend, target, below, start, limit, revision)
     slices = _narrowed(target, labels, options, selection, below) if not exact else None
@@ -149,7 +150,13 @@ async def _one(found: Sequence[tuple[str, Entry]]) -> Slices:
 
 
 async def _list_all(
-    target: Target, below: str, start: _Start, limit: int, revision: int, streams: bool
+    target: Target,
+    below: str,
+    start: _Start,
+    limit: int,
+    revision: int,
+    streams: bool,
+    pages: Pages,
 ) -> Listing:
     """What is there now, all of it or a page: found by position, whatever its size."""
     first = below + start.suffix if start.suffix else ""
@@ -157,10 +164,14 @@ async def _list_all(
     if not limit and not first and objects.count(below) > _AT_ONCE:
         entries = await guarded(partial(objects.gather, below))
         return await _list_very_many(target, entries, revision, streams)
-    entries, remaining = objects.select(below, first, limit)
-    last = entries[-1].suffix[len(below) :] if remaining else ""
-    views = await target.codec.views(entries, target.version)
-    return _listing(views, revision, last, remaining or None)
+    key, state = PageKey(target.serving, target.version, below, first, limit), objects.state
+    page = pages.find(key, state)
+    if page is None:
+        entries, remaining = objects.select(below, first, limit)
+        last = entries[-1].suffix[len(below) :] if remaining else ""
+        page = Page(await target.codec.views(entries, target.version), last, remaining)
+        pages.add(key, state, page)
+    return _listing(page.views, revision, page.last, page.remaining or None)
 
 
 async def _list_very_many(

@@ -19,8 +19,9 @@ from instar.eager import Parked, start
 from instar.server.access.peers import PeerOf, plain_peer
 from instar.server.http.connections import ConnectionSet
 from instar.server.http.http1_request import RequestReader
-from instar.server.http.httphead import head, header_lines
+from instar.server.http.httphead import head, header_lines, sized_head
 from instar.server.http.pipeline import Pipeline
+from instar.server.http.together import together
 from instar.server.http.turns import Turns
 from instar.server.rest.handling import Handler
 from instar.server.rest.request import Request
@@ -207,8 +208,7 @@ class Connection(asyncio.Protocol):
             self._last_answer = True  # an answer in the middle of another would be part of it
             return
         response = Response(status, (text,), [TEXT_TYPE])
-        length = b"content-length: %d\r\n" % len(text)
-        self._transport.write(head(response, False, length) + text)
+        self._transport.write(sized_head(response, False) + text)
         self._part()
 
     def _part(self) -> None:
@@ -315,23 +315,23 @@ class Connection(asyncio.Protocol):
         self._next()
 
     async def _write_body(self, request: Request, response: Response, keep_alive: bool) -> None:
-        length = b"content-length: %d\r\n" % response.length
-        self._write(head(response, keep_alive, length, self._connections.always))
-        if request.method != "HEAD":
-            sent = 0
-            for piece in response.pieces(_PIECE):
-                self._write(piece)
-                await self._drain()
-                self._connections.sent(self, len(piece))
-                sent += len(piece)
-                if sent > _TURN:  # however fast this client takes it, others want their turn
-                    sent = 0
-                    await asyncio.sleep(0)
+        opening = sized_head(response, keep_alive, self._connections.always)
+        pieces = iter(()) if request.method == "HEAD" else response.pieces(_PIECE)
+        sent = 0
+        for part, size in together(opening, pieces, _PIECE):
+            if self._transport is None:
+                raise ConnectionResetError
+            self._transport.writelines(part)
+            await self._drain()
+            self._connections.sent(self, size)
+            sent += size
+            if sent > _TURN:  # however fast this client takes it, others want their turn
+                sent = 0
+                await asyncio.sleep(0)
         self._finish(keep_alive)
 
     def _write_small(self, request: Request, response: Response, keep_alive: bool) -> None:
-        length = b"content-length: %d\r\n" % response.length
-        opening = head(response, keep_alive, length, self._connections.always)
+        opening = sized_head(response, keep_alive, self._connections.always)
         if request.method == "HEAD":
             self._write(opening)
         else:

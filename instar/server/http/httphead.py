@@ -52,6 +52,11 @@ def head(response: Response, keep_alive: bool, framing: bytes, always: bytes = b
     )
 
 
+def sized_head(response: Response, keep_alive: bool, always: bytes = b"") -> bytes:
+    """Of an answer whose length is known."""
+    return head(response, keep_alive, b"content-length: %d\r\n" % response.length, always)
+
+
 def header_lines(headers: Iterable[Header]) -> bytes:
     return b"".join(b"%b: %b\r\n" % header for header in headers)
 

@@ -1,0 +1,138 @@
+"""A page that is asked for again while nothing has changed is put together once."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from instar.registry.stored.pages import Page, PageKey, Pages
+from instar.registry.stored.views import Views
+from instar.server.life.composition import Machinery
+from instar.server.life.lifetime import running
+from instar.server.settings import Settings
+from tests.support.inside import CRDS, asked, crd, named
+
+pytestmark = pytest.mark.anyio
+_THINGS = "/apis/example.com/v1/namespaces/default/things"
+_OTHER = _THINGS.replace("/v1/", "/v2/")
+_MERGE = "application/merge-patch+json"
+
+
+def key(number: int = 0) -> PageKey:
+    return PageKey("serving", "v1", "default/", str(number), 500)
+
+
+def page(size: int = 1000, lasting: bool = True) -> Page:
+    return Page(Views([b"x" * size], size=size, lasting=lasting), "", 0)
+
+
+def test_who_asks_alone_leaves_nothing_behind_and_the_second_finds_the_page_kept() -> None:
+    pages, state = Pages(), object()
+    pages.add(key(), state, page())
+    assert pages.find(key(), state) is None
+    kept = page()
+    pages.add(key(), state, kept)
+
+    assert pages.find(key(), state) is kept
+    assert list(kept.views.pieces(100)) == list(kept.views.pieces(100))
+
+
+def test_a_page_of_another_state_is_not_found_and_not_kept_any_longer() -> None:
+    pages, state = Pages(), object()
+    for _ in range(2):
+        pages.add(key(), state, page())
+
+    assert pages.find(key(), object()) is None
+    assert pages.weight == 0
+
+
+def test_what_is_kept_is_bounded_and_the_longest_unused_goes_first() -> None:
+    pages, state = Pages(most=10_000), object()
+    for number in range(10):
+        for _ in range(2):
+            pages.add(key(number), state, page(1000))
+
+    assert pages.weight == 10_000
+    assert pages.find(key(0), state) is None
+    assert pages.find(key(9), state) is not None
+
+
+@pytest.mark.parametrize("given", [page(2 << 20), page(lasting=False)], ids=["large", "converted"])
+def test_a_large_page_and_one_that_may_look_different_next_time_are_not_kept(given: Page) -> None:
+    pages, state = Pages(), object()
+    for _ in range(3):
+        pages.add(key(), state, given)
+
+    assert pages.find(key(), state) is None
+
+
+async def filled(machinery: Machinery, **schema: Any) -> None:
+    await asked(machinery, "POST", CRDS, crd("things", "Thing", other=True, **schema))
+    for number in range(5):
+        await asked(machinery, "POST", _THINGS, named("Thing", f"t{number}") | {"n": "old"})
+
+
+async def listed(machinery: Machinery, path: str = _THINGS, **query: str) -> list[dict[str, Any]]:
+    """Asked four times, so that it is kept if it can be; all four are the same."""
+    answers = [await asked(machinery, "GET", path, **query) for _ in range(4)]
+    assert [status for status, _ in answers] == [200] * 4
+    assert all(answer == answers[0] for answer in answers)
+    found: list[dict[str, Any]] = answers[0][1]["items"]
+    return found
+
+
+async def test_every_write_is_seen_in_a_page_that_was_kept() -> None:
+    async with running(Settings(port=0)) as server:
+        machinery = server.machinery
+        await filled(machinery)
+        assert [item["n"] for item in await listed(machinery, limit="3")] == ["old"] * 3
+        assert machinery.backend.pages.weight > 0
+        await asked(machinery, "PATCH", f"{_THINGS}/t1", {"n": "new"}, content=_MERGE)
+        assert [item["n"] for item in await listed(machinery, limit="3")] == ["old", "new", "old"]
+        await asked(machinery, "DELETE", f"{_THINGS}/t0")
+        names = [item["metadata"]["name"] for item in await listed(machinery, limit="3")]
+
+        assert names == ["t1", "t2", "t3"]
+
+
+async def test_pages_of_each_version_namespace_and_place_are_told_apart() -> None:
+    async with running(Settings(port=0)) as server:
+        machinery = server.machinery
+        await filled(machinery)
+        assert {item["apiVersion"] for item in await listed(machinery)} == {"example.com/v1"}
+        assert {item["apiVersion"] for item in await listed(machinery, _OTHER)} == {
+            "example.com/v2"
+        }
+        assert await listed(machinery, _THINGS.replace("default", "kube-system")) == []
+        _, first = await asked(machinery, "GET", _THINGS, limit="2")
+        token = first["metadata"]["continue"]
+        rest = await listed(machinery, **{"limit": "2", "continue": token})
+
+        assert [item["metadata"]["name"] for item in rest] == ["t2", "t3"]
+
+
+async def test_the_revision_of_a_kept_page_is_that_of_the_moment_it_is_sent() -> None:
+    async with running(Settings(port=0)) as server:
+        machinery = server.machinery
+        await filled(machinery)
+        await listed(machinery, limit="2")
+        space = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "elsewhere"}}
+        await asked(machinery, "POST", "/api/v1/namespaces", space)
+        _, told = await asked(machinery, "GET", _THINGS, limit="2")
+
+        assert int(told["metadata"]["resourceVersion"]) == machinery.backend.revision
+
+
+async def test_a_kept_page_is_not_shown_by_a_schema_that_is_not_valid_any_more() -> None:
+    text = {"type": "object", "properties": {"n": {"type": "string"}}}
+    async with running(Settings(port=0)) as server:
+        machinery = server.machinery
+        await filled(machinery, schema=text)
+        assert all("n" in item for item in await listed(machinery))
+        changed = crd("things", "Thing", {"type": "object"}, other=True)
+        _, old = await asked(machinery, "GET", f"{CRDS}/things.example.com")
+        changed["metadata"]["resourceVersion"] = old["metadata"]["resourceVersion"]
+        await asked(machinery, "PUT", f"{CRDS}/things.example.com", changed)
+
+        assert not any("n" in item for item in await listed(machinery))

@@ -1,0 +1,30 @@
+"""Which pieces of an answer go out in one write."""
+
+from __future__ import annotations
+
+import pytest
+
+from instar.server.http.together import together
+
+
+def test_what_is_small_goes_out_with_what_is_large() -> None:
+    pieces = [b"[", b"x" * 100, b"y" * 100, b"z", b"]"]
+
+    parts = [(len(part), size) for part, size in together(b"head", pieces, 64)]
+
+    assert parts == [(3, 105), (1, 100), (2, 2)]
+
+
+@pytest.mark.parametrize("enough", [1, 7, 64, 1000])
+def test_nothing_is_lost_and_the_order_stays(enough: int) -> None:
+    pieces = [b"%d," % number for number in range(100)]
+
+    parts = list(together(b"head", pieces, enough))
+
+    assert b"".join(b"".join(part) for part, _ in parts) == b"head" + b"".join(pieces)
+    assert all(size == sum(map(len, part)) for part, size in parts)
+    assert all(size >= enough for _, size in parts[:-1])
+
+
+def test_an_answer_without_a_body_is_its_head() -> None:
+    assert list(together(b"head", (), 64)) == [([b"head"], 4)]
