@@ -77,6 +77,8 @@ def server_context(
             raise ValueError(f"client CA {path}: {error}") from error
     context.verify_mode = ssl.CERT_OPTIONAL
     context.set_alpn_protocols(["http/1.1"])
+    # A resumed handshake takes us as long as one from the beginning, and hardly a client resumes.
+    context.num_tickets = 0
     return context
 
 
@@ -127,7 +129,8 @@ def _make(folder: Path, found: Certificates, names: Sequence[str]) -> None:
     admin = authority.client("kubernetes-admin", ("system:masters",), _VALID)
     for path, pem in (
         (found.server_key, server.key),
-        (found.server_cert, server.cert),
+        # With its authority: OpenSSL would look that up anew for every client.
+        (found.server_cert, server.cert + authority.pem.cert),
         (found.admin_key, admin.key),
         (found.admin_cert, admin.cert),
     ):
