@@ -13,6 +13,7 @@ from typing import Any
 
 from instar.api.crd_types import crd_type
 from instar.api.go_types import (
+    STRING,
     STRINGS,
     Emit,
     Field,
@@ -154,13 +155,16 @@ def _struct(value: Mapping[str, Any], type: Struct, place: _Place) -> Object:
         if spec is None:
             if place.unknown is not None:
                 place.unknown.append(place.into_key(name).path if place.path else name)
+        elif spec.type is STRING and raw.__class__ is str:
+            if raw or spec.emit is not Emit.FILLED:
+                out[name] = raw
         elif raw is not None:
             read = _value(raw, spec.type, place.into_field(type.name, name))
             if _kept(read, spec):
                 out[name] = read
-    for name, spec in type.fields.items():
-        if spec.emit is Emit.ALWAYS and name not in out:
-            out[name] = zero(spec.type)
+    for name, empty in type.always:
+        if name not in out:
+            out[name] = zero(empty)
     return out
 
 
@@ -175,8 +179,7 @@ def zero(type: Type) -> Any:
     """What Go prints for a field that was never set."""
     match type:
         case Struct():
-            fields = type.fields.items()
-            return {name: zero(f.type) for name, f in fields if f.emit is Emit.ALWAYS}
+            return {name: zero(empty) for name, empty in type.always}
         case Scalar(form=Form.STRING):
             return ""
         case Scalar(form=Form.BOOL):

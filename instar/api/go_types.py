@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import field
 from enum import Enum, auto
+from functools import cached_property
 
 from instar.records import dataclass
 
@@ -58,7 +59,7 @@ class MapOf:
         return f"map[string]{self.item.go}"
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Struct:
     """``name`` as Go prints it in an error; ``go`` with its package."""
 
@@ -69,6 +70,12 @@ class Struct:
     @property
     def go(self) -> str:
         return f"{self.package}.{self.name}"
+
+    @cached_property
+    def always(self) -> tuple[tuple[str, Type], ...]:
+        """The fields that are printed in any case; asked when all are there."""
+        found = self.fields.items()
+        return tuple((name, each.type) for name, each in found if each.emit is Emit.ALWAYS)
 
 
 class UnionKind(Enum):

@@ -33,7 +33,7 @@ class NodeRules:
     root: bool = True
 
     def below(self) -> NodeRules:
-        return replace(self, root=False)
+        return replace(self, root=False) if self.root else self
 
 
 def node_errors(schema: Schema, path: str, rules: NodeRules) -> Iterator[FieldError]:

@@ -7,7 +7,6 @@ at, as upstream does not.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
 from typing import Any
 
 from instar.fields import Code, FieldError, child, invalid, key, messages
@@ -36,11 +35,11 @@ class _Place:
 
     def member(self, name: str, *, in_meta: bool) -> _Place:
         outer = self.surround
-        return replace(self, surround=lambda value: outer({name: value}), in_meta=in_meta)
+        return _Place(self.resource, lambda value: outer({name: value}), in_meta)
 
     def item(self) -> _Place:
         outer = self.surround
-        return replace(self, surround=lambda value: outer([value]))
+        return _Place(self.resource, lambda value: outer([value]), self.in_meta)
 
 
 def default_errors(

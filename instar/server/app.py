@@ -200,6 +200,9 @@ class App:
         if asked.verb not in _READS or self._context.backend.lacks(asked.group, asked.resource):
             limit(request, asked.verb, self._request_timeout)
             await self._ready.wait()
+        elif self._catalog.loading and not self._catalog.is_apart(asked.group, asked.resource):
+            limit(request, asked.verb, self._request_timeout)
+            await self._catalog.loaded()
 
     def _asked(self, route: KnownPath, request: Request, user: User) -> Attributes:
         about = self._object_pages.asked(request, user) if route.path is None else None
@@ -227,7 +230,7 @@ class App:
             return health
         if request.path == "/metrics":
             return await self._metrics.respond()
-        told = self._insight.respond(request) or self.issuer_documents.respond(request)
+        told = await self._insight.respond(request) or self.issuer_documents.respond(request)
         if told is not None:
             return told
         return await self._object_pages.respond(request) or await self._document(request)

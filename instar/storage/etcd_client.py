@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import ssl
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
 from instar.records import dataclass
@@ -109,15 +109,15 @@ class EtcdClient:
         if endpoint is self.current:
             self._at = (self._at + 1) % len(self._endpoints)
 
-    async def ask(
+    def ask(
         self, method: str, request: bytes, read: Callable[[bytes], T], prompt: bool = False
-    ) -> T:
+    ) -> Awaitable[T]:
         """A call that may be repeated: on every endpoint, until the time is over."""
-        return await self._insist(method, request, read, (Doubt, _NotSent), prompt)
+        return self._insist(method, request, read, (Doubt, _NotSent), prompt)
 
-    async def send(self, method: str, request: bytes, read: Callable[[bytes], T]) -> T:
+    def send(self, method: str, request: bytes, read: Callable[[bytes], T]) -> Awaitable[T]:
         """A call that must not be carried out twice: ``Doubt`` when it may have been, once."""
-        return await self._insist(method, request, read, (_NotSent,))
+        return self._insist(method, request, read, (_NotSent,))
 
     async def _insist(
         self,

@@ -20,7 +20,8 @@ from instar.storage.wire import (
     int_field,
 )
 
-_MOD, _EQUAL = 2, 0
+_BY_REVISION = int_field(2, 2)
+"""A comparison of mod revisions, for which "equal" is what need not be said."""
 _REVISION_TAG = 3 << 3
 _HEADER_TAG, _EVENTS_TAG = bytes((1 << 3 | 2,)), bytes((11 << 3 | 2,))
 
@@ -86,15 +87,14 @@ def range_request(
 
 def swap_request(key: bytes, value: bytes | None, expected: int) -> bytes:
     """Put (``None``: delete) if the key's mod revision is ``expected``, else read the key."""
-    compare = (
-        int_field(1, _EQUAL) + int_field(2, _MOD) + bytes_field(3, key) + always_int(6, expected)
-    )
+    named = always_bytes(1, key)  # as it begins a put, a deletion and a range
+    compare = _BY_REVISION + always_bytes(3, key) + always_int(6, expected)
     if value is None:
-        success = bytes_field(3, bytes_field(1, key))
+        success = always_bytes(3, named)
     else:
-        success = bytes_field(2, bytes_field(1, key) + bytes_field(2, value))
-    failure = bytes_field(1, range_request(key))
-    return bytes_field(1, compare) + bytes_field(2, success) + bytes_field(3, failure)
+        success = always_bytes(2, named + bytes_field(2, value))
+    failure = always_bytes(1, named)
+    return always_bytes(1, compare) + always_bytes(2, success) + always_bytes(3, failure)
 
 
 def put_request(key: bytes, value: bytes) -> bytes:
@@ -266,15 +266,7 @@ def _event(data: bytes) -> WatchEvent:
 
 
 def _key_value(data: int | bytes) -> KeyValue:
-    key = content = b""
-    created = revision = 0
-    for number, value in fields(as_bytes(data)):
-        if number == 1:
-            key = as_bytes(value)
-        elif number == 5:
-            content = as_bytes(value)
-        elif number == 3:
-            revision = as_int(value)
-        elif number == 2:
-            created = as_int(value)
-    return KeyValue(key, content, created, revision)
+    found = dict(fields(as_bytes(data)))
+    key, value = found.get(1, b""), found.get(5, b"")
+    created, revision = found.get(2, 0), found.get(3, 0)
+    return KeyValue(as_bytes(key), as_bytes(value), as_int(created), as_int(revision))

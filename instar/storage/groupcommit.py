@@ -106,6 +106,9 @@ class GroupCommit:
         self._latest[key] = entry
         self._waiting.entries.append(entry)
 
+    def under_way(self, prefix: str) -> bool:
+        return any(key.startswith(prefix) for key in self._latest)
+
     async def execute(self, sql: str, rows: Sequence[tuple[Any, ...]]) -> None:
         """Run a statement as part of the next transaction."""
         self._check_open()

@@ -60,6 +60,9 @@ class MemoryStore:
         self._followers.publish(events, self._index.revision)
         return first
 
+    def under_way(self, prefix: str) -> bool:
+        return False
+
     async def past(self, key: str, *, before: int = 0, limit: int = 0) -> Past:
         self._check_open()
         found, more = self._index.past(key, before, limit)

@@ -109,6 +109,9 @@ class SqliteStore:
                 raise TooLarge(f"{write.key}: {len(value)} bytes")
         return await self._writer.write(write, later)
 
+    def under_way(self, prefix: str) -> bool:
+        return self._writer.under_way(prefix)
+
     async def past(self, key: str, *, before: int = 0, limit: int = 0) -> Past:
         self._check_open()
         found, more = self._index.past(key, before, limit)

@@ -228,6 +228,10 @@ class Chaining(Protocol):
         """
         ...
 
+    def under_way(self, prefix: str) -> bool:
+        """Whether a write below it is accepted that nobody can see yet."""
+        ...
+
 
 @runtime_checkable
 class Expecting(Protocol):

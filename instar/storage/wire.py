@@ -11,8 +11,8 @@ from instar.protobuf.errors import ProtobufError
 from instar.protobuf.wire import read_varint, varint
 
 _VARINT, _I64, _BYTES, _I32 = 0, 1, 2, 5
-_ONE_BYTE, _LAST_SHORT = 0x80, 16
-"""Numbers below these take one byte: as they are, and as a field's with its kind."""
+_ONE_BYTE, _TWO_BYTES, _SHORT_NUMBER = 0x80, 0x4000, 16
+"""Lengths below these take one byte and two, a field's number with its kind one."""
 Field = tuple[int, "int | bytes"]
 
 UNREADABLE = (ValueError, IndexError, ProtobufError)
@@ -29,8 +29,10 @@ def int_field(number: int, value: int) -> bytes:
 
 def always_bytes(number: int, value: bytes) -> bytes:
     size = len(value)
-    if size < _ONE_BYTE and number < _LAST_SHORT:
-        return bytes((number << 3 | _BYTES, size)) + value
+    if number < _SHORT_NUMBER and size < _TWO_BYTES:
+        if size < _ONE_BYTE:
+            return bytes((number << 3 | _BYTES, size)) + value
+        return bytes((number << 3 | _BYTES, size & 0x7F | 0x80, size >> 7)) + value
     return varint(number << 3 | _BYTES) + varint(len(value)) + value
 
 

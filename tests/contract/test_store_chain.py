@@ -93,3 +93,15 @@ async def test_a_value_too_large_spoils_the_whole_chain(
         await store.commit_chain(Write("k", b"1", 0), [b"long"])
     assert await store.get("k") is None
     assert await store.barrier() == before
+
+
+async def test_what_is_accepted_and_not_seen_yet_is_under_way(
+    store: Store, chaining: Chaining
+) -> None:
+    written = asyncio.gather(put(store, "crds/a"), put(store, "crds/b"))
+    await asyncio.sleep(0)
+    seen = await store.get("crds/b") is not None
+    assert chaining.under_way("crds/") is not seen
+    assert not chaining.under_way("others/")
+    await written
+    assert not chaining.under_way("crds/")

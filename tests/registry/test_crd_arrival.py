@@ -9,11 +9,12 @@ from typing import Any
 import pytest
 
 from instar.plain import Object
+from instar.registry.controllers.crds import CrdController
 from instar.registry.stored.backend import Backend
 from instar.server.life.embedded import Embedded, embedded
 from instar.storage.memory import MemoryStore
 from instar.storage.sqlite import SqliteStore
-from instar.storage.store import Event
+from instar.storage.store import Event, Write
 from tests.support import crds
 
 CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
@@ -89,3 +90,34 @@ def test_where_the_store_commits_one_write_at_a_time_the_states_are_the_same(
             return await _conditions(server, "as")
 
     assert asyncio.run(run()) == {"NamesAccepted": "True", "Established": "True"}
+
+
+def test_who_came_first_through_another_process_gets_the_name(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """That process decides upon what came before: this one must not have decided without it."""
+    told: list[Event] = []
+    drafted = CrdController._drafted
+
+    async def run() -> list[dict[str, str]]:
+        store = MemoryStore()
+        after = await store.barrier()
+        store.subscribe(after, lambda events, _: told.extend(events), lambda error: None)
+        async with embedded(store=store) as server:
+            await _make(server, "bs", "Same")
+            (first, *_) = [one for one in told if one.key.endswith("bs.new.example.com")]
+            assert (await server.ask("DELETE", f"{CRDS}/bs.new.example.com")).status == 200
+            assert (await server.ask("GET", f"{CRDS}/bs.new.example.com")).status == 404
+
+            async def overtaken(self: CrdController, *args: Any) -> Any:
+                monkeypatch.undo()
+                await store.commit(Write(first.key, first.value, 0))
+                return await drafted(self, *args)
+
+            monkeypatch.setattr(CrdController, "_drafted", overtaken)
+            await _make(server, "as", "Same")
+            return [await _conditions(server, plural) for plural in ("as", "bs")]
+
+    late, early = asyncio.run(run())
+
+    assert (early["NamesAccepted"], late["NamesAccepted"]) == ("True", "False")

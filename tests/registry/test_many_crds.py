@@ -129,9 +129,9 @@ def test_what_paths_point_at_is_kept_while_crds_come(monkeypatch: pytest.MonkeyP
     catalogs: list[Catalog] = []
     follow = Catalog.follow
 
-    def followed(catalog: Catalog, resource: Any) -> None:
+    async def followed(catalog: Catalog, resource: Any) -> None:
         catalogs.append(catalog)
-        follow(catalog, resource)
+        await follow(catalog, resource)
 
     monkeypatch.setattr(Catalog, "follow", followed)
 

@@ -10,6 +10,10 @@ from typing import Any
 
 import pytest
 
+from instar import limits
+from instar.registry.resources.catalog import Catalog
+from instar.registry.resources.resource import Resource
+from instar.registry.stored.entry import Entry
 from instar.server.life.composition import Machinery
 from instar.server.life.lifetime import running
 from instar.server.settings import Settings
@@ -39,8 +43,8 @@ async def starting(settings: Settings, gate: asyncio.Event) -> AsyncIterator[Mac
     over = asyncio.Event()
     begin, finish = Machinery.begin, Cache.finish
 
-    def noted(machinery: Machinery) -> None:
-        begin(machinery)
+    async def noted(machinery: Machinery) -> None:
+        await begin(machinery)
         begun.set_result(machinery)
 
     async def gated(self: Cache[Any]) -> None:
@@ -90,6 +94,77 @@ def test_while_a_large_collection_is_read_others_can_be_and_the_rest_waits(
             assert (await asked(machinery, "GET", "/readyz"))[0] == 200
 
     asyncio.run(scenario())
+
+
+def test_while_crds_are_read_what_depends_on_none_is_served_and_the_rest_waits(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def scenario() -> None:
+        settings = Settings(port=0, storage=f"sqlite:{tmp_path}/s.db")
+        await fill(settings)
+        begun: asyncio.Future[Machinery] = asyncio.get_running_loop().create_future()
+        gate, over = asyncio.Event(), asyncio.Event()
+        begin, follow = Machinery.begin, Catalog.follow
+
+        async def noted(machinery: Machinery) -> None:
+            begun.set_result(machinery)
+            await begin(machinery)
+
+        async def gated(self: Catalog, crds: Resource) -> None:
+            await gate.wait()
+            await follow(self, crds)
+
+        async def serve() -> None:
+            async with running(settings):
+                await over.wait()
+
+        monkeypatch.setattr(Machinery, "begin", noted)
+        monkeypatch.setattr(Catalog, "follow", gated)
+        task = asyncio.create_task(serve())
+        machinery = await asyncio.wait_for(begun, 20)
+        await asyncio.sleep(0)
+        assert (await asked(machinery, "GET", "/api/v1/namespaces"))[0] == 200
+        assert (await asked(machinery, "GET", "/readyz"))[0] == 500
+        paths = ("/apis", CRDS, f"{_OTHERS}/o", "/apis/example.com/v1/nothing")
+        waiting = [asyncio.create_task(asked(machinery, "GET", path)) for path in paths]
+        done, _ = await asyncio.wait(waiting, timeout=0.05)
+        assert not done
+        gate.set()
+        assert [status for status, _ in await asyncio.gather(*waiting)] == [200, 200, 200, 404]
+        over.set()
+        await task
+
+    asyncio.run(scenario())
+
+
+def test_reading_many_crds_leaves_turns_to_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    taken: list[int] = []
+    turns = 0
+    take = Catalog._take
+
+    def noted(self: Catalog, entry: Entry) -> None:
+        taken.append(turns)
+        take(self, entry)
+
+    async def scenario() -> None:
+        def turn() -> None:
+            nonlocal turns
+            turns += 1
+            loop.call_soon(turn)
+
+        loop = asyncio.get_running_loop()
+        settings = Settings(port=0, storage=f"sqlite:{tmp_path}/s.db")
+        await fill(settings)
+        monkeypatch.setattr(Catalog, "_take", noted)
+        monkeypatch.setattr(limits, "TURN_SECONDS", -1.0)
+        turn()
+        async with running(settings):
+            pass
+
+    asyncio.run(scenario())
+    assert len(set(taken)) == len(taken) == 2
 
 
 def test_a_watch_of_before_a_restart_goes_on_though_its_collection_is_large(

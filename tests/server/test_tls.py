@@ -104,6 +104,7 @@ def modern(tmp_path: Path, authority: trustme.CA) -> Iterator[LiveServer]:
 def test_who_comes_back_may_go_on_with_the_session_of_before(
     modern: LiveServer, trusting: ssl.SSLContext
 ) -> None:
+    """And the ticket is what makes a client without TCP_NODELAY send its first request at once."""
     with shaken(modern, trusting) as first:
         first.sendall(b"GET /version HTTP/1.1\r\nhost: x\r\n\r\n")
         assert first.recv(100)

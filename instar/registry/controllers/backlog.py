@@ -8,7 +8,9 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable, Sequence
 from dataclasses import field
+from itertools import islice
 
+from instar import offload
 from instar.errors import ApiError, Conflict, NotFound
 from instar.plain import Object
 from instar.records import dataclass
@@ -19,6 +21,7 @@ from instar.registry.verbs.proposal import Proposal, UpdateRules
 from instar.registry.verbs.write import update
 
 _BATCH = 100
+_LOOKED_AT = 1_000
 _OPTIONS = WriteOptions(manager="storage-version-migrator-controller", field_validation="Ignore")
 _RULES = UpdateRules(unconditional=True, uid_is_precondition=False)
 
@@ -40,12 +43,16 @@ class Backlog:
     """The last failure that may pass."""
 
     @classmethod
-    def of(cls, context: Context, resource: Resource, until: int) -> Backlog:
-        entries = resource.objects.entries
-        suffixes = [key for key in resource.objects.keys if entries[key].revision <= until]
+    async def of(cls, context: Context, resource: Resource, until: int) -> Backlog:
+        """Who is deleted or written while the others are looked at is left to who wrote it."""
         # Taken from the end: popping there is cheap.
-        suffixes.reverse()
-        return cls(context, resource, until, suffixes, total=len(suffixes))
+        found = cls(context, resource, until)
+        keys, breaks = iter(list(reversed(resource.objects.keys))), offload.Breaks()
+        while some := list(islice(keys, _LOOKED_AT)):
+            found.pending += [entry.suffix for entry in found._stale(some)]
+            await breaks.between()
+        found.total = len(found.pending)
+        return found
 
     @property
     def left(self) -> int:

@@ -66,6 +66,8 @@ class CrdController:
         """Who gets a name is one decision at a time, until it is written."""
         self._arriving: set[str] = set()
         """Stored just now, with all that they come to."""
+        self._changes = 0
+        """So many were seen."""
         self._waiting: dict[str, list[asyncio.Future[None]]] = {}
         self._restless = Restless(catalog, crds)
         self._warming: asyncio.Task[None] | None = None
@@ -94,11 +96,16 @@ class CrdController:
         if not backend.chains or draft.token is not self._crds.serving.versions["v1"]:
             return await backend.put(objects, draft, 0)
         async with self._deciding:
+            seen = self._changes
             states = await self._states(draft.size, crd, backend.revision + 1)
             drafts = [draft]
             for status in states:
                 following, crd = await self._drafted(name, crd, status)
                 drafts.append(following)
+            if self._changes != seen or backend.under_way(objects):
+                # Another process' CRD, which may want the same names, comes before this one. It
+                # is decided there upon what came first, and so must this one be.
+                return await backend.put(objects, draft, 0)
             self._arriving.add(name)
             try:
                 return await backend.put_chain(objects, drafts, 0)
@@ -118,6 +125,7 @@ class CrdController:
 
     def _changed(self, change: Change[Entry]) -> None:
         name = change.suffix
+        self._changes += 1
         self._restless.note(name)
         if change.new is None:
             self._add_waiting(name.partition(".")[2])

@@ -58,6 +58,7 @@ class MigratingCrd:
             crd = await self._read()
             if crd is None or not _is_ours(crd):
                 return
+            await self._census.prepare(self._name)
             if await self._apply(crd, self._final_status(crd, succeeded=succeeded)):
                 return
 

@@ -141,7 +141,7 @@ class MigrationController:
             )
             await self._fail(name, text)
             return
-        backlog = Backlog.of(self._context, resource, await self._checkpoint(name))
+        backlog = await Backlog.of(self._context, resource, await self._checkpoint(name))
         self._under_way[name] = _UnderWay(backlog, self._context.now())
         await self._rewrite(name, subject, backlog)
         if backlog.failed:

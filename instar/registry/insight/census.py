@@ -9,8 +9,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 from datetime import datetime
+from itertools import islice
 from typing import Any
 
+from instar import offload
 from instar.api.names import by_priority
 from instar.metrics import Measured
 from instar.registry.resources.catalog import Catalog
@@ -22,6 +24,7 @@ from instar.storage.collection import Change
 
 Counts = dict[str, int]
 _UNREADABLE = "unreadable"
+_AT_ONCE = 1_000
 
 
 class Census:
@@ -32,16 +35,37 @@ class Census:
 
     def of(self, resource: Resource) -> Counts:
         """Objects per version, best version first; the storage version is always listed."""
+        counter = self._counter(resource)
+        while counter.goes_on():
+            pass
+        found = {resource.serving.storage.name: 0}
+        for api_version, count in counter.counts.items():
+            if count:
+                found[api_version.rpartition("/")[2]] = count
+        if len(found) == 1:
+            return found
+        return {version: found[version] for version in by_priority(found)}
+
+    async def prepare(self, crd: str = "") -> None:
+        """Count what was not counted yet, of one CRD or of all, with breaks: a million objects
+        take a second. Who asks ``of`` afterwards is answered at once."""
+        found = self._catalog.custom(crd) if crd else None
+        resources = self._catalog.customs() if found is None else [found]
+        breaks = offload.Breaks()
+        for resource in resources:
+            await breaks.between()
+            if resource.closed:
+                continue
+            counter = self._counter(resource)
+            while counter.goes_on():
+                await breaks.between()
+
+    def _counter(self, resource: Resource) -> _Counter:
         objects = resource.objects
         counter = self._counters.get(objects.prefix)
         if counter is None or not counter.follows(objects):
             counter = self._counters[objects.prefix] = _Counter(objects)
-        serving = resource.serving
-        found = {serving.storage.name: 0}
-        for api_version, count in counter.counts.items():
-            if count:
-                found[api_version.rpartition("/")[2]] = count
-        return {version: found[version] for version in by_priority(found)}
+        return counter
 
     def _forget(self, resource: Resource) -> None:
         counter = self._counters.pop(resource.objects.prefix, None)
@@ -102,8 +126,19 @@ class _Counter:
     def __init__(self, objects: Objects) -> None:
         self._objects = objects
         self._entries = objects.entries
-        self.counts = Counter(map(_stored_in, objects.entries.values()))
+        self.counts: Counter[str] = Counter()
+        self._uncounted = iter(list(objects.entries.values()))
+        """Those there were in the beginning: what changes meanwhile is added and subtracted."""
         objects.listeners.append(self._changed)
+
+    def goes_on(self) -> bool:
+        """Count some more; whether there may be others."""
+        some = list(islice(self._uncounted, _AT_ONCE))
+        self.counts.update(map(_stored_in, some))
+        if len(some) == _AT_ONCE:
+            return True
+        self._uncounted = iter(())
+        return False
 
     def follows(self, objects: Objects) -> bool:
         """False once the collection was loaded anew: then counting starts over."""
@@ -147,7 +182,9 @@ class StoredPrinter(TablePrinter):
             },
         ]
 
-    def detached(self) -> TablePrinter:
+    async def detached(self) -> TablePrinter:
+        if isinstance(self._census, Census):
+            await self._census.prepare()
         return StoredPrinter(self._plain, self._census.counted())
 
     def cells(self, obj: dict[str, Any], now: datetime) -> list[Any]:

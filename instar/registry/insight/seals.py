@@ -3,22 +3,30 @@
 from __future__ import annotations
 
 from collections import Counter
+from itertools import islice
 from typing import Any
 
+from instar import offload
 from instar.registry.stored.backend import Backend
 from instar.storage.keys import CORE
 from instar.storage.store import Seal
 
 _PLAIN = "identity"
+_AT_ONCE = 1_000
 
 
-def seals_document(backend: Backend) -> dict[str, Any] | None:
+async def seals_document(backend: Backend) -> dict[str, Any] | None:
     """By resource, for those that lie under a key or should; None where nothing is sealed."""
     if not backend.seals:
         return None
     found: dict[str, Any] = {}
+    breaks = offload.Breaks()
     for collection in backend.cache.collections():
-        counts = Counter(entry.seal for entry in list(collection.entries.values()))
+        counts: Counter[Seal | None] = Counter()
+        entries = iter(list(collection.entries.values()))
+        while some := list(islice(entries, _AT_ONCE)):
+            counts.update(entry.seal for entry in some)
+            await breaks.between()
         current = backend.seal_of(collection)
         if current is None and not any(counts):
             continue

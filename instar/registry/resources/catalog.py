@@ -6,11 +6,13 @@ served. Built-in resources are in it from the start.
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from instar.api.crd import Crd, read_crd
+from instar import offload
+from instar.api.crd import GROUP, Crd, read_crd
 from instar.api.crd_codec import same
 from instar.registry.resources.crdtext import around_equal_spec
 from instar.registry.resources.resource import Resource, open_resource
@@ -56,16 +58,36 @@ class Catalog:
         self._closed: list[Callable[[Resource], None]] = []
         self._regrouped: list[Callable[[str], None]] = []
         self._schemas: dict[str, StoredSchemas] = {}
+        self._loaded = asyncio.Event()
 
-    def follow(self, crds: Resource) -> None:
-        """Load the CRDs there are and keep up with their changes from now on."""
-        for entry in crds.objects.entries.values():
-            self._take(entry)
+    @property
+    def loading(self) -> bool:
+        """Whether CRDs that are there may not be known yet."""
+        return not self._loaded.is_set()
+
+    async def loaded(self) -> None:
+        """Wait until every CRD is known that was there at the start."""
+        await self._loaded.wait()
+
+    async def follow(self, crds: Resource) -> None:
+        """Keep up with the changes of CRDs from now on, and load those there are: in slices, since
+        ten thousand take seconds, and others are served meanwhile."""
         crds.objects.listeners.insert(0, self._changed)
         self._backend.cache.on_reset(lambda: self._reload(crds))
+        breaks = offload.Breaks()
+        for name in list(crds.objects.entries):
+            entry = crds.objects.entries.get(name)
+            if entry is not None:
+                self._take(entry)
+            await breaks.between()
+        self._loaded.set()
 
     def builtin(self, group: str, plural: str) -> Resource:
         return self._builtins[(group, plural)]
+
+    def is_apart(self, group: str, plural: str) -> bool:
+        """Whether what is told of such objects does not depend on any CRD."""
+        return (group, plural) in self._builtins and group != GROUP
 
     def find(self, group: str, plural: str) -> Resource | None:
         """The resource, whether or not its CRD is established."""

@@ -54,7 +54,7 @@ class TablePrinter:
             self._cells.append(cell)
             self.definitions.append(_definition(column))
 
-    def detached(self) -> TablePrinter:
+    async def detached(self) -> TablePrinter:
         """The same for use in a thread: one that looks at nothing which may change meanwhile."""
         return self
 

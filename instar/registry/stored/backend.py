@@ -165,6 +165,10 @@ class Backend:
         """Whether several states of an object can be committed at once."""
         return self._chaining is not None
 
+    def under_way(self, objects: Objects) -> bool:
+        """Whether somebody's write is about to appear here. Only where the store ``chains``."""
+        return self._chaining is not None and self._chaining.under_way(objects.prefix)
+
     async def put_chain(self, objects: Objects, entries: Sequence[Held], expected: int) -> Entry:
         """Commit states of one object that follow each other, all or none; the first of them,
         which nobody finds in the cache any more. Only where the store ``chains``."""

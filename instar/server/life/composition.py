@@ -103,18 +103,18 @@ class Machinery:
     metrics: Metrics
     read_only: bool = False
 
-    def begin(self) -> None:
+    async def begin(self) -> None:
         """Serve what the backend has read already; the rest waits for ``start``."""
         self.watchdog.start()
-        self.catalog.follow(
+        self.app.reads = True
+        await self.catalog.follow(
             self.catalog.builtin("apiextensions.k8s.io", "customresourcedefinitions")
         )
-        self.app.reads = True
 
     async def start(self) -> None:
         """The backend must be started already."""
         if not self.app.reads:
-            self.begin()
+            await self.begin()
         if self.read_only:
             await self.usage.load()
         else:
@@ -248,6 +248,7 @@ def build(
     authorizer.recorder = access = AccessRecord(of_several=of_several)
     metrics, watchdog, consistency = Metrics(), Watchdog(), Consistency(backend)
     metrics.add(*watchdog.metrics(), consistency.checks, census.metric())
+    metrics.preparations.append(census.prepare)
     metrics.add(_stored_objects(backend), *conversion_metrics.all())
     metrics.add(*admissions.all_metrics(), *extras.metrics)
     if flow is not None:
@@ -263,7 +264,7 @@ def build(
                 "cache-consistency": lambda: consistency.trouble,
                 **extras.checks,
             },
-            started=lambda: "not finished" if backend.loading else None,
+            started=lambda: "not finished" if backend.loading or catalog.loading else None,
         ),
         metrics=metrics,
         conversion_metrics=conversion_metrics,

@@ -170,7 +170,7 @@ async def _served(settings: Settings, folder: Path) -> AsyncIterator[RunningServ
         auditor.start()
     try:
         await _start_backend(machinery.backend, at_rest, settings.fill)
-        machinery.begin()
+        await machinery.begin()
         await _patiently(machinery.backend, machinery.backend.finish)
         tasks.append(_compactor(settings, store, machinery.backend))
         if at_rest is not None:

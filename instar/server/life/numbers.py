@@ -51,16 +51,13 @@ async def gathered(metrics: Metrics, folder: Path) -> AsyncIterator[None]:
 async def told(metrics: Metrics, folder: Path) -> AsyncIterator[None]:
     """The same in a worker. Raises ``OSError`` where nobody gathers."""
 
-    async def own() -> list[Family]:
-        return metrics.own()
-
     async def everybodys() -> list[Family]:
         if not await line.ask(_LONGER):
             text = "the process that adds up the numbers of all does not answer"
             raise ServiceUnavailable(text, retry_after=1)
         return line.heard
 
-    line = _Line(own, lambda: None)
+    line = _Line(metrics.counted, lambda: None)
     loop = asyncio.get_running_loop()
     await loop.create_unix_connection(lambda: line.frames, str(folder / SOCKET))
     await line.ask(_LONGER)  # who is asked from now on counts us in
@@ -75,7 +72,7 @@ async def told(metrics: Metrics, folder: Path) -> AsyncIterator[None]:
 
 class Gathering:
     def __init__(self, metrics: Metrics) -> None:
-        self._own = metrics.own
+        self._own = metrics.counted
         self._lines: set[_Line] = set()
         self._gone: list[Family] = []
         """What those counted that are no more."""
@@ -91,7 +88,7 @@ class Gathering:
 
     async def families(self) -> list[Family]:
         await self._ask_all()
-        return together([self._own(), self._gone, *(line.heard for line in self._lines)])
+        return together([await self._own(), self._gone, *(line.heard for line in self._lines)])
 
     async def listen(self) -> None:
         while True:

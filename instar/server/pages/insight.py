@@ -64,8 +64,10 @@ class Insight:
         if not serving.builtin and asked.version in serving.versions:
             self._usage.note(asked, agent)
 
-    def _counted(self) -> dict[str, Any]:
-        document, seals = self._census.document(), seals_document(self._backend)
+    async def _counted(self) -> dict[str, Any]:
+        seals = await seals_document(self._backend)
+        await self._census.prepare()
+        document = self._census.document()
         return document if seals is None else {**document, "encryption": seals}
 
     def _called(self) -> dict[str, Any]:
@@ -81,12 +83,12 @@ class Insight:
             },
         }
 
-    def respond(self, request: Request) -> Response | None:
+    async def respond(self, request: Request) -> Response | None:
         if request.method not in ("GET", "HEAD"):
             return None
         match request.path:
             case "/instar/census":
-                return json_response(200, self._counted())
+                return json_response(200, await self._counted())
             case "/instar/access":
                 return json_response(200, self._access.document(request.one("user")))
             case "/instar/usage":
