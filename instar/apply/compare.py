@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from instar.apply.fieldset import LEAF, FieldSet, union
 from instar.apply.paths import DEDUCED_MAP, UNTRACKED, indexed, present
 from instar.apply.typed import DEDUCED, OBJECT_META, Atom, ListType, MapType, TypedSchema
+from instar.schema.values import ABSENT
 
 
 class Comparison(NamedTuple):
@@ -64,22 +65,23 @@ def _compare_map(
 ) -> None:
     fields, other = kind.fields, kind.element or DEDUCED
     for name, value in new.items():
-        if name in unseen:
+        was = old.get(name, ABSENT)
+        if was is value or name in unseen:
             continue
         known = fields.get(name)
         key, atom = ("f:" + name, other) if known is None else known
-        if name not in old:
+        if was is ABSENT:
             out.added[key] = present(atom, value)
+        elif was == value and (not atom.loose or same(was, value)):
             continue
-        was = old[name]
-        if was is value:
-            continue
-        if was == value and (not atom.loose or same(was, value)):
-            continue
-        if atom is OBJECT_META and unseen:
+        elif atom is OBJECT_META and unseen:
             _file(key, _compare_metadata(atom, was, value), out)
+        elif was.__class__ not in _CONTAINERS and value.__class__ not in _CONTAINERS:
+            out.modified[key] = LEAF
         else:
             _compare_at(key, atom, was, value, out)
+    if old.keys() <= new.keys():
+        return
     for name, value in old.items():
         if name not in new and name not in unseen:
             known = fields.get(name)
@@ -117,16 +119,14 @@ def _compare_value(atom: Atom, old: Any, new: Any, below: Comparison) -> bool:
     Where a place may be several things, each side is looked at as what it is; null is the
     first of them.
     """
+    if old.__class__ is dict and new.__class__ is dict:
+        return _compare_maps(atom, old, new, below)
     if not isinstance(old, _CONTAINERS) and not isinstance(new, _CONTAINERS):
         return True
     sides = (_shape(atom, old), _shape(atom, new))
     changed = None in sides
     if dict in sides:
-        kind, was, now = atom.map or DEDUCED_MAP, _as(dict, old), _as(dict, new)
-        if kind.atomic or not (was or now):
-            changed = True
-        else:
-            _compare_map(kind, was, now, below)
+        changed |= _compare_maps(atom, _as(dict, old), _as(dict, new), below)
     if list in sides and atom.list is not None:
         before, after = _as(list, old), _as(list, new)
         if atom.list.relation == "atomic" or not (before or after):
@@ -134,6 +134,14 @@ def _compare_value(atom: Atom, old: Any, new: Any, below: Comparison) -> bool:
         else:
             _compare_items(atom.list, before, after, below)
     return changed
+
+
+def _compare_maps(atom: Atom, old: dict[str, Any], new: dict[str, Any], below: Comparison) -> bool:
+    kind = atom.map or DEDUCED_MAP
+    if kind.atomic or not (old or new):
+        return True
+    _compare_map(kind, old, new, below)
+    return False
 
 
 _CONTAINERS = (dict, list)

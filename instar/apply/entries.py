@@ -16,6 +16,7 @@ import orjson
 from instar.apply.fieldset import BadFieldSet, FieldSet, parse, union
 
 APPLY, UPDATE = "Apply", "Update"
+FIELDS_TYPE = "FieldsV1"
 OLD_UPDATES_MANAGER = "ancient-changes"
 MOST_UPDATE_MANAGERS = 10
 MANAGER_LENGTH = 128
@@ -53,14 +54,15 @@ def decode(managed_fields: Iterable[Mapping[str, Any]] | None) -> Managers:
     """The table of managers, or ``BadManagedFields``."""
     out: Managers = {}
     for position, raw in enumerate(managed_fields or ()):
-        if not isinstance(raw, Mapping):
+        if raw.__class__ is not dict and not isinstance(raw, Mapping):
             raise BadManagedFields(f"managed fields entry {position} is not an object")
         operation, api_version = raw.get("operation"), raw.get("apiVersion")
         if operation not in (APPLY, UPDATE):
             raise BadManagedFields("operation must be `Apply` or `Update`")
         if not api_version:
             raise BadManagedFields("apiVersion must not be empty")
-        _check_type(raw.get("fieldsType"), position)
+        if raw.get("fieldsType") != FIELDS_TYPE:
+            raise _wrong_type(raw.get("fieldsType"), position)
         identity = identify(
             raw.get("manager") or "", operation, api_version, raw.get("subresource") or ""
         )
@@ -89,13 +91,12 @@ def _parsed_text(text: bytes) -> FieldSet:
     return parse(orjson.loads(text))
 
 
-def _check_type(fields_type: Any, position: int) -> None:
+def _wrong_type(fields_type: Any, position: int) -> BadManagedFields:
     if not fields_type:
-        raise BadManagedFields(f"missing fieldsType in managed fields entry {position}")
-    if fields_type != "FieldsV1":
-        raise BadManagedFields(
-            f'invalid fieldsType "{fields_type}" in managed fields entry {position}'
-        )
+        return BadManagedFields(f"missing fieldsType in managed fields entry {position}")
+    return BadManagedFields(
+        f'invalid fieldsType "{fields_type}" in managed fields entry {position}'
+    )
 
 
 def _seconds(time: Any) -> str | None:
@@ -123,7 +124,7 @@ def encode(managers: Managers) -> list[dict[str, Any]]:
 def encode_entry(identity: Identity, entry: Entry) -> dict[str, Any]:
     raw: dict[str, Any] = {
         "apiVersion": entry.api_version,
-        "fieldsType": "FieldsV1",
+        "fieldsType": FIELDS_TYPE,
         "fieldsV1": entry.fields,
         "manager": identity.manager,
         "operation": identity.operation,

@@ -92,7 +92,7 @@ def ownership_before(live: Object | None, new: Object, subresource: str = "") ->
 
 def foreign_versions(managers: Managers, api_version: str) -> set[str]:
     """The versions, besides the request's, in which live and new object are needed."""
-    return {entry.api_version for entry in managers.values()} - {api_version}
+    return {entry.api_version for entry in managers.values() if entry.api_version != api_version}
 
 
 def versions_needed(managed_fields: Iterable[Mapping[str, Any]] | None, version: str) -> set[str]:

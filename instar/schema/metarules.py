@@ -73,7 +73,7 @@ def validate_metadata(
     if generation < 0:
         detail = "must be greater than or equal to 0"
         found.append(invalid(child(path, "generation"), generation, detail))
-    found.extend(_common_errors(metadata, path))
+    found += _common_errors(metadata, path)
     return found
 
 
@@ -158,9 +158,9 @@ def _namespace_errors(namespace: str, namespaced: bool, path: str) -> list[Field
 def _common_errors(metadata: Mapping[str, Any], path: str) -> list[FieldError]:
     found: list[FieldError] = []
     if "labels" in metadata:
-        found += _label_errors(metadata["labels"], child(path, "labels"))
+        _judge_labels(metadata["labels"], path, found)
     if "annotations" in metadata:
-        found += _annotation_errors(metadata["annotations"], child(path, "annotations"))
+        _judge_annotations(metadata["annotations"], path, found)
     if "ownerReferences" in metadata:
         found.extend(_owner_errors(metadata["ownerReferences"], child(path, "ownerReferences")))
     if "finalizers" in metadata:
@@ -168,26 +168,23 @@ def _common_errors(metadata: Mapping[str, Any], path: str) -> list[FieldError]:
     return found
 
 
-def _label_errors(labels: Mapping[str, str], path: str) -> list[FieldError]:
-    found: list[FieldError] = []
+def _judge_labels(labels: Mapping[str, str], path: str, found: list[FieldError]) -> None:
     for name, value in labels.items():
         if not is_usual_pair(name, value):
-            _add(found, path, name, qualified_name(name))
-            _add(found, path, value, label_value(value))
-    return found
+            where = child(path, "labels")
+            _add(found, where, name, qualified_name(name))
+            _add(found, where, value, label_value(value))
 
 
-def _annotation_errors(annotations: Mapping[str, str], path: str) -> list[FieldError]:
-    found: list[FieldError] = []
+def _judge_annotations(annotations: Mapping[str, str], path: str, found: list[FieldError]) -> None:
     size = 0
     for name, value in annotations.items():
         texts = qualified_name(name.lower())
         if texts:
-            _add(found, path, name, texts)
+            _add(found, child(path, "annotations"), name, texts)
         size += len(name) + len(value)
     if size * 4 > ANNOTATIONS_MAX and _byte_size(annotations) > ANNOTATIONS_MAX:
-        found.append(too_long(path, ANNOTATIONS_MAX))
-    return found
+        found.append(too_long(child(path, "annotations"), ANNOTATIONS_MAX))
 
 
 def _byte_size(annotations: Mapping[str, str]) -> int:

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from instar.api.jsontext import encode_sorted
+from instar.plain import Object
 from instar.registry.stored.entry import (
     Entry,
     Held,
@@ -132,3 +133,30 @@ def test_labels_found_in_the_text_are_those_of_the_object(
 
     assert found is None or (labels_of(found) if found else {}) == (labels or {})
     assert read(value).labels == (labels or {})
+
+
+@pytest.mark.parametrize("suffix", ["x", "ns/x"])
+@pytest.mark.parametrize("uid", [{}, {"uid": "u-1"}])
+def test_a_label_called_uid_is_not_taken_for_the_objects(uid: Object, suffix: str) -> None:
+    """By another's hand an object may come without one."""
+    namespace, _, name = suffix.rpartition("/")
+    metadata: Object = {"labels": {"name": "y", "uid": "z"}, "name": name, **uid}
+    if namespace:
+        metadata["namespace"] = namespace
+    value = encode_sorted({"apiVersion": "g/v1", "kind": "K", "metadata": metadata, "spec": {}})
+
+    shown = orjson.loads(ingest(Record(f"g/ks/{suffix}", value, 7), suffix).view)
+
+    assert shown["metadata"]["labels"] == {"name": "y", "uid": "z"}
+    assert shown["metadata"]["resourceVersion"] == "7"
+
+
+@pytest.mark.parametrize("suffix", ["x", "ns/x"])
+def test_what_this_server_wrote_is_ready_as_soon_as_it_is_read(suffix: str) -> None:
+    namespace, _, name = suffix.rpartition("/")
+    metadata: Object = {"name": name, "uid": "u-1"}
+    if namespace:
+        metadata["namespace"] = namespace
+    value = encode_sorted({"apiVersion": "g/v1", "kind": "K", "metadata": metadata}) + b"\n"
+
+    assert ingest(Record(f"g/ks/{suffix}", value, 7), suffix).raw is None

@@ -11,6 +11,8 @@ from instar.registry.stored.views import Views
 from instar.server.life.composition import Machinery
 from instar.server.life.lifetime import running
 from instar.server.settings import Settings
+from instar.storage.arena import Arena, make_file
+from instar.storage.lending import Loans
 from tests.support.inside import CRDS, asked, crd, named
 
 pytestmark = pytest.mark.anyio
@@ -82,8 +84,10 @@ async def listed(machinery: Machinery, path: str = _THINGS, **query: str) -> lis
     return found
 
 
-async def test_every_write_is_seen_in_a_page_that_was_kept() -> None:
-    async with running(Settings(port=0)) as server:
+@pytest.mark.parametrize("shared", [False, True], ids=["own memory", "shared memory"])
+async def test_every_write_is_seen_in_a_page_that_was_kept(shared: bool) -> None:
+    loans = Loans(Arena(make_file())) if shared else None
+    async with running(Settings(port=0, loans=loans)) as server:
         machinery = server.machinery
         await filled(machinery)
         assert [item["n"] for item in await listed(machinery, limit="3")] == ["old"] * 3

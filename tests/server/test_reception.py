@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import errno
+import os
 import socket
 from collections import Counter
 from collections.abc import Callable, Coroutine
@@ -194,3 +195,68 @@ def test_when_files_are_scarce_connections_wait(
         assert not refusals
 
     played(tmp_path, scenario)
+
+
+def test_a_process_that_has_no_room_for_a_connection_takes_it_later(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    copied, refusals = os.dup, [errno.EMFILE, errno.ENFILE]
+
+    def scarce(file: int) -> int:
+        if refusals:
+            raise OSError(refusals.pop(), "scarce")
+        return copied(file)
+
+    async def scenario(company: Company) -> None:
+        await company.connect()
+        await company.join(b"second")
+        monkeypatch.setattr(module, "_PAUSE_SECONDS", 0.01)
+        monkeypatch.setattr(os, "dup", scarce)
+
+        assert (await company.connect())[0] == b"second"
+        assert not refusals
+
+    played(tmp_path, scenario)
+
+
+def test_a_connection_that_is_lost_on_its_way_to_a_process_is_not_the_last_it_gets(
+    tmp_path: Path,
+) -> None:
+    async def scenario(company: Company) -> None:
+        await company.join(b"second")
+        (worker,) = company.taking._workers
+        worker.seat.taken += 1
+        worker._line.send(b"+")  # the kernel takes the file out of it where there is no room
+        await until(lambda: worker.seat.taken == 0)
+
+        assert {(await company.connect())[0] for _ in range(2)} == {b"first", b"second"}
+
+    played(tmp_path, scenario)
+
+
+def test_a_family_of_addresses_that_the_kernel_does_not_know_is_left_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Old(socket.socket):
+        def __init__(self, family: int = -1, *rest: Any, **options: Any) -> None:
+            if family == socket.AF_INET6:
+                raise OSError(errno.EAFNOSUPPORT, "unknown")
+            super().__init__(family, *rest, **options)
+
+    async def found(*_: Any, **__: Any) -> list[Any]:
+        stream = socket.SOCK_STREAM
+        return [
+            (socket.AF_INET6, stream, 0, "", ("::1", 0, 0, 0)),
+            (socket.AF_INET, stream, 0, "", ("127.0.0.1", 0)),
+        ]
+
+    async def scenario() -> list[int]:
+        loop = asyncio.get_running_loop()
+        monkeypatch.setattr(loop, "getaddrinfo", found)
+        monkeypatch.setattr(socket, "socket", Old)
+        doors = await module._bound("localhost", 0)
+        for door in doors:
+            door.close()
+        return [door.family for door in doors]
+
+    assert asyncio.run(scenario()) == [socket.AF_INET]

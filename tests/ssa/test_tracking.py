@@ -48,6 +48,48 @@ def test_a_write_that_changes_nothing_keeps_revision_and_times(single: Things) -
     assert single.get("a") == before
 
 
+LONG_AGO = "2020-01-01T00:00:00Z"
+
+
+def _aged(things: Things, name: str) -> None:
+    """Have all that was written so far be written long ago."""
+    obj = things.get(name)
+    for entry in obj["metadata"]["managedFields"]:
+        entry["time"] = LONG_AGO
+    obj["metadata"]["labels"] = {"aged": "yes"}
+    answer = things.server.request("PUT", things.path(name) + "?fieldManager=clock", obj)
+    assert answer.status == 200, answer.text
+
+
+def _times(things: Things, name: str) -> dict[str, str]:
+    return {e["manager"]: e["time"] for e in things.get(name)["metadata"]["managedFields"]}
+
+
+def test_setting_ones_own_field_to_another_value_moves_ones_time(single: Things) -> None:
+    single.apply("a", {"image": "one"})
+    single.merge("a", {"spec": {"args": ["1"]}})
+    _aged(single, "a")
+
+    single.merge("a", {"spec": {"args": ["2"]}})
+    assert _times(single, "a")["bob"] > LONG_AGO
+    assert _times(single, "a")["alice"] == LONG_AGO
+
+    single.apply("a", {"image": "two"})
+    assert _times(single, "a")["alice"] > LONG_AGO
+
+
+def test_other_times_alone_are_no_change(single: Things) -> None:
+    single.apply("a", {"image": "one"})
+    before = single.get("a")
+    later = single.get("a")
+    later["metadata"]["managedFields"][0]["time"] = LONG_AGO
+
+    answer = single.server.request("PUT", single.path("a"), later)
+
+    assert answer.status == 200
+    assert single.get("a") == before
+
+
 def test_more_than_ten_updaters_become_ancient_changes(single: Things) -> None:
     single.apply("a", {"image": "one"})
     for number in range(12):

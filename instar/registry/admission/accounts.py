@@ -24,7 +24,7 @@ class ServiceAccountAdmission:
         self._accounts = Lookup(backend, "", "serviceaccounts")
         self._name_volume = name_volume
 
-    def interest(self, serving: Serving) -> Interest:
+    def interest(self, serving: Serving, verb: Verb) -> Interest:
         pods = (serving.group, serving.plural) == ("", "pods")
         return Interest.BOTH if pods else Interest.NONE
 

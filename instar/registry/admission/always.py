@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from instar import errors
 from instar.access.attributes import OURSELVES
-from instar.registry.resources.admission import Interest, Operation
+from instar.registry.resources.admission import Interest, Operation, Verb
 from instar.registry.resources.serving import Serving
 
 
 class AlwaysDeny:
-    def interest(self, serving: Serving) -> Interest:
+    def interest(self, serving: Serving, verb: Verb) -> Interest:
         return Interest.ADMIT
 
     def admit(self, operation: Operation) -> None:

@@ -25,7 +25,7 @@ class CertificateAdmission:
     def __init__(self, authorizer: Authorizer, now: Callable[[], str]) -> None:
         self._authorizer, self._now = authorizer, now
 
-    def interest(self, serving: Serving) -> Interest:
+    def interest(self, serving: Serving, verb: Verb) -> Interest:
         concerned = (serving.group, serving.plural) == (_GROUP, _PLURAL)
         return Interest.BOTH if concerned else Interest.NONE
 

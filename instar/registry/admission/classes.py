@@ -35,7 +35,7 @@ class ClassAdmission:
         }
         self._acts = {place: act for place, (name, act) in acts.items() if name not in off}
 
-    def interest(self, serving: Serving) -> Interest:
+    def interest(self, serving: Serving, verb: Verb) -> Interest:
         concerned = (serving.group, serving.plural) in self._acts
         return Interest.ADMIT if concerned else Interest.NONE
 

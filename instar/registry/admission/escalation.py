@@ -34,7 +34,7 @@ class EscalationCheck:
         self._authorizer = authorizer
         self._policy = policy
 
-    def interest(self, serving: Serving) -> Interest:
+    def interest(self, serving: Serving, verb: Verb) -> Interest:
         return Interest.ADMIT if serving.group == GROUP else Interest.NONE
 
     async def admit(self, operation: Operation) -> None:

@@ -102,7 +102,7 @@ class EventRateLimit:
     ) -> None:
         self._buckets = [_Buckets(limit, clock) for limit in limits]
 
-    def interest(self, serving: Serving) -> Interest:
+    def interest(self, serving: Serving, verb: Verb) -> Interest:
         ours = (serving.group, serving.plural) == ("", "events")
         return Interest.VALIDATE if ours else Interest.NONE
 

@@ -25,17 +25,17 @@ class Followed(Generic[T]):
     def __init__(
         self, backend: Backend, group: str, plural: str, read: Callable[[Object], T]
     ) -> None:
-        self._objects = backend.collection(collection_prefix(group, plural))
+        self.objects = backend.collection(collection_prefix(group, plural))
         self._read = read
         self._known: dict[str, tuple[int, T]] = {}
         self._plural = plural
         self._sorted: tuple[T, ...] | None = None
-        self._objects.listeners.append(self._changed)
+        self.objects.listeners.append(self._changed)
         backend.cache.on_reset(self._reset)
 
     def __bool__(self) -> bool:
         """Whether there are any."""
-        return bool(self._objects.entries)
+        return bool(self.objects.entries)
 
     def current(self) -> tuple[T, ...]:
         """In the order of their names."""
@@ -49,7 +49,7 @@ class Followed(Generic[T]):
         return None if known is None else known[1]
 
     def _made(self) -> list[T]:
-        entries = self._objects.entries
+        entries = self.objects.entries
         for gone in self._known.keys() - entries.keys():
             del self._known[gone]
         return [found for name in sorted(entries) if (found := self._of(entries[name])) is not None]

@@ -25,7 +25,7 @@ class LimitRanger:
     def __init__(self, backend: Backend) -> None:
         self._ranges = Lookup(backend, "", "limitranges")
 
-    def interest(self, serving: Serving) -> Interest:
+    def interest(self, serving: Serving, verb: Verb) -> Interest:
         limited = not serving.group and serving.plural in _LIMITED
         return Interest.BOTH if limited else Interest.NONE
 

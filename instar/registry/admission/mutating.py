@@ -27,7 +27,7 @@ from instar.registry.admission.calling import (
 )
 from instar.registry.admission.hooks import Hook, Hooks, is_exempt
 from instar.registry.admission.subject import Pair, Subject, Subjects
-from instar.registry.resources.admission import Interest, Operation
+from instar.registry.resources.admission import Interest, Operation, Verb
 from instar.registry.resources.serving import Serving
 
 _NAME = "MutatingAdmissionWebhook"
@@ -41,7 +41,7 @@ class MutatingWebhooks:
         self._subjects = subjects
         self._caller = caller
 
-    def interest(self, serving: Serving) -> Interest:
+    def interest(self, serving: Serving, verb: Verb) -> Interest:
         return Interest.ADMIT
 
     async def admit(self, operation: Operation) -> None:

@@ -26,11 +26,11 @@ class NamespaceLifecycle:
         self._staying: Entry | None = None
         """The last one that was found to stay: it is asked for again and again."""
 
-    def interest(self, serving: Serving) -> Interest:
-        if serving.namespaced:
-            return Interest.BOTH
+    def interest(self, serving: Serving, verb: Verb) -> Interest:
+        if verb is Verb.CREATE:
+            return Interest.BOTH if serving.namespaced else Interest.NONE
         is_namespace = not serving.group and serving.plural == "namespaces"
-        return Interest.ADMIT if is_namespace else Interest.NONE
+        return Interest.ADMIT if verb is Verb.DELETE and is_namespace else Interest.NONE
 
     def admit(self, operation: Operation) -> Awaitable[None] | None:
         if operation.verb is Verb.DELETE:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 
-from instar.registry.resources.admission import Admission, Interest, Operation
+from instar.registry.resources.admission import Admission, Interest, Operation, Verb
 from instar.registry.resources.serving import Serving
 from instar.registry.stored.backend import Backend
 from instar.storage.keys import collection_prefix
@@ -33,7 +33,7 @@ class OnDemand:
     def active(self) -> bool:
         return bool(self._objects.entries) or self._always
 
-    def interest(self, serving: Serving) -> Interest:
+    def interest(self, serving: Serving, verb: Verb) -> Interest:
         return self._part
 
     def admit(self, operation: Operation) -> Awaitable[None] | None:

@@ -22,7 +22,7 @@ class OwnerPermissions:
         self._authorizer = authorizer
         self._of_kind = of_kind
 
-    def interest(self, serving: Serving) -> Interest:
+    def interest(self, serving: Serving, verb: Verb) -> Interest:
         return Interest.VALIDATE
 
     def admit(self, operation: Operation) -> None:

@@ -31,7 +31,7 @@ class PodAdmission:
         self._runtimes = Lookup(backend, "node.k8s.io", "runtimeclasses")
         self._nodes = Lookup(backend, "", "nodes")
 
-    def interest(self, serving: Serving) -> Interest:
+    def interest(self, serving: Serving, verb: Verb) -> Interest:
         concerned = (serving.group, serving.plural) in _KINDS
         return Interest.ADMIT if concerned else Interest.NONE
 

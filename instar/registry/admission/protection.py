@@ -20,7 +20,7 @@ class CrdProtection:
     def __init__(self, backend: Backend) -> None:
         self._backend = backend
 
-    def interest(self, serving: Serving) -> Interest:
+    def interest(self, serving: Serving, verb: Verb) -> Interest:
         is_crd = (serving.group, serving.plural) == (GROUP, PLURAL)
         return Interest.ADMIT if is_crd else Interest.NONE
 

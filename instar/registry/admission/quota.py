@@ -32,9 +32,9 @@ class QuotaAdmission:
         self._allowed: dict[tuple[str, str], dict[str, tuple[float, Object]]] = {}
         """(collection, namespace) → what was let pass and may not be stored yet."""
 
-    def interest(self, serving: Serving) -> Interest:
+    def interest(self, serving: Serving, verb: Verb) -> Interest:
         counted = serving.namespaced and (serving.group, serving.plural) not in _FREE
-        return Interest.VALIDATE if counted else Interest.NONE
+        return Interest.VALIDATE if counted and verb is Verb.CREATE else Interest.NONE
 
     def admit(self, operation: Operation) -> None:
         return
@@ -43,7 +43,7 @@ class QuotaAdmission:
         target, obj = operation.target, operation.obj
         serving = target.serving
         place = (serving.group, serving.plural)
-        if operation.verb is not Verb.CREATE or operation.subresource or obj is None:
+        if operation.subresource or obj is None:
             return
         if not self._quotas:
             return

@@ -20,7 +20,7 @@ class ClaimResize:
     def __init__(self, backend: Backend) -> None:
         self._classes = Lookup(backend, "storage.k8s.io", "storageclasses")
 
-    def interest(self, serving: Serving) -> Interest:
+    def interest(self, serving: Serving, verb: Verb) -> Interest:
         return Interest.VALIDATE if (serving.group, serving.plural) == _PLACE else Interest.NONE
 
     def admit(self, operation: Operation) -> None:

@@ -19,7 +19,7 @@ from instar.registry.admission.calling import (
 )
 from instar.registry.admission.hooks import Hook, Hooks, is_exempt
 from instar.registry.admission.subject import Pair, Subject, Subjects
-from instar.registry.resources.admission import Interest, Operation
+from instar.registry.resources.admission import Interest, Operation, Verb
 from instar.registry.resources.serving import Serving
 
 _NAME = "ValidatingAdmissionWebhook"
@@ -36,7 +36,7 @@ class ValidatingWebhooks:
         self._subjects = subjects
         self._caller = caller
 
-    def interest(self, serving: Serving) -> Interest:
+    def interest(self, serving: Serving, verb: Verb) -> Interest:
         return Interest.VALIDATE
 
     def admit(self, operation: Operation) -> None:

@@ -84,8 +84,9 @@ class Interest(Flag):
 
 
 class Admission(Protocol):
-    def interest(self, serving: Serving) -> Interest:
-        """Asked once for each resource: what has no part in its writes costs them nothing."""
+    def interest(self, serving: Serving, verb: Verb) -> Interest:
+        """Asked once for each resource and verb: what has no part in such writes costs them
+        nothing."""
         ...
 
     def admit(self, operation: Operation) -> Awaitable[None] | None:
@@ -127,7 +128,7 @@ class Chain:
     ) -> None:
         self._plugins = tuple(plugins)
         self._allocators = tuple(allocators)
-        self._concerned: dict[tuple[str, str, bool], tuple[_Concerned, _Concerned]] = {}
+        self._concerned: dict[tuple[str, str, bool, Verb], tuple[_Concerned, _Concerned]] = {}
         self._configurable = [each for each in plugins if isinstance(each, Configurable)]
 
     @property
@@ -165,13 +166,13 @@ class Chain:
             operation.notes.clear()
 
     def _of(self, operation: Operation) -> tuple[_Concerned, _Concerned]:
-        serving = operation.target.serving
-        key = (serving.group, serving.plural, serving.namespaced)
+        serving, verb = operation.target.serving, operation.verb
+        key = (serving.group, serving.plural, serving.namespaced, verb)
         known = self._concerned.get(key)
         if known is None:
             if len(self._concerned) > _MOST_KEPT:
                 self._concerned.clear()
-            interests = [(plugin, plugin.interest(serving)) for plugin in self._plugins]
+            interests = [(plugin, plugin.interest(serving, verb)) for plugin in self._plugins]
             known = self._concerned[key] = (
                 tuple(plugin for plugin, part in interests if part & Interest.ADMIT),
                 tuple(plugin for plugin, part in interests if part & Interest.VALIDATE),

@@ -189,5 +189,8 @@ class Strategy:
 def _differs(new: Object, old: Object) -> bool:
     if new.keys() != old.keys():
         return True
-    changed = [name for name, value in new.items() if value is not old[name]]
-    return any(name != "metadata" and new[name] != old[name] for name in changed)
+    for name, value in new.items():
+        was = old[name]
+        if value is not was and name != "metadata" and value != was:
+            return True
+    return False

@@ -19,6 +19,14 @@ from instar.storage.store import Record, Seal
 
 _API_VERSION = b'{"apiVersion":"'
 _UID = b'"uid":"'
+_NAME = b'"name":"'
+_BEHIND_LABELS = tuple(
+    b'},"%b' % name
+    for name in (b"creationT", b"deletion", b"finalizers", b"generat", b"labels", b"manag", b"name")
+)
+"""How metadata goes on behind labels or annotations."""
+_NAMED = len('"name":"",')
+_NAMESPACED = len('"name":"","namespace":"",') - len("/")
 _KIND = b'","kind":"'
 _METADATA = b'","metadata":{'
 _LABELS = b'"labels":{'
@@ -247,9 +255,8 @@ class Held(Entry):
             at = self._place_for_revision(raw)
         if at >= 0:
             self.at = at
-            whole = memoryview(raw)
             end = len(raw) - raw.endswith(b"\n")
-            self.ready = b"".join((whole[:at], revision_member(self.revision), whole[at:end]))
+            self.ready = b"".join((raw[:at], revision_member(self.revision), raw[at:end]))
         else:
             self._make_ready_slowly(raw)
         self.raw = None
@@ -296,15 +303,23 @@ def ingest(record: Record, suffix: str) -> Held:
     """The cache's way in for bytes this process did not write itself.
 
     Where it is plain to see, the revision is put in at once: the view takes the place of the bytes
-    just read, while a later one would leave a hole behind, too small for the next.
+    just read, while a later one would leave a hole behind, too small for the next. It is where the
+    only uid stands behind a name and is the last of metadata: a label may be called uid, too.
     """
     _, raw, revision, seal = record
     at = raw.find(_UID)
-    alone = at >= 0 and raw.find(_UID, at + 1) < 0 and _RESOURCE_VERSION not in raw
-    entry = Held(raw, revision, suffix, at if alone else -1)
+    name = at - len(suffix) - (_NAMESPACED if "/" in suffix else _NAMED)
+    plain = (
+        name > 0
+        and raw.startswith(_NAME, name)
+        and not raw.startswith(_BEHIND_LABELS, raw.find(b"}", at))
+        and raw.find(_UID, at + 1) < 0
+        and _RESOURCE_VERSION not in raw
+    )
+    entry = Held(raw, revision, suffix, at if plain else -1)
     if seal is not None:
         entry.seal = seal
-    if alone:
+    if plain:
         entry.make_ready()
     return entry
 

@@ -268,6 +268,7 @@ class LentViews(FarViews):
 
     def __init__(self, entries: Sequence[Entry]) -> None:
         super().__init__(entries, views_of, 0)
+        self.lasting = True
         self._at: list[int] = []
         self._places: Places | None = None
 

@@ -28,11 +28,9 @@ def revised(obj: Object, revision: int) -> bytes:
 
 def without_server_fields(obj: Object) -> Object:
     """What is told of an object and never stored."""
-    metadata = {
-        key: value
-        for key, value in obj["metadata"].items()
-        if key not in ("resourceVersion", "selfLink")
-    }
+    metadata = obj["metadata"].copy()
+    metadata.pop("resourceVersion", None)
+    metadata.pop("selfLink", None)
     return {**obj, "metadata": metadata}
 
 

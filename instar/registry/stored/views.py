@@ -148,7 +148,7 @@ class FarViews(Views):
     def _piece(self, start: int, stop: int) -> bytes:
         return b",".join(self._read(self._entries[start:stop]))
 
-    def pieces(self, size: int) -> Iterator[bytes]:
+    def _made_pieces(self, size: int) -> Iterator[bytes]:
         """Raises ``Expired`` where what is left to read was compacted meanwhile."""
         if not self._entries:
             return

@@ -36,6 +36,8 @@ def exists(target: Target, generated: bool) -> errors.AlreadyExists:
 
 def check_revision(target: Target, new: Object, entry: Entry, rules: UpdateRules) -> None:
     text = new["metadata"].get("resourceVersion") or ""
+    if text == str(entry.revision):
+        return
     if text in ("", "0"):
         if rules.unconditional:
             new["metadata"]["resourceVersion"] = str(entry.revision)

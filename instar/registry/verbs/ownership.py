@@ -28,6 +28,7 @@ from instar.registry.resources.context import Context, WriteOptions
 from instar.registry.resources.resource import Target
 from instar.registry.resources.serving import VersionServing
 from instar.registry.verbs.conversions import Conversions
+from instar.schema.values import ABSENT
 
 
 class Ownership:
@@ -69,12 +70,7 @@ class Ownership:
 
     async def on_update(self, new: Object, live: Object, decided: list[Object] | None) -> None:
         """Set ``metadata.managedFields`` of a changed object."""
-        if decided is None:
-            decided = await self._tracked(new, live)
-        live_fields = live["metadata"].get("managedFields")
-        if decided and live_fields and only_times_differ(live_fields, decided):
-            decided = live_fields
-        _store(new, decided)
+        _store(new, await self._tracked(new, live) if decided is None else decided)
 
     async def _tracked(self, new: Object, live: Object) -> list[Object] | None:
         small = offload.is_small(self._size)
@@ -138,13 +134,14 @@ class Ownership:
         return self._target.serving.versions.get(group_version.version)
 
     def writer(self) -> Writer:
+        serving, version = self._target.serving, self._target.version
         return Writer(
-            manager=self._options.manager,
-            api_version=self._target.version.api_version,
-            now=self._context.timestamp(),
-            subresource=self._subresource,
-            unset=self._target.serving.strategy.unset(self._target.version),
-            ignored=self._target.serving.ignored_fields(self._target.version, self._subresource),
+            self._options.manager,
+            version.api_version,
+            self._context.timestamp(),
+            self._subresource,
+            serving.ignored_fields(version, self._subresource),
+            serving.strategy.unset(version),
         )
 
     def _schemas(self, wanted: set[str] | None = None) -> dict[str, TypedSchema]:
@@ -154,6 +151,30 @@ class Ownership:
             for version in self._target.serving.versions.values()
             if version.api_version == own or (wanted and version.api_version in wanted)
         }
+
+
+def keep_times(new: Object, live: Object) -> None:
+    """Put back when its owners wrote, in an object of which a write changed nothing besides."""
+    owners, before = new["metadata"].get("managedFields"), live["metadata"].get("managedFields")
+    if owners is before or not owners or not before or _changes_content(new, live):
+        return
+    if only_times_differ(before, owners):
+        new["metadata"]["managedFields"] = before
+
+
+def _changes_content(new: Object, live: Object) -> bool:
+    return _differ(new["metadata"], live["metadata"], _BESIDES) or _differ(new, live, _METADATA)
+
+
+def _differ(one: Object, other: Object, but_for: frozenset[str]) -> bool:
+    for name, value in one.items():
+        if name not in but_for and value != other.get(name, ABSENT):
+            return True
+    return bool(other.keys() - one.keys() - but_for)
+
+
+_BESIDES = frozenset(("managedFields", "resourceVersion"))
+_METADATA = frozenset(("metadata",))
 
 
 def _store(obj: Object, managed: list[Object] | None) -> None:

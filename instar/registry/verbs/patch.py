@@ -23,6 +23,7 @@ from instar.registry.stored.entry import Entry
 from instar.registry.verbs.metadata import check_names
 from instar.registry.verbs.proposal import Proposal, UpdateRules, Written
 from instar.registry.verbs.write import update
+from instar.schema.values import ABSENT
 
 Quote = Callable[[], str]
 """What a refusal shows of the patch or its result."""
@@ -62,8 +63,8 @@ class _Kept(NamedTuple):
     """What a patch left alone is normal already: it need not be decoded, pruned or judged."""
 
     members: Object
-    managed: Any = None
-    """``metadata.managedFields``, often the larger half of an object."""
+    metadata: Object
+    """The same of its metadata, ``managedFields`` among it: often the larger half of an object."""
     all: bool = False
     """Whether so is everything below members that the patch did change."""
 
@@ -72,30 +73,32 @@ def _kept_members(target: Target, entry: Entry, old: Object, patched: Any) -> _K
     """But for an object that lies in another version: reading it gave it no defaults of this."""
     version = target.version
     if not target.serving.strategy.piecewise or not isinstance(patched, dict):
-        return _Kept({})
-    metadata = patched.get("metadata")
-    managed = metadata.get("managedFields") if isinstance(metadata, dict) else None
-    managed = managed if managed is old["metadata"].get("managedFields") else None
+        return _Kept({}, {})
+    metadata, before = patched.get("metadata"), old["metadata"]
+    if isinstance(metadata, dict):
+        metadata = {k: v for k, v in metadata.items() if v is before.get(k, ABSENT)}
+    else:
+        metadata = {}
     if version.compiled.has_defaults and entry.api_version != version.api_version:
-        return _Kept({}, managed)
+        return _Kept({}, metadata)
     members = {
         name: value
         for name, value in patched.items()
-        if isinstance(value, dict) and value is old.get(name) and name != "metadata"
+        if value.__class__ is dict and value is old.get(name) and name != "metadata"
     }
-    return _Kept(members, managed, all=True)
+    return _Kept(members, metadata, all=True)
 
 
 def _decode_patched(
     target: Target, patched: Any, kept: _Kept, quote: Quote, change: Patch, options: WriteOptions
 ) -> Object:
-    changed = patched
-    if kept.members:
-        changed = {name: value for name, value in patched.items() if name not in kept.members}
-    if kept.managed:
-        changed = {**changed, "metadata": {**patched["metadata"]}}
-        del changed["metadata"]["managedFields"]
-    if change.grafts and kept.all and kept.managed:
+    changed, members, metadata = patched, kept.members, kept.metadata
+    if members or metadata:
+        changed = {name: value for name, value in patched.items() if name not in members}
+    if metadata:
+        given = patched["metadata"]
+        changed["metadata"] = {name: given[name] for name in given if name not in metadata}
+    if change.grafts and kept.all and metadata:
         obj = _object(changed, quote)  # decoding finds nothing to change in what is the old one's
     else:
         obj = read_patched(changed, quote)
@@ -106,11 +109,12 @@ def _decode_patched(
         raise undecodable(quote, why) from error
     except BadRequest as error:
         raise undecodable(quote, error.message) from error
-    listed = [*change.problems, *(f'unknown field "{path}"' for path in unknown)]
-    report_strictly(quote, listed, options)
-    if kept.managed:
-        obj["metadata"]["managedFields"] = kept.managed
-    return {**obj, **kept.members}
+    if unknown or change.problems:
+        listed = [*change.problems, *(f'unknown field "{path}"' for path in unknown)]
+        report_strictly(quote, listed, options)
+    obj["metadata"] |= metadata
+    obj |= members
+    return obj
 
 
 def read_patched(changed: Any, quote: Quote) -> Object:

@@ -7,7 +7,6 @@ from typing import NamedTuple
 
 from instar.api.names import GroupVersionKind
 from instar.plain import Object
-from instar.records import dataclass
 from instar.registry.stored.entry import Entry
 from instar.registry.verbs.conversions import Conversions
 
@@ -41,8 +40,7 @@ class Part(NamedTuple):
     """(the object, what became of its part): changes the object in place."""
 
 
-@dataclass(frozen=True, slots=True)
-class UpdateRules:
+class UpdateRules(NamedTuple):
     """How strictly an update treats the revision it is based on."""
 
     subresource: str = ""

@@ -19,9 +19,9 @@ from instar.registry.resources.admission import Operation, Verb
 from instar.registry.resources.context import Context, WriteOptions
 from instar.registry.resources.resource import Target
 from instar.registry.stored.entry import Entry
-from instar.registry.stored.prepared import Prepared, revised
-from instar.registry.stored.writing import new_entry
+from instar.registry.stored.prepared import revised
 from instar.registry.verbs.clashes import check_revision, check_uid, exists, modified
+from instar.registry.verbs.committing import commit
 from instar.registry.verbs.conversions import Conversions
 from instar.registry.verbs.metadata import (
     check_names,
@@ -31,7 +31,7 @@ from instar.registry.verbs.metadata import (
     keep_server_fields,
     wipe_for_create,
 )
-from instar.registry.verbs.ownership import Ownership
+from instar.registry.verbs.ownership import Ownership, keep_times
 from instar.registry.verbs.proposal import Proposal, Propose, UpdateRules, Written
 from instar.registry.verbs.readmission import pruned, readmit_changed, readmit_new
 from instar.storage.store import Stale
@@ -124,7 +124,7 @@ async def _store_new(
         seen = await target.codec.preview(prepared, target.version)
         return Written(await offload.run(size, lambda: encode_sorted(seen)), created=True)
     _check_staying(target, target.name)
-    view = await _commit(context, target, prepared, expected=0)
+    view = await commit(context, target, prepared, expected=0)
     return Written(view, created=True)
 
 
@@ -211,10 +211,9 @@ async def _store_changed(
     size = operation.size
     check_revision(target, new, entry, rules)
     if offload.is_small(size):
-        strategy.prepare_subresource(rules.subresource, new, old, target.version)
+        _prepare_change(target, rules, new, old)
     else:
-        prepare = partial(strategy.prepare_subresource, rules.subresource, new, old, target.version)
-        await offload.apart(prepare)
+        await offload.apart(partial(_prepare_change, target, rules, new, old))
     if target.serving.builtin:
         context.admission.allocate(operation)
     goes = _goes(target, new)
@@ -245,30 +244,7 @@ async def _store_changed(
         await _confirm(context, target, entry)
         seen = await target.codec.preview(prepared, target.version)
         return Written(await offload.run(size, lambda: revised(seen, entry.revision)))
-    return Written(await _commit(context, target, prepared, expected=entry.revision))
-
-
-async def _commit(context: Context, target: Target, prepared: Prepared, expected: int) -> bytes:
-    _check_timely(target)
-    draft = new_entry(prepared, target.suffix)
-    stored = target.serving.storage
-    draft.know(api_version=stored.api_version, labels=prepared.obj["metadata"].get("labels"))
-    if target.version is stored and stored.pipeline.reads_alike(prepared.obj):
-        draft.token = stored
-    back, learnt = prepared.back, None
-    if back is not None:
-        learnt = target.codec.learnt(back, target.version)
-    strategy = target.serving.strategy
-    if strategy.store_new is not None and not expected:
-        entry = await strategy.store_new(draft, prepared.obj)
-    else:
-        entry = await context.backend.put(target.resource.objects, draft, expected, learnt)
-    if strategy.after_write is not None:
-        await strategy.after_write(target.name)
-    if learnt is not None:
-        return learnt.view(entry)
-    view = target.codec.view_now(entry, target.version)
-    return view if view is not None else (await target.codec.views([entry], target.version))[0]
+    return Written(await commit(context, target, prepared, expected=entry.revision))
 
 
 async def _admitted_change(
@@ -298,6 +274,11 @@ async def _admitted_change(
     if operation.changed:
         part.take(new, shown)
     return operation
+
+
+def _prepare_change(target: Target, rules: UpdateRules, new: Object, old: Object) -> None:
+    target.serving.strategy.prepare_subresource(rules.subresource, new, old, target.version)
+    keep_times(new, old)
 
 
 def _goes(target: Target, new: Object) -> bool:
@@ -332,18 +313,6 @@ def _operation(
         seconds_left=options.seconds_left,
         size=size,
     )
-
-
-def _check_timely(target: Target) -> None:
-    """An object prepared under a former CRD must not be stored any more where that is gone, nor
-    in a version that a migration may believe it has seen the last of."""
-    if target.resource.closed:
-        raise errors.NotFound("the server could not find the requested resource")
-    if target.resource.serving.storage.api_version != target.serving.storage.api_version:
-        raise errors.ServiceUnavailable(
-            "the storage version changed while the request was worked on; nothing was written",
-            retry_after=1,
-        )
 
 
 def _is_as_stored(target: Target, entry: Entry, new: Object, old: Object) -> bool:

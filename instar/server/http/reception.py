@@ -11,8 +11,10 @@ from __future__ import annotations
 import asyncio
 import errno
 import logging
+import os
 import socket
 from collections.abc import Callable
+from functools import partial
 from itertools import count
 from pathlib import Path
 from typing import Protocol
@@ -126,10 +128,9 @@ class Reception:
             worker.close()
 
     def _open(self) -> None:
-        loop = asyncio.get_running_loop()
-        loop.add_reader(self._meeting, self._meet)
+        _read(self._meeting, self._meet)
         for door in self._doors:
-            loop.add_reader(door, self._take, door)
+            _read(door, partial(self._take, door))
 
     def _meet(self) -> None:
         line = _accepted(self._meeting)
@@ -143,23 +144,11 @@ class Reception:
         self._seats.discard(worker.seat)
 
     def _take(self, door: socket.socket) -> None:
-        try:
-            for _ in range(_AT_ONCE):
-                taken = _accepted(door)
-                if taken is None:
-                    return
-                self._hand_on(taken)
-        except OSError as error:
-            if error.errno not in _SCARCE:
-                raise
-            log.error("no more connections can be taken for now: %s", error)
-            loop = asyncio.get_running_loop()
-            loop.remove_reader(door)
-            loop.call_later(_PAUSE_SECONDS, self._go_on, door)
-
-    def _go_on(self, door: socket.socket) -> None:
-        if door.fileno() >= 0:
-            asyncio.get_running_loop().add_reader(door, self._take, door)
+        for _ in range(_AT_ONCE):
+            taken = _accepted(door)
+            if taken is None:
+                return
+            self._hand_on(taken)
 
     def _hand_on(self, taken: socket.socket) -> None:
         """To who has the fewest; of several, to who has waited longest."""
@@ -238,7 +227,7 @@ class Guest:
         loop = asyncio.get_running_loop()
         await loop.sock_connect(line, str(self._path))
         self._line = line
-        loop.add_reader(line, self._take)
+        _read(line, self._take)
 
     def close(self) -> None:
         line, self._line = self._line, None
@@ -247,15 +236,20 @@ class Guest:
             line.close()
 
     def _take(self) -> None:
+        """Raises ``OSError`` while there is no room for one more: what is sent to who has none is
+        lost, what is not taken yet waits."""
         assert self._line is not None
+        os.close(os.dup(self._line.fileno()))
         try:
-            _, files, _, _ = socket.recv_fds(self._line, 1, 1)
+            sign, files, _, _ = socket.recv_fds(self._line, 1, 1)
         except BlockingIOError:
             return
         except OSError:
-            files = []
-        if not files:
+            sign, files = b"", []
+        if not sign:
             self.close()
+        elif not files:  # lost nevertheless
+            self._parted()
         for file in files:
             taken = socket.socket(fileno=file)
             taken.setblocking(False)
@@ -278,6 +272,27 @@ class Guest:
             asyncio.get_running_loop().call_later(_PAUSE_SECONDS, self._tell)
 
 
+def _read(door: socket.socket, take: Callable[[], None]) -> None:
+    """Whenever something has come, but for a while after there was no room for it."""
+
+    def taking() -> None:
+        try:
+            take()
+        except OSError as error:
+            if error.errno not in _SCARCE:
+                raise
+            log.error("no more connections can be taken for now: %s", error)
+            loop.remove_reader(door)
+            loop.call_later(_PAUSE_SECONDS, again)
+
+    def again() -> None:
+        if door.fileno() >= 0:
+            loop.add_reader(door, taking)
+
+    loop = asyncio.get_running_loop()
+    loop.add_reader(door, taking)
+
+
 def _accepted(door: socket.socket) -> socket.socket | None:
     try:
         taken, _ = door.accept()
@@ -293,9 +308,14 @@ async def _bound(host: str, port: int) -> list[socket.socket]:
         host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
     )
     doors: list[socket.socket] = []
+    refused = OSError(errno.EADDRNOTAVAIL, os.strerror(errno.EADDRNOTAVAIL))
     try:
         for family, kind, protocol, _, address in dict.fromkeys(found):
-            door = socket.socket(family, kind, protocol)
+            try:
+                door = socket.socket(family, kind, protocol)
+            except OSError as error:  # a kernel without this family
+                refused = error
+                continue
             doors.append(door)
             door.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             if family == socket.AF_INET6:
@@ -305,4 +325,6 @@ async def _bound(host: str, port: int) -> list[socket.socket]:
         for door in doors:
             door.close()
         raise
+    if not doors:
+        raise refused
     return doors

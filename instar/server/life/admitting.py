@@ -30,7 +30,7 @@ from instar.registry.admission.protection import CrdProtection
 from instar.registry.admission.quota import QuotaAdmission
 from instar.registry.admission.resizing import ClaimResize
 from instar.registry.admission.webhook_metrics import WebhookMetrics
-from instar.registry.resources.admission import Admission, Interest
+from instar.registry.resources.admission import Admission, Interest, Verb
 from instar.registry.resources.context import Uids, timestamp, utc_now
 from instar.registry.resources.serving import Serving
 from instar.registry.stored.backend import Backend
@@ -166,8 +166,8 @@ class Partly:
     def active(self) -> bool:
         return self._plugin.active
 
-    def interest(self, serving: Serving) -> Interest:
-        return self._plugin.interest(serving) & self._part
+    def interest(self, serving: Serving, verb: Verb) -> Interest:
+        return self._plugin.interest(serving, verb) & self._part
 
 
 def _of_kind(local: Iterable[LocalConfiguration], plural: str) -> Iterable[LocalConfiguration]:

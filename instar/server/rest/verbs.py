@@ -116,6 +116,8 @@ async def do_create(context: Context, request: Request, target: Target) -> Respo
     obj = await _body(request, target, media, options)
     check_namespace(obj["metadata"], target)
     written = await create(context, target, obj, options)
+    if form is PLAIN:
+        return plain_response(201, written.view)
     return await _written(201, written, request, form, target)
 
 

@@ -99,7 +99,7 @@ class Bound:
         self._concerning: dict[_Place, list[Hook]] = {}
 
     def __bool__(self) -> bool:
-        return bool(self._bindings)
+        return bool(self._bindings.objects.entries)
 
     def hooks(self) -> list[Hook]:
         """In the order of the policies' names."""

@@ -65,7 +65,7 @@ class Policies:
     def active(self) -> bool:
         return bool(self.validating) or bool(self.mutating)
 
-    def interest(self, serving: Serving) -> Interest:
+    def interest(self, serving: Serving, verb: Verb) -> Interest:
         if serving.plural in _QUESTIONS and serving.group in _OF_ACCESS:
             return Interest.NONE
         return Interest.VALIDATE if _is_own(serving) else Interest.BOTH
