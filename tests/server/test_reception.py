@@ -159,20 +159,20 @@ def test_who_has_left_is_given_nothing_any_more(tmp_path: Path) -> None:
     played(tmp_path, scenario)
 
 
-def test_who_does_not_take_what_it_is_given_is_passed_over(tmp_path: Path) -> None:
+@pytest.mark.parametrize("why", [errno.EAGAIN, errno.ETOOMANYREFS])
+def test_who_does_not_take_what_it_is_given_is_passed_over_until_it_does(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, why: int
+) -> None:
+    def full(*given: object) -> None:
+        raise OSError(why, "full")
+
     async def scenario(company: Company) -> None:
-        stuck = socket.socket(socket.AF_UNIX)
-        stuck.connect(str(tmp_path / module.SOCKET))
-        await until(lambda: company.seats() == 2)
-        (seat,) = (each for each in company.taking._seats if each is not company.taking._own)
+        await company.join(b"second")
+        with monkeypatch.context() as patch:
+            patch.setattr(socket, "send_fds", full)
+            assert {(await company.connect())[0] for _ in range(3)} == {b"first"}
 
-        def full(taken: socket.socket) -> bool:
-            return False
-
-        seat.give = full
-
-        assert {(await company.connect())[0] for _ in range(3)} == {b"first"}
-        stuck.close()
+        assert {(await company.connect())[0] for _ in range(3)} == {b"second"}
 
     played(tmp_path, scenario)
 

@@ -1,5 +1,5 @@
 """Servers to be disturbed, each with the ways in which that can be done: on a file, on a file with
-workers, on etcd with replicas."""
+workers, on etcd with replicas, with and without workers."""
 
 from __future__ import annotations
 
@@ -93,27 +93,32 @@ def on_file(folder: Path, chance: random.Random) -> Iterator[Soaked]:
 def with_workers(folder: Path, chance: random.Random) -> Iterator[Soaked]:
     clock = Clock(folder, chance)
     with _single(folder, clock, "--workers", str(_WORKERS)) as replica:
-
-        async def worker_killed(load: Load) -> None:
-            os.kill(chance.choice(_children(replica)), signal.SIGKILL)
-            await load.more_acknowledged(30)
-
-        ways = {**_of_a_process(replica), "kill -9 of a worker": worker_killed}
+        ways = {**_of_a_process(replica), **_of_workers([replica], chance)}
         yield Soaked([replica], {**ways, **clock.disturbances})
 
 
 @contextlib.contextmanager
-def on_etcd(folder: Path, chance: random.Random) -> Iterator[Soaked]:
+def on_etcd(folder: Path, chance: random.Random, serve: tuple[str, ...] = ()) -> Iterator[Soaked]:
     clock = Clock(folder, chance)
-    with deployed(folder, members=3, replicas=2, environment=clock.environment) as deployment:
+    with deployed(
+        folder, members=3, replicas=2, serve=serve, environment=clock.environment
+    ) as deployment:
         ways = {fault.__name__.replace("_", " "): _of(fault, deployment) for fault in faults.ALL}
         yield Soaked(deployment.replicas, {**ways, **clock.disturbances})
+
+
+@contextlib.contextmanager
+def on_etcd_with_workers(folder: Path, chance: random.Random) -> Iterator[Soaked]:
+    with on_etcd(folder, chance, ("--workers", str(_WORKERS))) as soaked:
+        ways = {**soaked.disturbances, **_of_workers(soaked.replicas, chance)}
+        yield Soaked(soaked.replicas, ways)
 
 
 ENGINES: dict[str, Callable[[Path, random.Random], contextlib.AbstractContextManager[Soaked]]] = {
     "sqlite": on_file,
     "workers": with_workers,
     "etcd": on_etcd,
+    "etcd-workers": on_etcd_with_workers,
 }
 
 
@@ -138,6 +143,16 @@ def _children(replica: Replica) -> list[int]:
     assert replica.process is not None
     pid = replica.process.pid
     return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+
+def _of_workers(replicas: Sequence[Replica], chance: random.Random) -> dict[str, Disturb]:
+    async def worker_killed(load: Load) -> None:
+        workers = [pid for replica in replicas for pid in _children(replica)]
+        if workers:  # else they are being started
+            os.kill(chance.choice(workers), signal.SIGKILL)
+        await load.more_acknowledged(30)
+
+    return {"kill -9 of a worker": worker_killed}
 
 
 def _of_a_process(replica: Replica) -> dict[str, Disturb]:

@@ -190,10 +190,10 @@ class _Worker:
     def _give(self, taken: socket.socket) -> bool:
         try:
             socket.send_fds(self._line, [b"+"], [taken.fileno()])
-        except BlockingIOError:  # it does not take those it was given
-            return False
-        except OSError:
+        except ConnectionError:
             self.close()
+            return False
+        except OSError:  # it does not take those it was given, or too many are on their way
             return False
         taken.close()
         return True
@@ -251,6 +251,7 @@ class Guest:
         elif not files:  # lost nevertheless
             self._parted()
         for file in files:
+            os.set_inheritable(file, False)
             taken = socket.socket(fileno=file)
             taken.setblocking(False)
             self._here.give(taken)
