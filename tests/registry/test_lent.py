@@ -207,32 +207,6 @@ def test_who_borrows_loads_anew_when_the_lender_has(loans: Loans, tmp_path: Path
     asyncio.run(scenario())
 
 
-@pytest.mark.usefixtures("often")
-def test_who_loads_anew_may_compare_with_what_was_there(loans: Loans, tmp_path: Path) -> None:
-    """As those do who serve by an object, and serve by the next: a CRD."""
-
-    async def scenario() -> None:
-        async with sharing(loans, tmp_path) as (owner, worker, _, _):
-            for _ in range(3):
-                for number in range(40):
-                    await put(owner, f"n{number}", 1000)
-                await worker.consistent()
-                before = dict(worker.collection(PREFIX).entries)
-                views, compared = shown(worker), asyncio.Event()
-
-                def compare() -> None:
-                    kept = {name: entry.view for name, entry in before.items()}  # noqa: B023
-                    assert kept == views  # noqa: B023
-                    compared.set()  # noqa: B023
-
-                worker.cache.on_reset(compare)
-                owner.cache._on_ended(Unavailable("gone for a moment"))
-                await asyncio.wait_for(compared.wait(), 30)
-                worker.cache._reset_listeners.remove(compare)
-
-    asyncio.run(scenario())
-
-
 def told(changes: Sequence[Change[Entry]]) -> list[tuple[object, ...]]:
     return [(at, name, new and new.view, old and old.view) for at, name, new, old in changes]
 
