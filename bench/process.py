@@ -55,8 +55,12 @@ class Measured:
         return 0.0
 
     def cpu_seconds(self) -> float:
-        fields = Path(f"/proc/{self.pid}/stat").read_text().rsplit(")", 1)[1].split()
-        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+        return cpu_seconds(self.pid)
+
+
+def cpu_seconds(pid: int) -> float:
+    fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 @contextmanager
@@ -100,6 +104,13 @@ def serving(
 @contextmanager
 def etcd() -> Iterator[str]:
     """One member of Debian's etcd, durable as shipped; its address as ``--storage`` takes it."""
+    with etcd_process() as (address, _):
+        yield address
+
+
+@contextmanager
+def etcd_process() -> Iterator[tuple[str, int]]:
+    """The same, and its process."""
     with scratch() as folder:
         client, peer = (f"http://127.0.0.1:{port}" for port in _free_ports(2))
         command = ["etcd", "--data-dir", str(folder / "data"), "--listen-client-urls", client]
@@ -108,7 +119,7 @@ def etcd() -> Iterator[str]:
         with open(folder / "log", "wb") as log:
             process = subprocess.Popen(command, stdout=log, stderr=log)
         try:
-            yield client.replace("http://", "etcd://")
+            yield client.replace("http://", "etcd://"), process.pid
         finally:
             process.terminate()
             process.wait()

@@ -1,8 +1,9 @@
 """The floor of a watch: what a bare server pays for an idle connection, and for a write to it.
 
-``python -m bench.tlsfloor [--connections 500] [--bytes 1450]``: nothing but uvloop and a protocol
-that writes the same bytes to everybody, over plain TCP, over uvloop's TLS and over ours
-(``server/http/tlswire.py``); clients that read and throw away, in a process of their own.
+``python -m bench.tlsfloor [--connections 500] [--bytes 1450] [--few 25] [--pause 0.01]``: nothing
+but uvloop and a protocol that writes the same bytes to everybody, or to a ``few`` of them with a
+``pause`` in between, over plain TCP, over uvloop's TLS and over ours (``server/http/tlswire.py``);
+clients that read and throw away, in a process of their own.
 """
 
 from __future__ import annotations
@@ -13,9 +14,11 @@ import contextlib
 import gc
 import multiprocessing
 import os
+import random
 import select
 import socket
 import ssl
+import statistics
 import time
 from collections.abc import Callable
 from multiprocessing.synchronize import Event
@@ -29,7 +32,7 @@ from bench.watchload import many_files
 from instar.server.files.certificates import ensure_certificates, server_context
 from instar.server.http.tlswire import TlsListener
 
-_ROUNDS = 20
+_ROUNDS = 100
 
 
 class _Idle(asyncio.Protocol):
@@ -43,6 +46,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m bench.tlsfloor", description=__doc__)
     parser.add_argument("--connections", type=int, default=500)
     parser.add_argument("--bytes", type=int, default=1450)
+    parser.add_argument("--few", type=int, default=0, help="of them in each round; 0: all")
+    parser.add_argument("--pause", type=float, default=0.05, help="seconds between two rounds")
     options = parser.parse_args()
     many_files()
     print("| | memory of a connection | CPU of a write |")
@@ -50,20 +55,21 @@ def main() -> None:
     for name in ("plain TCP", "uvloop's TLS", "our TLS"):
         # Each in a process of its own: memory given back is not seen.
         apart = multiprocessing.get_context("spawn").Process(
-            target=_measured_apart, args=(name, options.connections, options.bytes)
+            target=_measured_apart, args=(name, options)
         )
         apart.start()
         apart.join()
 
 
-def _measured_apart(name: str, connections: int, size: int) -> None:
+def _measured_apart(name: str, options: argparse.Namespace) -> None:
     with scratch() as folder, asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        memory, spent = runner.run(_measured(name, folder, connections, size))
+        memory, spent = runner.run(_measured(name, folder, options))
         print(f"| {name} | {memory:.1f} kB | {spent:.1f} µs |", flush=True)
 
 
-async def _measured(name: str, folder: Path, count: int, size: int) -> tuple[float, float]:
+async def _measured(name: str, folder: Path, options: argparse.Namespace) -> tuple[float, float]:
     _Idle.open = []
+    count = options.connections
     context = server_context(ensure_certificates(folder, ["localhost"]), ())
     made: Callable[[], Any] = TlsListener(lambda: context, _Idle) if name == "our TLS" else _Idle
     theirs = context if name == "uvloop's TLS" else None
@@ -80,19 +86,23 @@ async def _measured(name: str, folder: Path, count: int, size: int) -> tuple[flo
         await asyncio.sleep(0.05)
     gc.collect()
     memory = (_resident() - before) / count
-    least = min([await _round(os.urandom(size)) for _ in range(_ROUNDS)])
+    rounds = []
+    for _ in range(_ROUNDS):
+        few = random.sample(_Idle.open, options.few or count)
+        rounds.append(await _round(few, os.urandom(options.bytes), options.pause))
+    spent = statistics.median(rounds) if options.few else min(rounds)
     client.terminate()
     server.close()
-    return memory, least * 1e6
+    return memory, spent * 1e6
 
 
-async def _round(data: bytes) -> float:
+async def _round(receivers: list[Any], data: bytes, pause: float) -> float:
     """Seconds of CPU for one write."""
     began = time.process_time()
-    for transport in _Idle.open:
+    for transport in receivers:
         transport.write(data)
-    spent = (time.process_time() - began) / len(_Idle.open)
-    await asyncio.sleep(0.05)
+    spent = (time.process_time() - began) / len(receivers)
+    await asyncio.sleep(pause)
     return spent
 
 

@@ -45,6 +45,7 @@ class Ticket(Generic[T]):
     def withdraw(self) -> None:
         """Nobody waits for the outcome any more; who waited is woken to be told so."""
         if not self._done:
+            self._prompt = False  # who withdraws is in the middle of something
             self._wake()
 
     def then(self, resume: Callable[[], None], context: Context) -> None:

@@ -157,6 +157,11 @@ class Crd:
     def storage_version(self) -> str:
         return next((version.name for version in self.versions if version.storage), "")
 
+    @property
+    def stored_plural(self) -> str:
+        """All that accepted names decide of how objects are kept and served."""
+        return self.accepted.plural or self.names.plural
+
     def is_true(self, condition: str) -> bool:
         return self.conditions.get(condition, {}).get("status") == "True"
 

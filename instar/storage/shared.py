@@ -47,6 +47,15 @@ class Shared(Generic[T]):
         if started is not None:
             self._running[number] = started
 
+    def _begin_outside(self) -> None:
+        """Not in a task that this call has become: the next would begin in it, and so on."""
+        loop = asyncio.get_running_loop()
+        if asyncio.current_task(loop) is None:
+            self._begin()
+        else:
+            self._due = True
+            loop.call_soon(self._begin)
+
     async def _share(self, number: int, waiting: list[Waiter[T]]) -> None:
         failure: BaseException | None = None
         try:
@@ -56,7 +65,7 @@ class Shared(Generic[T]):
         del self._running[number]
         if self._waiting and not self._due:
             # Ahead of those who are told now: their answers are made while it is under way.
-            self._begin()
+            self._begin_outside()
         for each in waiting:
             if each.done():
                 continue  # who gave up does not take the answer from the others

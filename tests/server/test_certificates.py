@@ -54,13 +54,13 @@ def test_a_client_that_trusts_the_authority_reaches_the_server_by_every_name(
         _handshake(server, client, "elsewhere")
 
 
-def test_a_handshake_looks_nothing_up_and_leaves_nothing_to_be_kept(tmp_path: Path) -> None:
+def test_a_handshake_looks_nothing_up_and_leaves_one_ticket(tmp_path: Path) -> None:
     made = ensure_certificates(tmp_path, ["localhost"])
 
     shown = x509.load_pem_x509_certificates(made.server_cert.read_bytes())
 
     assert [x509.load_pem_x509_certificate(made.ca.read_bytes())] == shown[1:]
-    assert server_context(made, ()).num_tickets == 0
+    assert server_context(made, ()).num_tickets == 1
 
 
 def test_a_restart_finds_everything_and_other_names_keep_the_authority(tmp_path: Path) -> None:

@@ -146,6 +146,28 @@ async def test_who_waits_promptly_goes_on_in_the_step_that_brings_the_outcome() 
     assert seen == [[1]]
 
 
+async def test_who_is_cancelled_is_told_in_a_turn_of_its_own_however_promptly_it_waits() -> None:
+    told: list[str] = []
+    seen: list[list[str]] = []
+    ticket: Ticket[int] = Ticket(prompt=True)
+
+    async def wait() -> None:
+        try:
+            await ticket
+        except asyncio.CancelledError:
+            told.append("cancelled")
+
+    def begin_and_leave() -> None:
+        handle = start(wait())
+        assert handle is not None
+        handle.cancel()
+        seen.append([*told])
+
+    asyncio.get_running_loop().call_soon(begin_and_leave)
+    await turn()
+    assert (seen, told) == ([[]], ["cancelled"])
+
+
 async def test_who_waits_promptly_does_not_go_on_in_the_task_that_brings_the_outcome() -> None:
     tasks: list[object] = []
     ticket: Ticket[int] = Ticket(prompt=True)

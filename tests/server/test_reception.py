@@ -177,6 +177,27 @@ def test_who_does_not_take_what_it_is_given_is_passed_over_until_it_does(
     played(tmp_path, scenario)
 
 
+def test_who_stands_still_is_given_no_more_until_it_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def scenario(company: Company) -> None:
+        await company.connect()
+        second = await company.join(b"second")
+        assert second._line is not None
+        asyncio.get_running_loop().remove_reader(second._line)
+        given = asyncio.create_task(company.connect())
+        await until(lambda: company.counted() == 2)
+        with monkeypatch.context() as patch:
+            patch.setattr(module, "_STUCK_SECONDS", -1)
+
+            assert {(await company.connect())[0] for _ in range(5)} == {b"first"}
+        asyncio.get_running_loop().add_reader(second._line, second._take)
+        assert (await given)[0] == b"second"
+        assert {(await company.connect())[0] for _ in range(3)} == {b"second"}
+
+    played(tmp_path, scenario)
+
+
 def test_when_files_are_scarce_connections_wait(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

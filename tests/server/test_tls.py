@@ -101,6 +101,24 @@ def modern(tmp_path: Path, authority: trustme.CA) -> Iterator[LiveServer]:
         yield server
 
 
+def test_who_comes_back_may_go_on_with_the_session_of_before(
+    modern: LiveServer, trusting: ssl.SSLContext
+) -> None:
+    """And the ticket is what makes a client without TCP_NODELAY send its first request at once."""
+    with shaken(modern, trusting) as first:
+        first.sendall(b"GET /version HTTP/1.1\r\nhost: x\r\n\r\n")
+        assert first.recv(100)
+        session = first.session
+    parts = urlsplit(modern.url)
+    plain = socket.create_connection((parts.hostname or "", parts.port or 0), timeout=10)
+    with trusting.wrap_socket(plain, server_hostname="127.0.0.1", session=session) as again:
+        reused = again.session_reused
+
+    assert session is not None
+    assert session.has_ticket
+    assert reused
+
+
 def test_a_client_below_the_least_version_is_refused(
     modern: LiveServer, trusting: ssl.SSLContext
 ) -> None:

@@ -132,3 +132,24 @@ async def test_the_next_call_is_made_before_those_who_were_told_go_on() -> None:
     loop.call_soon(answers[0].set_result, 1)
     await turns()
     assert happened == ["call", "call", "call", "answered"]
+
+
+async def test_a_call_that_became_a_task_makes_none_of_the_next() -> None:
+    tasks: list[object] = []
+    again = asyncio.Event()
+
+    async def call() -> int:
+        if not again.is_set():
+            await again.wait()
+            return 0
+        tasks.append(asyncio.current_task())
+        return len(tasks)
+
+    shared = Shared(call)
+    callers = []
+    for _ in range(3):  # the third waits until one of two is over
+        callers.append(asyncio.ensure_future(shared.get()))
+        await turns()
+    again.set()
+    assert await asyncio.gather(*callers) == [0, 0, 1]
+    assert tasks == [None]

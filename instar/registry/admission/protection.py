@@ -31,7 +31,7 @@ class CrdProtection:
         annotations = (operation.old.get("metadata") or {}).get("annotations") or {}
         if annotations.get(ALLOWS) == "true":
             return
-        plural = crd.accepted.plural or crd.names.plural
+        plural = crd.stored_plural
         number = len(self._backend.collection(collection_prefix(crd.group, plural)).entries)
         if number:
             objects = f"{number} object" + "s" * (number != 1)

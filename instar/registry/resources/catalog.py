@@ -177,7 +177,8 @@ class Catalog:
         """The CRD was written again with the same spec; False where that concerns how its objects
         are served nevertheless."""
         before, crd = known.crd, known.crd.without_spec_changes(obj)
-        if (crd.name, crd.uid, crd.accepted) != (before.name, before.uid, before.accepted):
+        identity = before.name, before.uid, before.stored_plural
+        if (crd.name, crd.uid, crd.stored_plural) != identity:
             return False
         self._schemas[crd.name].entry = entry
         known.note(crd)

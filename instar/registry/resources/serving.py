@@ -180,8 +180,7 @@ class Serving:
     def prefix(self) -> str:
         if self.stored_in:
             return self.stored_in
-        plural = self.crd.accepted.plural or self.crd.names.plural
-        return collection_prefix(self.crd.group, plural)
+        return collection_prefix(self.crd.group, self.crd.stored_plural)
 
     def served(self, version: str) -> VersionServing | None:
         found = self.versions.get(version)

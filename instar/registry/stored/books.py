@@ -15,7 +15,7 @@ from instar.registry.stored.entry import Entry
 from instar.registry.stored.lent import Lender, place_of
 from instar.storage.cache import Cache
 from instar.storage.followers import Followers
-from instar.storage.keys import collection_of
+from instar.storage.keys import collection_of, in_layout
 from instar.storage.lending import Elsewhere, Move
 from instar.storage.store import (
     Compacted,
@@ -84,7 +84,8 @@ class CacheBooks:
 
     def _happened(self, events: Sequence[Event], revision: int) -> None:
         if self._followers:
-            self._followers.publish([*map(self._told, events)], revision)
+            told = [self._told(event) for event in events if in_layout(event.key)]
+            self._followers.publish(told, revision)
 
     def _told(self, event: Event) -> Event:
         """What was written over at once is lent no more."""

@@ -27,6 +27,10 @@ _AT_ONCE = 64
 _SCARCE = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
 _PAUSE_SECONDS = 1.0
 _NEWS = 4096
+_GIVEN, _TAKEN, _ENDED = b"*", b"+", b"-"
+"""What is said with a connection, and of it."""
+_STUCK_SECONDS = 1.0
+"""Who has not taken what it was given before is not given more."""
 
 
 class Maker(Protocol):
@@ -179,6 +183,9 @@ class _Worker:
         self._line = line
         self._left = left
         self.seat = _Seat(self._give)
+        self._on_their_way = 0
+        self._sign = 0.0
+        """When it had last taken all, or some, that were on their way."""
         asyncio.get_running_loop().add_reader(line, self._hear)
 
     def close(self) -> None:
@@ -188,14 +195,20 @@ class _Worker:
         self._left(self)
 
     def _give(self, taken: socket.socket) -> bool:
+        now = asyncio.get_running_loop().time()
+        if not self._on_their_way:
+            self._sign = now
+        elif now - self._sign > _STUCK_SECONDS:
+            return False
         try:
-            socket.send_fds(self._line, [b"+"], [taken.fileno()])
+            socket.send_fds(self._line, [_GIVEN], [taken.fileno()])
         except ConnectionError:
             self.close()
             return False
         except OSError:  # it does not take those it was given, or too many are on their way
             return False
         taken.close()
+        self._on_their_way += 1
         return True
 
     def _hear(self) -> None:
@@ -205,7 +218,10 @@ class _Worker:
             return
         except OSError:
             news = b""
-        self.seat.taken -= len(news)
+        self.seat.taken -= news.count(_ENDED)
+        if _TAKEN in news:
+            self._on_their_way -= news.count(_TAKEN)
+            self._sign = asyncio.get_running_loop().time()
         if not news:
             self.close()
 
@@ -218,7 +234,7 @@ class Guest:
         self._path = folder / SOCKET
         self._line: socket.socket | None = None
         self._here = _Here(make, self._parted)
-        self._ended = 0
+        self._news = b""
 
     async def start_serving(self) -> None:
         """Raises ``OSError`` where nobody hands on connections."""
@@ -248,7 +264,9 @@ class Guest:
             sign, files = b"", []
         if not sign:
             self.close()
-        elif not files:  # lost nevertheless
+            return
+        self._say(_TAKEN)
+        if not files:  # lost nevertheless
             self._parted()
         for file in files:
             os.set_inheritable(file, False)
@@ -257,19 +275,22 @@ class Guest:
             self._here.give(taken)
 
     def _parted(self) -> None:
-        """Told once for all that end in one turn."""
-        self._ended += 1
-        if self._ended == 1:
+        self._say(_ENDED)
+
+    def _say(self, word: bytes) -> None:
+        """All that happens in one turn is told at once."""
+        if not self._news:
             asyncio.get_running_loop().call_soon(self._tell)
+        self._news += word
 
     def _tell(self) -> None:
         if self._line is None:
             return
         try:
-            self._ended -= self._line.send(b"-" * self._ended)
+            self._news = self._news[self._line.send(self._news) :]
         except OSError as error:
-            log.debug("nobody hears which connections have ended: %s", error)
-        if self._ended:
+            log.debug("nobody hears which connections were taken and have ended: %s", error)
+        if self._news:
             asyncio.get_running_loop().call_later(_PAUSE_SECONDS, self._tell)
 
 
