@@ -83,7 +83,8 @@ async def made_for_who_does_not_read(count: int) -> int:
 
     def pieces() -> Iterator[bytes]:
         nonlocal made
-        for made in range(1, count + 1):
+        for _ in range(count):
+            made += 1
             yield bytes(1 << 16)
         settled.set()
 

@@ -153,7 +153,7 @@ class Serving:
 
     @cached_property
     def mark(self) -> object:
-        """Stands for this in what is kept longer: the next one, of a CRD that changed, has another."""
+        """Stands for this in what is kept longer: when its CRD changes, the next has another."""
         return object()
 
     @cached_property
