@@ -116,9 +116,7 @@ async def do_create(context: Context, request: Request, target: Target) -> Respo
     obj = await _body(request, target, media, options)
     check_namespace(obj["metadata"], target)
     written = await create(context, target, obj, options)
-    if form is PLAIN:
-        return plain_response(201, written.view)
-    return await _written(201, written, request, form, target)
+    return _plainly(201, written, form) or await _written(201, written, request, form, target)
 
 
 async def do_update(
@@ -130,7 +128,8 @@ async def do_update(
     media = body_media(request.header(b"content-type"))
     obj = await _body(request, target, media, options)
     written = await replace(context, target, obj, options, subresource)
-    return await _written(201 if written.created else 200, written, request, form, target)
+    status = 201 if written.created else 200
+    return _plainly(status, written, form) or await _written(status, written, request, form, target)
 
 
 async def do_patch(
@@ -150,7 +149,8 @@ async def do_patch(
         read = partial(read_patch, request.content(), kind, options.field_validation)
         change = read() if offload.is_small(options.size) else await offload.apart(read)
         written = await patch(context, target, change, options, subresource)
-    return await _written(201 if written.created else 200, written, request, form, target)
+    status = 201 if written.created else 200
+    return _plainly(status, written, form) or await _written(status, written, request, form, target)
 
 
 async def do_delete(context: Context, request: Request, target: Target) -> Response:
@@ -270,11 +270,14 @@ def _check_api_version(target: Target, obj: Object) -> None:
         )
 
 
+def _plainly(status: int, written: Written, form: Form) -> Response | None:
+    """What most writers want takes no coroutine."""
+    return plain_response(status, written.view) if form is PLAIN else None
+
+
 async def _written(
     status: int, written: Written, request: Request, form: Form, target: Target
 ) -> Response:
-    if form is PLAIN:
-        return plain_response(status, written.view)
     include = _include(request, form)
     return await object_response(status, written.view, form, target.version, include)
 
