@@ -50,7 +50,7 @@ class Borrowing(Protocol):
     """A store that tells places: its events and ``state`` do; ``range`` has values."""
 
     arena: ArenaView
-    """Another one after each ``state``: places of before are not good any more."""
+    """Another one after each ``state``: places of before are good until somebody follows again."""
     moved: Moved
     """Called with every move."""
 

@@ -36,8 +36,6 @@ _CHUNK = 1000
 """Records of one frame: also of the largest objects not more than a frame can hold."""
 _PLACES = 5000
 """The same, of records whose values stay where they are."""
-_NEVER = -1
-"""Before every fence."""
 _GONE = "the process that owns the store is gone"
 
 
@@ -200,8 +198,8 @@ class BorrowedStore(PeerStore):
         for number in [*self._following]:  # what is told to who has given up would be believed
             if self._following[number].closed:
                 self.forget(number)
-        # Who still holds places of before learns that they are not good any more.
-        self.arena.fence = _NEVER
+        # Places of before are good until we listen again: nothing is given back before. Then who
+        # still holds one learns that it is not, since this one's fence stays where it is.
         self.arena = ArenaView(self._file)
         start, records = "", list[Record]()
         while True:

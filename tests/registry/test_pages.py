@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
+import gc
+import weakref
 from typing import Any
 
 import pytest
@@ -50,14 +53,24 @@ def test_a_page_of_another_state_is_not_found_and_not_kept_any_longer() -> None:
 
 
 def test_what_is_kept_is_bounded_and_the_longest_unused_goes_first() -> None:
-    pages, state = Pages(most=10_000), object()
+    pages, state = Pages(most=11_000), object()
     for number in range(10):
         for _ in range(2):
             pages.add(key(number), state, page(1000))
 
-    assert pages.weight == 10_000
+    assert 10_000 < pages.weight <= 11_000
     assert pages.find(key(0), state) is None
     assert pages.find(key(9), state) is not None
+
+
+def test_small_pages_of_long_tokens_weigh_as_much_as_their_tokens() -> None:
+    pages, state = Pages(most=100_000), object()
+    keys = [key()._replace(first="a" * 10_000 + str(number)) for number in range(100)]
+    for one in keys:
+        for _ in range(2):
+            pages.add(one, state, page(10))
+
+    assert 0 < sum(pages.find(one, state) is not None for one in keys) < 10
 
 
 @pytest.mark.parametrize("given", [page(2 << 20), page(lasting=False)], ids=["large", "converted"])
@@ -140,3 +153,23 @@ async def test_a_kept_page_is_not_shown_by_a_schema_that_is_not_valid_any_more()
         await asked(machinery, "PUT", f"{CRDS}/things.example.com", changed)
 
         assert not any("n" in item for item in await listed(machinery))
+
+
+@pytest.mark.parametrize("shared", [False, True], ids=["own memory", "shared memory"])
+async def test_the_schemas_of_a_crd_that_is_gone_do_not_stay_with_its_pages(shared: bool) -> None:
+    loans = Loans(Arena(make_file())) if shared else None
+    async with running(Settings(port=0, loans=loans)) as server:
+        machinery = server.machinery
+        await filled(machinery)
+        await listed(machinery)
+        resource = machinery.catalog.custom("things.example.com")
+        assert resource is not None
+        serving, gone = weakref.ref(resource.serving), asyncio.Event()
+        machinery.catalog.on_closed(lambda resource: gone.set())
+        del resource
+        await asked(machinery, "DELETE", f"{CRDS}/things.example.com")
+        await asyncio.wait_for(gone.wait(), 30)
+        await asked(machinery, "GET", "/api/v1/namespaces")
+        gc.collect()
+
+        assert serving() is None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterator
 from typing import Any, cast
 
 import pytest
@@ -30,9 +31,6 @@ class Transport:
 
     def write(self, data: bytes) -> None:
         self.unsent += len(data)
-
-    def writelines(self, pieces: list[bytes]) -> None:
-        self.write(b"".join(pieces))
 
     def get_write_buffer_size(self) -> int:
         return self.unsent
@@ -77,6 +75,40 @@ def test_an_answer_nobody_reads_is_not_kept_for_ever() -> None:
 
 def test_a_slow_reader_is_waited_for() -> None:
     assert asyncio.run(unread(now_and_then=1)) == [False, False, False]
+
+
+async def made_for_who_does_not_read(count: int) -> int:
+    """How many pieces of an answer are made before they are waited with."""
+    made, settled = 0, asyncio.Event()
+
+    def pieces() -> Iterator[bytes]:
+        nonlocal made
+        for _ in range(count):
+            made += 1
+            yield bytes(1 << 16)
+        settled.set()
+
+    async def large(request: Request, peer: User | None) -> Response:
+        return Response(200, pieces(), length=count << 16)
+
+    class Watched(Connection):
+        def pause_writing(self) -> None:
+            super().pause_writing()
+            settled.set()
+
+    server = await asyncio.get_running_loop().create_server(
+        lambda: Watched(Connections(large)), "127.0.0.1", 0
+    )
+    _, writer = await asyncio.open_connection(*server.sockets[0].getsockname(), limit=1)
+    writer.write(GET)
+    await asyncio.wait_for(settled.wait(), 60)
+    writer.transport.abort()
+    server.close()
+    return made
+
+
+def test_no_more_of_an_answer_is_made_than_its_reader_has_room_for() -> None:
+    assert asyncio.run(made_for_who_does_not_read(1000)) < 1000
 
 
 @pytest.mark.parametrize("failure", [asyncio.CancelledError(), ArithmeticError()])

@@ -20,7 +20,7 @@ from instar.storage.lending import Loans
 from instar.storage.memory import MemoryStore
 from instar.storage.peer import borrowed
 from instar.storage.peer_server import Lent, StoreServer
-from instar.storage.store import Event, Lost, Write
+from instar.storage.store import Event, Lost, Unavailable, Write
 
 PREFIX = "example.com/things/"
 VALUE = b'{"apiVersion":"example.com/v1","kind":"T","metadata":{"name":"a","uid":"u"}}'
@@ -113,6 +113,29 @@ def test_nothing_is_asked_of_a_lender_that_keeps_up(
 
     asyncio.run(scenario())
     assert cluster.expected == []
+
+
+def test_who_loads_anew_may_compare_with_what_was_there(tmp_path: Path) -> None:
+    """As those do who serve by an object, and serve by the next: a CRD."""
+    cluster, told = Cluster(), list[bytes]()
+
+    async def scenario() -> bytes:
+        async with beside(cluster, tmp_path) as (_, worker):
+            await worker.put(worker.collection(PREFIX), Held(VALUE, 0, "a"), 0)
+            before, compared = worker.collection(PREFIX).entries["a"], asyncio.Event()
+
+            def compare() -> None:
+                assert worker.collection(PREFIX).entries["a"] is not before
+                told.append(before.view)
+                compared.set()
+
+            view = before.view
+            worker.cache.on_reset(compare)
+            cluster._followers.end(Unavailable("gone for a moment"))
+            await asyncio.wait_for(compared.wait(), 30)
+            return view
+
+    assert asyncio.run(scenario()) == told[0]
 
 
 def test_without_the_lender_it_is_lost(tmp_path: Path) -> None:

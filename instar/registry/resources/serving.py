@@ -152,6 +152,11 @@ class Serving:
     """The collection prefix, where another group's objects are shown."""
 
     @cached_property
+    def mark(self) -> object:
+        """Stands for this in what is kept longer: when its CRD changes, the next has another."""
+        return object()
+
+    @cached_property
     def strategy(self) -> Strategy:
         return self.make_strategy()
 

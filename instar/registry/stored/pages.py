@@ -9,7 +9,6 @@ Knows no verbs.
 
 from __future__ import annotations
 
-from collections.abc import Hashable
 from typing import NamedTuple
 
 from instar.registry.stored.views import Views
@@ -22,10 +21,12 @@ _KEY_BYTES = 100
 
 
 class PageKey(NamedTuple):
-    """Which objects, and what they are shown by: a CRD that changes makes another of it."""
+    """Which objects, and what they are shown by: a CRD that changes makes another of it. Not the
+    schemas themselves: they would stay as long as the page, whatever became of their CRD."""
 
-    serving: Hashable
-    version: Hashable
+    serving: object
+    """``Serving.mark``."""
+    version: str
     below: str
     first: str
     limit: int
@@ -60,9 +61,10 @@ class Pages:
         """Somebody was given this page. One who lists alone leaves nothing behind."""
         if not page.views.lasting or page.views.size > _LARGEST:
             return
+        weight = _KEY_BYTES + len(key.below) + len(key.first)  # a client's token says how long
         if self._asked.get(key) is not state:
-            self._asked.put(key, state, _KEY_BYTES + len(key.below) + len(key.first))
+            self._asked.put(key, state, weight)
             return
         page.views.keep()
         # Its objects' own bytes, too: they may be written over while it is kept.
-        self._kept.put(key, (state, page), 2 * page.views.size)
+        self._kept.put(key, (state, page), weight + 2 * page.views.size)

@@ -164,7 +164,8 @@ async def _list_all(
     if not limit and not first and objects.count(below) > _AT_ONCE:
         entries = await guarded(partial(objects.gather, below))
         return await _list_very_many(target, entries, revision, streams)
-    key, state = PageKey(target.serving, target.version, below, first, limit), objects.state
+    mark, version = target.serving.mark, target.version.name
+    key, state = PageKey(mark, version, below, first, limit), objects.state
     page = pages.find(key, state)
     if page is None:
         entries, remaining = objects.select(below, first, limit)

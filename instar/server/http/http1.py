@@ -318,13 +318,11 @@ class Connection(asyncio.Protocol):
         opening = sized_head(response, keep_alive, self._connections.always)
         pieces = iter(()) if request.method == "HEAD" else response.pieces(_PIECE)
         sent = 0
-        for part, size in together(opening, pieces, _PIECE):
-            if self._transport is None:
-                raise ConnectionResetError
-            self._transport.writelines(part)
+        for part in together(opening, pieces, _PIECE):
+            self._write(part)
             await self._drain()
-            self._connections.sent(self, size)
-            sent += size
+            self._connections.sent(self, len(part))
+            sent += len(part)
             if sent > _TURN:  # however fast this client takes it, others want their turn
                 sent = 0
                 await asyncio.sleep(0)

@@ -13,7 +13,7 @@ import asyncio
 import contextlib
 import logging
 import ssl
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any, cast
 
 from instar import limits
@@ -165,14 +165,6 @@ class TlsTransport(asyncio.BufferedProtocol):
         if self._closing:
             return
         self._tls.write(data)
-        self._tcp.write(self._outgoing.read())
-
-    def writelines(self, pieces: Iterable[bytes]) -> None:
-        """One write, however many they are."""
-        if self._closing:
-            return
-        for data in pieces:
-            self._tls.write(data)
         self._tcp.write(self._outgoing.read())
 
     def close(self) -> None:
