@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from time import process_time
 from typing import Any
 
 import pytest
@@ -92,3 +93,22 @@ def test_repeated_keys_are_named_by_path(text: bytes, paths: list[str]) -> None:
 )
 def test_broken_json_is_described_in_gos_words(text: bytes, sentence: str) -> None:
     assert syntax_error(text) == sentence
+
+
+@pytest.mark.parametrize("length", [100, 100_000])
+def test_a_repeated_key_is_found_in_a_body_of_any_length(length: int) -> None:
+    text = b'{"a":"%b","b":1,"b":2}' % (b":" * length)
+    assert duplicate_keys(text, decode(text)) == ["b"]
+
+
+@pytest.mark.parametrize("many", [b":", b"[", b"{"])
+def test_what_a_text_is_full_of_does_not_decide_how_long_it_is_looked_at(many: bytes) -> None:
+    def seconds(character: bytes) -> float:
+        text, took = b'{"a":"%b"}' % (character * 1_000_000), []
+        for _ in range(5):
+            began = process_time()
+            duplicate_keys(text, decode(text))
+            took.append(process_time() - began)
+        return min(took)
+
+    assert seconds(many) < 10 * seconds(b"x")
