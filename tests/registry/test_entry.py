@@ -152,6 +152,22 @@ def test_a_label_called_uid_is_not_taken_for_the_objects(uid: Object, suffix: st
 
 
 @pytest.mark.parametrize("suffix", ["x", "ns/x"])
+def test_nor_is_that_of_an_owner_or_of_something_within(suffix: str) -> None:
+    namespace, _, name = suffix.rpartition("/")
+    other = {"name": "y", "uid": "z", **({"namespace": namespace} if namespace else {})}
+    place: Object = {"name": name, **({"namespace": namespace} if namespace else {})}
+    owned = {"apiVersion": "g/v1", "kind": "K", "metadata": {**place, "ownerReferences": [other]}}
+    around = {"apiVersion": "g/v1", "kind": "K", "metadata": place, "spec": other}
+    for written in (owned, around, {**around, "data": other}):
+        record = Record(f"g/ks/{suffix}", encode_sorted(written), 7)
+        shown = orjson.loads(ingest(record, suffix).view)
+
+        assert shown["metadata"].pop("resourceVersion") == "7"
+        assert shown["metadata"].pop("uid") == ""
+        assert shown == written
+
+
+@pytest.mark.parametrize("suffix", ["x", "ns/x"])
 def test_what_this_server_wrote_is_ready_as_soon_as_it_is_read(suffix: str) -> None:
     namespace, _, name = suffix.rpartition("/")
     metadata: Object = {"name": name, "uid": "u-1"}

@@ -23,8 +23,8 @@ _NAME = b'"name":"'
 _BEHIND_LABELS = tuple(
     b'},"%b' % name
     for name in (b"creationT", b"deletion", b"finalizers", b"generat", b"labels", b"manag", b"name")
-)
-"""How metadata goes on behind labels or annotations."""
+) + (b'},"kind"', b'},"metadata"')
+"""How metadata goes on behind labels or annotations, and an object behind what is before it."""
 _NAMED = len('"name":"",')
 _NAMESPACED = len('"name":"","namespace":"",') - len("/")
 _KIND = b'","kind":"'
@@ -304,14 +304,14 @@ def ingest(record: Record, suffix: str) -> Held:
 
     Where it is plain to see, the revision is put in at once: the view takes the place of the bytes
     just read, while a later one would leave a hole behind, too small for the next. It is where the
-    only uid stands behind a name and is the last of metadata: a label may be called uid, too.
+    only uid stands behind the first name: a label may be called uid, too, and an owner has both.
     """
     _, raw, revision, seal = record
     at = raw.find(_UID)
     name = at - len(suffix) - (_NAMESPACED if "/" in suffix else _NAMED)
     plain = (
         name > 0
-        and raw.startswith(_NAME, name)
+        and raw.find(_NAME, 0, name + len(_NAME)) == name
         and not raw.startswith(_BEHIND_LABELS, raw.find(b"}", at))
         and raw.find(_UID, at + 1) < 0
         and _RESOURCE_VERSION not in raw
