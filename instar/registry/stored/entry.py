@@ -22,8 +22,8 @@ _UID = b'"uid":"'
 _NAME = b'"name":"'
 _BEHIND_LABELS = tuple(
     b'},"%b' % name
-    for name in (b"creationT", b"deletion", b"finalizers", b"generat", b"labels", b"manag", b"name")
-) + (b'},"kind"', b'},"metadata"')
+    for name in b"creationT deletion finalizers generat kind labels manag metadata name".split()
+)
 """How metadata goes on behind labels or annotations, and an object behind what is before it."""
 _NAMED = len('"name":"",')
 _NAMESPACED = len('"name":"","namespace":"",') - len("/")
