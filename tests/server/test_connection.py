@@ -111,6 +111,24 @@ def test_no_more_of_an_answer_is_made_than_its_reader_has_room_for() -> None:
     assert asyncio.run(made_for_who_does_not_read(1000)) < 1000
 
 
+def test_who_is_sent_half_an_answer_does_not_wait_for_the_rest() -> None:
+    def pieces() -> Iterator[bytes]:
+        yield bytes(100_000)
+        raise OSError("the disk is gone")
+
+    async def broken(request: Request, peer: User | None) -> Response:
+        return Response(200, pieces(), length=200_000)
+
+    async def asked() -> bool:
+        connection, transport = connected(broken)
+        connection.data_received(GET)
+        for _ in range(5):
+            await asyncio.sleep(0)
+        return transport.aborted
+
+    assert asyncio.run(asked())
+
+
 @pytest.mark.parametrize("failure", [asyncio.CancelledError(), ArithmeticError()])
 def test_a_request_without_an_answer_does_not_wait_for_one(failure: BaseException) -> None:
     async def fails(request: Request, peer: User | None) -> Response:

@@ -307,7 +307,9 @@ class Connection(asyncio.Protocol):
     async def _write_large(self, request: Request, response: Response, keep_alive: bool) -> None:
         try:
             await self._write_body(request, response, keep_alive)
-        except ConnectionError:
+        except Exception as failure:  # its reader would wait for the rest for ever
+            if not isinstance(failure, ConnectionError):
+                log.error("%s %s was broken off", request.method, request.path, exc_info=failure)
             self.abort()
         finally:
             self._task = None
