@@ -19,6 +19,8 @@ from instar.storage.store import Ended, Page, Sink, Subscription
 
 MOVED_AT_ONCE = 256
 """Values looked at in one step."""
+_NO_TEXT = "surrogateescape"
+"""How a key that is none is kept in one: in a cluster others write, too."""
 
 
 class Elsewhere(bytes):
@@ -103,7 +105,7 @@ class Loans:
         """Could not be left: somebody here is still reading of it."""
 
     def put(self, key: str, value: bytes) -> int | None:
-        return self.arena.put(key.encode(), value)
+        return self.arena.put(key.encode(errors=_NO_TEXT), value)
 
     def drop(self, place: int) -> None:
         """From any thread: entries are dropped wherever their last reader ends."""
@@ -126,7 +128,7 @@ class Loans:
                 return [], False
             self._leaving = self.arena.records(self._segment)
         looked_at = list(islice(self._leaving, MOVED_AT_ONCE))
-        moves = [books.move(key.decode(), place) for key, place in looked_at]
+        moves = [books.move(key.decode(errors=_NO_TEXT), place) for key, place in looked_at]
         if not looked_at:
             self._left()
         return [move for move in moves if move is not None], True

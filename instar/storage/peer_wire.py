@@ -7,6 +7,7 @@ never parsed or copied into the head: they follow it, one after the other.
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Callable, Iterable, Sequence
 from struct import Struct
 from typing import Any, cast
@@ -61,7 +62,7 @@ class Frames(asyncio.Protocol):
             if len(buffer) < end:
                 break
             with memoryview(buffer) as view:
-                document = orjson.loads(view[start + _LENGTHS.size : middle])
+                document = _read_head(view[start + _LENGTHS.size : middle])
                 values = bytes(view[middle:end])
             self._received(document, values)
             start = end
@@ -85,8 +86,22 @@ class Frames(asyncio.Protocol):
 
 
 def frame(head: Head, values: Iterable[bytes] = ()) -> bytes:
-    document, body = orjson.dumps(head), b"".join(values)
+    document, body = _head(head), b"".join(values)
     return b"".join((_LENGTHS.pack(len(document), len(body)), document, body))
+
+
+def _head(head: Head) -> bytes:
+    try:
+        return orjson.dumps(head)
+    except TypeError:  # somebody's key in a cluster may be no text: it has lone surrogates then
+        return json.dumps(head).encode()
+
+
+def _read_head(document: memoryview) -> Head:
+    try:
+        return cast(Head, orjson.loads(document))
+    except ValueError:
+        return cast(Head, json.loads(bytes(document)))
 
 
 def events_frame(number: int, events: Sequence[Event], revision: int) -> bytes:

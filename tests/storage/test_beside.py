@@ -138,6 +138,23 @@ def test_who_loads_anew_may_compare_with_what_was_there(tmp_path: Path) -> None:
     assert asyncio.run(scenario()) == told[0]
 
 
+def test_a_key_that_is_no_text_is_everybodys_all_the_same(tmp_path: Path) -> None:
+    cluster = Cluster()
+    strange = b"\xff".decode(errors="surrogateescape")
+
+    async def scenario() -> None:
+        await cluster.commit(Write(f"{PREFIX}{strange}", VALUE, 0))
+        async with beside(cluster, tmp_path) as (_, worker):
+            await cluster.commit(Write(f"{PREFIX}{strange}2", VALUE, 0))
+            await worker.consistent()
+
+            found = worker.collection(PREFIX).entries
+            assert {*found} == {strange, f"{strange}2"}
+            assert {type(entry) for entry in found.values()} == {Borrowed}
+
+    asyncio.run(scenario())
+
+
 def test_without_the_lender_it_is_lost(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with beside(Cluster(), tmp_path) as (server, worker):
