@@ -8,6 +8,7 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
+import trustme
 from cryptography import x509
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
 from cryptography.hazmat.primitives.hashes import SHA256
@@ -52,6 +53,20 @@ def test_a_client_that_trusts_the_authority_reaches_the_server_by_every_name(
         _handshake(server, client, host)
     with pytest.raises(ssl.SSLCertVerificationError):
         _handshake(server, client, "elsewhere")
+
+
+def test_an_authority_of_clients_need_not_be_the_first_of_its_chain(tmp_path: Path) -> None:
+    made = ensure_certificates(tmp_path, ["localhost"])
+    between = trustme.CA().create_child_ca()
+    authority, pair = tmp_path / "between.crt", tmp_path / "client.pem"
+    authority.write_bytes(between.cert_pem.bytes())
+    between.issue_cert("me@example.com").private_key_and_cert_chain_pem.write_to_path(pair)
+    client = ssl.create_default_context(cafile=str(made.ca))
+    client.load_cert_chain(pair)
+
+    _handshake(server_context(made, [authority]), client, "localhost")
+    with pytest.raises(ssl.SSLCertVerificationError):
+        _handshake(server_context(made, ()), client, "localhost")
 
 
 def test_a_handshake_looks_nothing_up_and_leaves_one_ticket(tmp_path: Path) -> None:

@@ -76,6 +76,8 @@ def server_context(
         except (ssl.SSLError, OSError) as error:
             raise ValueError(f"client CA {path}: {error}") from error
     context.verify_mode = ssl.CERT_OPTIONAL
+    # As Go: who is named as an authority is one, also without the one that signed it.
+    context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
     context.set_alpn_protocols(["http/1.1"])
     # One, as Go gives: each is a tenth of a handshake, and hardly a client resumes. With none
     # nothing would answer the client's last word, and a client with Nagle's algorithm would keep
