@@ -65,6 +65,9 @@ class BesideStore:
     async def lost(self) -> None:
         await self._lender.lost()
 
+    def seen(self) -> int:
+        return self._lender.current()
+
     # -- what the cluster is asked -----------------------------------------------------------
 
     async def get(self, key: str) -> Record | None:

@@ -217,9 +217,9 @@ class Cache(Generic[E]):
                 new = self._ingest(record, suffix)
             self.revision = event.revision
             collection.apply(Change(event.revision, suffix, new, collection.entries.get(suffix)))
-        self._advance(revision)
-        for listener in self._event_listeners:
+        for listener in self._event_listeners:  # before who waited for it tells anybody
             listener(events, revision)
+        self._advance(revision)
 
     def _advance(self, revision: int) -> None:
         self.revision = max(self.revision, revision)

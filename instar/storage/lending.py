@@ -10,7 +10,7 @@ listen: until it does, nothing moves. Knows keys and places, not what is there.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from typing import NamedTuple, Protocol, runtime_checkable
 
@@ -71,6 +71,9 @@ class Mover(Protocol):
 
 class Books(Mover, Protocol):
     """And what there is, with ``Elsewhere`` for every value that is lent."""
+
+    reached: Callable[[int], None]
+    """Called with every revision that is seen here, before anybody else is told of it."""
 
     def state(self, start: str, limit: int, revision: int) -> Page:
         """What there was at ``revision`` (0: now; never later), from a key on, at most ``limit``

@@ -76,6 +76,8 @@ class StoreServer:
             current = await self._store.barrier()
             self._following = self._store.subscribe(current, self._reached, _ended)
             self._revision.set(await self._store.barrier())
+        elif self._lent is not None:  # but none of its workers has seen more than it has
+            self._lent.books.reached = self._revision.set
         loop = asyncio.get_running_loop()
         if self._lent is not None:
             # A worker has it open under the same number.
@@ -96,6 +98,8 @@ class StoreServer:
             peer.close()
         if self._following is not None:
             self._following.close()
+        elif self._lent is not None:
+            self._lent.books.reached = _nothing
         self._revision.close()
 
     def _reached(self, events: Sequence[Event], revision: int) -> None:
@@ -125,6 +129,10 @@ class StoreServer:
             if loans.fences > fences:
                 peer.tell_fence()
         return more
+
+
+def _nothing(revision: int) -> None:
+    pass
 
 
 def _ended(error: StoreError) -> None:

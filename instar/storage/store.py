@@ -197,6 +197,16 @@ class Near(Protocol):
 
 
 @runtime_checkable
+class Accompanied(Protocol):
+    """A store that other processes of this server use, too."""
+
+    def seen(self) -> int:
+        """A revision that none of them has seen more than, without waiting. Who has seen less may
+        be behind what a client was answered by another."""
+        ...
+
+
+@runtime_checkable
 class Sealing(Protocol):
     """A store that keeps values under keys."""
 

@@ -155,6 +155,24 @@ def test_a_key_that_is_no_text_is_everybodys_all_the_same(tmp_path: Path) -> Non
     asyncio.run(scenario())
 
 
+def test_it_knows_that_it_is_behind_as_soon_as_the_lender_has_seen_more(tmp_path: Path) -> None:
+    cluster = Cluster()
+
+    async def scenario() -> None:
+        async with beside(cluster, tmp_path) as (_, worker):
+            await worker.consistent()
+            behind = [worker.behind()]
+            await cluster.commit(Write(f"{PREFIX}a", VALUE, 0))
+
+            behind.append(worker.behind())  # before anything has come over the socket
+            await worker.consistent()
+            behind.append(worker.behind())
+
+            assert behind == [False, True, False]
+
+    asyncio.run(scenario())
+
+
 def test_without_the_lender_it_is_lost(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with beside(Cluster(), tmp_path) as (server, worker):

@@ -21,6 +21,7 @@ from instar.storage.collection import Collection, WindowLimits
 from instar.storage.keys import collection_prefix, in_built_in_group
 from instar.storage.lending import Borrowing, Elsewhere, Loans, Move
 from instar.storage.store import (
+    Accompanied,
     Chaining,
     Checkable,
     Near,
@@ -75,7 +76,7 @@ class Backend:
         self.pages = Pages()
         self._drafts: dict[str, Draft] = {}
         self._silence: StoreError | None = None
-        self._near = store if isinstance(store, Near) else None
+        self._seen = _seen_elsewhere(store)
         self._sealing = store if isinstance(store, Sealing) else None
         self._checkable = store if isinstance(store, Checkable) else None
         self._chaining = store if isinstance(store, Chaining) else None
@@ -226,10 +227,10 @@ class Backend:
     def behind(self) -> bool:
         """Whether the cache is known, for nothing, not to be ``consistent``: asked before every
         request, so that a write is judged by the CRD of now, too."""
-        if self._near is None:
+        if self._seen is None:
             return False
         try:
-            return self._near.current() > self.cache.revision
+            return self._seen() > self.cache.revision
         except StoreError as error:
             raise as_api_error(error) from error
 
@@ -325,3 +326,10 @@ def too_new(revision: int, current: int) -> Timeout:
         },
         retry_after=1,
     )
+
+
+def _seen_elsewhere(store: Store) -> Callable[[], int] | None:
+    """Tells how far others are that a client may have been answered by."""
+    if isinstance(store, Near):
+        return store.current
+    return store.seen if isinstance(store, Accompanied) else None

@@ -8,7 +8,7 @@ told in its stead. Knows which entries are lent; sends nothing.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from operator import itemgetter
 
 from instar.registry.stored.entry import Entry
@@ -39,6 +39,7 @@ class CacheBooks:
         self._cache = cache
         self._lender = lender
         self._followers = Followers()
+        self.reached: Callable[[int], None] = lambda revision: None
         cache.on_events(self._happened)
         cache.on_reset(self._loaded_anew)
 
@@ -83,6 +84,7 @@ class CacheBooks:
         return follower
 
     def _happened(self, events: Sequence[Event], revision: int) -> None:
+        self.reached(revision)
         if self._followers:
             told = [self._told(event) for event in events if in_layout(event.key)]
             self._followers.publish(told, revision)
@@ -93,6 +95,7 @@ class CacheBooks:
         return event if place is None else event._replace(value=Elsewhere.at(place))
 
     def _loaded_anew(self) -> None:
+        self.reached(self._cache.revision)
         self._followers.end(Unavailable("the process that lends the objects has read them anew"))
 
     def _check(self) -> None:
