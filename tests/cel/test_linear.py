@@ -62,12 +62,19 @@ def runner(source: str) -> Runner:
 
 
 def slowest(reader: Runner, size: int) -> float:
+    """What the machine adds once it does not add three times."""
     worst = 0.0
     for text in texts(size):
-        start = process_time()
-        reader.run((text,), 10**12, float("inf"))
-        worst = max(worst, process_time() - start)
+        took = seconds(reader, text)
+        if took > worst:
+            worst = max(worst, min(took, seconds(reader, text), seconds(reader, text)))
     return worst
+
+
+def seconds(reader: Runner, text: str) -> float:
+    start = process_time()
+    reader.run((text,), 10**12, float("inf"))
+    return process_time() - start
 
 
 @pytest.mark.parametrize("source", READERS)
