@@ -14,13 +14,17 @@ from tests.contract.steps import put
 pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("one_loop")]
 
 
+CHAINING = pytest.mark.parametrize("store", ["memory", "sqlite"], indirect=True)
+SQLITE = pytest.mark.parametrize("store", ["sqlite"], indirect=True)
+
+
 @pytest.fixture
 def chaining(store: Store) -> Chaining:
-    if not isinstance(store, Chaining):
-        pytest.skip("commits one write at a time")
+    assert isinstance(store, Chaining)
     return store
 
 
+@CHAINING
 async def test_each_value_of_a_chain_has_the_next_revision(
     store: Store, chaining: Chaining
 ) -> None:
@@ -34,6 +38,7 @@ async def test_each_value_of_a_chain_has_the_next_revision(
         assert [record.value for record in page.records] == [value]
 
 
+@CHAINING
 async def test_followers_are_told_every_value(store: Store, chaining: Chaining) -> None:
     told: list[Event] = []
 
@@ -46,6 +51,7 @@ async def test_followers_are_told_every_value(store: Store, chaining: Chaining) 
     assert told == [Event("k", b"1", first), Event("k", b"2", first + 1)]
 
 
+@CHAINING
 async def test_nothing_of_a_stale_chain_is_written(store: Store, chaining: Chaining) -> None:
     revision = await put(store, "k", b"old")
     with pytest.raises(Stale):
@@ -54,6 +60,7 @@ async def test_nothing_of_a_stale_chain_is_written(store: Store, chaining: Chain
     assert await store.barrier() == revision
 
 
+@CHAINING
 async def test_of_two_chains_at_once_one_is_stale(store: Store, chaining: Chaining) -> None:
     outcomes = await asyncio.gather(
         chaining.commit_chain(Write("k", b"1", 0), [b"2"]),
@@ -65,6 +72,7 @@ async def test_of_two_chains_at_once_one_is_stale(store: Store, chaining: Chaini
     assert outcomes[1].actual == outcomes[0] + 1
 
 
+@CHAINING
 async def test_the_next_write_builds_upon_the_last_of_a_chain(
     store: Store, chaining: Chaining
 ) -> None:
@@ -74,19 +82,19 @@ async def test_the_next_write_builds_upon_the_last_of_a_chain(
     assert await put(store, "k", b"3", first + 1) == first + 2
 
 
+@SQLITE
 async def test_sqlite_commits_a_chain_in_one_transaction(store: Store) -> None:
-    if not isinstance(store, SqliteStore):
-        pytest.skip("of SQLite")
+    assert isinstance(store, SqliteStore)
     before = store.commits
     await store.commit_chain(Write("k", b"1", 0), [b"2", b"3"])
     assert store.commits == before + 1
 
 
+@SQLITE
 async def test_a_value_too_large_spoils_the_whole_chain(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    if not isinstance(store, SqliteStore):
-        pytest.skip("of SQLite")
+    assert isinstance(store, SqliteStore)
     monkeypatch.setattr(store, "_max_value", 3)
     before = await store.barrier()
     with pytest.raises(TooLarge):
@@ -95,6 +103,7 @@ async def test_a_value_too_large_spoils_the_whole_chain(
     assert await store.barrier() == before
 
 
+@CHAINING
 async def test_what_is_accepted_and_not_seen_yet_is_under_way(
     store: Store, chaining: Chaining
 ) -> None:

@@ -6,7 +6,7 @@ again) or an ``ApiError``.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import NamedTuple
 
 from instar.errors import ApiError, ServiceUnavailable, Timeout
@@ -183,13 +183,8 @@ class Backend:
         self._drafts[key] = draft
         try:
             write = Write(key, values[0], expected)
-            revision = await self._chaining.commit_chain(write, values[1:])
-            if revision + len(values) - 1 > self.cache.revision:
-                await self._shown(revision + len(values) - 1)
-        except Stale:
-            raise
-        except StoreError as error:
-            raise self._told(error) from error
+            revision = await self._done(self._chaining.commit_chain(write, values[1:]))
+            await self._shown(revision + len(values) - 1)
         finally:
             if self._drafts.get(key) is draft:
                 del self._drafts[key]
@@ -198,7 +193,9 @@ class Backend:
 
     async def remove(self, objects: Objects, suffix: str, expected: int) -> int:
         """Delete, and return the revision of the deletion."""
-        revision = await self._commit(Write(objects.prefix + suffix, None, expected))
+        revision = await self._done(
+            self.store.commit(Write(objects.prefix + suffix, None, expected))
+        )
         await self._shown(revision)
         return revision
 
@@ -250,9 +247,9 @@ class Backend:
             return
         raise too_new(revision, self.cache.revision)
 
-    async def _commit(self, write: Write) -> int:
+    async def _done(self, committing: Awaitable[int]) -> int:
         try:
-            return await self.store.commit(write)
+            return await committing
         except Stale:
             raise
         except StoreError as error:
