@@ -9,6 +9,7 @@ import errno
 import gc
 import os
 import signal
+import socket
 import stat
 import sys
 from collections.abc import Callable
@@ -320,6 +321,8 @@ async def _until_its_store_is_lost(store: Store) -> None:
 
 
 def _told(error: Exception, settings: Settings) -> str:
+    if isinstance(error, socket.gaierror):
+        return f"cannot listen on {settings.host}:{settings.port}: {error.strerror}"
     if isinstance(error, OSError) and error.errno in _NOT_BOUND and error.filename is None:
         return f"cannot listen on {settings.host}:{settings.port}: {os.strerror(error.errno)}"
     return str(error)
