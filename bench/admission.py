@@ -19,7 +19,7 @@ from typing import Any
 from bench.fixtures import BASE, CRDS, GROUP, PLURAL, crd, thing
 from bench.measure import Figures, Load
 from bench.process import Measured, scratch, serving
-from instar.plain import Object
+from instar.base.json_values import Object
 from instar.sdk import Admission, Refused
 
 _API = "admissionregistration.k8s.io/v1"

@@ -16,8 +16,8 @@ from typing import Any
 from bench.fixtures import BASE, CRDS, crd, thing
 from bench.inprocess import Caller
 from bench.process import scratch, serving
-from instar.facts.types import schema_of
-from instar.server.life.lifetime import running
+from instar.kube.facts.types import schema_of
+from instar.server.lifecycle.lifetime import running
 from instar.server.settings import Settings
 
 ROUNDS = 5

@@ -18,9 +18,9 @@ from contextlib import closing
 from pathlib import Path
 
 from bench.process import scratch
-from instar.storage.compactor import Compactor
-from instar.storage.sqlite import SqliteStore
-from instar.storage.store import Write
+from instar.wire.storage.compactor import Compactor
+from instar.wire.storage.sqlite.store import SqliteStore
+from instar.wire.storage.store import Write
 
 _TICK = 60.0
 _AT_ONCE = 100

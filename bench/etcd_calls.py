@@ -15,8 +15,8 @@ import grpc.aio
 import uvloop
 
 from bench.process import etcd
-from instar.rpc.channel import Channel
-from instar.storage import etcd_wire as wire
+from instar.wire.rpc.channel import GrpcChannel
+from instar.wire.storage.etcd import messages as wire
 
 _CALLS = 3200
 _ROUNDS = 5
@@ -48,7 +48,7 @@ async def _cpu(call: Call, ask: Callable[[], tuple[str, bytes]], at_once: int) -
 
 
 async def _measure(address: str) -> None:
-    ours, theirs = Channel(address), grpc.aio.insecure_channel(address)
+    ours, theirs = GrpcChannel(address), grpc.aio.insecure_channel(address)
 
     async def by_us(method: str, request: bytes) -> bytes:
         return await ours.call(method, request, _PATIENCE)

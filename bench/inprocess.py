@@ -14,7 +14,7 @@ import time
 from typing import Any
 
 from bench.fixtures import BASE, CRDS, OTHER, crd, thing
-from instar.server.life.lifetime import RunningServer, running
+from instar.server.lifecycle.lifetime import RunningServer, running
 from instar.server.rest.request import Request
 from instar.server.settings import Settings
 

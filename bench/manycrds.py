@@ -27,9 +27,9 @@ import orjson
 
 from bench.fixtures import CRDS, crd
 from bench.process import TRUSTING, Measured, scratch, serving
-from instar.api.manifests import documents
-from instar.storage.open import open_store
-from instar.storage.store import Write
+from instar.kube.api.encoding.manifests import documents
+from instar.wire.storage.open import open_store
+from instar.wire.storage.store import Write
 
 AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 _MERGE = "application/merge-patch+json"

@@ -9,17 +9,17 @@ from typing import Any
 import orjson
 
 from bench.fixtures import pod, schema, thing
-from instar.api.jsontext import decode, duplicate_keys, encode_sorted
-from instar.apply.managers import Writer, ownership_before, track_update
-from instar.apply.typed import compile_schema as compile_typed
-from instar.patches.jsonpatch import merge_patch
-from instar.protobuf.envelope import decode_object, encode_object
-from instar.registry.stored.entry import Held
-from instar.registry.verbs.watch import plain_event
-from instar.schema.compiled import compile_schema
-from instar.schema.objectmeta import coerce_metadata, validate_metadata
-from instar.storage.memory import MemoryStore
-from instar.storage.store import Write
+from instar.kube.api.encoding.json_text import decode, duplicate_keys, encode_sorted
+from instar.kube.apply.managers import Writer, ownership_before, track_update
+from instar.kube.apply.ownership_schema import compile_schema as compile_typed
+from instar.kube.patches.json_patch import merge_patch
+from instar.kube.protobuf.envelope import decode_object, encode_object
+from instar.kube.schema.compiled import compile_schema
+from instar.kube.schema.metadata.object_meta import coerce_metadata, validate_metadata
+from instar.server.registry.stored.entry import InMemoryEntry
+from instar.server.registry.verbs.watch import plain_event
+from instar.wire.storage.memory import MemoryStore
+from instar.wire.storage.store import Write
 
 VERSION = "bench.example.com/v1"
 _ROUNDS = 7
@@ -54,7 +54,7 @@ def run() -> dict[str, float]:
     raw = encode_sorted(owned)
     patch = {"metadata": {"annotations": {"example.com/seq": "1"}}}
     patched = merge_patch(owned, patch)
-    views = [Held(raw, 1000 + n, f"default/ct-{n}").view for n in range(500)]
+    views = [InMemoryEntry(raw, 1000 + n, f"default/ct-{n}").view for n in range(500)]
     store, revisions = MemoryStore(), iter(range(10**9))
     running = pod()
     message = encode_object(running)
@@ -90,7 +90,7 @@ def run() -> dict[str, float]:
         "ownership: one annotation": measure(update_ownership),
         "merge patch": measure(lambda: merge_patch(owned, patch)),
         "encode for the store": measure(lambda: encode_sorted(owned)),
-        "splice resourceVersion": measure(lambda: Held(raw, 1, "a/b").view),
+        "splice resourceVersion": measure(lambda: InMemoryEntry(raw, 1, "a/b").view),
         "join 500 objects": measure(lambda: b",".join(views), 200),
         "event line": measure(lambda: plain_event("MODIFIED", views[0])),
         "memory store commit": measure(commit),

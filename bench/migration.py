@@ -22,10 +22,10 @@ from pathlib import Path
 from typing import Any
 
 from bench.process import serving
-from instar.client.client import Client
-from instar.client.kubeconfig import load_access
-from instar.client.paths import crd_path
-from instar.plain import Object
+from instar.base.json_values import Object
+from instar.wire.client.client import Client
+from instar.wire.client.kubeconfig import load_access
+from instar.wire.client.paths import crd_path
 from tests.migrator.support import crd, group_of, name_of, objects_path, widget
 from tests.storage.etcd_server import EtcdCluster
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from bench.fixtures import BASE, CRDS, GROUP, OTHER, crd, thing
 from bench.wire import Wire, wires
-from instar.server.life.lifetime import RunningServer, running
+from instar.server.lifecycle.lifetime import RunningServer, running
 from instar.server.settings import Settings
 
 OBJECTS = 120

@@ -21,7 +21,7 @@ from bench.fixtures import BASE, CRDS, GROUP, PLURAL, crd, thing
 from bench.inprocess import Caller
 from bench.measure import Figures, Load
 from bench.process import Measured, scratch, serving
-from instar.server.life.lifetime import running
+from instar.server.lifecycle.lifetime import running
 from instar.server.settings import Settings
 
 _ROUNDS, _CREATES = 8, 150

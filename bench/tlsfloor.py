@@ -2,7 +2,7 @@
 
 ``python -m bench.tlsfloor [--connections 500] [--bytes 1450] [--few 25] [--pause 0.01]``: nothing
 but uvloop and a protocol that writes the same bytes to everybody, or to a ``few`` of them with a
-``pause`` in between, over plain TCP, over uvloop's TLS and over ours (``server/http/tlswire.py``);
+``pause`` in between, over plain TCP, over uvloop's TLS and over ours (``tls_transport.py``);
 clients that read and throw away, in a process of their own.
 """
 
@@ -30,7 +30,7 @@ import uvloop
 from bench.process import scratch
 from bench.watchload import many_files
 from instar.server.files.certificates import ensure_certificates, server_context
-from instar.server.http.tlswire import TlsListener
+from instar.server.http.tls_transport import TlsListener
 
 _ROUNDS = 100
 

@@ -26,7 +26,7 @@ import aiohttp
 import orjson
 import trustme
 
-from instar.conversion import contract
+from instar.wire.conversion import contract
 
 ROOT = Path(__file__).parents[1]
 CONNECTIONS = 8

@@ -17,9 +17,9 @@ from pathlib import Path
 import aiohttp
 import trustme
 
-from instar.webhooks.dialer import Dialer
-from instar.webhooks.https import HttpsClient
-from instar.webhooks.resolver import ServiceResolver
+from instar.wire.webhooks.dialer import Dialer
+from instar.wire.webhooks.https import HttpsClient
+from instar.wire.webhooks.resolver import ServiceResolver
 
 _BODY = b'{"kind":"ConversionReview","request":{"objects":[' + b'{"spec":{}},' * 120 + b"{}]}}"
 _CALLS, _ROUNDS, _AT_ONCE = 2_000, 4, 8

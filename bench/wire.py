@@ -9,7 +9,7 @@ from typing import Any
 
 from instar.server.app import EVERY_ANSWER
 from instar.server.http.http1 import Connections
-from instar.server.life.lifetime import RunningServer
+from instar.server.lifecycle.lifetime import RunningServer
 
 _LENGTH = b"content-length: "
 

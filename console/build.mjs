@@ -1,4 +1,4 @@
-// Builds the console into instar/console/assets (or the folder given): one entry, a chunk per page.
+// Builds the console into instar/tools/console/assets (or the folder given): one entry, a chunk per page.
 // The output depends on the sources alone, so that a test can build again and compare.
 import { build } from "esbuild";
 import { mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
@@ -7,7 +7,7 @@ import { fileURLToPath } from "node:url";
 import { gzipSync } from "node:zlib";
 
 const here = dirname(fileURLToPath(import.meta.url));
-const target = process.argv[2] ?? join(here, "../instar/console/assets");
+const target = process.argv[2] ?? join(here, "../instar/tools/console/assets");
 
 const assets = join(target, "assets");
 

@@ -9,8 +9,8 @@ import argparse
 from collections.abc import Iterator
 
 from docsite.markdown import code, plain, sentence, table
-from instar.cli.help import Help
 from instar.cli.main import COMMANDS, EXTRAS, parser_of
+from instar.cli.shared.help_format import Help
 
 _WIDTH = 100
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from docsite.markdown import plain, table
-from instar.cli.exits import EVERYWHERE, exits
 from instar.cli.main import COMMANDS
+from instar.cli.shared.exit_codes import EVERYWHERE, exits
 
 
 def exit_codes() -> str:

@@ -8,10 +8,10 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from docsite.markdown import code, plain
-from instar.metrics import Metric
-from instar.sdk.metrics import WebhookMetrics
+from instar.base.metrics import Metric
 from instar.server.settings import AuditSettings, EncryptionSettings, Settings
-from instar.testing.serving import in_thread
+from instar.tools.sdk.metrics import ConversionWebhookMetrics
+from instar.tools.testing.api_server import in_thread
 
 _AUDIT = "{apiVersion: audit.k8s.io/v1, kind: Policy, rules: [{level: None}]}"
 _ENCRYPTION = """\
@@ -27,7 +27,7 @@ def metrics() -> str:
     return (
         f"## The server\n\n`/metrics` of `instar serve`.\n\n{_listed(server_metrics())}\n"
         "## A conversion webhook\n\n`/metrics` of `instar webhook`.\n\n"
-        f"{_listed(WebhookMetrics().all())}"
+        f"{_listed(ConversionWebhookMetrics().all())}"
     )
 
 

@@ -6,13 +6,13 @@ import importlib
 import pkgutil
 
 from docsite.markdown import code, sentence, table
-from instar.server import pages
+from instar.server import endpoints
 
 
 def own_paths() -> dict[str, str]:
-    """A module of ``instar/server/pages`` that serves some has a ``PATHS``."""
+    """A module of ``instar/server/endpoints`` that serves some has a ``PATHS``."""
     found: dict[str, str] = {}
-    for module in pkgutil.walk_packages(pages.__path__, f"{pages.__name__}."):
+    for module in pkgutil.walk_packages(endpoints.__path__, f"{endpoints.__name__}."):
         found |= getattr(importlib.import_module(module.name), "PATHS", {})
     return dict(sorted(found.items()))
 

@@ -1,10 +1,10 @@
-"""The reviewer as a library: ``instar.review.review(old, new) -> Report``."""
+"""Public API of the reviewer: ``instar.review.review(old, new) -> Report``."""
 
 from __future__ import annotations
 
-from instar.reviewer.engine import Options
-from instar.reviewer.report import Effect, Finding, Hit, Report, Severity, Witness
-from instar.reviewer.reviewing import breaking, review
+from instar.tools.reviewer.engine import ReviewOptions as Options
+from instar.tools.reviewer.report import Effect, Finding, Hit, Report, Severity, Witness
+from instar.tools.reviewer.reviewing import breaking, review
 
 __all__ = [
     "Effect",

@@ -64,7 +64,7 @@ _HELD_TOO_LONG = 2.0
 
 @pytest.fixture(autouse=True)
 def nobody_holds_the_loop(request: pytest.FixtureRequest) -> Iterator[None]:
-    """No request of any test may hold the event loop (see ``server/life/watchdog.py``)."""
+    """No request of any test may hold the event loop (see ``server/lifecycle/watchdog.py``)."""
     names = [name for name in ("server", "fresh_server", "console") if name in request.fixturenames]
     found = [request.getfixturevalue(name) for name in names]
     servers = [server for server in found if isinstance(server, LiveServer)]

@@ -1,0 +1,1 @@
+"""The ``instar`` command: ``main.py`` finds the subcommand, ``commands/`` holds one module each."""

@@ -1,6 +1,6 @@
 """The ``instar`` command: finds the subcommand, imports only that, turns errors into exit codes.
 
-What the codes mean is in ``exits.py``.
+What the codes mean is in ``cli/shared/exit_codes.py``.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ import sys
 from collections.abc import Sequence
 
 from instar import __version__
-from instar.cli.exits import told
-from instar.cli.failure import CliFailure
-from instar.cli.help import Parser
+from instar.cli.shared.exit_codes import told
+from instar.cli.shared.failure import CliFailure
+from instar.cli.shared.help_format import Parser
 
 COMMANDS = {
     "serve": "run the API server for CRDs and custom resources",
@@ -125,7 +125,7 @@ def _run(command: str, rest: list[str], program: str) -> int:
         parser = parser_of(command, program)
         gc.freeze()
         gc.enable()
-        module = importlib.import_module(f"instar.cli.{command}")
+        module = importlib.import_module(f"instar.cli.commands.{command}")
         mixed = getattr(module, "INTERMIXED", False)
         options = parser.parse_intermixed_args(rest) if mixed else parser.parse_args(rest)
         options.arguments = rest
@@ -138,7 +138,7 @@ def _run(command: str, rest: list[str], program: str) -> int:
 def parser_of(command: str, program: str = "instar") -> argparse.ArgumentParser:
     """All there is to know of one command's arguments. Imports what the command needs."""
     parser = Parser(prog=f"{program} {command}", description=_sentence(COMMANDS[command]))
-    importlib.import_module(f"instar.cli.{command}").add_arguments(parser)
+    importlib.import_module(f"instar.cli.commands.{command}").add_arguments(parser)
     parser.epilog = "\n\n".join(filter(None, (parser.epilog, told(command))))
     return parser
 

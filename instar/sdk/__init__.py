@@ -1,10 +1,13 @@
-"""For authors of CRDs: write conversions and admission, serve them, check them."""
+"""Public API for authors of CRDs: write conversions and admission, serve them, check them.
 
-from instar.sdk.admission import Admission, Refused
-from instar.sdk.converter import BuiltConverter, Converter
-from instar.sdk.errors import ConversionError, ConverterDefinitionError, IncompleteConverter
-from instar.sdk.loading import load
-from instar.sdk.rules import (
+The implementation is in ``instar.tools.sdk``, which is private.
+"""
+
+from instar.tools.sdk.admission import Admission, Refused
+from instar.tools.sdk.converter import BuiltConverter, Converter
+from instar.tools.sdk.errors import ConversionError, ConverterDefinitionError, IncompleteConverter
+from instar.tools.sdk.loading import load
+from instar.tools.sdk.rules import (
     ConversionRule,
     constant,
     enum,

@@ -11,48 +11,48 @@ from functools import partial
 from time import perf_counter
 from typing import TYPE_CHECKING
 
-from instar import errors
-from instar.access.attributes import ADMIN_GROUP, Attributes, User
-from instar.access.authorizers import grant
-from instar.conversion.measured import ConversionMetrics
-from instar.errors import ApiError
-from instar.identity.issuer import Issuer
-from instar.registry.resources.catalog import Catalog
-from instar.registry.resources.context import Context
-from instar.registry.resources.resource import Target
-from instar.registry.resources.serving import Serving
-from instar.server.access.accounttokens import IssuerDocuments
-from instar.server.access.auth import Authenticator
+from instar.base import errors
+from instar.base.errors import ApiError
+from instar.kube.access.attributes import ADMIN_GROUP, Attributes, User
+from instar.kube.access.authorizers import grant
+from instar.server.access.account_tokens import IssuerDocuments
+from instar.server.access.authentication import Authenticator
 from instar.server.access.impersonation import Impersonation, is_asked_for
 from instar.server.access.reviews import Reviews
+from instar.server.endpoints import history
+from instar.server.endpoints.documents import Documents
+from instar.server.endpoints.health import Health, is_health_path
+from instar.server.endpoints.history import past_path
+from instar.server.endpoints.insight import Insight
+from instar.server.endpoints.metrics import Metrics
+from instar.server.endpoints.objects import ObjectPages
 from instar.server.http.compress import compress
-from instar.server.http.flow import Flow, Refusal
-from instar.server.pages import history
-from instar.server.pages.documents import Documents
-from instar.server.pages.health import Health, is_health_path
-from instar.server.pages.history import past_path
-from instar.server.pages.insight import Insight
-from instar.server.pages.metrics import Metrics
-from instar.server.pages.objects import ObjectPages
+from instar.server.http.fair_queue import Flow, FlowRefusal
+from instar.server.identity.issuer import Issuer
+from instar.server.registry.resources.catalog import Catalog
+from instar.server.registry.resources.context import Context
+from instar.server.registry.resources.resource import Target
+from instar.server.registry.resources.serving import Serving
 from instar.server.rest import verbs
-from instar.server.rest.calls import Call
-from instar.server.rest.converting import as_asked, waiting_counted
+from instar.server.rest.conversion_timing import as_asked, waiting_counted
 from instar.server.rest.deadlines import check_timeout, limit, too_late
-from instar.server.rest.frozen import refusal
-from instar.server.rest.negotiate import ACCEPTED
-from instar.server.rest.problems import (
+from instar.server.rest.error_responses import (
     page_not_found,
     problem,
     told,
     too_many_requests,
     unexpected,
 )
+from instar.server.rest.negotiate import ACCEPTED
+from instar.server.rest.read_only import refusal
 from instar.server.rest.request import Request, ResourcePath
 from instar.server.rest.responses import Response, typed_response
 from instar.server.rest.routing import KnownPath, Routes
 from instar.server.rest.scaling import do_scale
+from instar.server.rest.subresource_call import SubresourceCall
 from instar.server.rest.subresources import HANDLERS
 from instar.server.rest.warnings import warning_headers
+from instar.wire.conversion.instrumented import ConversionMetrics
 
 if TYPE_CHECKING:
     from instar.server.audit.auditor import Auditor
@@ -210,7 +210,7 @@ class App:
 
     async def _seated(self, flow: Flow, request: Request, route: KnownPath) -> Response:
         seat = flow.enter(request.asked.user.name, request.asked.verb)
-        if isinstance(seat, Refusal):
+        if isinstance(seat, FlowRefusal):
             return too_many_requests()
         try:
             if seat.waiting is not None and await seat.waiting is not None:
@@ -293,7 +293,9 @@ class App:
             raise _not_allowed(serving, verb)
         own = HANDLERS.get((serving.group, serving.plural, ""))
         if own is not None:
-            return await own(Call(self._context, self._catalog, self._issuer, request, target))
+            return await own(
+                SubresourceCall(self._context, self._catalog, self._issuer, request, target)
+            )
         if serving.verbs == ("create",):
             return await self._review(request, target)
         return await handler(self._context, request, target)
@@ -308,7 +310,9 @@ class App:
             raise _not_allowed(serving, verb)
         own = HANDLERS.get((serving.group, serving.plural, found.name)) if serving.builtin else None
         if own is not None:
-            return await own(Call(self._context, self._catalog, self._issuer, request, target))
+            return await own(
+                SubresourceCall(self._context, self._catalog, self._issuer, request, target)
+            )
         if definition.scale is not None and found.name == "scale":
             return await do_scale(self._context, request, target, verb, definition.scale)
         if verb == "get":

@@ -7,21 +7,21 @@ from dataclasses import field
 from pathlib import Path
 from typing import Any
 
-from instar.conversion.inprocess import ConvertFunction
-from instar.limits import HISTORY_BYTES, READS_AT_ONCE, WRITES_AT_ONCE
-from instar.records import dataclass
-from instar.registry.admission.configured import LocalConfiguration
-from instar.registry.admission.names import HERE
+from instar.base.fast_dataclass import dataclass
+from instar.base.limits import HISTORY_BYTES, READS_AT_ONCE, WRITES_AT_ONCE
 from instar.server.access.identities import (
     AccountSettings,
     FrontProxySettings,
     JwtSettings,
     NewUser,
 )
-from instar.server.rest.handling import Front
-from instar.storage.lending import Loans
-from instar.storage.open import StorageOptions
-from instar.storage.store import Store
+from instar.server.registry.admission.plugin_names import HERE
+from instar.server.registry.admission.webhooks.in_process import LocalConfiguration
+from instar.server.rest.handler_types import Front
+from instar.wire.conversion.in_process import ConvertFunction
+from instar.wire.storage.open import StorageOptions
+from instar.wire.storage.store import Store
+from instar.wire.storage.workers.arena_reclaim import Loans
 
 
 @dataclass(frozen=True, kw_only=True)

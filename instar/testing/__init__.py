@@ -1,4 +1,4 @@
-"""For the test suites of others: a server, and the laws of ``instar check``.
+"""Public API for test suites: a server, and the laws of ``instar check``.
 
 ::
 
@@ -8,9 +8,10 @@
         server.install("config/crd")
         run_my_tests(kubeconfig=server.kubeconfig)
 
-The pytest plugin (``plugin.py``) offers the same as fixtures. Names are loaded when they are
-first used: a suite that wants a server needs neither hypothesis nor the SDK, and one that has
-instar merely installed pays for nothing.
+The pytest plugin (``instar.testing.plugin``) offers the same as fixtures. Names are loaded on
+first use: a suite that wants a server needs neither hypothesis nor the SDK, and a suite that only
+has instar installed loads nothing. The implementation is in ``instar.tools.testing``, which is
+private.
 """
 
 from __future__ import annotations
@@ -19,15 +20,15 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from instar.testing.laws import (
+    from instar.tools.testing.api_server import Answer, Server, server
+    from instar.tools.testing.converter_laws import (
         assert_converter,
         assert_law,
         check_converter,
         objects,
         read_crd_file,
     )
-    from instar.testing.serving import Answer, Server, server
-    from instar.testing.webhooks import Webhook, webhook
+    from instar.tools.testing.webhooks import Webhook, webhook
 
 __all__ = [
     "Answer",
@@ -42,12 +43,14 @@ __all__ = [
     "webhook",
 ]
 
-_SERVING = ("Answer", "Server", "server")
+_SERVER = ("Answer", "Server", "server")
 _WEBHOOKS = ("Webhook", "webhook")
 
 
 def __getattr__(name: str) -> Any:
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    room = "serving" if name in _SERVING else "webhooks" if name in _WEBHOOKS else "laws"
-    return getattr(importlib.import_module(f"{__name__}.{room}"), name)
+    module = (
+        "api_server" if name in _SERVER else "webhooks" if name in _WEBHOOKS else "converter_laws"
+    )
+    return getattr(importlib.import_module(f"instar.tools.testing.{module}"), name)

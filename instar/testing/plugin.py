@@ -1,175 +1,25 @@
-"""The pytest plugin, found as soon as instar is installed: a server as a fixture.
+"""Public API: the pytest plugin, which pytest loads as soon as instar is installed."""
 
-Importing it costs nothing but itself; the first test that asks for ``instar`` starts the server,
-one for each worker under xdist. From then until the end of the session KUBECONFIG names it and
-the marks of a pod are hidden, so that no client finds its way to another cluster.
-"""
-
-from __future__ import annotations
-
-import contextlib
-import itertools
-import os
-import sys
-from collections.abc import Callable, Iterator
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
-
-import pytest
-
-if TYPE_CHECKING:
-    from instar.testing.manifests import Source
-    from instar.testing.serving import Server
-    from instar.testing.webhooks import Handler, Webhook
-
-    ServeWebhook = Callable[..., Webhook]
-
-_MARKER = "instar_crds"
-_SUITES = (".suite.yaml", ".suite.yml", ".testsuite.yaml")
-_INSTALLED = "instar_crds_of_marker"
-_READ_AT_IMPORT = tuple(
-    f"{package}.config{module}"
-    for package in ("kubernetes", "kubernetes_asyncio")
-    for module in ("", ".kube_config")
+from instar.tools.testing.plugin import (
+    _installed,
+    instar,
+    instar_kubeconfig,
+    instar_namespace,
+    instar_webhook,
+    pytest_addoption,
+    pytest_collect_file,
+    pytest_collection_modifyitems,
+    pytest_configure,
 )
-"""Clients that look at KUBECONFIG once, when a test module imports them: long before any test."""
-_IN_A_POD = ("KUBERNETES_SERVICE_HOST", "KUBERNETES_SERVICE_PORT")
 
-
-def _leave_unrewritten() -> None:
-    """pytest rewrites the assertions of every package that brings a plugin, which for all of a
-    server's modules takes longer than to start it. Nothing breaks where this finds nothing."""
-    for finder in sys.meta_path:
-        marked = getattr(finder, "_must_rewrite", None)
-        if isinstance(marked, set):
-            marked.discard("instar")
-
-
-_leave_unrewritten()
-
-
-def pytest_addoption(parser: pytest.Parser) -> None:
-    group = parser.getgroup("instar", "a Kubernetes API server for tests")
-    group.addoption(
-        "--instar-crds",
-        action="append",
-        default=[],
-        metavar="PATH",
-        help="install the manifests of this file or folder when the server starts",
-    )
-    group.addoption(
-        "--instar-from",
-        metavar="SNAPSHOT",
-        help="the server begins with what is in this snapshot, folder of manifests or dump",
-    )
-    parser.addini(_MARKER, "as --instar-crds, relative to this file", type="paths", default=[])
-
-
-def pytest_configure(config: pytest.Config) -> None:
-    config.addinivalue_line(
-        "markers",
-        f"{_MARKER}(*paths): install these files or folders, relative to the test's own folder "
-        "or to pytest's root, before the test",
-    )
-
-
-def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
-    """Suites of ``instar test`` are collected by their file's name."""
-    if not file_path.name.endswith(_SUITES):
-        return None
-    # Only here: a suite that has none must not wait for it.
-    from instar.testing.suites import SuiteFile
-
-    return SuiteFile.from_parent(parent, path=file_path)
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    for item in items:
-        if isinstance(item, pytest.Function) and item.get_closest_marker(_MARKER):
-            item.fixturenames.insert(0, _INSTALLED)
-
-
-@pytest.fixture(scope="session")
-def instar(pytestconfig: pytest.Config) -> Iterator[Server]:
-    """A Kubernetes API server: memory store, free port, one for the whole session."""
-    try:
-        # Only here: a suite that never asks must not wait for it.
-        from instar.testing.serving import server
-    except ModuleNotFoundError as error:
-        pytest.fail(f"instar's server needs {error.name}: pip install 'instar[server]'")
-    sources = [*pytestconfig.getini(_MARKER), *pytestconfig.getoption("--instar-crds")]
-    with (
-        server(pytestconfig.getoption("--instar-from")) as running,
-        _only_way_in(running.kubeconfig),
-    ):
-        running.install(*sources)
-        yield running
-
-
-@pytest.fixture
-def instar_kubeconfig(instar: Server) -> Path:
-    """The path of an administrator's kubeconfig; $KUBECONFIG says the same."""
-    return instar.kubeconfig
-
-
-@pytest.fixture
-def instar_namespace(instar: Server) -> Iterator[str]:
-    """The name of a namespace of this test alone, deleted after it."""
-    name = f"test-{next(_numbers)}-{os.getpid()}"
-    instar.install({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
-    yield name
-    instar.request("DELETE", f"/api/v1/namespaces/{name}")
-
-
-@pytest.fixture
-def instar_webhook(instar: Server) -> Iterator[ServeWebhook]:
-    """``instar_webhook(handler, crd="widgets.example.com")`` or
-    ``instar_webhook(handler, configurations="config/webhook")``: served until the test ends."""
-    # Only here: as for the server.
-    from instar.testing.webhooks import point_admission, point_configurations, point_crd, webhook
-
-    with contextlib.ExitStack() as stack:
-
-        def serve(handler: Handler, *, crd: str = "", configurations: Source = "") -> Webhook:
-            hook = stack.enter_context(webhook(handler))
-            if crd:
-                stack.enter_context(point_crd(instar, hook, crd))
-            if configurations:
-                stack.enter_context(point_configurations(instar, hook, configurations))
-            elif hook.admission is not None:
-                stack.enter_context(point_admission(instar, hook))
-            return hook
-
-        yield serve
-
-
-@pytest.fixture(name=_INSTALLED)
-def _installed(request: pytest.FixtureRequest, instar: Server) -> None:
-    """What the marker names. Once for each set of files: most suites name it for a module."""
-    for mark in request.node.iter_markers(_MARKER):
-        paths = tuple(_found(request, Path(path)) for path in mark.args)
-        known: set[Any] = request.config.stash.setdefault(_done, set())
-        if paths not in known:
-            instar.install(*paths)
-            known.add(paths)
-
-
-def _found(request: pytest.FixtureRequest, path: Path) -> Path:
-    beside = request.path.parent / path
-    return beside if beside.exists() else request.config.rootpath / path
-
-
-@contextlib.contextmanager
-def _only_way_in(kubeconfig: Path) -> Iterator[None]:
-    with pytest.MonkeyPatch.context() as environment:
-        environment.setenv("KUBECONFIG", str(kubeconfig))
-        for module in _READ_AT_IMPORT:
-            if module in sys.modules:
-                environment.setattr(f"{module}.KUBE_CONFIG_DEFAULT_LOCATION", str(kubeconfig))
-        for name in _IN_A_POD:
-            environment.delenv(name, raising=False)
-        yield
-
-
-_done = pytest.StashKey[set[Any]]()
-_numbers = itertools.count(1)
+__all__ = [
+    "_installed",
+    "instar",
+    "instar_kubeconfig",
+    "instar_namespace",
+    "instar_webhook",
+    "pytest_addoption",
+    "pytest_collect_file",
+    "pytest_collection_modifyitems",
+    "pytest_configure",
+]

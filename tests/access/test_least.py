@@ -7,17 +7,23 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from instar.access.attributes import Attributes, User
-from instar.access.rbac.explaining import explain
-from instar.access.rbac.least import Use, grants, manifests, not_covered, rules_for
-from instar.access.rbac.policy import Policy
-from instar.access.rbac.rules import PolicyRule, matches, rules_of
-from instar.registry.insight.access import AccessRecord
+from instar.kube.access.attributes import Attributes, User
+from instar.kube.access.rbac.explanations import explain
+from instar.kube.access.rbac.least_privilege import (
+    RequestUse,
+    grants,
+    manifests,
+    not_covered,
+    rules_for,
+)
+from instar.kube.access.rbac.policy import RbacPolicy
+from instar.kube.access.rbac.rules import PolicyRule, matches, rules_of
+from instar.server.registry.insight.access import AccessRecord
 
 words = st.sampled_from(["get", "list", "create", "use"])
 uses = st.lists(
     st.builds(
-        Use,
+        RequestUse,
         words,
         st.sampled_from(["", "ex.io"]),
         st.sampled_from(["foos", "bars"]),
@@ -26,14 +32,14 @@ uses = st.lists(
         st.just(""),
     )
     | st.tuples(words, st.sampled_from(["/metrics", "/x"])).map(
-        lambda two: Use(two[0], path=two[1])
+        lambda two: RequestUse(two[0], path=two[1])
     ),
     max_size=12,
 )
 
 
 @given(uses)
-def test_rules_cover_what_was_done_and_nothing_else(done: list[Use]) -> None:
+def test_rules_cover_what_was_done_and_nothing_else(done: list[RequestUse]) -> None:
     rules = rules_for(done)
     for use in done:
         assert any(matches(rule, use.asked()) for rule in rules)
@@ -42,14 +48,14 @@ def test_rules_cover_what_was_done_and_nothing_else(done: list[Use]) -> None:
         for group in ("", "ex.io"):
             for resource in ("foos", "bars"):
                 for subresource in ("", "status"):
-                    other = Use(verb, group, resource, subresource)
+                    other = RequestUse(verb, group, resource, subresource)
                     covered = any(matches(rule, other.asked()) for rule in rules)
                     assert covered == (other in did)
 
 
 @given(uses)
-def test_manifests_grant_it_where_it_was_done(done: list[Use]) -> None:
-    policy = Policy()
+def test_manifests_grant_it_where_it_was_done(done: list[RequestUse]) -> None:
+    policy = RbacPolicy()
     for obj in manifests(done, "n", "system:serviceaccount:d:robot", everywhere=False):
         place = (obj["metadata"].get("namespace", ""), obj["metadata"]["name"])
         (policy.put_binding if obj["kind"].endswith("Binding") else policy.put_role)(place, obj)
@@ -59,8 +65,10 @@ def test_manifests_grant_it_where_it_was_done(done: list[Use]) -> None:
 
 
 def test_resources_that_need_the_same_share_a_rule() -> None:
-    done = [Use(verb, "ex.io", name) for verb in ("watch", "get") for name in ("foos", "bars")]
-    done += [Use("get", "", "pods")]
+    done = [
+        RequestUse(verb, "ex.io", name) for verb in ("watch", "get") for name in ("foos", "bars")
+    ]
+    done += [RequestUse("get", "", "pods")]
     assert rules_for(done) == [
         PolicyRule(("get",), ("",), ("pods",)),
         PolicyRule(("get", "watch"), ("ex.io",), ("bars", "foos")),
@@ -69,27 +77,29 @@ def test_resources_that_need_the_same_share_a_rule() -> None:
 
 def test_what_everybody_may_do_needs_no_role() -> None:
     everybody = [PolicyRule(("get",), urls=("/api", "/apis/*"))]
-    done = [Use("get", path="/apis/ex.io/v1"), Use("get", path="/metrics")]
+    done = [RequestUse("get", path="/apis/ex.io/v1"), RequestUse("get", path="/metrics")]
     assert not_covered(done, everybody) == [done[1]]
 
 
 def test_a_namespace_is_a_matter_of_the_cluster() -> None:
-    [role, binding] = manifests([Use("get", "", "namespaces", "", "a")], "n", "u", everywhere=False)
+    [role, binding] = manifests(
+        [RequestUse("get", "", "namespaces", "", "a")], "n", "u", everywhere=False
+    )
     assert (role["kind"], binding["kind"]) == ("ClusterRole", "ClusterRoleBinding")
     assert rules_of(role) == (PolicyRule(("get",), ("",), ("namespaces",)),)
 
 
 def test_writing_roles_is_told() -> None:
     group = "rbac.authorization.k8s.io"
-    assert grants([Use("create", group, "roles")])
-    assert not grants([Use("get", group, "roles"), Use("create", "", "pods")])
+    assert grants([RequestUse("create", group, "roles")])
+    assert not grants([RequestUse("get", group, "roles"), RequestUse("create", "", "pods")])
 
 
 # --- explain -------------------------------------------------------------------------------------
 
 
-def policy(**objects: Any) -> Policy:
-    made = Policy()
+def policy(**objects: Any) -> RbacPolicy:
+    made = RbacPolicy()
     rules = [{"verbs": ["get", "list"], "apiGroups": ["ex.io"], "resources": ["foos"]}]
     made.put_role(("", "read"), {"rules": rules})
     binding = {
@@ -134,7 +144,7 @@ def test_missing_roles_and_other_namespaces_are_named() -> None:
 
 def test_masters_need_no_rule() -> None:
     root = FOOS._replace(user=User("root", ("system:masters",)))
-    assert explain(Policy(), root).by_group == "system:masters"
+    assert explain(RbacPolicy(), root).by_group == "system:masters"
 
 
 # --- the record ----------------------------------------------------------------------------------

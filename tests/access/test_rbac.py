@@ -12,13 +12,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from instar.access.attributes import Attributes, User
-from instar.access.authorizers import Authorizer, Authorizers, authorize
-from instar.access.rbac.aggregation import aggregated, gathered
-from instar.access.rbac.authorizer import RbacAuthorizer
-from instar.access.rbac.policy import Policy
-from instar.access.rbac.rules import PolicyRule, matches, uncovered
-from instar.errors import Forbidden
+from instar.base.errors import Forbidden
+from instar.kube.access.attributes import Attributes, User
+from instar.kube.access.authorizers import Authorizer, Authorizers, authorize
+from instar.kube.access.rbac.aggregation import aggregated, gathered
+from instar.kube.access.rbac.authorizer import RbacAuthorizer
+from instar.kube.access.rbac.policy import RbacPolicy
+from instar.kube.access.rbac.rules import PolicyRule, matches, uncovered
 
 CAROL = User("carol", ("devs", "system:authenticated"))
 
@@ -97,9 +97,9 @@ def authorizer(**stored: Any) -> RbacAuthorizer:
 
 def policy_of(
     cluster_roles: Any = (), roles: Any = (), cluster_bindings: Any = (), bindings: Any = ()
-) -> Policy:
+) -> RbacPolicy:
     """Objects by key: ``name``, or ``namespace/name``."""
-    policy = Policy()
+    policy = RbacPolicy()
     for key, obj in (dict(cluster_roles) | dict(roles)).items():
         namespace, _, name = key.rpartition("/")
         policy.put_role((namespace, name), obj)
@@ -176,7 +176,7 @@ def test_masters_may_everything() -> None:
 
 
 def test_a_change_of_policy_is_seen_at_once() -> None:
-    policy = Policy()
+    policy = RbacPolicy()
     rules = RbacAuthorizer(lambda: policy)
     wanted = asked("get", "foos", group="ex.io")
     assert not allowed(rules, wanted)
@@ -195,7 +195,7 @@ def test_a_policy_read_anew_forgets_what_was_decided_by_the_former() -> None:
     rules = RbacAuthorizer(lambda: policies[-1])
     wanted = asked("get", "foos", group="ex.io")
     assert allowed(rules, wanted)
-    policies.append(Policy())
+    policies.append(RbacPolicy())
     policies[-1].generation = policies[0].generation
     assert not allowed(rules, wanted)
 
@@ -208,7 +208,7 @@ def test_a_binding_of_very_many_subjects_is_taken_in_one_pass() -> None:
         ("ClusterRole", "read"),
         *({"kind": "User", "name": name} for name in [*names, *names]),
     )
-    policy = Policy()
+    policy = RbacPolicy()
     seconds = timeit.timeit(lambda: policy.put_binding(("", "b"), many), number=1)
     assert seconds < 2.0, "comparing each with each takes ten"
     [grant] = policy.grants(User("u24999"), "")

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from instar.plain import Object
+from instar.base.json_values import Object
 from tests.admission.support import FAILED, INVALID, asked, create, failed
 from tests.rest.support import APPLY, Collection
 from tests.support.admission import (

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from instar.registry.admission.hooks import Hooks
+from instar.server.registry.admission.webhooks.configured import Hooks
 from instar.server.rest.request import Request
 from tests.admission.conftest import widget_crd
 from tests.admission.support import FAILED, asked, create, failed

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from instar.plain import Object
+from instar.base.json_values import Object
 from tests.rest.support import Collection
 from tests.support import crds
 from tests.support.admission import (

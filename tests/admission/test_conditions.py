@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from instar.admission.conditions import Conditions, Matched
+from instar.kube.admission.match_conditions import Conditions, Matched
 
 VALUES: dict[str, Any] = {
     "object": {"metadata": {"name": "a"}, "spec": {"size": 3}},

@@ -8,9 +8,14 @@ from typing import Any
 
 import pytest
 
-from instar.registry.admission.eventrate import BadLimits, EventLimit, _Buckets, read_limits
-from instar.registry.admission.names import HERE
-from instar.server.life.admissionconfig import event_limits
+from instar.server.lifecycle.admission_config import event_limits
+from instar.server.registry.admission.plugin_names import HERE
+from instar.server.registry.admission.plugins.event_rate_limit import (
+    BadLimits,
+    EventLimit,
+    _Buckets,
+    read_limits,
+)
 from tests.support.server import Answer, LiveServer, live_server
 
 EVENTS = "/api/v1/namespaces/{}/events"

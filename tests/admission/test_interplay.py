@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from instar.plain import Object
+from instar.base.json_values import Object
 from tests.admission.policies.support import Cluster, apply, json_patch
 from tests.rest.support import Collection
 from tests.support.admission import (

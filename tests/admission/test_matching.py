@@ -6,21 +6,23 @@ from typing import Any
 
 import pytest
 
-from instar.admission.criteria import Criteria, read_criteria, read_match_resources
-from instar.admission.rules import Asked, Endpoint
-from instar.api.names import GroupVersionKind
+from instar.kube.admission.match_rules import MatchedRequest, RequestEndpoint
+from instar.kube.admission.matching import Criteria, read_criteria, read_match_resources
+from instar.kube.api.names import GroupVersionKind
 
 
-def endpoint(version: str = "v1", resource: str = "widgets", group: str = "ref.io") -> Endpoint:
-    return Endpoint(group, version, resource, GroupVersionKind(group, version, "Widget"))
+def endpoint(
+    version: str = "v1", resource: str = "widgets", group: str = "ref.io"
+) -> RequestEndpoint:
+    return RequestEndpoint(group, version, resource, GroupVersionKind(group, version, "Widget"))
 
 
 VERSIONS = tuple(endpoint(version) for version in ("v1beta1", "v1", "v2"))
 
 
-def asked(version: str = "v1", **changes: Any) -> Asked:
+def asked(version: str = "v1", **changes: Any) -> MatchedRequest:
     given: dict[str, Any] = {"namespace": "default", "name": "c1", "equivalents": VERSIONS}
-    return Asked("CREATE", endpoint(version), **(given | changes))
+    return MatchedRequest("CREATE", endpoint(version), **(given | changes))
 
 
 def rule(**changes: Any) -> dict[str, Any]:
@@ -81,8 +83,10 @@ def test_every_part_of_a_rule_must_match(change: dict[str, Any], matches: bool) 
 
 
 def test_a_namespace_is_of_the_cluster_though_its_request_has_a_namespace() -> None:
-    namespaces = Endpoint("", "v1", "namespaces", GroupVersionKind("", "v1", "Namespace"))
-    request = Asked("CREATE", namespaces, namespace="x", name="x", equivalents=(namespaces,))
+    namespaces = RequestEndpoint("", "v1", "namespaces", GroupVersionKind("", "v1", "Namespace"))
+    request = MatchedRequest(
+        "CREATE", namespaces, namespace="x", name="x", equivalents=(namespaces,)
+    )
     core = rule(apiGroups=[""], resources=["namespaces"])
 
     assert webhook(core | {"scope": "Cluster"}).endpoint(request) == namespaces

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from instar.plain import Object
+from instar.base.json_values import Object
 from tests.rest.support import APPLY, Collection
 from tests.support.admission import (
     AdmissionHook,

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from instar.plain import Object
+from instar.base.json_values import Object
 from tests.admission.support import FAILED, INVALID, asked, create, failed
 from tests.rest.support import Collection
 from tests.support.admission import AdmissionHook, adding, allowing, patching

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from instar.cli import admission
-from instar.cli.failure import CliFailure
-from instar.plain import Object
-from instar.registry.admission.names import HERE, chosen
+from instar.base.json_values import Object
+from instar.cli.serving import admission_flags
+from instar.cli.shared.failure import CliFailure
+from instar.server.registry.admission.plugin_names import HERE, chosen
 from tests.admission.conftest import widget_crd
 from tests.rest.support import Collection
 from tests.support.server import Answer, LiveServer, live_server
@@ -22,8 +22,8 @@ PODS = "/api/v1/namespaces/default/pods"
 
 def read(*words: str) -> frozenset[str]:
     parser = argparse.ArgumentParser()
-    admission.add_arguments(parser)
-    return admission.plugins(parser.parse_args(words))
+    admission_flags.add_arguments(parser)
+    return admission_flags.plugins(parser.parse_args(words))
 
 
 def test_flags_have_kube_apiservers_words() -> None:

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from instar.registry.admission.names import CRD_PROTECTION, HERE
-from instar.registry.admission.protection import ALLOWS
+from instar.server.registry.admission.plugin_names import CRD_PROTECTION, HERE
+from instar.server.registry.admission.plugins.crd_protection import ALLOWS
 from tests.admission.conftest import widget_crd
 from tests.admission.test_plugins import read
 from tests.rest.support import Collection

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from instar.plain import Object
+from instar.base.json_values import Object
 from tests.support.admission import AdmissionHook, configuration, configured, denying
 from tests.support.server import Answer, LiveServer
 

@@ -8,8 +8,8 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from instar.api import discovery
-from instar.api.names import by_priority
+from instar.kube.api import discovery
+from instar.kube.api.names import by_priority
 from tests.openapi.make import builtin, custom
 from tests.support.crds import version
 
@@ -197,7 +197,7 @@ def test_a_terminating_resource_keeps_only_verbs_that_do_not_write() -> None:
 def test_names_are_those_that_were_accepted() -> None:
     resource = custom()
     accepted = custom(names={"plural": "foos", "singular": "", "kind": "Accepted"}).crd.accepted
-    renamed = discovery.Resource(replace(resource.crd, accepted=accepted))
+    renamed = discovery.DiscoveryResource(replace(resource.crd, accepted=accepted))
 
     found = discovery.resource_list([renamed], "example.com", "v1")
 

@@ -7,7 +7,7 @@ import json
 import orjson
 import pytest
 
-from instar.api.gojson import syntax_error
+from instar.kube.api.encoding.go_json_errors import syntax_error
 
 LARGE = json.dumps([{"a": 'x"y\\', "b": [1, {"c": "]"}], "d": {"e": "{"}}] * 4000).encode()
 

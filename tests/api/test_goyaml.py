@@ -10,10 +10,10 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from instar.api.goyaml import YamlError, go_g
-from instar.api.jsontext import TooDeep
-from instar.api.yamltext import read_yaml, write_yaml
-from instar.limits import MAX_DEPTH
+from instar.base.limits import MAX_DEPTH
+from instar.kube.api.encoding.go_yaml_scalars import YamlError, go_g
+from instar.kube.api.encoding.json_text import TooDeep
+from instar.kube.api.encoding.yaml_text import read_yaml, write_yaml
 
 SCALARS: dict[str, Any] = {
     # words

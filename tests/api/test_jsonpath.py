@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from instar.api.jsonpath import JsonPathError, JsonPathTooLong, compile_path
+from instar.kube.api.jsonpath import JsonPathError, JsonPathTooLong, compile_path
 
 OBJECT: dict[str, Any] = {
     "spec": {"a": 1, "l": [{"x": "p"}, {"x": "q"}], "d.k": "dotted", "m": {"one": 1}},

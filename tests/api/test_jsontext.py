@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from instar.api.gojson import syntax_error
-from instar.api.jsontext import decode, duplicate_keys, encode, encode_sorted
+from instar.kube.api.encoding.go_json_errors import syntax_error
+from instar.kube.api.encoding.json_text import decode, duplicate_keys, encode, encode_sorted
 
 scalars = st.none() | st.booleans() | st.integers(-(2**63), 2**63 - 1) | st.text()
 documents = st.recursive(

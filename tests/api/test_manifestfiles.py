@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from instar.manifestfiles import Text, Unopenable, files_of, text_of, texts_of
+from instar.tools.manifest_files import Text, Unopenable, files_of, text_of, texts_of
 
 
 @pytest.fixture

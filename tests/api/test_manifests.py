@@ -6,7 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from instar.api.manifests import Document, Unreadable, chunks, documents, members, only_document
+from instar.kube.api.encoding.manifests import (
+    Document,
+    UnreadableManifest,
+    chunks,
+    documents,
+    members,
+    only_document,
+)
 
 STREAM = """\
 # a comment
@@ -80,7 +87,7 @@ def test_what_cannot_be_read_names_file_and_line_of_the_whole_text() -> None:
 
     assert next(found).value == {"a": 1}
     assert next(found).value == {"b": 2}
-    with pytest.raises(Unreadable) as caught:
+    with pytest.raises(UnreadableManifest) as caught:
         next(found)
     assert caught.value.line == 7
     assert str(caught.value).startswith("some/file.yaml:7: not readable as YAML: ")
@@ -99,7 +106,7 @@ def test_what_cannot_be_read_names_file_and_line_of_the_whole_text() -> None:
     ],
 )
 def test_no_text_makes_it_fail_otherwise(text: str) -> None:
-    with pytest.raises(Unreadable):
+    with pytest.raises(UnreadableManifest):
         list(documents(text, "x"))
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from instar.api.strictness import as_json_is_read, as_yaml_is_read
+from instar.kube.api.encoding.strict_error_order import as_json_is_read, as_yaml_is_read
 
 BODY = b"""{"spec": {"strange": {"a": 1, "a": 2}, "strange": 3, "paused": true, "paused": false,
   "list": [{"odd": 1, "name": "a", "name": "b"}]}, "metadata": {"other": 1}}"""

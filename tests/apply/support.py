@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from instar.apply.managers import Writer, ignored_fields
-from instar.apply.typed import compile_schema
-from instar.schema.structural import Structural
+from instar.kube.apply.managers import Writer, ignored_fields
+from instar.kube.apply.ownership_schema import compile_schema
+from instar.kube.schema.structure.structural import Structural
 
 V1, V2 = "g.io/v1", "g.io/v2"
 T0, T1, T2 = "2026-01-01T00:00:00Z", "2026-01-01T00:00:01Z", "2026-01-01T00:00:02Z"

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from instar.apply.applying import Application, apply_patch
-from instar.apply.conflicts import ApplyConflict
-from instar.apply.fieldset import text
-from instar.apply.managers import ownership_before, track_update
-from instar.apply.steps import drive
+from instar.kube.apply.applying import Application, apply_patch
+from instar.kube.apply.conflicts import ApplyConflict
+from instar.kube.apply.conversion_requests import drive
+from instar.kube.apply.field_set import text
+from instar.kube.apply.managers import ownership_before, track_update
 from tests.apply.support import SCHEMAS, T0, T1, T2, V1, same_object, thing, writer
 
 LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from instar import errors
+from instar.base import errors
 from tests.apply.support import T1, V1, thing
 from tests.apply.test_apply import LAST_APPLIED, Obj, apply, create, refusal, update
 

@@ -10,16 +10,16 @@ from typing import Any
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from instar.api.manifests import documents
-from instar.apply.applying import Application, apply_patch
-from instar.apply.compare import compare
-from instar.apply.managers import Writer, ownership_before, track_update
-from instar.apply.steps import drive
-from instar.apply.typed import compile_schema
-from instar.apply.validate import type_problems
-from instar.schema.generate import objects
-from instar.schema.parse import structural
-from instar.schema.structural import Structural
+from instar.kube.api.encoding.manifests import documents
+from instar.kube.apply.applying import Application, apply_patch
+from instar.kube.apply.compare import compare
+from instar.kube.apply.conversion_requests import drive
+from instar.kube.apply.managers import Writer, ownership_before, track_update
+from instar.kube.apply.ownership_schema import compile_schema
+from instar.kube.apply.validate import type_problems
+from instar.kube.schema.generation.objects import objects
+from instar.kube.schema.structure.parse import structural
+from instar.kube.schema.structure.structural import Structural
 from tests.apply.support import same_object
 from tests.support.corpus import CORPUS, needs_corpus
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from instar.apply.fieldset import (
+from instar.kube.apply.field_set import (
     BadFieldSet,
     FieldSet,
     contains,

@@ -10,12 +10,12 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from instar.apply import managers
-from instar.apply.applying import Application, apply_patch
-from instar.apply.compare import compare, same
-from instar.apply.conflicts import ApplyConflict
-from instar.apply.entries import decode
-from instar.apply.fieldset import (
+from instar.kube.apply import managers
+from instar.kube.apply.applying import Application, apply_patch
+from instar.kube.apply.compare import compare, same
+from instar.kube.apply.conflicts import ApplyConflict
+from instar.kube.apply.conversion_requests import drive
+from instar.kube.apply.field_set import (
     FieldSet,
     difference,
     intersection,
@@ -24,12 +24,12 @@ from instar.apply.fieldset import (
     text,
     union,
 )
-from instar.apply.managers import Writer, ownership_before, track_update
-from instar.apply.merge import merge
-from instar.apply.paths import NEVER_OWNED, indexed, owned_in_object, present_in_object
-from instar.apply.steps import drive
-from instar.apply.typed import DEDUCED, Atom, TypedSchema, compile_schema
-from instar.schema.structural import Structural
+from instar.kube.apply.managed_fields import decode
+from instar.kube.apply.managers import Writer, ownership_before, track_update
+from instar.kube.apply.merge import merge
+from instar.kube.apply.owned_paths import NEVER_OWNED, indexed, owned_in_object, present_in_object
+from instar.kube.apply.ownership_schema import DEDUCED, Atom, TypedSchema, compile_schema
+from instar.kube.schema.structure.structural import Structural
 from tests.apply.support import same_object
 
 V1 = "g.io/v1"

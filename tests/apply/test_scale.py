@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-from instar.apply.applying import Application, apply_patch
-from instar.apply.conflicts import ApplyConflict
-from instar.apply.fieldset import text
-from instar.apply.managers import Writer, ownership_before, track_update
-from instar.apply.scale import SCALE_VERSION, replicas_path, to_parent, to_scale
-from instar.apply.steps import drive
-from instar.apply.typed import SCALE
+from instar.kube.apply.applying import Application, apply_patch
+from instar.kube.apply.conflicts import ApplyConflict
+from instar.kube.apply.conversion_requests import drive
+from instar.kube.apply.field_set import text
+from instar.kube.apply.managers import Writer, ownership_before, track_update
+from instar.kube.apply.ownership_schema import SCALE
+from instar.kube.apply.scale import SCALE_VERSION, replicas_path, to_parent, to_scale
 
 V1, V2 = "g.io/v1", "g.io/v2"
 T0, T1 = "2026-01-01T00:00:00Z", "2026-01-01T00:00:01Z"

@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
-from instar.apply.entries import (
+from instar.kube.apply.field_set import text
+from instar.kube.apply.managed_fields import (
     BadManagedFields,
     decode,
     manager_from_user_agent,
     only_times_differ,
 )
-from instar.apply.fieldset import text
-from instar.apply.managers import (
+from instar.kube.apply.managers import (
     Writer,
     foreign_versions,
     ownership_before,

@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from instar.apply.compare import compare
-from instar.apply.fieldset import text
-from instar.apply.paths import owned_in_object, present_in_object
-from instar.apply.typed import TypedSchema, compile_schema
-from instar.apply.validate import problems_text, type_problems
-from instar.schema.structural import Structural
+from instar.kube.apply.compare import compare
+from instar.kube.apply.field_set import text
+from instar.kube.apply.owned_paths import owned_in_object, present_in_object
+from instar.kube.apply.ownership_schema import TypedSchema, compile_schema
+from instar.kube.apply.validate import problems_text, type_problems
+from instar.kube.schema.structure.structural import Structural
 
 STRING, INTEGER = Structural(type="string"), Structural(type="integer")
 

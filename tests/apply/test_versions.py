@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
-from instar.apply.applying import Application, Applied, apply_patch
-from instar.apply.conflicts import ApplyConflict
-from instar.apply.entries import decode
-from instar.apply.fieldset import text
-from instar.apply.managers import Writer, foreign_versions, ownership_before, track_update
-from instar.apply.steps import Need, Step
-from instar.apply.typed import compile_schema
-from instar.schema.structural import Structural
+from instar.kube.apply.applying import Application, Applied, apply_patch
+from instar.kube.apply.conflicts import ApplyConflict
+from instar.kube.apply.conversion_requests import Need, Step
+from instar.kube.apply.field_set import text
+from instar.kube.apply.managed_fields import decode
+from instar.kube.apply.managers import Writer, foreign_versions, ownership_before, track_update
+from instar.kube.apply.ownership_schema import compile_schema
+from instar.kube.schema.structure.structural import Structural
 
 V1, V2, GONE = "g.io/v1", "g.io/v2", "g.io/v0"
 T0, T1, T2 = "2026-01-01T00:00:00Z", "2026-01-01T00:00:01Z", "2026-01-01T00:00:02Z"

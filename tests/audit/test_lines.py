@@ -9,10 +9,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from instar.access.attributes import Attributes, User
-from instar.audit.lines import event_list, json_line, legacy_line
-from instar.audit.policy import Decision, Level, Stage
-from instar.audit.trail import Event, Sent, Trail, go_duration, shown_agent, source_addresses
+from instar.kube.access.attributes import Attributes, User
+from instar.server.audit.event_text import event_list, json_line, legacy_line
+from instar.server.audit.policy import AuditDecision, AuditLevel, AuditStage
+from instar.server.audit.request_record import (
+    AuditEvent,
+    Sent,
+    Trail,
+    go_duration,
+    shown_agent,
+    source_addresses,
+)
 
 ADMIN = User("admin", ("system:masters", "system:authenticated"), "admin-uid")
 BOB = User("bob", ("devs", "qa", "system:authenticated"))
@@ -20,10 +27,10 @@ ALLOWED = {"authorization.k8s.io/reason": "", "authorization.k8s.io/decision": "
 RECEIVED, STAGED = 1794754810.611829, 1794754810.616037
 
 
-def trail(level: Level, asked: Attributes, **more: Any) -> Trail:
+def trail(level: AuditLevel, asked: Attributes, **more: Any) -> Trail:
     given: dict[str, Any] = {"id": "T", "uri": "/x", "bare": False, **more}
     return Trail(
-        Decision(level, frozenset(), given["bare"]),
+        AuditDecision(level, frozenset(), given["bare"]),
         given["id"],
         given["uri"],
         asked,
@@ -33,13 +40,15 @@ def trail(level: Level, asked: Attributes, **more: Any) -> Trail:
     )
 
 
-def at(found: Trail, stage: Stage = Stage.COMPLETE, *, code: int = 200, **more: Any) -> Event:
+def at(
+    found: Trail, stage: AuditStage = AuditStage.COMPLETE, *, code: int = 200, **more: Any
+) -> AuditEvent:
     event = found.at(stage, STAGED, ALLOWED, {"code": code}, **more)
     assert event is not None
     return event
 
 
-def parsed(event: Event) -> Any:
+def parsed(event: AuditEvent) -> Any:
     line = json_line(event)
     assert line is not None
     return json.loads(line)
@@ -48,7 +57,7 @@ def parsed(event: Event) -> Any:
 def test_a_creation_reads_as_upstream_wrote_it() -> None:
     asked = Attributes(ADMIN, "create", "", "v1", "secrets", "", "default")
     uri = "/api/v1/namespaces/default/secrets"
-    found = trail(Level.METADATA, asked, id="T-create-meta", uri=uri)
+    found = trail(AuditLevel.METADATA, asked, id="T-create-meta", uri=uri)
     found.decoded({"metadata": {"name": "sec1"}, "data": {"a": "b"}})
 
     assert json_line(at(found, code=201)) == (
@@ -68,7 +77,7 @@ def test_a_creation_reads_as_upstream_wrote_it() -> None:
 def test_the_older_line_reads_as_upstream_wrote_it() -> None:
     asked = Attributes(BOB, "get", path="/version")
 
-    line = legacy_line(at(trail(Level.METADATA, asked, uri="/version")))
+    line = legacy_line(at(trail(AuditLevel.METADATA, asked, uri="/version")))
 
     assert line == (
         b'2026-11-15T15:00:10.616037Z AUDIT: id="T" stage="ResponseComplete" ip="127.0.0.1" '
@@ -83,16 +92,16 @@ def test_levels_say_how_much_is_told() -> None:
     body = {"metadata": {"name": "f", "uid": "u", "resourceVersion": "7"}, "spec": {"a": "<&>"}}
     sent = Sent("application/json", (b'{"spec":', b'{"a":"<&>"}}\n'))
     told = {}
-    for level in (Level.METADATA, Level.REQUEST, Level.REQUEST_RESPONSE):
+    for level in (AuditLevel.METADATA, AuditLevel.REQUEST, AuditLevel.REQUEST_RESPONSE):
         found = trail(level, asked)
         found.decoded(body)
         told[level] = parsed(at(found, response=sent))
 
-    assert "requestObject" not in told[Level.METADATA]
-    assert told[Level.REQUEST]["requestObject"] == body
-    assert "responseObject" not in told[Level.REQUEST]
-    assert told[Level.REQUEST_RESPONSE]["responseObject"] == {"spec": {"a": "<&>"}}
-    assert told[Level.METADATA]["objectRef"] == {
+    assert "requestObject" not in told[AuditLevel.METADATA]
+    assert told[AuditLevel.REQUEST]["requestObject"] == body
+    assert "responseObject" not in told[AuditLevel.REQUEST]
+    assert told[AuditLevel.REQUEST_RESPONSE]["responseObject"] == {"spec": {"a": "<&>"}}
+    assert told[AuditLevel.METADATA]["objectRef"] == {
         "resource": "foos",
         "namespace": "d",
         "name": "f",
@@ -104,15 +113,17 @@ def test_levels_say_how_much_is_told() -> None:
 
 
 @pytest.mark.parametrize(
-    ("level", "told"), [(Level.METADATA, False), (Level.REQUEST, True)], ids=["metadata", "request"]
+    ("level", "told"),
+    [(AuditLevel.METADATA, False), (AuditLevel.REQUEST, True)],
+    ids=["metadata", "request"],
 )
-def test_what_webhooks_changed_is_told_only_where_content_is(level: Level, told: bool) -> None:
+def test_what_webhooks_changed_is_told_only_where_content_is(level: AuditLevel, told: bool) -> None:
     patch = "patch.webhook.admission.k8s.io/round_0_index_0"
     mutation = "mutation.webhook.admission.k8s.io/round_0_index_0"
     said = {mutation: "{}", patch: '{"patch":[{"op":"add","path":"/data/token","value":"s"}]}'}
     found = trail(level, Attributes(User("jane"), "create", resource="secrets"))
 
-    event = found.at(Stage.COMPLETE, STAGED, said, {"code": 201})
+    event = found.at(AuditStage.COMPLETE, STAGED, said, {"code": 201})
 
     assert event is not None
     assert mutation in event.annotations
@@ -120,8 +131,8 @@ def test_what_webhooks_changed_is_told_only_where_content_is(level: Level, told:
 
 
 def test_the_first_event_knows_nothing_of_the_body_however_late_it_is_written() -> None:
-    found = trail(Level.REQUEST, Attributes(BOB, "create", "", "v1", "secrets", "", "d"))
-    early = found.at(Stage.RECEIVED, RECEIVED, {})
+    found = trail(AuditLevel.REQUEST, Attributes(BOB, "create", "", "v1", "secrets", "", "d"))
+    early = found.at(AuditStage.RECEIVED, RECEIVED, {})
     found.decoded({"metadata": {"name": "late"}})
     assert early is not None
 
@@ -136,7 +147,7 @@ def test_managed_fields_are_left_out_of_objects_and_items() -> None:
     asked = Attributes(BOB, "list", "", "v1", "pods", "", "d")
     metadata = {"name": "a", "managedFields": [{}]}
     data = json.dumps({"metadata": metadata, "items": [{"metadata": metadata}]}).encode()
-    found = trail(Level.REQUEST_RESPONSE, asked, bare=True)
+    found = trail(AuditLevel.REQUEST_RESPONSE, asked, bare=True)
 
     told = parsed(at(found, response=Sent("application/json", (data,))))
 
@@ -146,7 +157,7 @@ def test_managed_fields_are_left_out_of_objects_and_items() -> None:
 
 def test_patches_are_told_as_they_were_and_applied_yaml_as_json() -> None:
     asked = Attributes(BOB, "patch", "", "v1", "pods", "", "d", "p")
-    patch, applied = trail(Level.REQUEST, asked), trail(Level.REQUEST, asked)
+    patch, applied = trail(AuditLevel.REQUEST, asked), trail(AuditLevel.REQUEST, asked)
     patch.came("application/json-patch+json", b'[{"op":"remove","path":"/a"}]')
     applied.came("application/apply-patch+yaml", b"metadata:\n  name: p\n")
 
@@ -156,7 +167,7 @@ def test_patches_are_told_as_they_were_and_applied_yaml_as_json() -> None:
 
 def test_delete_options_say_what_they_are() -> None:
     asked = Attributes(BOB, "delete", "", "v1", "pods", "", "d", "p")
-    found = trail(Level.REQUEST, asked)
+    found = trail(AuditLevel.REQUEST, asked)
     found.came("application/json", b'{"propagationPolicy":"Orphan"}')
 
     assert parsed(at(found))["requestObject"] == {
@@ -169,14 +180,16 @@ def test_delete_options_say_what_they_are() -> None:
 def test_a_watch_never_tells_what_was_sent() -> None:
     asked = Attributes(BOB, "watch", "", "v1", "pods", "", "d")
 
-    event = at(trail(Level.REQUEST_RESPONSE, asked), response=Sent("application/json", (b"{}",)))
+    event = at(
+        trail(AuditLevel.REQUEST_RESPONSE, asked), response=Sent("application/json", (b"{}",))
+    )
 
     assert "responseObject" not in parsed(event)
 
 
 def test_an_event_that_is_too_large_loses_its_objects_and_says_so() -> None:
     asked = Attributes(BOB, "create", "", "v1", "pods", "", "d")
-    found = trail(Level.REQUEST, asked)
+    found = trail(AuditLevel.REQUEST, asked)
     found.decoded({"metadata": {"name": "p"}, "data": "x" * 2000})
 
     short = json_line(at(found), most=1500)
@@ -190,14 +203,16 @@ def test_an_event_that_is_too_large_loses_its_objects_and_says_so() -> None:
 
 def test_a_slow_request_says_how_long_it_took() -> None:
     asked = Attributes(BOB, "list", "", "v1", "pods")
-    slow = trail(Level.METADATA, asked).at(Stage.COMPLETE, RECEIVED + 1.25, {}, {"code": 200})
+    slow = trail(AuditLevel.METADATA, asked).at(
+        AuditStage.COMPLETE, RECEIVED + 1.25, {}, {"code": 200}
+    )
     assert slow is not None
 
     assert parsed(slow)["annotations"] == {"apiserver.latency.k8s.io/total": "1.25s"}
 
 
 def test_items_of_a_list_carry_no_kind() -> None:
-    line = json_line(at(trail(Level.METADATA, Attributes(BOB, "get", path="/x"))), typed=False)
+    line = json_line(at(trail(AuditLevel.METADATA, Attributes(BOB, "get", path="/x"))), typed=False)
     assert line is not None
 
     found = json.loads(event_list([line, line]))
@@ -230,7 +245,7 @@ def test_durations_and_agents_are_written_as_go_does() -> None:
 @given(st.binary(max_size=300), st.sampled_from(["json", "yaml", "vnd.kubernetes.protobuf", "x"]))
 def test_whatever_a_body_is_the_line_is_one_line_of_json(body: bytes, media: str) -> None:
     asked = Attributes(BOB, "patch", "", "v1", "pods", "", "d", "p")
-    found = trail(Level.REQUEST_RESPONSE, asked)
+    found = trail(AuditLevel.REQUEST_RESPONSE, asked)
     found.came(f"application/{media}", body)
 
     line = json_line(at(found, response=Sent(f"application/{media}", (body,))))

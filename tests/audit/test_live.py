@@ -15,9 +15,9 @@ from typing import Any
 
 import pytest
 
-from instar.migrator.live_crd import read_live_crd
-from instar.migrator.usage import from_audit_logs
 from instar.server.settings import AuditLogSettings, AuditSettings, AuditWebhookSettings
+from instar.tools.migrator.census.usage import from_audit_logs
+from instar.tools.migrator.live_crd import read_live_crd
 from tests.support.crds import loose_crd
 from tests.support.server import LiveServer, live_server
 from tests.support.waiting import eventually

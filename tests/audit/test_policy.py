@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from instar.access.attributes import Attributes, User
-from instar.audit.policy import Level, Misconfigured, read
+from instar.kube.access.attributes import Attributes, User
+from instar.server.audit.policy import AuditLevel, AuditPolicyError, read
 
 CAROL = User("carol", ("devs", "system:authenticated"))
 PODS = Attributes(CAROL, "list", "", "v1", "pods", "", "d", "", "/api/v1/namespaces/d/pods")
@@ -67,15 +67,15 @@ def test_a_rule_covers_what_upstreams_would(
 ) -> None:
     found = read(policy({"level": "Metadata", **rule})).decide(asked)
 
-    assert (found.level is Level.METADATA) is covered
+    assert (found.level is AuditLevel.METADATA) is covered
 
 
 def test_the_first_rule_that_covers_decides_and_none_is_nothing() -> None:
     several = policy({"level": "None", "users": ["carol"]}, {"level": "Request"})
 
-    assert read(several).decide(PODS).level is Level.NONE
-    assert read(several).decide(PODS._replace(user=User("dan"))).level is Level.REQUEST
-    assert read(policy({"level": "Request", "users": ["x"]})).decide(PODS).level is Level.NONE
+    assert read(several).decide(PODS).level is AuditLevel.NONE
+    assert read(several).decide(PODS._replace(user=User("dan"))).level is AuditLevel.REQUEST
+    assert read(policy({"level": "Request", "users": ["x"]})).decide(PODS).level is AuditLevel.NONE
 
 
 def test_stages_are_united_and_a_rules_word_on_managed_fields_is_the_last() -> None:
@@ -133,14 +133,14 @@ ALL = '"None", "Metadata", "Request", "RequestResponse"'
     ],
 )
 def test_each_mistake_has_its_words(document: Any, told: str) -> None:
-    with pytest.raises(Misconfigured) as caught:
+    with pytest.raises(AuditPolicyError) as caught:
         read(document)
 
     assert str(caught.value) == told
 
 
 def test_another_kind_of_document_is_no_policy() -> None:
-    with pytest.raises(Misconfigured, match="unknown group version field in policy"):
+    with pytest.raises(AuditPolicyError, match="unknown group version field in policy"):
         read({"apiVersion": "audit.k8s.io/v1beta1", "kind": "Policy", "rules": [{}]})
 
 
@@ -148,4 +148,4 @@ def test_fields_nobody_knows_are_told_and_change_nothing() -> None:
     found = read(policy({"level": "Metadata", "user": ["x"]}, colour="red"))
 
     assert found.unknown == ("rules[0].user", "colour")
-    assert found.decide(PODS).level is Level.METADATA
+    assert found.decide(PODS).level is AuditLevel.METADATA

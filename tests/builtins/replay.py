@@ -15,7 +15,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 from unittest import mock
 
-from instar.registry.admission import addresses
+from instar.server.registry.admission.plugins import service_addresses
 from tests.builtins.comparing import differences
 from tests.builtins.unrecorded import CUT, NAMESPACES, UNRECORDED
 from tests.support.server import Answer, LiveServer, live_server
@@ -43,7 +43,7 @@ def recorders_server(furniture: bool = True) -> Iterator[LiveServer]:
         tokens = Path(folder) / "tokens.csv"
         tokens.write_text(f'{_TOKEN},admin,admin,"system:masters"\n')
         settings = {"storage": "memory:", "collect_garbage": False, "furniture": furniture}
-        from_the_end = mock.patch.object(addresses, "shuffled", reversed)
+        from_the_end = mock.patch.object(service_addresses, "shuffled", reversed)
         with from_the_end, live_server(**settings, token_file=tokens) as server:
             server.run(server.running.machinery.namespaces.stop())
             for name in NAMESPACES:

@@ -9,21 +9,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from instar.api.labelselector import selector_text
-from instar.plain import Object, copy_json
-from instar.quantities import canonical_quantity, round_up_to_milli, sum_quantities
-from instar.registry.kinds.autoscaling_versions import V1, V2, AutoscalerConverter
-from instar.registry.kinds.checks.basics import config_key_errors, port_name, whole_percent_errors
-from instar.registry.kinds.checks.containers import host_port_errors
-from instar.registry.kinds.checks.cron import schedule_trouble
-from instar.registry.kinds.checks.environment import ENV_FIELDS, field_ref_errors
-from instar.registry.kinds.checks.internal import difference, internal
-from instar.registry.kinds.checks.podchange import change_errors, ephemeral_errors
-from instar.registry.kinds.checks.resources import quantity_value, requirement_errors
-from instar.registry.kinds.checks.scheduling import toleration_errors
-from instar.registry.kinds.checks.volumes import source_errors, volume_errors
-from instar.registry.kinds.workloads.podspec_defaults import pull_policy
-from instar.registry.verbs.grace import Grace, begin
+from instar.base.json_values import Object, copy_json
+from instar.kube.api.label_selector import selector_text
+from instar.kube.builtin_rules.basics import config_key_errors, port_name, whole_percent_errors
+from instar.kube.builtin_rules.cron import schedule_trouble
+from instar.kube.builtin_rules.go_internal_text import difference, internal
+from instar.kube.builtin_rules.pods.compute_resources import quantity_value, requirement_errors
+from instar.kube.builtin_rules.pods.containers import host_port_errors
+from instar.kube.builtin_rules.pods.environment import ENV_FIELDS, field_ref_errors
+from instar.kube.builtin_rules.pods.scheduling import toleration_errors
+from instar.kube.builtin_rules.pods.update import change_errors, ephemeral_errors
+from instar.kube.builtin_rules.pods.volumes import source_errors, volume_errors
+from instar.kube.quantities import canonical_quantity, round_up_to_milli, sum_quantities
+from instar.server.registry.kinds.autoscaling_versions import V1, V2, AutoscalerConverter
+from instar.server.registry.kinds.workloads.podspec_defaults import pull_policy
+from instar.server.registry.verbs.graceful_delete import Grace, begin
 
 NOW = datetime(2024, 1, 1, tzinfo=UTC)
 

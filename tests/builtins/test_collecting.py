@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 
-from instar.registry.stored.writing import put_own
+from instar.server.registry.stored.make_entry import put_own
 from tests.support.server import LiveServer, live_server
 
 MAPS = "/api/v1/namespaces/default/configmaps"

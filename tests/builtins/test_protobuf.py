@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from instar.facts.resources import resources
-from instar.protobuf.envelope import decode_object, encode_object
-from instar.typed.reading import TypedError, read_object
+from instar.kube.facts.resources import resources
+from instar.kube.protobuf.envelope import decode_object, encode_object
+from instar.kube.typed.reading import TypedError, read_object
 from tests.builtins.comparing import differences
 from tests.builtins.replay import RECORDINGS, recorded, recorders_server, send
 from tests.builtins.test_recordings import EXCEPTIONS

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from instar.facts.resources import ResourceFacts, resources
-from instar.registry.kinds.printing.printer import printer_for
+from instar.kube.facts.resources import ResourceFacts, resources
+from instar.server.registry.kinds.printing.printer import printer_for
 from tests.builtins.comparing import differences
 from tests.builtins.replay import RECORDINGS, recorded, recorders_server, send
 

@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from instar.api.crd import is_crd
-from instar.api.manifests import only_document
-from instar.cel.engine import analyse, prepare
-from instar.cel.values import CelError
-from instar.schema.parse import structural
-from instar.schema.structural import Structural
-from instar.schema.validations.evaluate import CelProgram, compile_rules
+from instar.kube.api.crd import is_crd
+from instar.kube.api.encoding.manifests import only_document
+from instar.kube.cel.engine import analyse, prepare
+from instar.kube.cel.values import CelError
+from instar.kube.schema.cel_rules.evaluate import CelProgram, compile_rules
+from instar.kube.schema.structure.parse import structural
+from instar.kube.schema.structure.structural import Structural
 from tests.support.corpus import CORPUS, corpus
 
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from instar.schema.parse import structural
-from instar.schema.validations.check import check_rules
+from instar.kube.schema.cel_rules.check import check_rules
+from instar.kube.schema.structure.parse import structural
 
 AT = "spec.validation.openAPIV3Schema"
 

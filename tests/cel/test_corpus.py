@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from instar.schema.parse import structural
-from instar.schema.structural import Structural, ValidationRule
-from instar.schema.validations import compile as rules
-from instar.schema.validations.check import check_rules
-from instar.schema.validations.evaluate import compile_rules
+from instar.kube.schema.cel_rules import compile as rules
+from instar.kube.schema.cel_rules.check import check_rules
+from instar.kube.schema.cel_rules.evaluate import compile_rules
+from instar.kube.schema.structure.parse import structural
+from instar.kube.schema.structure.structural import Structural, ValidationRule
 from tests.cel.support import corpus_crds, gateway_schema
 
 

@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from instar.cel.cost import estimate
-from instar.cel.declared import Declared, sizes_of
-from instar.cel.engine import analyse, prepare
-from instar.schema.parse import structural
-from instar.schema.validations.declare import declare
-from instar.schema.validations.evaluate import TIME_LIMIT
+from instar.kube.cel.checking.cost_estimate import estimate
+from instar.kube.cel.declared_types import Declared, sizes_of
+from instar.kube.cel.engine import analyse, prepare
+from instar.kube.schema.cel_rules.declare import declare
+from instar.kube.schema.cel_rules.evaluate import TIME_LIMIT
+from instar.kube.schema.structure.parse import structural
 from tests.cel.support import program, spec
 
 TEXT = {"type": "string", "maxLength": 125}

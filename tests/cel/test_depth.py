@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from instar.cel.cost import estimate
-from instar.cel.engine import BadExpression, BadProgram, analyse, prepare
-from instar.cel.ranges import MOST
-from instar.cel.types import BOOL, DYN, INT, list_of, optional_of
-from instar.cel.values import CostExceeded, OptionalValue
+from instar.kube.cel.checking.cost_estimate import estimate
+from instar.kube.cel.checking.cost_ranges import MOST
+from instar.kube.cel.engine import BadExpression, BadProgram, analyse, prepare
+from instar.kube.cel.types import BOOL, DYN, INT, list_of, optional_of
+from instar.kube.cel.values import CostExceeded, OptionalValue
 from tests.cel.support import errors, spec
 
 VARIABLES = {"b": BOOL, "i": INT, "l": list_of(INT), "d": DYN, "o": optional_of(INT)}

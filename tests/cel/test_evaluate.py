@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from instar.schema.parse import structural
-from instar.schema.rules import RuleCompiler
-from instar.schema.structural import Structural
-from instar.schema.validations import evaluate as module
-from instar.schema.validations.defaults import default_rule_errors
-from instar.schema.validations.evaluate import compile_rules
+from instar.kube.schema.cel_rules import evaluate as module
+from instar.kube.schema.cel_rules.defaults import default_rule_errors
+from instar.kube.schema.cel_rules.evaluate import compile_rules
+from instar.kube.schema.rule_engine import RuleCompiler
+from instar.kube.schema.structure.parse import structural
+from instar.kube.schema.structure.structural import Structural
 from tests.cel.support import errors, program, spec, warnings
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from instar.cel.engine import BadExpression, analyse
-from instar.cel.types import BOOL, DYN, INT, STRING, list_of, map_of, optional_of
-from instar.cel.values import CostExceeded
+from instar.kube.cel.engine import BadExpression, analyse
+from instar.kube.cel.types import BOOL, DYN, INT, STRING, list_of, map_of, optional_of
+from instar.kube.cel.values import CostExceeded
 from tests.cel.support import evaluate
 
 VARIABLES = {

@@ -6,9 +6,9 @@ import re
 
 import pytest
 
-from instar.cel.engine import BadExpression, analyse
-from instar.cel.library import KUBERNETES, authz
-from instar.cel.values import CelError
+from instar.kube.cel.engine import BadExpression, analyse
+from instar.kube.cel.library import KUBERNETES, authorizer
+from instar.kube.cel.values import CelError
 from tests.cel.support import evaluate
 
 TRUE = {
@@ -276,7 +276,7 @@ def test_function_gives_what_the_language_promises(source: str) -> None:
 
 def test_every_declared_function_has_an_example() -> None:
     examples = " ".join(text for family in TRUE.values() for text in family)
-    asking = {overload.function for overload in authz.overloads()}
+    asking = {overload.function for overload in authorizer.overloads()}
     names = [name for name in KUBERNETES.names() if name[0].isalpha() and name not in asking]
     words = [name.rpartition(".")[2] for name in names if "@" not in name]
 

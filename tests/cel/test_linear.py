@@ -8,11 +8,11 @@ from time import process_time
 
 import pytest
 
-from instar.cel.convert import to_bytes, to_date, to_duration, to_timestamp
-from instar.cel.engine import BadExpression, Runner, analyse, prepare
-from instar.cel.parser import MAX_CODE_POINTS
-from instar.cel.types import STRING
-from instar.cel.values import CelError
+from instar.kube.cel.engine import BadExpression, CelRunner, analyse, prepare
+from instar.kube.cel.json_to_cel import to_bytes, to_date, to_duration, to_timestamp
+from instar.kube.cel.syntax.parser import MAX_CODE_POINTS
+from instar.kube.cel.types import STRING
+from instar.kube.cel.values import CelError
 
 FORMATS = (
     "dns1123Label",
@@ -57,11 +57,11 @@ def texts(size: int) -> Iterator[str]:
         yield f"1.1.1-{body}"
 
 
-def runner(source: str) -> Runner:
+def runner(source: str) -> CelRunner:
     return prepare(analyse(source, {"self": STRING}), ("self",))
 
 
-def slowest(reader: Runner, size: int) -> float:
+def slowest(reader: CelRunner, size: int) -> float:
     """What the machine adds once it does not add three times."""
     worst = 0.0
     for text in texts(size):
@@ -71,7 +71,7 @@ def slowest(reader: Runner, size: int) -> float:
     return worst
 
 
-def seconds(reader: Runner, text: str) -> float:
+def seconds(reader: CelRunner, text: str) -> float:
     start = process_time()
     reader.run((text,), 10**12, float("inf"))
     return process_time() - start

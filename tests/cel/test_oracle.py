@@ -11,8 +11,8 @@ import pytest
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
-from instar.cel.engine import BadExpression, BadProgram
-from instar.cel.values import CelError
+from instar.kube.cel.engine import BadExpression, BadProgram
+from instar.kube.cel.values import CelError
 from tests.cel.support import evaluate
 
 cel = pytest.importorskip("cel_expr_python.cel")

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from instar.schema.validations.evaluate import CelProgram
+from instar.kube.schema.cel_rules.evaluate import CelProgram
 from tests.cel.support import program, spec
 
 ITEM = {

@@ -10,22 +10,22 @@ from typing import Any
 
 import pytest
 
-from instar.cel.declaring import open_record, record, without_objects
-from instar.cel.engine import BadExpression, analyse, prepare
-from instar.cel.export import to_json
-from instar.cel.functions import Library, method
-from instar.cel.library import KUBERNETES, MUTATION
-from instar.cel.library.authz import (
+from instar.kube.cel.cel_to_json import to_json
+from instar.kube.cel.engine import BadExpression, analyse, prepare
+from instar.kube.cel.functions import Library, method
+from instar.kube.cel.host_types import open_record, record, without_objects
+from instar.kube.cel.library import KUBERNETES, MUTATION
+from instar.kube.cel.library.authorizer import (
     AUTHORIZER,
     RESOURCE_CHECK,
-    Authorizer,
-    Decision,
-    Question,
+    CelAuthorizer,
+    CelAuthzDecision,
+    CelAuthzQuestion,
     ResourceCheck,
 )
-from instar.cel.library.patches import misplaced, type_named
-from instar.cel.types import BOOL, DYN, INT, STRING, Type, list_of, map_of, message
-from instar.cel.values import CelError, LazyValue, Opaque, StructValue
+from instar.kube.cel.library.patches import misplaced, type_named
+from instar.kube.cel.types import BOOL, DYN, INT, STRING, Type, list_of, map_of, message
+from instar.kube.cel.values import CelError, LazyValue, Opaque, StructValue
 
 KIND = record("kubernetes.GroupVersionKind", {"group": STRING, "kind": STRING})
 REQUEST = record(
@@ -134,26 +134,29 @@ def test_what_an_expression_tells_another_of_its_type() -> None:
     [
         (
             "authorizer.group('apps').resource('deployments').namespace('n').check('get').allowed()",
-            Question("get", group="apps", resource="deployments", namespace="n"),
+            CelAuthzQuestion("get", group="apps", resource="deployments", namespace="n"),
         ),
-        ("authorizer.path('/healthz').check('get').allowed()", Question("get", path="/healthz")),
+        (
+            "authorizer.path('/healthz').check('get').allowed()",
+            CelAuthzQuestion("get", path="/healthz"),
+        ),
         (
             "authorizer.requestResource.check('delete').allowed()",
-            Question("delete", resource="pods", name="p"),
+            CelAuthzQuestion("delete", resource="pods", name="p"),
         ),
     ],
 )
-def test_the_host_answers_what_an_expression_asks(source: str, question: Question) -> None:
-    asked: list[Question] = []
+def test_the_host_answers_what_an_expression_asks(source: str, question: CelAuthzQuestion) -> None:
+    asked: list[CelAuthzQuestion] = []
 
-    def decide(each: Question) -> Decision:
+    def decide(each: CelAuthzQuestion) -> CelAuthzDecision:
         asked.append(each)
-        return Decision(True)
+        return CelAuthzDecision(True)
 
     values = {
-        "authorizer": Authorizer(decide),
+        "authorizer": CelAuthorizer(decide),
         "authorizer.requestResource": ResourceCheck(
-            decide, Question("", resource="pods", name="p")
+            decide, CelAuthzQuestion("", resource="pods", name="p")
         ),
     }
 

@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from instar.cli.help import shows_default
 from instar.cli.main import COMMANDS, parser_of
+from instar.cli.shared.help_format import shows_default
 
 ALSO_CALLED = {
     "--crds": "--crd",

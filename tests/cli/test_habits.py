@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from instar.cli.completion import offered
-from instar.cli.logs import JsonLines, TextLines
+from instar.cli.commands.completion import offered
 from instar.cli.main import kubectl_completion, main
-from instar.cli.reloading import changed, snapshot
+from instar.cli.serving.log_format import JsonLines, TextLines
+from instar.cli.serving.webhook_reload import changed, snapshot
 from tests.e2e.make import widget_crd
 from tests.support.server import LiveServer
 

@@ -11,11 +11,7 @@ import trustme
 from aiohttp import web
 from aiohttp.test_utils import TestServer
 
-from instar.client.client import Client
-from instar.client.kubeconfig import Access
-from instar.client.pace import Pace
-from instar.client.paths import crd_path, resource_path
-from instar.errors import (
+from instar.base.errors import (
     ApiError,
     BadRequest,
     Conflict,
@@ -29,6 +25,10 @@ from instar.errors import (
     from_status,
     not_found,
 )
+from instar.wire.client.client import Client
+from instar.wire.client.kubeconfig import Access
+from instar.wire.client.paths import crd_path, resource_path
+from instar.wire.client.rate_limit import Pace
 
 pytestmark = pytest.mark.anyio
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]

@@ -14,10 +14,10 @@ from typing import Any
 import pytest
 import yaml
 
+from instar.base.errors import Forbidden, Unauthorized
 from instar.cli.main import main
-from instar.client.client import Client
-from instar.client.kubeconfig import KubeconfigError, load_access
-from instar.errors import Forbidden, Unauthorized
+from instar.wire.client.client import Client
+from instar.wire.client.kubeconfig import KubeconfigError, load_access
 from tests.support.server import LiveServer
 
 V1 = "client.authentication.k8s.io/v1"

@@ -8,7 +8,7 @@ import pytest
 import trustme
 import yaml
 
-from instar.client.kubeconfig import KubeconfigError, in_cluster, load_access, read_kubeconfig
+from instar.wire.client.kubeconfig import KubeconfigError, in_cluster, load_access, read_kubeconfig
 
 
 def _config(**user: Any) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from instar.console.opening import before
+from instar.tools.console.setup import before
 from tests.console.support import Browser
 from tests.support.server import LiveServer, live_server
 

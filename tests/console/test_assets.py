@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from instar.console.assets import Assets, is_hashed
-from instar.errors import NotFound
+from instar.base.errors import NotFound
 from instar.server.http.compress import compress
 from instar.server.rest.request import Request
+from instar.tools.console.assets import Assets, is_hashed
 from tests.console.support import Browser
 from tests.support.server import LiveServer, live_server
 

@@ -6,8 +6,8 @@ from urllib.parse import quote
 
 import pytest
 
-from instar.limits import MAX_BODY
-from instar.plain import Object
+from instar.base.json_values import Object
+from instar.base.limits import MAX_BODY
 from tests.console.support import Browser
 from tests.console.worlds import TEXT, store, widget, widgets
 from tests.support.crds import crd, fields, version

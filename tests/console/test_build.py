@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-BUILT = ROOT / "instar" / "console" / "assets"
+BUILT = ROOT / "instar" / "tools" / "console" / "assets"
 SOURCES = ROOT / "console"
 
 

@@ -7,9 +7,9 @@ import asyncio
 import pytest
 import yaml
 
-from instar.console.jobs.running import Jobs
-from instar.errors import BadRequest, TooManyRequests
-from instar.plain import Object
+from instar.base.errors import BadRequest, TooManyRequests
+from instar.base.json_values import Object
+from instar.tools.console.jobs.supervisor import Jobs
 from tests.console.support import Browser
 from tests.console.worlds import forgetting, renaming, widgets
 from tests.support.server import LiveServer

@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from instar.console.later import Later
+from instar.tools.console.lazy_future import Later
 
 
 def test_what_could_not_be_made_is_tried_again_and_then_kept() -> None:

@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from instar.client.client import Client
-from instar.client.kubeconfig import load_access
-from instar.console.localruns import LocalMigrations
-from instar.console.views import migrationstate
-from instar.console.views.migration import act, migration
-from instar.plain import Object
+from instar.base.json_values import Object
+from instar.tools.console.local_migrations import LocalMigrations
+from instar.tools.console.views import migration_state
+from instar.tools.console.views.migration import act, migration
+from instar.wire.client.client import Client
+from instar.wire.client.kubeconfig import load_access
 from tests.console.test_migration import CRDS, old_world, why
 from tests.console.worlds import renaming
 from tests.support.server import LiveServer
@@ -24,7 +24,7 @@ from tests.support.webhook import Webhook
 @pytest.fixture(autouse=True)
 def another_cluster(monkeypatch: pytest.MonkeyPatch) -> None:
     """One that does not know the API of migrations."""
-    monkeypatch.setattr(migrationstate, "VERSIONS", ())
+    monkeypatch.setattr(migration_state, "VERSIONS", ())
 
 
 @pytest.fixture

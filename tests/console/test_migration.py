@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from instar.console.opening import before
-from instar.plain import Object
+from instar.base.json_values import Object
+from instar.tools.console.setup import before
 from tests.console.support import Browser
 from tests.console.worlds import renaming, store, widget, widgets
 from tests.support.server import LiveServer, live_server

@@ -9,10 +9,10 @@ from urllib.parse import unquote, urlsplit
 
 import pytest
 
-from instar.console.oidc import next_page
-from instar.console.opening import before
-from instar.console.settings import OidcSettings
 from instar.server.access.identities import JwtSettings
+from instar.tools.console.oidc import next_page
+from instar.tools.console.settings import OidcSettings
+from instar.tools.console.setup import before
 from tests.console.support import Browser, cookie_lines
 from tests.support.issuer import LocalIssuer, local_issuer
 from tests.support.server import LiveServer, live_server

@@ -9,21 +9,21 @@ from typing import Any
 
 import pytest
 
-from instar.access.attributes import User
-from instar.client.client import Client
-from instar.client.kubeconfig import load_access
-from instar.console.views.convert import convert
-from instar.console.views.objects import object_everywhere
-from instar.console.views.overview import overview
-from instar.console.views.summaries import Summaries
-from instar.console.views.versions import versions
-from instar.console.views.webhooks import webhooks
-from instar.conversion.factory import ConversionServices
-from instar.registry.resources.context import utc_now
-from instar.server.rest.handling import Handler, Secret
-from instar.server.rest.problems import page_not_found
+from instar.kube.access.attributes import User
+from instar.server.registry.resources.context import utc_now
+from instar.server.rest.error_responses import page_not_found
+from instar.server.rest.handler_types import Handler, Secret
 from instar.server.rest.request import Request
 from instar.server.rest.responses import Response
+from instar.tools.console.views.convert import convert
+from instar.tools.console.views.objects import object_everywhere
+from instar.tools.console.views.overview import overview
+from instar.tools.console.views.summaries import Summaries
+from instar.tools.console.views.versions import versions
+from instar.tools.console.views.webhooks import webhooks
+from instar.wire.client.client import Client
+from instar.wire.client.kubeconfig import load_access
+from instar.wire.conversion.factory import ConversionServices
 from tests.console.worlds import renaming, store, widget, widgets
 from tests.support.server import LiveServer, live_server
 from tests.support.webhook import Webhook

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from instar.console.cookies import fits, joined, read_cookies, set_cookies
-from instar.console.sessions import Ended, NoSession, Sealer, Session, Sessions, session_of
-from instar.identity import jwt
+from instar.server.identity import jwt
+from instar.tools.console.cookies import fits, joined, read_cookies, set_cookies
+from instar.tools.console.sessions import Ended, NoSession, Sealer, Session, Sessions, session_of
 from tests.console.support import Browser, cookie_lines
 from tests.support.server import LiveServer
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from instar.plain import Object
+from instar.base.json_values import Object
 from tests.console.support import Browser
 from tests.console.worlds import forgetting, renaming, store, widget, widgets
 from tests.support.server import LiveServer

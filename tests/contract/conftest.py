@@ -8,19 +8,19 @@ from pathlib import Path
 
 import pytest
 
-from instar.storage.encryption.config import GroupPlural, Key, Keyed, Rule
-from instar.storage.encryption.store import sealed
-from instar.storage.encryption.vault import Vault
-from instar.storage.etcd import EtcdStore
-from instar.storage.etcd_client import EtcdOptions
-from instar.storage.memory import MemoryStore
-from instar.storage.peer import PeerStore
-from instar.storage.peer_server import StoreServer
-from instar.storage.sqlite import SqliteStore
-from instar.storage.store import Store
+from instar.wire.storage.encryption.config import EncryptionRule, GroupPlural, Key, Keyed
+from instar.wire.storage.encryption.providers import Vault
+from instar.wire.storage.encryption.store import sealed
+from instar.wire.storage.etcd.client import EtcdOptions
+from instar.wire.storage.etcd.store import EtcdStore
+from instar.wire.storage.memory import MemoryStore
+from instar.wire.storage.sqlite.store import SqliteStore
+from instar.wire.storage.store import Store
+from instar.wire.storage.workers.store_server import StoreServer
+from instar.wire.storage.workers.worker_store import PeerStore
 from tests.storage.etcd_server import EtcdCluster
 
-EVERYTHING = Rule((GroupPlural("*", "*"),), (Keyed("aesgcm", (Key("k", bytes(32)),)),))
+EVERYTHING = EncryptionRule((GroupPlural("*", "*"),), (Keyed("aesgcm", (Key("k", bytes(32)),)),))
 BACKENDS = ["memory", "sqlite", "etcd", "peer", "sealed"]
 
 

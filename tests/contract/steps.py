@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from instar.storage.store import Store, Write
+from instar.wire.storage.store import Store, Write
 
 
 async def put(store: Store, key: str, value: bytes = b"v", expected: int = 0) -> int:

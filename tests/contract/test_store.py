@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from instar.storage.store import Ahead, Record, Stale, Store, Write
+from instar.wire.storage.store import Ahead, Record, Stale, Store, Write
 from tests.contract.steps import delete, keys, put
 
 pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("one_loop")]

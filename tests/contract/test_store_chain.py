@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 import pytest
 
-from instar.storage.sqlite import SqliteStore
-from instar.storage.store import Chaining, Event, Record, Stale, Store, TooLarge, Write
+from instar.wire.storage.sqlite.store import SqliteStore
+from instar.wire.storage.store import Chaining, Event, Record, Stale, Store, ValueTooLarge, Write
 from tests.contract.steps import put
 
 pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("one_loop")]
@@ -97,7 +97,7 @@ async def test_a_value_too_large_spoils_the_whole_chain(
     assert isinstance(store, SqliteStore)
     monkeypatch.setattr(store, "_max_value", 3)
     before = await store.barrier()
-    with pytest.raises(TooLarge):
+    with pytest.raises(ValueTooLarge):
         await store.commit_chain(Write("k", b"1", 0), [b"long"])
     assert await store.get("k") is None
     assert await store.barrier() == before

@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from instar.storage.store import (
+from instar.wire.storage.store import (
     Ahead,
     Compacted,
     Event,

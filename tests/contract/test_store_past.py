@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from instar.storage.store import Ahead, Compacted, Event, Past, Remembering, Store
+from instar.wire.storage.store import Ahead, Compacted, Event, Past, Remembering, Store
 from tests.contract.steps import delete, keys, put
 
 pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("one_loop")]

@@ -7,11 +7,11 @@ from collections.abc import AsyncIterator, Coroutine, Sequence
 from contextlib import asynccontextmanager
 from typing import Any, TypeVar
 
-from instar.api.crd import Crd, read_crd
-from instar.conversion.factory import ConversionServices, converter_for
-from instar.conversion.failure import ConversionFailed
-from instar.plain import Object
-from instar.webhooks.transport import TransportPool, TransportSettings
+from instar.base.json_values import Object
+from instar.kube.api.crd import Crd, read_crd
+from instar.wire.conversion.factory import ConversionServices, converter_for
+from instar.wire.conversion.failure import ConversionFailed
+from instar.wire.webhooks.transport import TransportPool, TransportSettings
 from tests.support.crds import crd, version
 from tests.support.webhook import Webhook
 

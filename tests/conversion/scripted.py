@@ -13,9 +13,9 @@ from typing import Any
 
 import trustme
 
-from instar.webhooks.dialer import Dialer
-from instar.webhooks.https import HttpsClient, tls_context
-from instar.webhooks.resolver import ServiceResolver
+from instar.wire.webhooks.dialer import Dialer
+from instar.wire.webhooks.https import HttpsClient, tls_context
+from instar.wire.webhooks.resolver import ServiceResolver
 
 PATIENCE = 60.0
 AUTHORITY = trustme.CA()

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from instar.conversion import contract
-from instar.conversion.contract import Broken, Stage
+from instar.wire.conversion import contract
+from instar.wire.conversion.contract import AnswerStage, BrokenContract
 from tests.conversion.helpers import V2, widget
 
 BAD_LABELS = {"not a key": "not a value!"}
@@ -83,7 +83,7 @@ def test_invalid_labels_pass_when_they_are_the_originals() -> None:
 def test_all_problems_of_changed_labels_are_told_at_once() -> None:
     original = widget()
 
-    with pytest.raises(Broken) as caught:
+    with pytest.raises(BrokenContract) as caught:
         contract.accept(original, answer(original, labels=BAD_LABELS), V2)
 
     assert caught.value.text.startswith('[metadata.labels: Invalid value: "not a key": name part')
@@ -112,10 +112,10 @@ def test_metadata_of_a_nameless_object_must_still_be_an_object(
 ) -> None:
     original = {"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {}, "spec": {}}
 
-    with pytest.raises(Broken) as caught:
+    with pytest.raises(BrokenContract) as caught:
         contract.accept(original, {"apiVersion": V2, "kind": "Widget", **metadata}, V2)
 
-    assert (caught.value.stage, caught.value.text) == (Stage.METADATA, text)
+    assert (caught.value.stage, caught.value.text) == (AnswerStage.METADATA, text)
 
 
 def test_partial_objects_without_metadata_are_accepted() -> None:
@@ -135,7 +135,7 @@ def test_an_answer_is_refused_or_keeps_all_metadata_but_labels_and_annotations(
 
     try:
         accepted = contract.accept(original, {**original, "apiVersion": V2, "metadata": reply}, V2)
-    except Broken:
+    except BrokenContract:
         accepted = None
 
     assert original == before
@@ -148,5 +148,5 @@ def test_an_answer_is_refused_or_keeps_all_metadata_but_labels_and_annotations(
 
 @given(converted=JSON)
 def test_whatever_comes_back_is_accepted_or_broken_but_never_a_crash(converted: Any) -> None:
-    with pytest.raises(Broken):
+    with pytest.raises(BrokenContract):
         contract.accept_all([widget()], [converted], V2)

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from instar.api import conversion_review as wire
+from instar.kube.api import conversion_review as wire
 from tests.conversion.helpers import V2, convert, widget
 from tests.support.webhook import Webhook
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from instar.webhooks import dialer
-from instar.webhooks.failure import CallFailed
+from instar.wire.webhooks import dialer
+from instar.wire.webhooks.failure import CallFailed
 from tests.conversion.scripted import Run, answer_all, client, served
 from tests.conversion.test_transport import closed_port
 

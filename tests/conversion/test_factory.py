@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from instar.conversion.factory import ConversionServices, converter_for
-from instar.conversion.failure import ConversionFailed, FailureType
-from instar.conversion.metrics import PrometheusConversionMetrics
-from instar.plain import Object
+from instar.base.json_values import Object
+from instar.wire.conversion.factory import ConversionServices, converter_for
+from instar.wire.conversion.failure import ConversionFailed, FailureType
+from instar.wire.conversion.metrics import PrometheusConversionMetrics
 from tests.conversion.helpers import V2, causes, convert, crd_with, widget, widgets
 
 CRD = "widgets.example.com"

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from instar.conversion.failure import FailureType
-from instar.webhooks.transport import TransportSettings
+from instar.wire.conversion.failure import FailureType
+from instar.wire.webhooks.transport import TransportSettings
 from tests.conversion.helpers import V2, causes, convert, crd_with, failure, widget, widgets
 from tests.support.faults import ANSWER_FAULTS, HTTP_FAULTS
 from tests.support.webhook import Webhook

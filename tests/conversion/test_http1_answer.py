@@ -9,14 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from instar.webhooks.http1_answer import (
+from instar.wire.webhooks.http1_response import (
     MOST_HEAD,
-    Answer,
     AnswerFailed,
     AnswerReader,
     CutShort,
-    Malformed,
-    TooLarge,
+    HttpResponse,
+    MalformedResponse,
+    ResponseTooLarge,
 )
 
 MOST = 1000
@@ -63,7 +63,7 @@ WHOLE = {
 }
 
 
-def read(*pieces: bytes, most_bytes: int = MOST) -> Answer:
+def read(*pieces: bytes, most_bytes: int = MOST) -> HttpResponse:
     reader = AnswerReader(most_bytes)
     for piece in pieces:
         reader.feed(piece)
@@ -163,7 +163,7 @@ def test_an_answer_that_ends_early_is_not_complete(raw: bytes) -> None:
     ],
 )
 def test_what_is_not_http_is_malformed(raw: bytes) -> None:
-    with pytest.raises(Malformed):
+    with pytest.raises(MalformedResponse):
         AnswerReader(MOST).feed(raw)
 
 
@@ -238,5 +238,5 @@ def test_as_much_as_allowed_is_read(coding: bytes) -> None:
     ids=["sized", "chunked", "until close", "bomb", "nothing in many packets"],
 )
 def test_more_than_allowed_is_noticed_before_the_answer_ends(start: bytes) -> None:
-    with pytest.raises(TooLarge):
+    with pytest.raises(ResponseTooLarge):
         AnswerReader(MOST).feed(start)

@@ -7,10 +7,10 @@ from collections.abc import Callable
 
 import pytest
 
-from instar.eager import start
-from instar.webhooks import https
-from instar.webhooks.failure import CallFailed
-from instar.webhooks.httpstatus import HttpReply
+from instar.base.eager_tasks import start
+from instar.wire.webhooks import https
+from instar.wire.webhooks.failure import CallFailed
+from instar.wire.webhooks.http_status import HttpReply
 from tests.conversion.scripted import OK, Caller, Run, answer_all, client, served
 
 Farewell = Callable[[Caller], None]

@@ -7,9 +7,9 @@ import sys
 
 import pytest
 
-from instar.conversion.metrics import PrometheusConversionMetrics
-from instar.errors import TooManyRequests
-from instar.webhooks.transport import TransportSettings
+from instar.base.errors import TooManyRequests
+from instar.wire.conversion.metrics import PrometheusConversionMetrics
+from instar.wire.webhooks.transport import TransportSettings
 from tests.conversion.helpers import V2, convert, failure, widget
 from tests.support.webhook import Webhook
 
@@ -86,7 +86,7 @@ def test_a_conversion_that_was_turned_away_is_counted(hook: Webhook) -> None:
 
 
 def test_a_server_without_webhooks_does_not_import_the_http_library() -> None:
-    program = "import sys, instar.conversion.factory\nprint('aiohttp' in sys.modules)"
+    program = "import sys, instar.wire.conversion.factory\nprint('aiohttp' in sys.modules)"
 
     shown = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, check=True

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from instar.conversion.memo import Memo
+from instar.wire.conversion.lru_cache import Memo
 
 
 def test_the_memo_drops_the_least_recently_used_beyond_its_bytes() -> None:

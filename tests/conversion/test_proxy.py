@@ -7,7 +7,7 @@ import base64
 
 import pytest
 
-from instar.webhooks.failure import CallFailed
+from instar.wire.webhooks.failure import CallFailed
 from tests.conversion.scripted import Behaviour, Caller, Run, Server, answer_all, client, served
 from tests.conversion.test_transport import closed_port
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from instar.webhooks.resolver import (
+from instar.wire.webhooks.resolver import (
     HostPort,
     ServiceKey,
     ServiceResolver,

@@ -8,13 +8,13 @@ from collections.abc import Callable, Hashable, Sequence
 import orjson
 import pytest
 
-from instar.conversion.factory import shared_converter_for
-from instar.conversion.failure import ConversionFailed, FailureType
-from instar.conversion.measured import request_clock
-from instar.conversion.memo import Memo
-from instar.conversion.metrics import PrometheusConversionMetrics
-from instar.conversion.shared import SharedConverter
-from instar.plain import Object
+from instar.base.json_values import Object
+from instar.wire.conversion.caching import SharedConverter
+from instar.wire.conversion.factory import shared_converter_for
+from instar.wire.conversion.failure import ConversionFailed, FailureType
+from instar.wire.conversion.instrumented import request_clock
+from instar.wire.conversion.lru_cache import Memo
+from instar.wire.conversion.metrics import PrometheusConversionMetrics
 from tests.conversion.helpers import V1, V2, crd_with, run, services, widget, widgets
 from tests.support.webhook import Webhook
 

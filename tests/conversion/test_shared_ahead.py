@@ -7,9 +7,9 @@ from collections.abc import Sequence
 
 import orjson
 
-from instar.conversion.memo import Memo
-from instar.conversion.shared import SharedConverter
-from instar.plain import Object
+from instar.base.json_values import Object
+from instar.wire.conversion.caching import SharedConverter
+from instar.wire.conversion.lru_cache import Memo
 from tests.conversion.helpers import V2
 from tests.conversion.test_shared import Held, Reader, settled, with_shared
 

@@ -7,15 +7,15 @@ import socket
 
 import pytest
 
-from instar.api.crd import ServiceReference, WebhookClient
-from instar.conversion.factory import converter_for
-from instar.conversion.failure import ConversionFailed
-from instar.errors import TooManyRequests
-from instar.plain import Object
-from instar.webhooks import transport as transport_module
-from instar.webhooks.failure import CallFailed
-from instar.webhooks.resolver import HostPort, ServiceKey, ServiceResolver
-from instar.webhooks.transport import (
+from instar.base.errors import TooManyRequests
+from instar.base.json_values import Object
+from instar.kube.api.crd import ServiceReference, WebhookClient
+from instar.wire.conversion.factory import converter_for
+from instar.wire.conversion.failure import ConversionFailed
+from instar.wire.webhooks import transport as transport_module
+from instar.wire.webhooks.failure import CallFailed
+from instar.wire.webhooks.resolver import HostPort, ServiceKey, ServiceResolver
+from instar.wire.webhooks.transport import (
     TransportPool,
     TransportSettings,
     WebhookTransport,

@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 import trustme
 
-from instar.api.crd import WebhookClient
-from instar.conversion.failure import FailureType
-from instar.webhooks.failure import CallFailed
-from instar.webhooks.https import ClientCertificate
-from instar.webhooks.transport import TransportSettings, WebhookTransport
+from instar.kube.api.crd import WebhookClient
+from instar.wire.conversion.failure import FailureType
+from instar.wire.webhooks.failure import CallFailed
+from instar.wire.webhooks.https import ClientCertificate
+from instar.wire.webhooks.transport import TransportSettings, WebhookTransport
 from tests.conversion.helpers import causes, convert, failure, run, widget
 from tests.support.webhook import Webhook
 

@@ -7,9 +7,9 @@ import copy
 
 import pytest
 
-from instar.conversion.factory import converter_for
-from instar.conversion.webhook import BatchLimits
-from instar.plain import Object
+from instar.base.json_values import Object
+from instar.wire.conversion.factory import converter_for
+from instar.wire.conversion.webhook import BatchLimits
 from tests.conversion.helpers import (
     V1,
     V2,

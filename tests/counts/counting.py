@@ -20,7 +20,7 @@ _OURS = f"{ROOT / 'instar'}/"
 _HARNESS = (f"{ROOT / 'tests'}/", f"{ROOT / 'bench'}/")
 _BUILTINS: dict[Any, str] = {orjson.loads: "decodes", orjson.dumps: "encodes"}
 _METHODS = {"execute": "statements", "executemany": "statements"}
-_FUNCTIONS = {("instar/rpc/channel.py", "Channel.call"): "etcd calls"}
+_FUNCTIONS = {("instar/wire/rpc/channel.py", "Channel.call"): "etcd calls"}
 _ROUNDS = 5
 _KEPT_ROUNDS, _KEPT_REQUESTS = 3, 50
 

@@ -13,9 +13,9 @@ import pytest
 from bench.fixtures import BASE, CRDS, GROUP, OTHER, PLURAL, crd, thing
 from bench.operations import OPERATIONS, WATCHERS, stage
 from bench.wire import Wire, wires
-from instar.server.life.lifetime import running
+from instar.server.lifecycle.lifetime import running
 from instar.server.settings import Settings
-from instar.storage.sqlite import SqliteStore
+from instar.wire.storage.sqlite.store import SqliteStore
 from tests.counts.counting import kept, per_request
 from tests.storage.etcd_server import EtcdCluster
 from tests.support.admission import AdmissionHook, configuration

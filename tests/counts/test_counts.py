@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pytest
 
-from instar.api.jsontext import encode_sorted
+from instar.kube.api.encoding.json_text import encode_sorted
 from tests.counts.counting import counting
 from tests.counts.measuring import measured
 from tests.counts.table import (

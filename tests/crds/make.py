@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from instar.api.crd_codec import decode, from_internal, to_internal
-from instar.crds.defaults import with_defaults
-from instar.crds.strategy import prepare_for_create, prepare_for_update
-from instar.crds.validate import validate_create
-from instar.crds.validate_update import validate_update
-from instar.plain import Object
+from instar.base.json_values import Object
+from instar.kube.api.crd_codec import decode, from_internal, to_internal
+from instar.kube.crds.defaults import with_defaults
+from instar.kube.crds.strategy import prepare_for_create, prepare_for_update
+from instar.kube.crds.validation.crd import validate_create
+from instar.kube.crds.validation.update import validate_update
 from tests.support.crds import crd, version
 
 NOW = "2026-01-02T03:04:05Z"

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from instar.api.crd_codec import CrdDecodeError, decode, from_internal, same, to_internal
-from instar.crds.defaults import with_defaults
-from instar.plain import Object
+from instar.base.json_values import Object
+from instar.kube.api.crd_codec import CrdDecodeError, decode, from_internal, same, to_internal
+from instar.kube.crds.defaults import with_defaults
 from tests.crds.make import internal, problems, with_field, with_schema, written
 from tests.support.crds import crd, version
 

@@ -7,7 +7,8 @@ from typing import Any
 
 import trustme
 
-from instar.crds.conditions import (
+from instar.base.json_values import Object
+from instar.kube.crds.conditions import (
     approval_status,
     deletion_completed,
     deletion_failed,
@@ -18,8 +19,7 @@ from instar.crds.conditions import (
     structural_status,
     with_condition,
 )
-from instar.crds.lifecycle import settling_states
-from instar.plain import Object
+from instar.kube.crds.lifecycle import settling_states
 from tests.crds.make import LATER, NOW, written
 from tests.support.crds import crd, version
 

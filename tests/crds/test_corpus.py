@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from instar.api.crd_codec import decode, from_internal, same, to_internal
-from instar.crds.defaults import with_defaults
-from instar.crds.lifecycle import settling_states
-from instar.plain import Object
+from instar.base.json_values import Object
+from instar.kube.api.crd_codec import decode, from_internal, same, to_internal
+from instar.kube.crds.defaults import with_defaults
+from instar.kube.crds.lifecycle import settling_states
 from tests.crds.make import NOW, created, internal, problems, update_problems, written
 from tests.support.corpus import corpus
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from instar.api.crd_codec import from_internal
-from instar.crds.strategy import (
+from instar.base.json_values import Object
+from instar.kube.api.crd_codec import from_internal
+from instar.kube.crds.strategy import (
     mark_deleting,
     prepare_for_create,
     prepare_for_update,
     prepare_status_update,
 )
-from instar.plain import Object
 from tests.crds.make import NOW, created, internal, update_problems, written
 from tests.support.crds import crd, version
 

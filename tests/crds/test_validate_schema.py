@@ -6,10 +6,10 @@ from collections.abc import Callable
 
 import pytest
 
-from instar.crds.validate import validate_create
-from instar.fields import FieldError, forbidden
-from instar.plain import Object
-from instar.schema.structural import Structural
+from instar.base.field_errors import FieldError, forbidden
+from instar.base.json_values import Object
+from instar.kube.crds.validation.crd import validate_create
+from instar.kube.schema.structure.structural import Structural
 from tests.crds.make import created, problems, with_field, with_schema
 from tests.support.crds import crd, version
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from instar.plain import Object
+from instar.base.json_values import Object
 from tests.crds.make import problems
 from tests.support.crds import crd, version
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from instar.plain import Object
+from instar.base.json_values import Object
 from tests.crds.make import problems
 from tests.support.crds import crd, version
 

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from instar.crds.strategy import prepare_for_update
-from instar.crds.validate_update import validate_status_update, validate_update
-from instar.fields import FieldError
-from instar.plain import Object
-from instar.schema.structural import Structural
+from instar.base.field_errors import FieldError
+from instar.base.json_values import Object
+from instar.kube.crds.strategy import prepare_for_update
+from instar.kube.crds.validation.update import validate_status_update, validate_update
+from instar.kube.schema.structure.structural import Structural
 from tests.crds.make import NOW, created, internal, update_problems, with_field, with_schema
 from tests.support.crds import crd, version
 

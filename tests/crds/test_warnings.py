@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from instar.api.crd import read_crd
-from instar.crds.deprecation import deprecation_warning
-from instar.crds.formats_warning import format_warnings
-from instar.plain import Object
+from instar.base.json_values import Object
+from instar.kube.api.crd import read_crd
+from instar.kube.crds.deprecation import deprecation_warning
+from instar.kube.crds.format_warnings import format_warnings
 from tests.crds.make import created, with_schema
 from tests.support.crds import crd, version
 

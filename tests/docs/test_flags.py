@@ -32,7 +32,7 @@ def calls() -> list[tuple[str, str, str]]:
 @pytest.mark.parametrize(("page", "command", "flag"), calls())
 def test_a_flag_in_the_docs_exists(page: str, command: str, flag: str) -> None:
     parser = argparse.ArgumentParser()
-    importlib.import_module(f"instar.cli.{command}").add_arguments(parser)
+    importlib.import_module(f"instar.cli.commands.{command}").add_arguments(parser)
 
     assert flag in _flags(parser), f"{page} uses instar {command} {flag}"
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from instar import limits
+from instar.base import limits
 
 PAGE = (Path(__file__).parents[2] / "docs" / "limits.md").read_text()
 LIMITS = {

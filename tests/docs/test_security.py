@@ -7,9 +7,9 @@ from base64 import b64encode
 from pathlib import Path
 from typing import Any
 
-from instar.api.yamltext import read_yaml
-from instar.audit import policy
-from instar.storage.encryption import config
+from instar.kube.api.encoding.yaml_text import read_yaml
+from instar.server.audit import policy
+from instar.wire.storage.encryption import config
 
 PAGE = (Path(__file__).parents[2] / "docs" / "security.md").read_text()
 
@@ -26,7 +26,7 @@ def shown(kind: str) -> Any:
 def test_the_encryption_configuration_is_one() -> None:
     (rule,) = config.read(shown("EncryptionConfiguration"))
 
-    assert [type(each).__name__ for each in rule.providers] == ["Keyed", "Keyed", "Kms", "Identity"]
+    assert [type(each).__name__ for each in rule.providers] == ["Keyed", "Keyed", "Kms", "IdentityProvider"]
 
 
 def test_the_audit_policy_is_one_without_unknown_fields() -> None:

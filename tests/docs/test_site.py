@@ -18,7 +18,7 @@ import pytest
 from docsite.metrics import server_metrics
 from docsite.paths import own_paths
 from instar.cli.main import COMMANDS, parser_of
-from instar.sdk.metrics import WebhookMetrics
+from instar.tools.sdk.metrics import ConversionWebhookMetrics
 from tests.support.pages import DOCS, ROOT
 
 METRICS = ("Counter", "Gauge", "Histogram", "Measured")
@@ -103,7 +103,7 @@ def _told(parser: argparse.ArgumentParser) -> Iterator[tuple[str, argparse.Actio
 
 
 def test_the_reference_tells_every_metric_that_is_made_anywhere() -> None:
-    told = {metric.name for metric in (*server_metrics(), *WebhookMetrics().all())}
+    told = {metric.name for metric in (*server_metrics(), *ConversionWebhookMetrics().all())}
 
     assert _made() - told == set()
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from instar.plain import Object
+from instar.base.json_values import Object
 from tests.support.corpus import CORPUS, corpus
 from tests.support.minimal import generous, minimal
 from tests.support.server import Answer, LiveServer, live_server

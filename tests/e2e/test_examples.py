@@ -14,10 +14,10 @@ from typing import Any
 import pytest
 import yaml
 
-from instar.client.client import Client
-from instar.client.kubeconfig import load_access
-from instar.client.paths import crd_path, resource_path
-from instar.errors import ApiError
+from instar.base.errors import ApiError
+from instar.wire.client.client import Client
+from instar.wire.client.kubeconfig import load_access
+from instar.wire.client.paths import crd_path, resource_path
 
 pytestmark = pytest.mark.anyio
 ROOT = Path(__file__).parents[2]

@@ -12,7 +12,7 @@ from typing import Any
 import aiohttp
 import pytest
 
-from instar.sdk.certificates import self_signed
+from instar.tools.sdk.certificates import self_signed
 from tests.e2e.test_examples import EXAMPLES, _instar, _sample
 
 pytestmark = pytest.mark.anyio

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from instar.sdk.certificates import self_signed
+from instar.tools.sdk.certificates import self_signed
 from tests.rest.support import Collection
 from tests.support import crds
 from tests.support.server import LiveServer, live_server

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from instar.plain import Object
+from instar.base.json_values import Object
 from tests.support import crds
 from tests.support.server import LiveServer, live_server
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import grpc
 
-from instar.storage.wire import as_bytes, bytes_field, fields
+from instar.wire.storage.protobuf_fields import as_bytes, bytes_field, fields
 
 ANNOTATION = bytes_field(1, b"made.example.com") + bytes_field(2, b"\x00\x01")
 

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from instar.storage.encryption.ciphers import AesCbc, AesGcm, Refused, Secretbox
-from instar.storage.encryption.envelope import Seeded
+from instar.wire.storage.encryption.ciphers import AesCbc, AesGcm, DecryptionFailed, Secretbox
+from instar.wire.storage.encryption.envelope import Seeded
 from tests.encryption import oracles
 
 KEY16, KEY24, KEY32 = bytes(range(16)), bytes(range(24)), bytes(range(32))
@@ -90,7 +90,7 @@ def test_a_seed_gives_each_value_a_key_of_its_own(value: bytes) -> None:
 def test_a_value_moved_to_another_key_does_not_open(cipher: AesGcm | Seeded) -> None:
     sealed = cipher.seal(b"value", PLACE)
 
-    with pytest.raises(Refused, match="cipher: message authentication failed"):
+    with pytest.raises(DecryptionFailed, match="cipher: message authentication failed"):
         cipher.open(sealed, b"/registry/ex.io/foos/default/f2")
 
 
@@ -104,7 +104,7 @@ def test_a_value_moved_to_another_key_does_not_open(cipher: AesGcm | Seeded) -> 
     ],
 )
 def test_aescbc_refuses_what_it_cannot_have_written(data: bytes, told: str) -> None:
-    with pytest.raises(Refused, match=told):
+    with pytest.raises(DecryptionFailed, match=told):
         AesCbc(KEY32).open(data, PLACE)
 
 
@@ -113,6 +113,6 @@ def test_rubbish_is_refused_and_nothing_else_is_raised(data: bytes) -> None:
     for cipher in (AesCbc(KEY32), AesGcm(KEY32), Secretbox(KEY32), Seeded(KEY32)):
         try:
             cipher.open(data, PLACE)
-        except Refused:
+        except DecryptionFailed:
             continue
         assert isinstance(cipher, AesCbc)  # not authenticated: one in 256 looks padded

@@ -8,7 +8,13 @@ from typing import Any
 
 import pytest
 
-from instar.storage.encryption.config import Identity, Keyed, Kms, Misconfigured, read
+from instar.wire.storage.encryption.config import (
+    EncryptionConfigError,
+    IdentityProvider,
+    Keyed,
+    Kms,
+    read,
+)
 
 SECRET = b64encode(bytes(32)).decode()
 KEY = {"name": "key1", "secret": SECRET}
@@ -26,7 +32,7 @@ def rule(*providers: Any, resources: tuple[str, ...] = ("secrets",)) -> dict[str
 
 
 def refusal(value: Any) -> str:
-    with pytest.raises(Misconfigured) as caught:
+    with pytest.raises(EncryptionConfigError) as caught:
         read(value)
     return str(caught.value)
 
@@ -46,7 +52,7 @@ def test_rules_keep_their_order_and_their_providers() -> None:
     assert isinstance(keyed, Keyed)
     assert keyed.keys[0].secret == bytes(32)
     assert plugin == Kms("n", "/x.sock", 90.0)
-    assert plain == Identity()
+    assert plain == IdentityProvider()
     assert [tuple(subject) for subject in found[1].subjects] == [("*", "*")]
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from instar.server.settings import EncryptionSettings
-from instar.storage.store import Record, Write, bare
+from instar.wire.storage.store import Record, Write, bare
 from tests.encryption import oracles
 from tests.encryption.kms_plugin import KmsPlugin
 from tests.support.crds import loose_crd

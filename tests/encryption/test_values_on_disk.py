@@ -9,9 +9,9 @@ from pathlib import Path
 import orjson
 import pytest
 
-from instar.registry.stored import codec
-from instar.registry.stored.far import Far
-from instar.server.life.lifetime import running
+from instar.server.lifecycle.lifetime import running
+from instar.server.registry.stored import codec
+from instar.server.registry.stored.lazy_entry import Far
 from instar.server.settings import EncryptionSettings, Settings
 from tests.support.inside import asked
 

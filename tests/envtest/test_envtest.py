@@ -27,9 +27,9 @@ from typing import Any
 import pytest
 import yaml
 
-from instar.certificates import Authority, KeyPair
+from instar.base.certificates import Authority, KeyPair
 from instar.cli.main import main
-from instar.testing.webhooks import webhook
+from instar.tools.testing.webhooks import webhook
 from tests.e2e.make import widget, widget_crd
 from tests.support.server import LiveServer
 

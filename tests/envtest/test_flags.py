@@ -7,8 +7,8 @@ import re
 import pytest
 
 from instar.cli.main import parser_of
-from instar.envtest.flags import APISERVER, parse_flags
-from instar.envtest.translation import translate
+from instar.tools.envtest.flag_translation import translate
+from instar.tools.envtest.flags import APISERVER, parse_flags
 from tests.support.corpus import CORPUS
 
 REFERENCE = CORPUS.parent / "reference" / "access.md"

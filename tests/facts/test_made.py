@@ -11,7 +11,7 @@ from runpy import run_path
 import orjson
 import pytest
 
-from instar.facts.shelf import DATA, Shelf
+from instar.kube.facts.block_file import DATA, BlockFile
 from tests.support.builtins import BUILTINS, needs_builtins
 
 SCRIPT = Path(__file__).resolve().parents[2] / "scripts" / "make-facts"
@@ -26,7 +26,7 @@ def test_the_shipped_data_is_what_the_script_makes(
     main(BUILTINS)
     assert "types.shelf" in capsys.readouterr().out
     for name in ("types.shelf", "messages.shelf"):
-        made, shipped = Shelf(name), Shelf(name)
+        made, shipped = BlockFile(name), BlockFile(name)
         made._path = tmp_path / name
         assert made.names() == shipped.names()
         for block in shipped.names():
@@ -52,7 +52,7 @@ def test_the_shipped_data_is_small() -> None:
 def test_nothing_is_read_at_import_and_little_for_one_kind() -> None:
     program = """
 import tracemalloc
-from instar.facts import messages, resources, types
+from instar.kube.facts import messages, resources, types
 tracemalloc.start()
 assert not messages._SHELF._blocks and not types._SHELF._blocks
 types.schema_of("apps/v1", "Deployment")

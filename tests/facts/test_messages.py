@@ -6,12 +6,12 @@ import json
 
 import pytest
 
-from instar.facts.messages import Field, fields_of, group_versions, kinds_of, message_of
-from instar.facts.resources import resources
+from instar.kube.facts.messages import MessageField, fields_of, group_versions, kinds_of, message_of
+from instar.kube.facts.resources import resources
 from tests.support.builtins import BUILTINS, needs_builtins
 
 
-def field(message: str, name: str) -> Field:
+def field(message: str, name: str) -> MessageField:
     (found,) = (item for item in fields_of(message) if item.name == name)
     return found
 
@@ -22,13 +22,13 @@ def test_fields_by_rising_number() -> None:
 
 
 def test_a_field_knows_what_it_is() -> None:
-    assert field("v1#PodSpec", "containers") == Field(
+    assert field("v1#PodSpec", "containers") == MessageField(
         2, "containers", "v1#Container", repeated=True, mapped=False, always=False, shown=True
     )
-    assert field("v1#ConfigMap", "binaryData") == Field(
+    assert field("v1#ConfigMap", "binaryData") == MessageField(
         3, "binaryData", "bytes", repeated=False, mapped=True, always=False, shown=False
     )
-    assert field("v1#Pod", "metadata") == Field(
+    assert field("v1#Pod", "metadata") == MessageField(
         1,
         "metadata",
         "meta.k8s.io/v1#ObjectMeta",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from instar.facts.resources import Column, ResourceFacts, Subresource, resources
+from instar.kube.facts.resources import BuiltinColumn, BuiltinSubresource, ResourceFacts, resources
 
 
 def one(group: str, version: str, plural: str) -> ResourceFacts:
@@ -22,11 +22,11 @@ def test_a_resource_with_all_it_has() -> None:
     assert "deletecollection" in deployments.verbs
     assert deployments.short_names == ("deploy",)
     assert deployments.categories == ("all",)
-    assert deployments.columns[0] == Column("Name", "string", "name", 0)
+    assert deployments.columns[0] == BuiltinColumn("Name", "string", "name", 0)
     verbs = ("get", "patch", "update")
     assert deployments.subresources == (
-        Subresource("scale", "autoscaling", "v1", "Scale", verbs),
-        Subresource("status", "apps", "v1", "Deployment", verbs),
+        BuiltinSubresource("scale", "autoscaling", "v1", "Scale", verbs),
+        BuiltinSubresource("status", "apps", "v1", "Deployment", verbs),
     )
 
 

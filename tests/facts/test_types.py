@@ -6,15 +6,15 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from instar.facts.resources import resources
-from instar.facts.types import (
+from instar.kube.facts.resources import resources
+from instar.kube.facts.types import (
     definition_name,
     definitions,
     group_versions,
     schema_of,
     type_names,
 )
-from instar.schema.compiled import compile_schema
+from instar.kube.schema.compiled import compile_schema
 from tests.support.builtins import BUILTINS, needs_builtins
 
 TYPES = [(version, name) for version in group_versions() for name in type_names(version)]

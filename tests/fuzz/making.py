@@ -11,7 +11,7 @@ from urllib.parse import quote
 
 import orjson
 
-from instar.plain import Object
+from instar.base.json_values import Object
 from tests.fuzz import mutation
 from tests.fuzz.case import TOKEN, Case, request
 from tests.fuzz.framing import broken, chunked

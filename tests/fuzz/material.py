@@ -15,10 +15,10 @@ from typing import Any
 
 import yaml
 
-from instar.api.manifests import documents
-from instar.plain import Object
-from instar.protobuf.envelope import encode_object
-from instar.protobuf.errors import ProtobufError, UnknownKind
+from instar.base.json_values import Object
+from instar.kube.api.encoding.manifests import documents
+from instar.kube.protobuf.envelope import encode_object
+from instar.kube.protobuf.errors import ProtobufError, UnknownKind
 from tests.support import crds
 from tests.support.builtins import BUILTINS
 from tests.support.corpus import CORPUS

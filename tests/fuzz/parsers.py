@@ -12,27 +12,27 @@ from datetime import UTC, datetime
 from time import monotonic
 from typing import Any, NamedTuple
 
-from instar.api.jsonpath import JsonPathError, compile_path
-from instar.api.jsontext import TooDeep, decode, encode
-from instar.api.labelselector import selector_of
-from instar.api.objecttext import Malformed
-from instar.api.patch_types import PatchType
-from instar.api.selectors import parse_field_selector, parse_label_selector
-from instar.api.yamltext import read_yaml, write_yaml
-from instar.apply.entries import BadManagedFields
-from instar.apply.entries import decode as decode_managers
-from instar.cel.engine import analyse, prepare
-from instar.cel.issues import BadExpression, BadProgram
-from instar.cel.times import parse_duration, parse_timestamp
-from instar.cel.types import DYN
-from instar.cel.values import CelError, CostExceeded
-from instar.errors import ApiError
-from instar.patches.documents import read_patch
-from instar.protobuf.envelope import decode_object
-from instar.protobuf.errors import ProtobufError, UnknownKind
-from instar.quantities import QuantityError, canonical_quantity
-from instar.schema.formats import FORMATS
-from instar.schema.patterns import PatternError, compile_pattern
+from instar.base.errors import ApiError
+from instar.kube.api.encoding.json_text import TooDeep, decode, encode
+from instar.kube.api.encoding.object_text import MalformedObject
+from instar.kube.api.encoding.yaml_text import read_yaml, write_yaml
+from instar.kube.api.jsonpath import JsonPathError, compile_path
+from instar.kube.api.label_selector import selector_of
+from instar.kube.api.patch_types import PatchType
+from instar.kube.api.selectors import parse_field_selector, parse_label_selector
+from instar.kube.apply.managed_fields import BadManagedFields
+from instar.kube.apply.managed_fields import decode as decode_managers
+from instar.kube.cel.engine import analyse, prepare
+from instar.kube.cel.syntax.issues import BadExpression, BadProgram
+from instar.kube.cel.time_text import parse_duration, parse_timestamp
+from instar.kube.cel.types import DYN
+from instar.kube.cel.values import CelError, CostExceeded
+from instar.kube.patches.documents import read_patch
+from instar.kube.protobuf.envelope import decode_object
+from instar.kube.protobuf.errors import ProtobufError, UnknownKind
+from instar.kube.quantities import QuantityError, canonical_quantity
+from instar.kube.schema.formats.named import FORMATS
+from instar.kube.schema.validation.patterns import PatternError, compile_pattern
 from instar.server.http.http1_request import RequestReader
 from instar.server.rest.bodies import parse
 from instar.server.rest.deadlines import duration
@@ -127,12 +127,12 @@ _PROTOBUF = bytes.fromhex("6b3873000a0f0a0276311209") + b"Namespace\x12\x0a\x0a\
 
 PARSERS: dict[str, Parser] = {
     "json": Parser(_json, (ValueError, TooDeep), "json", (_SAMPLE, b'[1e400,"\\ud800"]')),
-    "body": Parser(lambda data: parse(data, ""), (Malformed, ApiError), "json", (_SAMPLE,)),
+    "body": Parser(lambda data: parse(data, ""), (MalformedObject, ApiError), "json", (_SAMPLE,)),
     "yaml": Parser(
         _yaml, (ValueError,), "yaml",
         (write_yaml(SAMPLE), b"a: &x {b: 1}\nc: {<<: *x}\nd: [1:1, 0x1, ~, !!binary YQ==]\n")),
     "yaml-body": Parser(
-        lambda data: parse(data, YAML), (Malformed, ApiError), "yaml", (write_yaml(SAMPLE),)),
+        lambda data: parse(data, YAML), (MalformedObject, ApiError), "yaml", (write_yaml(SAMPLE),)),
     "jsonpath": Parser(
         _texts(_jsonpath), (JsonPathError,), "jsonpath", tuple(t.encode() for t in JSONPATHS)),
     "labels": Parser(_texts(parse_label_selector), (ApiError,), "selector",

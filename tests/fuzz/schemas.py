@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from random import Random
 from typing import Any
 
-from instar.plain import Object
+from instar.base.json_values import Object
 from tests.fuzz import mutation
 from tests.fuzz.material import GROUP, JSONPATHS, SAMPLE, SCHEMA_WORDS, Material, sample_crd
 from tests.fuzz.mutation import TOKENS, number

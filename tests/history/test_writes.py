@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from instar.history.writes import State, changed, rows
-from instar.plain import Object
+from instar.base.json_values import Object
+from instar.kube.history.writes import ObjectState, changed, rows
 
 
 def _entry(manager: str, time: str, fields: str = "a", **more: str) -> Object:
@@ -24,7 +24,7 @@ def test_who_wrote_is_whose_entry_has_a_new_time() -> None:
     old = _obj(_entry("one", "T1", "a"), a=1)
     new = _obj(_entry("one", "T1", "b"), _entry("two", "T2", "a"), a=2)
 
-    [row] = rows([State(7, "v1", new)], State(6, "v1", old))
+    [row] = rows([ObjectState(7, "v1", new)], ObjectState(6, "v1", old))
 
     assert [each["manager"] for each in row["managers"]] == ["two"]
     assert (row["operation"], row["time"], row["changes"]) == ("update", "T2", ["spec.a"])
@@ -33,19 +33,24 @@ def test_who_wrote_is_whose_entry_has_a_new_time() -> None:
 def test_who_writes_twice_within_a_second_is_known_by_the_fields() -> None:
     old, new = _obj(_entry("one", "T1", "a"), a=1), _obj(_entry("one", "T1", "b"), a=1, b=1)
 
-    [row] = rows([State(7, "v1", new)], State(6, "v1", old))
+    [row] = rows([ObjectState(7, "v1", new)], ObjectState(6, "v1", old))
 
     assert [each["manager"] for each in row["managers"]] == ["one"]
 
 
 def test_creations_deletions_and_what_was_before_are_told_apart() -> None:
-    state = State(5, "v1", _obj(a=1))
+    state = ObjectState(5, "v1", _obj(a=1))
     waiting = _obj(a=1)
     waiting["metadata"]["deletionTimestamp"] = "T9"
-    states = [state, State(6, "v1", waiting), State(7, "", None), State(8, "v1", _obj(a=2))]
+    states = [
+        state,
+        ObjectState(6, "v1", waiting),
+        ObjectState(7, "", None),
+        ObjectState(8, "v1", _obj(a=2)),
+    ]
 
     unknown = rows([state], None)
-    known = rows(states, State(0, "", None))
+    known = rows(states, ObjectState(0, "", None))
 
     assert unknown[0]["operation"] == "earliest"
     assert [row["operation"] for row in known] == ["create", "update", "delete", "create"]
@@ -53,9 +58,9 @@ def test_creations_deletions_and_what_was_before_are_told_apart() -> None:
 
 
 def test_a_state_that_cannot_be_shown_says_why_and_the_next_is_an_update() -> None:
-    broken = State(6, "v0", None, "no such version")
+    broken = ObjectState(6, "v0", None, "no such version")
 
-    first, second = rows([broken, State(7, "v1", _obj())], State(0, "", None))
+    first, second = rows([broken, ObjectState(7, "v1", _obj())], ObjectState(0, "", None))
 
     assert first["problem"] == "no such version"
     assert second["operation"] == "update"

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from instar.identity.oidc.config import ConfigTrouble, read_config
-from instar.identity.oidc.flags import issuer_of_flags
-from instar.identity.oidc.trusted import TrustedIssuers
+from instar.server.identity.oidc.config import ConfigTrouble, read_config
+from instar.server.identity.oidc.flags import issuer_of_flags
+from instar.server.identity.oidc.trusted_issuers import TrustedIssuers
 
 OWN = ("https://kubernetes.default.svc",)
 USERNAME = {"claim": "sub", "prefix": "oidc:"}

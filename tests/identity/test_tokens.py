@@ -19,19 +19,19 @@ from cryptography.hazmat.primitives.serialization import (
 from hypothesis import given
 from hypothesis import strategies as st
 
-from instar.access.attributes import User
-from instar.certificates import Authority, KeyPair, made_key
-from instar.identity import jwt
-from instar.identity.accounts import Reference, Wish
-from instar.identity.issuer import Issuer, KeyFiles
-from instar.identity.keys import (
+from instar.base.certificates import Authority, KeyPair, made_key
+from instar.kube.access.attributes import User
+from instar.server.identity import jwt
+from instar.server.identity.issuer import Issuer, KeyFiles
+from instar.server.identity.keys import (
     KeyTrouble,
     SigningKey,
     keys_of_jwks,
     signing_key,
     verifying_keys,
 )
-from instar.identity.tokens import Refused, StaticTokens, Tokens
+from instar.server.identity.service_accounts import BoundObject, TokenRequestSpec
+from instar.server.identity.tokens import StaticTokens, TokenRejected, Tokens
 
 NOW = 1_800_000_000.0
 AUDIENCE = "https://kubernetes.default.svc"
@@ -157,7 +157,7 @@ def identify(of: Issuer, token: str, *audiences: str) -> User:
     return found.user
 
 
-WISH = Wish("d", "robot", "u1", (AUDIENCE,), 3600)
+WISH = TokenRequestSpec("d", "robot", "u1", (AUDIENCE,), 3600)
 
 
 def test_a_token_names_its_account(tmp_path: Path) -> None:
@@ -186,7 +186,7 @@ def test_a_token_has_its_time_and_a_minute(tmp_path: Path, later: float, text: s
     if not text:
         assert identify(then, token)
         return
-    with pytest.raises(Refused, match=text):
+    with pytest.raises(TokenRejected, match=text):
         identify(then, token)
 
 
@@ -194,7 +194,7 @@ def test_a_token_is_for_its_audiences(tmp_path: Path) -> None:
     ours = issuer(tmp_path)
     token = ours.issue(WISH._replace(audiences=("vault",)))
     assert identify(ours, token, "vault", "x")
-    with pytest.raises(Refused) as refused:
+    with pytest.raises(TokenRejected) as refused:
         identify(ours, token)
     assert str(refused.value) == (
         f'token audiences ["vault"] is invalid for the target audiences ["{AUDIENCE}"]'
@@ -214,7 +214,7 @@ def test_a_token_is_for_its_audiences(tmp_path: Path) -> None:
 )
 def test_a_token_dies_with_its_account(tmp_path: Path, account: Any, text: str) -> None:
     token = issuer(tmp_path).issue(WISH)
-    with pytest.raises(Refused, match=text):
+    with pytest.raises(TokenRejected, match=text):
         identify(issuer(tmp_path, stored={"serviceaccounts": account}), token)
 
 
@@ -222,11 +222,11 @@ def test_a_token_dies_with_its_account(tmp_path: Path, account: Any, text: str) 
 def test_a_token_dies_with_what_it_is_bound_to(tmp_path: Path, claim: str) -> None:
     bound = {"metadata": {"name": "b", "uid": "b1"}}
     ours = issuer(tmp_path, stored={f"{claim}s": bound})
-    token = ours.issue(WISH._replace(bound=(Reference(claim, "b", "b1"),)))
+    token = ours.issue(WISH._replace(bound=(BoundObject(claim, "b", "b1"),)))
     extra = identify(ours, token).extra
     assert extra.get(f"authentication.kubernetes.io/{claim}-uid", ("b1",)) == ("b1",)
     for there in (None, {"metadata": {"name": "b", "uid": "b2"}}):
-        with pytest.raises(Refused, match=r"service account token has been invalidated"):
+        with pytest.raises(TokenRejected, match=r"service account token has been invalidated"):
             identify(issuer(tmp_path, stored={f"{claim}s": there}), token)
 
 
@@ -237,10 +237,10 @@ def test_a_token_signed_by_a_stranger_is_refused_and_one_of_another_issuer_is_no
     stranger = SigningKey(ec.generate_private_key(ec.SECP256R1()))
     claims = jwt.read(ours.issue(WISH))
     assert claims is not None
-    with pytest.raises(Refused, match="invalid signature, no keys found"):
+    with pytest.raises(TokenRejected, match="invalid signature, no keys found"):
         identify(ours, stranger.token(claims.claims))
     stolen = jwt.unsigned({"alg": "ES256", "kid": ours.keys.signer.public.id}, claims.claims)
-    with pytest.raises(Refused, match="invalid signature"):
+    with pytest.raises(TokenRejected, match="invalid signature"):
         identify(ours, jwt.signed(stolen, b"\0" * 64))
     for text in ("", "x", "a.b.c", stranger.token({"iss": "https://else"})):
         assert asyncio.run(ours.identify(text, (AUDIENCE,))) is None
@@ -252,7 +252,7 @@ def test_a_former_key_still_verifies(tmp_path: Path) -> None:
     (tmp_path / "sa.key").rename(tmp_path / "sa.key.1")
     (tmp_path / "sa.key").write_bytes(made_key())
     after = issuer(tmp_path)
-    with pytest.raises(Refused):
+    with pytest.raises(TokenRejected):
         identify(after, token)
     keys = KeyFiles(tmp_path / "sa.key", (tmp_path / "sa.key.1",))
     both = replace(after, keys=keys)
@@ -279,7 +279,7 @@ def test_a_static_token_is_for_the_api_only() -> None:
     static = StaticTokens({"t": User("x")}, (AUDIENCE,))
     tokens = Tokens([static], (AUDIENCE,))
     assert asyncio.run(tokens.review("t", (AUDIENCE, "y"))).audiences == (AUDIENCE,)
-    with pytest.raises(Refused, match=r"^invalid bearer token$"):
+    with pytest.raises(TokenRejected, match=r"^invalid bearer token$"):
         asyncio.run(tokens.review("t", ("vault",)))
-    with pytest.raises(Refused, match=r"^invalid bearer token$"):
+    with pytest.raises(TokenRejected, match=r"^invalid bearer token$"):
         asyncio.run(tokens.review("\udcff", (AUDIENCE,)))

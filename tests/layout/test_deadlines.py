@@ -13,19 +13,19 @@ ROOT = Path(__file__).resolve().parents[2]
 NEED_A_TASK = {"timeout", "timeout_at", "wait_for", "TaskGroup"}
 
 LISTED = {
-    "instar/parking.py": "makes the task",
-    "instar/cli/completion.py": "a command",
-    "instar/cli/workers.py": "a command",
-    "instar/conversion/inprocess.py": "makes a task for each call",
-    "instar/conversion/webhook.py": "under together.py, which makes a task for each call",
-    "instar/webhooks/transport.py": "its callers make tasks: admission, together.py, audit",
-    "instar/registry/admission/local.py": "calling.py makes a task for each call",
-    "instar/console/jobs/running.py": "the process was waited for before",
-    "instar/identity/oidc/trusted.py": "the task that watches the file",
-    "instar/migrator/run.py": "a run is a task",
-    "instar/rehearsal/stage.py": "a command",
-    "instar/restorer/crds.py": "a command",
-    "instar/rpc/channel.py": "connecting is a task",
+    "instar/base/taskless_wait.py": "makes the task",
+    "instar/cli/commands/completion.py": "a command",
+    "instar/cli/serving/workers.py": "a command",
+    "instar/wire/conversion/in_process.py": "makes a task for each call",
+    "instar/wire/conversion/webhook.py": "batching.py makes a task for each call",
+    "instar/wire/webhooks/transport.py": "its callers make tasks: admission, batching.py, audit",
+    "instar/server/registry/admission/webhooks/in_process_call.py": "call.py makes a task",
+    "instar/tools/console/jobs/supervisor.py": "the process was waited for before",
+    "instar/server/identity/oidc/trusted_issuers.py": "the task that watches the file",
+    "instar/tools/migrator/rewrite_pass.py": "a run is a task",
+    "instar/tools/rehearsal/sandbox.py": "a command",
+    "instar/tools/restorer/restore_crd.py": "a command",
+    "instar/wire/rpc/channel.py": "connecting is a task",
     "instar/server/http/connections.py": "the task of the server's end",
 }
 

@@ -16,107 +16,201 @@ import grimp
 ROOT = Path(__file__).resolve().parents[2]
 
 LATE = {
-    ("instar/cli/captured.py", "instar.snapshots.loading"): "only with --from",
-    ("instar/testing/serving.py", "instar.snapshots.loading"): "only with from_",
-    ("instar/cli/captured.py", "instar.snapshots.errors"): "only with --from",
-    ("instar/snapshots/sources.py", "instar.snapshots.live"): "only for kube:",
+    ("instar/cli/serving/snapshot_store.py", "instar.tools.snapshots.loading"): "only with --from",
+    ("instar/tools/testing/api_server.py", "instar.tools.snapshots.loading"): "only with from_",
+    ("instar/cli/serving/snapshot_store.py", "instar.tools.snapshots.errors"): "only with --from",
+    ("instar/tools/snapshots/sources.py", "instar.tools.snapshots.live"): "only for kube:",
     # Parts of `instar serve` that most servers never need and that would delay their start.
-    ("instar/cli/serve.py", "instar.review"): "only with --review",
-    ("instar/cli/converters.py", "instar.sdk"): "only with --converter",
+    ("instar/cli/commands/serve.py", "instar.tools.reviewer.reviewing"): "only with --review",
+    ("instar/cli/serving/converter_flags.py", "instar.tools.sdk.loading"): "only with --converter",
+    ("instar/cli/serving/converter_flags.py", "instar.tools.sdk.errors"): "only with --converter",
     **{
-        ("instar/console/opening.py", f"instar.console.{name}"): "only for a browser"
-        for name in ("api", "assets", "hosts.within", "oidc", "pages", "sessions", "visitors")
+        ("instar/tools/console/setup.py", f"instar.tools.console.{name}"): "only for a browser"
+        for name in (
+            "api",
+            "assets",
+            "authentication",
+            "hosts.embedded",
+            "oidc",
+            "pages",
+            "sessions",
+        )
     },
-    ("instar/cli/admission.py", "instar.sdk"): "only with --admission-module",
-    ("instar/cli/admission.py", "instar.sdk.admission_reviews"): "only with --admission-module",
-    ("instar/cli/admission.py", "instar.sdk.loading"): "only with --admission-module",
-    ("instar/crds/ca_bundle.py", "cryptography"): "only for a CRD with a caBundle",
     (
-        "instar/registry/admission/certificates.py",
-        "instar.registry.kinds.checks.signing",
+        "instar/cli/serving/admission_flags.py",
+        "instar.tools.sdk.errors",
+    ): "only with --admission-module",
+    (
+        "instar/cli/serving/admission_flags.py",
+        "instar.tools.sdk.admission_reviews",
+    ): "only with --admission-module",
+    (
+        "instar/cli/serving/admission_flags.py",
+        "instar.tools.sdk.loading",
+    ): "only with --admission-module",
+    ("instar/kube/crds/validation/ca_bundle.py", "cryptography"): "only for a CRD with a caBundle",
+    (
+        "instar/server/registry/admission/plugins/certificate_signing.py",
+        "instar.kube.builtin_rules.signing",
     ): "cryptography only for requests of one signer",
     (
-        "instar/registry/kinds/printing/printer.py",
-        "instar.registry.kinds.printing.pods",
+        "instar/server/registry/kinds/printing/printer.py",
+        "instar.server.registry.kinds.printing.pods",
     ): "printers are loaded with the first table",
     (
-        "instar/registry/admission/policies/plugin.py",
-        "instar.registry.admission.policies.working",
+        "instar/server/registry/admission/policies/plugin.py",
+        "instar.server.registry.admission.policies.evaluators",
     ): "CEL, with the first policy",
     (
-        "instar/registry/controllers/policies.py",
-        "instar.registry.controllers.policy_types",
+        "instar/server/registry/controllers/policies.py",
+        "instar.server.registry.controllers.policy_types",
     ): "CEL, with the first policy",
-    ("instar/schema/validations/ondemand.py", "instar.schema.validations.check"): "CEL",
-    ("instar/schema/validations/ondemand.py", "instar.schema.validations.evaluate"): "CEL",
-    ("instar/server/rest/bodies.py", "instar.api.yamltext"): "only for bodies in YAML",
-    ("instar/server/rest/bodies.py", "instar.api.goyaml"): "only for bodies in YAML",
-    ("instar/identity/issuer.py", "instar.identity.keys"): "cryptography only for account tokens",
-    ("instar/server/files/certificates.py", "instar.certificates"): "only when some must be made",
-    ("instar/server/access/identities.py", "instar.certificates"): "only when a key must be made",
+    ("instar/kube/schema/cel_rules/lazy_engine.py", "instar.kube.schema.cel_rules.check"): "CEL",
+    ("instar/kube/schema/cel_rules/lazy_engine.py", "instar.kube.schema.cel_rules.evaluate"): "CEL",
+    (
+        "instar/server/rest/bodies.py",
+        "instar.kube.api.encoding.yaml_text",
+    ): "only for bodies in YAML",
+    (
+        "instar/server/rest/bodies.py",
+        "instar.kube.api.encoding.go_yaml_scalars",
+    ): "only for bodies in YAML",
+    (
+        "instar/server/identity/issuer.py",
+        "instar.server.identity.keys",
+    ): "cryptography only for account tokens",
+    (
+        "instar/server/files/certificates.py",
+        "instar.base.certificates",
+    ): "only when some must be made",
     (
         "instar/server/access/identities.py",
-        "instar.server.access.trusting",
+        "instar.base.certificates",
+    ): "only when a key must be made",
+    (
+        "instar/server/access/identities.py",
+        "instar.server.access.oidc_setup",
     ): "only with issuers elsewhere",
     (
-        "instar/server/life/lifetime.py",
-        "instar.server.access.authorizing",
+        "instar/server/lifecycle/lifetime.py",
+        "instar.server.access.webhook_authorizer",
     ): "only with the mode Webhook",
-    ("instar/server/access/peers.py", "cryptography"): "only with a front proxy",
-    ("instar/server/access/peers.py", "cryptography.exceptions"): "only with a front proxy",
+    ("instar/server/access/peer_certificates.py", "cryptography"): "only with a front proxy",
     (
-        "instar/server/pages/documents.py",
-        "instar.server.pages",
+        "instar/server/access/peer_certificates.py",
+        "cryptography.exceptions",
+    ): "only with a front proxy",
+    (
+        "instar/server/endpoints/documents.py",
+        "instar.server.endpoints",
     ): "only for clients that ask for OpenAPI",
-    ("instar/server/rest/responses.py", "instar.api.yamltext"): "only for answers in YAML",
-    ("instar/api/admission_review.py", "instar.api.yamltext"): "only for answers in YAML",
-    **{
-        ("instar/server/life/admitting.py", f"instar.registry.admission.{name}"): "CEL, webhooks"
-        for name in ("calling", "hooks", "local", "mutating", "subject", "validating")
-    },
-    ("instar/cli/sealed.py", "instar.storage.encryption.store"): "ciphers only where they are used",
-    ("instar/cli/sealed.py", "instar.storage.encryption.vault"): "ciphers only where they are used",
-    ("instar/cli/sealed.py", "instar.server.life.atrest"): "ciphers only where they are used",
-    ("instar/server/life/guards.py", "instar.server.life.atrest"): "only with encryption at rest",
     (
-        "instar/server/life/guards.py",
-        "instar.server.life.admissionconfig",
-    ): "only with EventRateLimit",
-    ("instar/server/life/guards.py", "instar.server.audit.setup"): "only with an audit policy",
-    ("instar/storage/encryption/ciphers.py", "nacl.secret"): "libsodium only for secretbox",
-    ("instar/storage/encryption/ciphers.py", "nacl.exceptions"): "libsodium only for secretbox",
-    ("instar/storage/open.py", "instar.storage.etcd"): "only for etcd",
-    ("instar/storage/open.py", "instar.storage.etcd_client"): "only for etcd",
-    ("instar/webhooks/transport.py", "urllib.request"): "only behind a proxy",
-    ("instar/cli/completion.py", "instar.cli.main"): "it lists the commands, completion among them",
+        "instar/server/rest/responses.py",
+        "instar.kube.api.encoding.yaml_text",
+    ): "only for answers in YAML",
+    (
+        "instar/kube/api/admission_review.py",
+        "instar.kube.api.encoding.yaml_text",
+    ): "only for answers in YAML",
     **{
-        ("instar/certificates.py", name): "only for an authority that is there already"
+        (
+            "instar/server/lifecycle/admission_setup.py",
+            f"instar.server.registry.admission.{name}",
+        ): "CEL, webhooks"
+        for name in (
+            "request_view",
+            "webhooks.call",
+            "webhooks.configured",
+            "webhooks.in_process_call",
+            "webhooks.mutating",
+            "webhooks.validating",
+        )
+    },
+    (
+        "instar/cli/shared/encrypted_stores.py",
+        "instar.wire.storage.encryption.store",
+    ): "ciphers only where they are used",
+    (
+        "instar/cli/shared/encrypted_stores.py",
+        "instar.wire.storage.encryption.providers",
+    ): "ciphers only where they are used",
+    (
+        "instar/cli/shared/encrypted_stores.py",
+        "instar.server.lifecycle.encryption_setup",
+    ): "ciphers only where they are used",
+    (
+        "instar/server/lifecycle/optional_parts.py",
+        "instar.server.lifecycle.encryption_setup",
+    ): "only with encryption at rest",
+    (
+        "instar/server/lifecycle/optional_parts.py",
+        "instar.server.lifecycle.admission_config",
+    ): "only with EventRateLimit",
+    (
+        "instar/server/lifecycle/optional_parts.py",
+        "instar.server.audit.setup",
+    ): "only with an audit policy",
+    ("instar/wire/storage/encryption/ciphers.py", "nacl.secret"): "libsodium only for secretbox",
+    (
+        "instar/wire/storage/encryption/ciphers.py",
+        "nacl.exceptions",
+    ): "libsodium only for secretbox",
+    ("instar/wire/storage/open.py", "instar.wire.storage.etcd.store"): "only for etcd",
+    ("instar/wire/storage/open.py", "instar.wire.storage.etcd.client"): "only for etcd",
+    ("instar/wire/webhooks/transport.py", "urllib.request"): "only behind a proxy",
+    (
+        "instar/cli/commands/completion.py",
+        "instar.cli.main",
+    ): "it lists the commands, completion among them",
+    **{
+        ("instar/base/certificates.py", name): "only for an authority that is there already"
         for name in (
             "cryptography",
             "cryptography.hazmat.primitives.asymmetric",
             "cryptography.hazmat.primitives.serialization",
         )
     },
-    ("instar/cli/apiserver.py", "instar.certificates"): "envtest brings certificates itself",
+    (
+        "instar/cli/serving/kube_apiserver.py",
+        "instar.base.certificates",
+    ): "envtest brings certificates itself",
     # Suites that merely have instar installed wait for nothing.
-    ("instar/testing/plugin.py", "instar.testing.serving"): "only for the fixture instar",
-    ("instar/testing/plugin.py", "instar.testing.webhooks"): "only for instar_webhook",
-    ("instar/testing/plugin.py", "instar.testing.suites"): "only for suites of instar test",
+    (
+        "instar/tools/testing/plugin.py",
+        "instar.tools.testing.api_server",
+    ): "only for the fixture instar",
+    ("instar/tools/testing/plugin.py", "instar.tools.testing.webhooks"): "only for instar_webhook",
+    (
+        "instar/tools/testing/plugin.py",
+        "instar.tools.testing.suites",
+    ): "only for suites of instar test",
     # Libraries that take longer to import than the tool runs without them.
-    ("instar/cli/webhook.py", "instar.sdk.certificates"): "cryptography only with --self-signed",
-    ("instar/cli/webhook.py", "instar.sdk.crdpatch"): "cryptography only with --patch-crd",
-    ("instar/client/client.py", "instar.client.http"): "aiohttp only for tools that ask a cluster",
-    ("instar/sdk/checking/responders.py", "instar.client.http"): "aiohttp only with --url",
+    (
+        "instar/cli/commands/webhook.py",
+        "instar.tools.sdk.certificates",
+    ): "cryptography only with --self-signed",
+    (
+        "instar/cli/commands/webhook.py",
+        "instar.tools.sdk.crd_patch",
+    ): "cryptography only with --patch-crd",
+    (
+        "instar/wire/client/client.py",
+        "instar.wire.client.http",
+    ): "aiohttp only for tools that ask a cluster",
+    (
+        "instar/tools/sdk/checking/responders.py",
+        "instar.wire.client.http",
+    ): "aiohttp only with --url",
     **{
-        ("instar/console/jobs/worker.py", name): "each job brings half of a tool along"
+        ("instar/tools/console/jobs/worker.py", name): "each job brings half of a tool along"
         for name in (
-            "instar.console.jobs.checking",
-            "instar.console.jobs.reviewing",
-            "instar.sdk.checking.case",
+            "instar.tools.console.jobs.checking",
+            "instar.tools.console.jobs.reviewing",
+            "instar.tools.sdk.checking.case",
         )
     },
     # Not a dependency of ours.
-    ("instar/sdk/typed.py", "msgspec"): "only for converters on its classes",
+    ("instar/tools/sdk/typed.py", "msgspec"): "only for converters on its classes",
 }
 """(file, module imported inside a function) → why."""
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from instar.records import dataclass
+from instar.base.fast_dataclass import dataclass
 
 ROOT = Path(__file__).resolve().parents[2]
 Maker = Callable[..., Callable[[type], Any]]
@@ -48,7 +48,7 @@ def test_only_the_quick_ones_are_made() -> None:
         if line.startswith("from dataclasses import") and "dataclass" in line.split("import")[1]
     ]
 
-    assert slow == [], "import it from instar.records"
+    assert slow == [], "import it from instar.base.fast_dataclass"
 
 
 def test_values_come_by_place_by_name_and_by_default() -> None:

@@ -9,20 +9,20 @@ import sys
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from instar.base.json_values import Object
 from instar.cli.main import main
-from instar.client.client import Client
-from instar.migrator.journal import Journal
-from instar.migrator.live_crd import USER_AGENT
-from instar.migrator.migration import Options, migrate
-from instar.migrator.plan import Plan
-from instar.migrator.preflight import fetch_crd, find_out
-from instar.migrator.report import MigrationReport
-from instar.migrator.retrying import Patience
-from instar.plain import Object
+from instar.tools.migrator.live_crd import USER_AGENT
+from instar.tools.migrator.migration import MigrationOptions, migrate
+from instar.tools.migrator.plan import Plan
+from instar.tools.migrator.preflight import fetch_crd, find_out
+from instar.tools.migrator.progress_file import ProgressFile
+from instar.tools.migrator.report import MigrationReport
+from instar.tools.migrator.retries import RetryPolicy
+from instar.wire.client.client import Client
 from tests.migrator.support import client, name_of
 from tests.support.server import LiveServer
 
-QUICK = Patience(attempts=4, first_delay=0.01, longest_delay=0.05)
+QUICK = RetryPolicy(attempts=4, first_delay=0.01, longest_delay=0.05)
 
 
 class Silent:
@@ -52,7 +52,7 @@ async def migrate_now(
     server: LiveServer,
     definition: Object,
     *,
-    journal: Journal | None = None,
+    journal: ProgressFile | None = None,
     progress: Silent | None = None,
     forced: bool = False,
     planned: Callable[[], None] = lambda: None,
@@ -62,8 +62,8 @@ async def migrate_now(
     async with client(server, user_agent=USER_AGENT) as api:
         plan = await plan_for(api, definition, forced=forced)
         planned()
-        chosen = Options(**{"patience": QUICK, **options})
-        return await migrate(api, plan, chosen, journal or Journal(), progress or Silent())
+        chosen = MigrationOptions(**{"patience": QUICK, **options})
+        return await migrate(api, plan, chosen, journal or ProgressFile(), progress or Silent())
 
 
 def migrated(server: LiveServer, definition: Object, **options: Any) -> MigrationReport:

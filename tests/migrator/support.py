@@ -7,10 +7,10 @@ import itertools
 from collections.abc import Callable
 from typing import Any
 
-from instar.client.client import Client
-from instar.client.kubeconfig import load_access
-from instar.client.paths import crd_path
-from instar.plain import Object
+from instar.base.json_values import Object
+from instar.wire.client.client import Client
+from instar.wire.client.kubeconfig import load_access
+from instar.wire.client.paths import crd_path
 from tests.support import crds
 from tests.support.server import LiveServer
 

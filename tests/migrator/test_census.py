@@ -8,10 +8,10 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from instar.client.paths import crd_path
-from instar.migrator.census import Bounds, Census, estimate
-from instar.migrator.live_crd import read_live_crd
-from instar.plain import Object
+from instar.base.json_values import Object
+from instar.tools.migrator.census.version_census import Bounds, StoredVersionCensus, estimate
+from instar.tools.migrator.live_crd import read_live_crd
+from instar.wire.client.paths import crd_path
 from tests.migrator.running import instar, migrated
 from tests.migrator.support import (
     census,
@@ -81,8 +81,8 @@ def test_the_command_counts_exactly_on_instar(server: LiveServer) -> None:
     assert told[name_of(definition)]["exact"]
 
 
-def _estimated(server: LiveServer, definition: Object) -> Census:
-    async def work() -> Census:
+def _estimated(server: LiveServer, definition: Object) -> StoredVersionCensus:
+    async def work() -> StoredVersionCensus:
         async with client(server) as api:
             live = read_live_crd(await api.get(crd_path(name_of(definition))))
             return await estimate(api, live, limit=3)

@@ -10,9 +10,10 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from instar.apply.tally import FieldTally
+from instar.base.json_values import Object
 from instar.cli.main import main
-from instar.migrator.fields import (
+from instar.kube.apply.field_usage import FieldTally
+from instar.tools.migrator.versions.field_removal import (
     NoSuchField,
     absent,
     blocks_removal,
@@ -22,7 +23,6 @@ from instar.migrator.fields import (
     remove,
     steps_of,
 )
-from instar.plain import Object
 from tests.migrator.running import instar
 from tests.migrator.support import crd, fill, name_of, objects_path
 from tests.support.server import LiveServer

@@ -7,16 +7,16 @@ from typing import Any
 
 import pytest
 
-from instar.api.crd import read_crd
-from instar.migrator.census import Census
-from instar.migrator.lifecycle import (
+from instar.kube.api.crd import read_crd
+from instar.tools.migrator.census.usage import VersionUsage, VersionUse
+from instar.tools.migrator.census.version_census import StoredVersionCensus
+from instar.tools.migrator.versions.lifecycle import (
     STEPS,
     Situation,
     blocks_schema,
     next_steps,
     why_safe,
 )
-from instar.migrator.usage import Usage, Use
 from tests.migrator.support import crd
 
 NOW = datetime(2026, 6, 1, tzinfo=UTC)
@@ -38,12 +38,12 @@ def _situation(
     uses = []
     if used_days_ago is not None:
         last = NOW - timedelta(days=used_days_ago)
-        uses.append(Use("v1beta1", "list", "jane", agent, 3, last))
+        uses.append(VersionUse("v1beta1", "list", "jane", agent, 3, last))
     since = None if known_days is None else NOW - timedelta(days=known_days)
     return Situation(
         crd=read_crd(definition),
-        census=Census(counts or {}),
-        usage=Usage(since, uses),
+        census=StoredVersionCensus(counts or {}),
+        usage=VersionUsage(since, uses),
         now=NOW,
         **changes,
     )
@@ -131,7 +131,7 @@ def test_a_safe_step_says_what_makes_it_safe() -> None:
 
 def test_an_estimate_counts_as_what_it_may_be_at_most() -> None:
     situation = _situation(served=("v1",), stored=("v1beta1", "v1"))
-    unsure = Census({"v1": 3}, unknown=4, candidates=("v1beta1", "v1"), exact=False)
+    unsure = StoredVersionCensus({"v1": 3}, unknown=4, candidates=("v1beta1", "v1"), exact=False)
     unsure_situation = Situation(situation.crd, unsure, situation.usage, NOW)
 
     blocks = STEPS["remove"](unsure_situation, "v1beta1")

@@ -25,12 +25,12 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from instar.client.paths import crd_path
-from instar.migrator.journal import Journal
-from instar.migrator.outcomes import Outcome
-from instar.migrator.report import MigrationReport
-from instar.plain import Object
-from instar.storage.open import StorageOptions, open_store
+from instar.base.json_values import Object
+from instar.tools.migrator.outcomes import ObjectResult
+from instar.tools.migrator.progress_file import ProgressFile
+from instar.tools.migrator.report import MigrationReport
+from instar.wire.client.paths import crd_path
+from instar.wire.storage.open import StorageOptions, open_store
 from tests.migrator.running import Silent, migrated
 from tests.migrator.support import crd, edit_crd, group_of, name_of, objects_path
 from tests.migrator.upstream import Upstream, upstream
@@ -91,18 +91,18 @@ class Cluster:
         return asyncio.run(read())
 
 
-class Killing(Journal):
+class Killing(ProgressFile):
     """Dies when it is told something for the n-th time; what was not noted by then is lost."""
 
     def __init__(self, path: Path, after: int) -> None:
         super().__init__(path)
         self.left = after
 
-    def finish_page(self, outcomes: Iterable[Outcome], token: str) -> None:
+    def finish_page(self, outcomes: Iterable[ObjectResult], token: str) -> None:
         self._tick()
         super().finish_page(outcomes, token)
 
-    def correct(self, outcomes: Iterable[Outcome]) -> None:
+    def correct(self, outcomes: Iterable[ObjectResult]) -> None:
         self._tick()
         super().correct(outcomes)
 
@@ -207,7 +207,7 @@ class Machine(RuleBasedStateMachine):
         )
     )
     def migrate(self, acts: list[tuple[int, str, str, str, str]]) -> None:
-        self._run(Journal(self.folder / "progress"), acts)
+        self._run(ProgressFile(self.folder / "progress"), acts)
 
     @rule(after=st.integers(0, 3))
     def migrate_and_be_killed(self, after: int) -> None:
@@ -232,7 +232,7 @@ class Machine(RuleBasedStateMachine):
         self.api.lost_namespaces.clear()
         self.api.wipes = lambda obj: False
         self.cluster.hook.convert = renamed
-        journal = Journal(self.folder / "progress")
+        journal = ProgressFile(self.folder / "progress")
         for line in list(journal.troubled()):
             journal.forget(line.key)
         report = self._run(journal, [])
@@ -245,7 +245,7 @@ class Machine(RuleBasedStateMachine):
         shutil.rmtree(self.folder)
 
     def _run(
-        self, journal: Journal, acts: list[tuple[int, str, str, str, str]]
+        self, journal: ProgressFile, acts: list[tuple[int, str, str, str, str]]
     ) -> MigrationReport | None:
         before = self._owners()
         self.touched = set()

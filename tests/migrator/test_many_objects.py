@@ -18,9 +18,9 @@ from pathlib import Path
 
 import pytest
 
-from instar.errors import ApiError, Conflict
-from instar.migrator.content import digest
-from instar.plain import Object
+from instar.base.errors import ApiError, Conflict
+from instar.base.json_values import Object
+from instar.tools.migrator.content_diff import digest
 from tests.migrator.running import command
 from tests.migrator.support import (
     census,

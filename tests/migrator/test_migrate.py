@@ -7,10 +7,10 @@ import json
 from pathlib import Path
 from typing import Any
 
-from instar.errors import ApiError
-from instar.migrator.outcomes import Fate
-from instar.migrator.report import MigrationReport
-from instar.plain import Object
+from instar.base.errors import ApiError
+from instar.base.json_values import Object
+from instar.tools.migrator.outcomes import Fate
+from instar.tools.migrator.report import MigrationReport
 from tests.migrator.running import Silent, instar, migrate_now, migrated
 from tests.migrator.support import (
     census,

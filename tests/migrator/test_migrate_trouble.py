@@ -6,10 +6,10 @@ import signal
 import subprocess
 from pathlib import Path
 
-from instar.client.paths import crd_path
-from instar.migrator.journal import Journal
-from instar.migrator.outcomes import Fate
-from instar.plain import Object
+from instar.base.json_values import Object
+from instar.tools.migrator.outcomes import Fate
+from instar.tools.migrator.progress_file import ProgressFile
+from instar.wire.client.paths import crd_path
 from tests.migrator.running import Silent, command, instar, migrated
 from tests.migrator.support import (
     census,
@@ -52,7 +52,7 @@ def test_what_was_quarantined_is_tried_again_once_it_is_mended(
 ) -> None:
     definition = stale_crd(server, 12)
     forbid_size(server, definition, 7)
-    journal = Journal(tmp_path / "journal")
+    journal = ProgressFile(tmp_path / "journal")
     migrated(server, definition, journal=journal)
     patch = {"spec": {"size": 8}}
     path = objects_path(definition, "v1", "w00007")
@@ -194,7 +194,7 @@ def test_a_webhook_that_dies_half_way_stops_the_run_and_a_second_one_finishes(
             return relabel(obj, wanted)
 
         hook.convert = dying
-        journal = Journal(tmp_path / "journal")
+        journal = ProgressFile(tmp_path / "journal")
         report = migrated(server, definition, page=10, concurrency=2, journal=journal)
         assert "nothing works any more" in report.stopped
         assert report.counts[Fate.REWRITTEN] == 51

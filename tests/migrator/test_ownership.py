@@ -5,10 +5,10 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from instar.apply.fieldset import FieldSet, contains, members
-from instar.migrator.carrying import carried
-from instar.migrator.ownership import lost, relabelled
-from instar.plain import Object
+from instar.base.json_values import Object
+from instar.kube.apply.field_set import FieldSet, contains, members
+from instar.tools.migrator.field_mapping import carried
+from instar.tools.migrator.ownership import lost, relabelled
 
 
 def entry(

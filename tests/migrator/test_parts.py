@@ -12,13 +12,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from instar.errors import Invalid, ServiceUnavailable
-from instar.migrator.content import changed_parts, changes, digest
-from instar.migrator.found import Found
-from instar.migrator.journal import Journal, JournalBusy
-from instar.migrator.outcomes import Commands, Fate, Outcome, suggestion
-from instar.migrator.retrying import Patience, persistently
-from instar.plain import Object
+from instar.base.errors import Invalid, ServiceUnavailable
+from instar.base.json_values import Object
+from instar.tools.migrator.content_diff import changed_parts, changes, digest
+from instar.tools.migrator.listed_object import ListedObject
+from instar.tools.migrator.outcomes import Commands, Fate, ObjectResult, suggestion
+from instar.tools.migrator.progress_file import JournalBusy, ProgressFile
+from instar.tools.migrator.retries import RetryPolicy, call_with_retries
 
 values = st.recursive(
     st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.text(max_size=5),
@@ -74,7 +74,7 @@ def test_patience_ends(monkeypatch: pytest.MonkeyPatch) -> None:
         raise ServiceUnavailable("later")
 
     with pytest.raises(ServiceUnavailable):
-        asyncio.run(persistently(failing, Patience(attempts=3, first_delay=0.001)))
+        asyncio.run(call_with_retries(failing, RetryPolicy(attempts=3, first_delay=0.001)))
     assert calls == 3
 
 
@@ -87,25 +87,25 @@ def test_what_cannot_pass_is_not_tried_again() -> None:
         raise Invalid("no")
 
     with pytest.raises(Invalid):
-        asyncio.run(persistently(refused, Patience()))
+        asyncio.run(call_with_retries(refused, RetryPolicy()))
     assert calls == 1
 
 
 def test_a_servers_wish_to_wait_is_kept_within_reason() -> None:
-    assert Patience().delay(0, 3) >= 3
-    assert Patience().delay(0, 4000) <= 60
+    assert RetryPolicy().delay(0, 3) >= 3
+    assert RetryPolicy().delay(0, 4000) <= 60
 
 
-def _found(key: str, revision: str = "1", **digests: str) -> Found:
-    return Found(key, "uid", revision, digests or {"v1": "x"})
+def _found(key: str, revision: str = "1", **digests: str) -> ListedObject:
+    return ListedObject(key, "uid", revision, digests or {"v1": "x"})
 
 
 def test_finished_objects_are_not_taken_again_unless_they_changed() -> None:
-    journal = Journal()
+    journal = ProgressFile()
     journal.begin("run")
     journal.take([_found("a"), _found("b")])
     journal.finish_page(
-        [Outcome("a", Fate.REWRITTEN, "5"), Outcome("b", Fate.CURRENT, "1")], "token"
+        [ObjectResult("a", Fate.REWRITTEN, "5"), ObjectResult("b", Fate.CURRENT, "1")], "token"
     )
 
     todo = journal.take([_found("a", "5"), _found("b", "9"), _found("c")])
@@ -114,10 +114,10 @@ def test_finished_objects_are_not_taken_again_unless_they_changed() -> None:
 
 
 def test_changed_content_is_not_forgotten_by_running_again() -> None:
-    journal = Journal()
+    journal = ProgressFile()
     journal.begin("run")
     journal.take([_found("a")])
-    journal.finish_page([Outcome("a", Fate.DIFFERS, "5")], "")
+    journal.finish_page([ObjectResult("a", Fate.DIFFERS, "5")], "")
 
     untouched = journal.take([_found("a", "5")])
     restored = journal.take([_found("a", "6")])
@@ -127,25 +127,25 @@ def test_changed_content_is_not_forgotten_by_running_again() -> None:
 
 
 def test_a_write_that_was_never_noted_is_recognised_as_ours() -> None:
-    journal = Journal()
+    journal = ProgressFile()
     journal.begin("run")
     journal.take([_found("a", "1", v1="same")])
 
     journal.take([_found("a", "2", v1="same")])
-    journal.finish_page([Outcome("a", Fate.CURRENT, "2")], "")
+    journal.finish_page([ObjectResult("a", Fate.CURRENT, "2")], "")
 
     assert journal.counts() == {Fate.REWRITTEN: 1}
 
 
 def test_a_journal_of_another_run_starts_over(tmp_path: Path) -> None:
     path = tmp_path / "journal"
-    first = Journal(path)
+    first = ProgressFile(path)
     first.begin("generation 1")
     first.take([_found("a")])
     first.finish_page([], "token")
     first.close()
 
-    second = Journal(path)
+    second = ProgressFile(path)
 
     assert not second.begin("generation 2")
     assert (second.token, second.counts()) == ("", {})
@@ -154,13 +154,13 @@ def test_a_journal_of_another_run_starts_over(tmp_path: Path) -> None:
 
 def test_a_journal_has_one_user_at_a_time(tmp_path: Path) -> None:
     path = tmp_path / "journal"
-    first = Journal(path)
+    first = ProgressFile(path)
 
     with pytest.raises(JournalBusy):
-        Journal(path)
+        ProgressFile(path)
     first.close(remove=True)
 
-    Journal(path).close(remove=True)
+    ProgressFile(path).close(remove=True)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -188,8 +188,8 @@ def test_every_failure_comes_with_something_to_do(reason: str, message: str, fix
 
 def test_the_migrator_knows_the_public_api_only() -> None:
     code = (
-        "import pkgutil, importlib, sys, instar.migrator as m\n"
-        "for item in pkgutil.iter_modules(m.__path__, 'instar.migrator.'):\n"
+        "import pkgutil, importlib, sys, instar.tools.migrator as m\n"
+        "for item in pkgutil.iter_modules(m.__path__, 'instar.tools.migrator.'):\n"
         "    importlib.import_module(item.name)\n"
         "rooms = ('server', 'registry', 'storage', 'crds', 'conversion', 'schema')\n"
         "print([n for n in sys.modules if n.split('.')[1:2] and n.split('.')[1] in rooms"

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from instar.plain import Object
+from instar.base.json_values import Object
 from tests.migrator.running import instar, migrated
 from tests.migrator.support import edit_crd, group_of, name_of, objects_path, stale_crd
 from tests.migrator.upstream import Upstream, upstream

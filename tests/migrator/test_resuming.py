@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from instar.migrator.found import Found
-from instar.migrator.journal import Journal
-from instar.migrator.outcomes import Fate, Outcome
-from instar.plain import Object
+from instar.base.json_values import Object
+from instar.tools.migrator.listed_object import ListedObject
+from instar.tools.migrator.outcomes import Fate, ObjectResult
+from instar.tools.migrator.progress_file import ProgressFile
 from tests.migrator.running import instar, migrated
 from tests.migrator.support import (
     census,
@@ -24,14 +24,14 @@ from tests.support.server import LiveServer
 from tests.support.webhook import Webhook, relabel
 
 
-class Killed(Journal):
+class Killed(ProgressFile):
     """Dies after the writes of its second page, before anything is noted about them."""
 
     def __init__(self, path: Path) -> None:
         super().__init__(path)
         self.pages = 0
 
-    def finish_page(self, outcomes: Iterable[Outcome], token: str) -> None:
+    def finish_page(self, outcomes: Iterable[ObjectResult], token: str) -> None:
         self.pages += 1
         if self.pages == 2:
             raise RuntimeError("killed")
@@ -47,7 +47,7 @@ def test_our_own_writes_before_a_kill_are_verified_and_not_blamed_on_others(
         migrated(server, definition, page=20, journal=killed)
     killed.close()
     assert census(server, definition)["v1"] == 40
-    journal = Journal(tmp_path / "journal")
+    journal = ProgressFile(tmp_path / "journal")
 
     report = migrated(server, definition, page=20, journal=journal)
 
@@ -70,7 +70,7 @@ def test_ownership_lost_in_a_write_nobody_noted_is_given_back(
     reset: Object = {"metadata": {"managedFields": [{}]}}
     kind = "application/merge-patch+json"
     assert server.request("PATCH", path, reset, content_type=kind).status == 200
-    journal = Journal(tmp_path / "journal")
+    journal = ProgressFile(tmp_path / "journal")
 
     report = migrated(server, definition, page=20, journal=journal)
 
@@ -134,7 +134,7 @@ def test_a_quarantined_object_can_be_forgotten_by_name(server: LiveServer, tmp_p
     definition = stale_crd(server, 3)
     forbid_size(server, definition, 1)
     instar(server, "migrate", name_of(definition), "--progress", str(progress))
-    journal = Journal(progress)
+    journal = ProgressFile(progress)
 
     known, forgotten = journal.forget("default/w00001"), journal.line("default/w00001")
 
@@ -163,10 +163,10 @@ def test_objects_that_others_write_all_the_time_are_rewritten_or_accounted_for(
     path = objects_path(definition, "v1", "w00002")
     number = 0
 
-    class Overtaken(Journal):
+    class Overtaken(ProgressFile):
         """Somebody is faster, between our list and our write."""
 
-        def take(self, found: Iterable[Found]) -> list[Found]:
+        def take(self, found: Iterable[ListedObject]) -> list[ListedObject]:
             nonlocal number
             number += 1
             change = {"metadata": {"annotations": {"n": str(number)}}}

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from instar.client.paths import crd_path
-from instar.plain import Object
+from instar.base.json_values import Object
+from instar.wire.client.paths import crd_path
 from tests.migrator.support import (
     census,
     crd,

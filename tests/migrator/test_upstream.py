@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from instar.migrator.journal import Journal
-from instar.migrator.outcomes import Fate
-from instar.plain import Object
+from instar.base.json_values import Object
+from instar.tools.migrator.outcomes import Fate
+from instar.tools.migrator.progress_file import ProgressFile
 from tests.migrator.running import Silent, instar, migrated
 from tests.migrator.support import (
     census,
@@ -109,7 +109,7 @@ def test_with_the_namespace_back_the_same_run_goes_on_to_the_end(
     namespace = _in_namespace(cluster, definition)
     store_at(cluster, definition, "v1")
     cluster.lost_namespaces.add(namespace)
-    journal = Journal(tmp_path / "journal")
+    journal = ProgressFile(tmp_path / "journal")
     migrated(cluster, definition, journal=journal)
     cluster.lost_namespaces.clear()
 
@@ -128,7 +128,7 @@ def test_a_failed_object_that_is_deleted_afterwards_is_no_failure_any_more(
     namespace = _in_namespace(cluster, definition)
     store_at(cluster, definition, "v1")
     cluster.lost_namespaces.add(namespace)
-    journal = Journal(tmp_path / "journal")
+    journal = ProgressFile(tmp_path / "journal")
     assert not migrated(cluster, definition, journal=journal).ok
     path = objects_path(definition, "v1", "doomed", namespace)
     assert cluster.request("DELETE", path).status == 200

@@ -13,14 +13,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from instar.access.attributes import Attributes, User
-from instar.migrator.live_crd import read_live_crd
-from instar.migrator.usage import Usage as KnownUsage
-from instar.migrator.usage import Use, from_audit_logs
-from instar.plain import Object
-from instar.registry.insight.usage import OTHER, RECORD, Usage
-from instar.storage.memory import MemoryStore
-from instar.storage.store import Write
+from instar.base.json_values import Object
+from instar.kube.access.attributes import Attributes, User
+from instar.server.registry.insight.usage import OTHER, RECORD, UsageRecorder
+from instar.tools.migrator.census.usage import VersionUsage as KnownUsage
+from instar.tools.migrator.census.usage import VersionUse, from_audit_logs
+from instar.tools.migrator.live_crd import read_live_crd
+from instar.wire.storage.memory import MemoryStore
+from instar.wire.storage.store import Write
 from tests.migrator.support import crd, group_of, objects_path
 from tests.support.server import LiveServer, live_server
 
@@ -34,13 +34,13 @@ class Clock:
         return self.now
 
 
-def _note(usage: Usage, agent: str, verb: str = "get") -> None:
+def _note(usage: UsageRecorder, agent: str, verb: str = "get") -> None:
     usage.note(Attributes(User("jane"), verb, "g", "v1", "widgets"), agent)
 
 
 @given(st.lists(st.sampled_from("abcdefghijkl"), max_size=60))
 def test_no_request_is_ever_lost_however_small_the_table(agents: list[str]) -> None:
-    usage = Usage(Clock(), most=4)
+    usage = UsageRecorder(Clock(), most=4)
 
     for agent in agents:
         _note(usage, agent)
@@ -51,7 +51,7 @@ def test_no_request_is_ever_lost_however_small_the_table(agents: list[str]) -> N
 
 
 def test_who_was_seen_longest_ago_is_folded_first() -> None:
-    usage = Usage(Clock(), most=2)
+    usage = UsageRecorder(Clock(), most=2)
 
     for agent in ("old", "newer", "newest"):
         _note(usage, agent)
@@ -65,14 +65,14 @@ def test_who_was_seen_longest_ago_is_folded_first() -> None:
 def test_counts_of_several_processes_add_up_in_the_store() -> None:
     async def work() -> Object:
         store = MemoryStore()
-        one, two = Usage(Clock()), Usage(Clock())
+        one, two = UsageRecorder(Clock()), UsageRecorder(Clock())
         _note(one, "kubectl")
         _note(two, "kubectl")
         await one.flush(store)
         await two.flush(store)
         _note(one, "kubectl")
         await one.flush(store)
-        fresh = Usage(Clock())
+        fresh = UsageRecorder(Clock())
         await fresh.load(store)
         return fresh.document()
 
@@ -84,7 +84,7 @@ def test_counts_of_several_processes_add_up_in_the_store() -> None:
 def test_nothing_new_writes_nothing() -> None:
     async def work() -> int:
         store = MemoryStore()
-        usage = Usage(Clock())
+        usage = UsageRecorder(Clock())
         await usage.flush(store)
         return await store.barrier()
 
@@ -97,7 +97,7 @@ def test_an_unreadable_record_starts_over() -> None:
     async def work() -> Object:
         store = MemoryStore()
         await store.commit(Write(RECORD, b"not json", 0))
-        usage = Usage(Clock())
+        usage = UsageRecorder(Clock())
         await usage.load(store)
         _note(usage, "kubectl")
         await usage.flush(store)
@@ -202,7 +202,7 @@ def test_audit_logs_tell_the_same_story(tmp_path: Path) -> None:
 def test_instars_own_commands_are_nobodys_use() -> None:
     now = datetime.now(UTC)
     agents = ("instar", "instar-migrate", "instar-versions", "instar-operator/1.0", "kubectl")
-    usage = KnownUsage(now, [Use("v1", "list", "me", agent, 1, now) for agent in agents])
+    usage = KnownUsage(now, [VersionUse("v1", "list", "me", agent, 1, now) for agent in agents])
 
     users = usage.users("v1", now - timedelta(days=1))
 

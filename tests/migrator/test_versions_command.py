@@ -7,8 +7,8 @@ from pathlib import Path
 
 import yaml
 
-from instar.client.paths import crd_path
-from instar.plain import Object
+from instar.base.json_values import Object
+from instar.wire.client.paths import crd_path
 from tests.migrator.running import instar, migrated
 from tests.migrator.support import crd, fill, name_of, objects_path, store_at
 from tests.support.server import LiveServer

@@ -18,8 +18,8 @@ from typing import Any
 import aiohttp
 from aiohttp import web
 
-from instar.client.kubeconfig import load_access
-from instar.plain import Object
+from instar.base.json_values import Object
+from instar.wire.client.kubeconfig import load_access
 from tests.support.server import LiveServer
 
 _WRITES = ("PATCH", "PUT")

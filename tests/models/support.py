@@ -9,12 +9,12 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from instar.crds.documents import read_definition
-from instar.models.frames import Defaults, Root, crd_of, roots_of
-from instar.models.modules import module_of
-from instar.models.reading.roots import root_of
-from instar.plain import Object
-from instar.reviewer.normal import normalise
+from instar.base.json_values import Object
+from instar.kube.crds.documents import read_definition
+from instar.kube.models.crd_frame import Defaults, Root, crd_of, roots_of
+from instar.kube.models.modules import module_of
+from instar.kube.models.reading.roots import root_of
+from instar.tools.reviewer.normal_form import normalise
 
 STYLES = ("pydantic", "dataclass", "typeddict", "msgspec")
 _numbers = itertools.count(1)

@@ -15,15 +15,15 @@ import yaml
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import seed as seeded
 
-from instar.api.crd import is_crd
-from instar.crds.documents import read_definition
-from instar.models.frames import roots_of
-from instar.models.modules import module_of
-from instar.plain import Object
+from instar.base.json_values import Object
+from instar.kube.api.crd import is_crd
+from instar.kube.crds.documents import read_definition
+from instar.kube.models.crd_frame import roots_of
+from instar.kube.models.modules import module_of
+from instar.kube.schema.compiled import compile_schema
+from instar.kube.schema.generation.objects import objects
 from instar.review import Options, review
-from instar.schema.compiled import compile_schema
-from instar.schema.generate import objects
-from instar.sdk.typed import model_of
+from instar.tools.sdk.typed import model_of
 from tests.models.support import STYLES, comparable, imported_text, there_and_back
 from tests.support.corpus import CORPUS, needs_corpus
 

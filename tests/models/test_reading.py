@@ -12,10 +12,10 @@ import msgspec
 import pytest
 from pydantic import BaseModel, ConfigDict, Field, PositiveInt
 
-from instar.models.errors import ModelError
-from instar.models.frames import Defaults, crd_of
-from instar.models.reading.roots import root_of
-from instar.plain import Object
+from instar.base.json_values import Object
+from instar.kube.models.crd_frame import Defaults, crd_of
+from instar.kube.models.errors import ModelError
+from instar.kube.models.reading.roots import root_of
 
 Name = NewType("Name", str)
 

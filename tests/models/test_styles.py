@@ -10,11 +10,11 @@ import msgspec
 import pytest
 from pydantic import ValidationError
 
-from instar.crds.documents import read_definition
-from instar.models.frames import roots_of
-from instar.models.modules import module_of, package_of
-from instar.models.patterns import plain_pattern
-from instar.plain import Object
+from instar.base.json_values import Object
+from instar.kube.crds.documents import read_definition
+from instar.kube.models.crd_frame import roots_of
+from instar.kube.models.modules import module_of, package_of
+from instar.kube.models.patterns import plain_pattern
 from instar.review import review
 from instar.sdk import Converter
 from tests.models.support import STYLES, comparable, crd, imported_text, there_and_back

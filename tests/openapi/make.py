@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from instar.api.crd import read_crd
-from instar.api.discovery import Resource
+from instar.kube.api.crd import read_crd
+from instar.kube.api.discovery import DiscoveryResource
 from tests.support.corpus import corpus
 from tests.support.crds import crd
 
@@ -19,7 +19,7 @@ def custom(
     names: dict[str, Any] | None = None,
     conditions: tuple[str, ...] = ("NamesAccepted", "Established"),
     **spec: Any,
-) -> Resource:
+) -> DiscoveryResource:
     """A custom resource whose listed conditions are true; the first version is stored."""
     names = names or NAMES
     made = crd(*versions, group=group, plural=names["plural"], scope=scope, names=names, **spec)
@@ -27,7 +27,7 @@ def custom(
         "acceptedNames": names,
         "conditions": [{"type": kind, "status": "True"} for kind in conditions],
     }
-    return Resource(read_crd(made))
+    return DiscoveryResource(read_crd(made))
 
 
 def builtin(
@@ -37,13 +37,13 @@ def builtin(
     *versions: dict[str, Any],
     scope: str = "Namespaced",
     verbs: tuple[str, ...] | None = None,
-) -> Resource:
+) -> DiscoveryResource:
     names = {"plural": plural, "singular": kind.lower(), "kind": kind, "listKind": f"{kind}List"}
     made = custom(*versions, group=group, scope=scope, names=names, conditions=())
-    return Resource(made.crd, builtin=True, verbs=verbs)
+    return DiscoveryResource(made.crd, builtin=True, verbs=verbs)
 
 
-def established_corpus() -> list[Resource]:
+def established_corpus() -> list[DiscoveryResource]:
     """Every v1 CRD of the corpus as if established."""
     return [
         _established(obj)
@@ -52,11 +52,11 @@ def established_corpus() -> list[Resource]:
     ]
 
 
-def _established(obj: dict[str, Any]) -> Resource:
+def _established(obj: dict[str, Any]) -> DiscoveryResource:
     names = obj["spec"]["names"]
     names.setdefault("listKind", f"{names['kind']}List")
     obj["status"] = {
         "acceptedNames": names,
         "conditions": [{"type": "Established", "status": "True"}],
     }
-    return Resource(read_crd(obj))
+    return DiscoveryResource(read_crd(obj))

@@ -11,16 +11,16 @@ from typing import Any, Union, get_args, get_origin
 
 import pytest
 
-from instar.api.discovery import Resource
-from instar.openapi import v2, v3
-from instar.openapi.builtin_crd import CRD_V1BETA1
-from instar.openapi.builtin_schemas import STORAGE_VERSION_MIGRATION
-from instar.openapi.field_words import FIELD_WORDS
-from instar.openapi.kind_words import WORDS
-from instar.openapi.models import SCALE, SHARED
-from instar.registry.kinds.table import builtin_servings
-from instar.registry.resources.strategy import Strategy
-from instar.schema.parse import structural_errors
+from instar.kube.api.discovery import DiscoveryResource
+from instar.kube.openapi import v2, v3
+from instar.kube.openapi.builtin_crd import CRD_V1BETA1
+from instar.kube.openapi.builtin_schemas import STORAGE_VERSION_MIGRATION
+from instar.kube.openapi.field_descriptions import FIELD_WORDS
+from instar.kube.openapi.kind_descriptions import WORDS
+from instar.kube.openapi.models import SCALE, SHARED
+from instar.kube.schema.structure.parse import structural_errors
+from instar.server.registry.kinds.builtin_resources import builtin_servings
+from instar.server.registry.resources.strategy import Strategy
 
 RECORDED = Path(__file__).resolve().parents[3] / "shared" / "data" / "builtins" / "schemas.json"
 SHARED_TYPES = ("DeleteOptions", "ListMeta", "ManagedFieldsEntry", "ObjectMeta", "OwnerReference")
@@ -30,8 +30,11 @@ OPTIONS = "io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions"
 
 
 @cache
-def resources() -> list[Resource]:
-    return [Resource(item.crd, item.builtin, item.verbs) for item in builtin_servings(Strategy())]
+def resources() -> list[DiscoveryResource]:
+    return [
+        DiscoveryResource(item.crd, item.builtin, item.verbs)
+        for item in builtin_servings(Strategy())
+    ]
 
 
 def v3_documents() -> Iterator[dict[str, Any]]:

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from instar.api.names import GroupVersion
-from instar.openapi import v2, v3
-from instar.openapi.models import SCALE as SCALE_MODELS
-from instar.openapi.models import SHARED
-from instar.openapi.option_kinds import OF_CLIENTS, option_kinds
+from instar.kube.api.names import GroupVersion
+from instar.kube.openapi import v2, v3
+from instar.kube.openapi.models import SCALE as SCALE_MODELS
+from instar.kube.openapi.models import SHARED
+from instar.kube.openapi.option_kinds import OF_CLIENTS, option_kinds
 from tests.openapi.make import builtin, custom, established_corpus
 from tests.support.crds import version
 

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from instar.api.discovery import Resource
-from instar.openapi.dialect import V2, V3, Dialect
-from instar.openapi.published import published_schema
+from instar.kube.api.discovery import DiscoveryResource
+from instar.kube.openapi.published import published_schema
+from instar.kube.openapi.reference_style import V2, V3, Dialect
 from tests.openapi.make import custom
 from tests.support.crds import version
 
@@ -18,7 +18,7 @@ BARE = {"type": "object", "x-kubernetes-group-version-kind": GVK}
 BOTH = [{"type": "integer"}, {"type": "string"}]
 
 
-def publish(resource: Resource, dialect: Dialect) -> dict[str, Any]:
+def publish(resource: DiscoveryResource, dialect: Dialect) -> dict[str, Any]:
     return published_schema(resource, resource.crd.versions[0], dialect)
 
 

@@ -9,8 +9,8 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from instar.openapi import v2
-from instar.openapi.v2_protobuf import encode
+from instar.kube.openapi import v2
+from instar.kube.openapi.v2_protobuf import encode
 from tests.openapi.make import custom, established_corpus
 from tests.support.crds import version
 

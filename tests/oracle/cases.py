@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from instar.fields import FieldError
+from instar.base.field_errors import FieldError
 
 ORACLE = Path(__file__).resolve().parents[3] / "shared" / "oracle"
 MOST_EXCEPTIONS = 0.005

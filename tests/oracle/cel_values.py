@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from instar.cel.library.addresses import Cidr, Ip
-from instar.cel.library.formats import Format
-from instar.cel.library.quantity import Quantity, parse_quantity
-from instar.cel.library.semver import Semver
-from instar.cel.types import (
+from instar.kube.cel.library.addresses import Cidr, Ip
+from instar.kube.cel.library.formats import Format
+from instar.kube.cel.library.quantity import Quantity, parse_quantity
+from instar.kube.cel.library.semver import Semver
+from instar.kube.cel.types import (
     BOOL,
     BYTES,
     DOUBLE,
@@ -22,7 +22,7 @@ from instar.cel.types import (
     map_of,
     runtime_name,
 )
-from instar.cel.values import Duration, OptionalValue, Timestamp, TypeValue, Uint
+from instar.kube.cel.values import Duration, OptionalValue, Timestamp, TypeValue, Uint
 
 _PRIMITIVES = {each.name: each for each in (BOOL, BYTES, DOUBLE, INT, STRING, UINT)}
 

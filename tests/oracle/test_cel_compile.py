@@ -4,14 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from instar.schema.parse import structural
-from instar.schema.validations.check import most_often
-from instar.schema.validations.compile import (
-    CompiledRule,
-    compile_rule,
-    declared_for,
-    type_key,
-)
+from instar.kube.schema.cel_rules.check import most_often
+from instar.kube.schema.cel_rules.compile import CompiledRule, compile_rule, declared_for, type_key
+from instar.kube.schema.structure.parse import structural
 from tests.oracle.cases import Case, Outcome, assert_agreement
 
 UNBOUNDED = 2**64 - 1

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from instar.api.crd_codec import decode, to_internal
-from instar.crds.defaults import with_defaults
-from instar.crds.formats_warning import format_warnings
-from instar.crds.strategy import prepare_for_create
-from instar.crds.validate import validate_create
-from instar.plain import Object, copy_json
-from instar.schema.compiled import ABSENT, compile_schema
-from instar.schema.validations.evaluate import compile_rules
-from instar.schema.validations.ondemand import check_if_any
+from instar.base.json_values import Object, copy_json
+from instar.kube.api.crd_codec import decode, to_internal
+from instar.kube.crds.defaults import with_defaults
+from instar.kube.crds.format_warnings import format_warnings
+from instar.kube.crds.strategy import prepare_for_create
+from instar.kube.crds.validation.crd import validate_create
+from instar.kube.schema.cel_rules.evaluate import compile_rules
+from instar.kube.schema.cel_rules.lazy_engine import check_if_any
+from instar.kube.schema.compiled import ABSENT, compile_schema
 from tests.oracle.cases import Case, Outcome, assert_agreement, error_rows, recorded_rows
 from tests.support import crds
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from instar.cel.engine import BadExpression, BadProgram, analyse, prepare
-from instar.cel.values import CelError
+from instar.kube.cel.engine import BadExpression, BadProgram, analyse, prepare
+from instar.kube.cel.values import CelError
 from tests.oracle.cases import Case, Outcome, assert_agreement
 from tests.oracle.cel_values import name_of, normal, type_from, value_from, written
 

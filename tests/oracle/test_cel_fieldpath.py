@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from instar.schema.field_path import PathProblem, resolve
+from instar.kube.schema.structure.field_path import PathProblem, resolve
 from tests.oracle.cases import Case, Outcome, assert_agreement
 
 

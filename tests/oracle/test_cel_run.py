@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from instar.fields import FieldError
-from instar.schema.parse import structural
-from instar.schema.validations.compile import build
-from instar.schema.validations.evaluate import CALL_LIMIT, OBJECT_BUDGET, Budget, CelProgram
+from instar.base.field_errors import FieldError
+from instar.kube.schema.cel_rules.compile import build
+from instar.kube.schema.cel_rules.evaluate import CALL_LIMIT, OBJECT_BUDGET, Budget, CelProgram
+from instar.kube.schema.structure.parse import structural
 from tests.oracle.cases import Case, Outcome, assert_agreement, error_rows, recorded_rows
 
 

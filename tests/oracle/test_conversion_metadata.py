@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from instar.conversion.contract import Broken, restored_metadata
-from instar.schema.values import same_json
+from instar.kube.schema.json_types import same_json
+from instar.wire.conversion.contract import BrokenContract, restored_metadata
 from tests.oracle.cases import Case, Outcome, assert_agreement
 
 
@@ -14,7 +14,7 @@ def judge(case: Case) -> Outcome:
     ours: Any
     try:
         ours, problem = {**converted, "metadata": restored_metadata(original, converted)}, None
-    except Broken as broken:
+    except BrokenContract as broken:
         ours, problem = None, broken.text
     theirs = case.answer.get("error")
     verdict = (problem is None) == (theirs is None)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from instar.api.crd import GROUP
-from instar.api.crd_codec import decode, from_internal, to_internal
-from instar.crds.defaults import with_defaults
-from instar.plain import Object
-from instar.schema.values import same_json
+from instar.base.json_values import Object
+from instar.kube.api.crd import GROUP
+from instar.kube.api.crd_codec import decode, from_internal, to_internal
+from instar.kube.crds.defaults import with_defaults
+from instar.kube.schema.json_types import same_json
 from tests.oracle.cases import Case, Outcome, assert_agreement
 
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from instar.crds.demands import Demands
-from instar.crds.validate_schema import schema_errors
-from instar.crds.validate_versions import stored_version_errors
-from instar.fields import NO_FIELD
-from instar.schema.structurality import completeness_errors, metadata_errors
-from instar.schema.validations.ondemand import check_if_any
+from instar.base.field_errors import NO_FIELD
+from instar.kube.crds.validation.options import Demands
+from instar.kube.crds.validation.schema import schema_errors
+from instar.kube.crds.validation.versions import stored_version_errors
+from instar.kube.schema.cel_rules.lazy_engine import check_if_any
+from instar.kube.schema.structure.structural_rules import completeness_errors, metadata_errors
 from tests.oracle.cases import Case, Outcome, assert_agreement, judge_errors
 
 UNASKABLE = {

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from instar.api.crd_codec import decode, to_internal
-from instar.crds.defaults import with_defaults
-from instar.crds.formats_warning import format_warnings
-from instar.crds.strategy import prepare_for_create, prepare_for_update
-from instar.crds.validate import validate_create
-from instar.crds.validate_update import validate_update
-from instar.plain import Object
-from instar.schema.validations.ondemand import check_if_any
+from instar.base.json_values import Object
+from instar.kube.api.crd_codec import decode, to_internal
+from instar.kube.crds.defaults import with_defaults
+from instar.kube.crds.format_warnings import format_warnings
+from instar.kube.crds.strategy import prepare_for_create, prepare_for_update
+from instar.kube.crds.validation.crd import validate_create
+from instar.kube.crds.validation.update import validate_update
+from instar.kube.schema.cel_rules.lazy_engine import check_if_any
 from tests.oracle.cases import Case, Outcome, assert_agreement, judge_errors
 
 

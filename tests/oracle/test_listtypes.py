@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from instar.schema.listtypes import compile_uniqueness, list_type_errors
-from instar.schema.parse import structural
+from instar.kube.schema.structure.parse import structural
+from instar.kube.schema.validation.list_types import compile_uniqueness, list_type_errors
 from tests.oracle.cases import Case, Outcome, assert_agreement, judge_errors
 
 

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
-from instar.plain import copy_json
-from instar.schema.embedded import as_resource, compile_coercer, compile_judge
-from instar.schema.metatypes import MetaError
-from instar.schema.objectmeta import coerce_metadata, drop_malformed
-from instar.schema.parse import structural
-from instar.schema.structural import Structural
-from instar.schema.values import same_json
+from instar.base.json_values import copy_json
+from instar.kube.schema.json_types import same_json
+from instar.kube.schema.metadata.embedded_resources import (
+    as_resource,
+    compile_coercer,
+    compile_judge,
+)
+from instar.kube.schema.metadata.object_meta import coerce_metadata, drop_malformed
+from instar.kube.schema.metadata.types import MetaError
+from instar.kube.schema.structure.parse import structural
+from instar.kube.schema.structure.structural import Structural
 from tests.oracle.cases import Case, Outcome, assert_agreement, judge_errors
 
 

@@ -5,18 +5,18 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any, cast
 
-from instar.plain import Object, copy_json
-from instar.registry.resources.serving import VersionServing
-from instar.registry.resources.strategy import Strategy
-from instar.schema.compiled import compile_schema
-from instar.schema.pipeline import Pipeline
-from instar.schema.values import same_json
+from instar.base.json_values import Object, copy_json
+from instar.kube.schema.compiled import compile_schema
+from instar.kube.schema.json_types import same_json
+from instar.kube.schema.pipeline import SchemaPipeline
+from instar.server.registry.resources.serving import VersionServing
+from instar.server.registry.resources.strategy import Strategy
 from tests.oracle.cases import Case, Outcome, assert_agreement
 
 
 def judge(case: Case) -> Outcome:
     new, old = _request(case.ask["object"]), _request(case.ask["oldObject"])
-    pipeline = Pipeline(
+    pipeline = SchemaPipeline(
         compile_schema(None), api_version="", kind="", has_status=case.ask["statusSubresource"]
     )
     version = cast(VersionServing, SimpleNamespace(pipeline=pipeline))

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from instar.plain import copy_json
-from instar.schema.parse import structural
-from instar.schema.prune import compile_node, compile_pruner, dropped_paths
-from instar.schema.values import same_json
+from instar.base.json_values import copy_json
+from instar.kube.schema.json_types import same_json
+from instar.kube.schema.pruning import compile_node, compile_pruner, dropped_paths
+from instar.kube.schema.structure.parse import structural
 from tests.oracle.cases import Case, Outcome, assert_agreement
 
 UNASKABLE = {

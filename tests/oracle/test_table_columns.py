@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from instar.api.crd import Column
-from instar.api.jsontext import encode
-from instar.registry.resources.columns import TablePrinter
+from instar.kube.api.crd import PrinterColumn
+from instar.kube.api.encoding.json_text import encode
+from instar.server.registry.resources.columns import TablePrinter
 from tests.oracle.cases import Case, Outcome, assert_agreement
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -14,7 +14,7 @@ NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
 def judge(case: Case) -> Outcome:
     """A path upstream cannot read costs the column, and those after it."""
-    printer = TablePrinter([Column("C", case.ask["type"], case.ask["jsonPath"])])
+    printer = TablePrinter([PrinterColumn("C", case.ask["type"], case.ask["jsonPath"])])
     cells = printer.cells(case.ask["object"], NOW)[1:]
     refused = "pathError" in case.answer
     if refused or not cells:

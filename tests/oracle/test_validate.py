@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from instar.schema.parse import structural
-from instar.schema.validate import compile_validator
-from instar.schema.values import ABSENT
+from instar.kube.schema.json_types import ABSENT
+from instar.kube.schema.structure.parse import structural
+from instar.kube.schema.validation.validate import compile_validator
 from tests.oracle.cases import Case, Outcome, assert_agreement, judge_errors
 
 

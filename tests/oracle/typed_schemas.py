@@ -1,10 +1,10 @@
-"""Typed schemas as structured-merge-diff writes them, as the atoms of ``instar.apply``."""
+"""Typed schemas as structured-merge-diff writes them, as the atoms of ``instar.kube.apply``."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from instar.apply.typed import UNTYPED, Atom, ListType, MapType, TypedSchema
+from instar.kube.apply.ownership_schema import UNTYPED, Atom, ListType, MapType, TypedSchema
 
 Type = dict[str, Any]
 

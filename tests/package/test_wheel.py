@@ -131,7 +131,7 @@ def test_each_command_runs_from_the_wheel(installed: Path, tmp_path: Path, comma
 
 
 def test_the_wheel_is_what_runs(installed: Path, tmp_path: Path) -> None:
-    code = "import instar.facts.shelf as s, instar; print(instar.__file__)"
+    code = "import instar.kube.facts.block_file as s, instar; print(instar.__file__)"
     done = _run(installed / "bin" / "python", "-c", code, cwd=tmp_path)
 
     assert str(installed) in done.stdout

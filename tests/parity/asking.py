@@ -8,12 +8,12 @@ from copy import deepcopy
 from itertools import count
 from typing import Any, NamedTuple
 
-from instar.plain import Object
-from instar.reviewer.judge import Judge
-from instar.reviewer.side import read_side
-from instar.schema.validations.evaluate import compile_rules
-from instar.sdk.checking.case import VersionSchema, schema_of
-from instar.sdk.checking.definition import parse_crd
+from instar.base.json_values import Object
+from instar.kube.schema.cel_rules.evaluate import compile_rules
+from instar.tools.reviewer.reviewed_crd import read_side
+from instar.tools.reviewer.server_model import CrdSimulator
+from instar.tools.sdk.checking.case import VersionSchema, schema_of
+from instar.tools.sdk.checking.definition import parse_crd
 from tests.support.server import Answer, LiveServer
 
 CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
@@ -42,7 +42,7 @@ class Court:
 
     def _take(self, crd: Object) -> None:
         self.crd = crd
-        self.judge = Judge(read_side(crd), version=self.version, compile_rules=compile_rules)
+        self.judge = CrdSimulator(read_side(crd), version=self.version, compile_rules=compile_rules)
         parsed = parse_crd(crd)
         wanted = parsed.version(self.version)
         assert wanted is not None

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from instar.api.crd import read_crd
-from instar.schema.generate import objects
-from instar.schema.parse import structural
+from instar.kube.api.crd import read_crd
+from instar.kube.schema.generation.objects import objects
+from instar.kube.schema.structure.parse import structural
 from tests.parity.asking import (
     Court,
     Told,

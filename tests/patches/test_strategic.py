@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from instar.errors import ApiError, BadRequest, Invalid, Unclassified
-from instar.facts.types import schema_of
-from instar.patches.strategicpatch import strategic_merge
-from instar.plain import copy_json
+from instar.base.errors import ApiError, BadRequest, Invalid, Unclassified
+from instar.base.json_values import copy_json
+from instar.kube.facts.types import schema_of
+from instar.kube.patches.strategic_patch import strategic_merge
 
 MERGED_BY_NAME = {
     "type": "array",

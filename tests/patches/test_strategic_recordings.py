@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from instar.errors import ApiError
-from instar.facts.types import schema_of
-from instar.patches.strategicpatch import strategic_merge
-from instar.plain import copy_json
+from instar.base.errors import ApiError
+from instar.base.json_values import copy_json
+from instar.kube.facts.types import schema_of
+from instar.kube.patches.strategic_patch import strategic_merge
 from tests.support.builtins import Line, needs_builtins, recorded
 
 ONLY = "(only)"

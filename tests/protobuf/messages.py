@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from instar.protobuf.envelope import wrapped
-from instar.protobuf.wire import BYTES, FIXED64, VARINT, sized, tag, varint
+from instar.kube.protobuf.envelope import wrapped
+from instar.kube.protobuf.wire import BYTES, FIXED64, VARINT, sized, tag, varint
 
 
 def field(number: int, value: bytes | int) -> bytes:

@@ -11,12 +11,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from instar.facts.messages import group_versions, kinds_of
-from instar.protobuf.envelope import MAGIC, decode_object, encode_object, wrapped
-from instar.protobuf.errors import EnvelopeError, MessageError, ProtobufError, UnknownKind
-from instar.protobuf.shapes import LIMIT
-from instar.protobuf.watch import decode_frame, frames
-from instar.protobuf.wire import END_GROUP, START_GROUP, tag
+from instar.kube.facts.messages import group_versions, kinds_of
+from instar.kube.protobuf.envelope import MAGIC, decode_object, encode_object, wrapped
+from instar.kube.protobuf.errors import EnvelopeError, MessageError, ProtobufError, UnknownKind
+from instar.kube.protobuf.json_forms import LIMIT
+from instar.kube.protobuf.watch import decode_frame, frames
+from instar.kube.protobuf.wire import END_GROUP, START_GROUP, tag
 from tests.protobuf.messages import config_map, crd_with, double, entry, field
 from tests.support.builtins import recorded
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from instar.quantities import QuantityError, canonical_quantity
+from instar.kube.quantities import QuantityError, canonical_quantity
 
 
 @pytest.mark.parametrize(

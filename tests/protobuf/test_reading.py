@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from instar.protobuf.envelope import decode_object, encode_object, wrapped
-from instar.protobuf.errors import UnknownKind
-from instar.protobuf.wire import BYTES, START_GROUP, sized, tag, varint
+from instar.kube.protobuf.envelope import decode_object, encode_object, wrapped
+from instar.kube.protobuf.errors import UnknownKind
+from instar.kube.protobuf.wire import BYTES, START_GROUP, sized, tag, varint
 from tests.protobuf.messages import config_map, crd_with, double, entry, field
 
 

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 import yaml
 
-from instar.protobuf.envelope import decode_object, encode_list, encode_message, encode_object
-from instar.protobuf.errors import ProtobufError
-from instar.protobuf.watch import decode_frame, frames, watch_frame
+from instar.kube.protobuf.envelope import decode_object, encode_list, encode_message, encode_object
+from instar.kube.protobuf.errors import ProtobufError
+from instar.kube.protobuf.watch import decode_frame, frames, watch_frame
 from tests.support.builtins import BUILTINS, Line, recorded
 
 AS_THE_CLIENT_SPACED_IT = {"client.crd.create"}

@@ -9,15 +9,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from instar.facts.messages import group_versions, kinds_of
-from instar.protobuf.envelope import (
+from instar.kube.facts.messages import group_versions, kinds_of
+from instar.kube.protobuf.envelope import (
     decode_object,
     encode_message,
     encode_object,
     has_message,
     wrapped,
 )
-from instar.protobuf.errors import MessageError, UnknownKind
+from instar.kube.protobuf.errors import MessageError, UnknownKind
 from tests.protobuf.messages import entry, field
 
 KINDS = [(version, kind) for version in group_versions() for kind in kinds_of(version)]

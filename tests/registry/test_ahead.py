@@ -9,11 +9,11 @@ from typing import Any, cast
 
 import pytest
 
-from instar.errors import ServiceUnavailable
-from instar.registry.controllers import ahead as module
-from instar.registry.controllers.ahead import AheadOfReaders
-from instar.registry.resources.catalog import Catalog
-from instar.storage.collection import Change
+from instar.base.errors import ServiceUnavailable
+from instar.server.registry.controllers import conversion_prefetch as module
+from instar.server.registry.controllers.conversion_prefetch import AheadOfReaders
+from instar.server.registry.resources.catalog import Catalog
+from instar.wire.storage.watchcache.collection import Change
 
 _AN_HOUR = 3600.0
 

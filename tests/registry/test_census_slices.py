@@ -9,13 +9,13 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from instar import limits
-from instar.registry.controllers import backlog
-from instar.registry.controllers.backlog import Backlog
-from instar.registry.insight import census
-from instar.registry.insight.census import Census
-from instar.server.life.composition import Machinery
-from instar.server.life.lifetime import running
+from instar.base import limits
+from instar.server.lifecycle.composition import Machinery
+from instar.server.lifecycle.lifetime import running
+from instar.server.registry.controllers import rewrite_batches
+from instar.server.registry.controllers.rewrite_batches import Backlog
+from instar.server.registry.insight import census
+from instar.server.registry.insight.census import ServerCensus
 from tests.support.inside import CRDS, asked, crd, named
 
 _THINGS = "/apis/example.com/v1/namespaces/default/things"
@@ -37,13 +37,13 @@ async def filled(count: int) -> AsyncIterator[Machinery]:
 def tiny_slices(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limits, "TURN_SECONDS", -1.0)
     monkeypatch.setattr(census, "_AT_ONCE", 2)
-    monkeypatch.setattr(backlog, "_LOOKED_AT", 2)
+    monkeypatch.setattr(rewrite_batches, "_LOOKED_AT", 2)
 
 
 def test_what_changes_while_a_census_is_taken_is_counted() -> None:
     async def scenario() -> None:
         async with filled(9) as machinery:
-            counting = Census(machinery.catalog)
+            counting = ServerCensus(machinery.catalog)
             taking = asyncio.create_task(counting.prepare())
             for _ in range(3):
                 await asyncio.sleep(0)
@@ -60,7 +60,7 @@ def test_what_changes_while_a_census_is_taken_is_counted() -> None:
 def test_who_does_not_wait_is_told_the_whole_count() -> None:
     async def scenario() -> None:
         async with filled(5) as machinery:
-            counting = Census(machinery.catalog)
+            counting = ServerCensus(machinery.catalog)
             taking = asyncio.create_task(counting.prepare(_CRD))
             await asyncio.sleep(0)
             assert counting.of_crd(_CRD) == {"v1": 5}

@@ -6,17 +6,17 @@ import asyncio
 
 import orjson
 
-from instar.registry.resources.serving import VersionServing
-from instar.registry.stored.codec import Codec
-from instar.registry.stored.entry import Held, ingest
-from instar.server.life.lifetime import running
-from instar.storage.store import Record
+from instar.server.lifecycle.lifetime import running
+from instar.server.registry.resources.serving import VersionServing
+from instar.server.registry.stored.codec import Codec
+from instar.server.registry.stored.entry import InMemoryEntry, ingest
+from instar.wire.storage.store import Record
 
 MANY = 6000
 """More than a list collects in one turn."""
 
 
-def entry(name: str) -> Held:
+def entry(name: str) -> InMemoryEntry:
     metadata = {"name": name, "uid": name}
     raw = orjson.dumps({"apiVersion": "v1", "kind": "Namespace", "metadata": metadata})
     return ingest(Record(name, raw, 7), name)

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from instar.api.crd import Column
-from instar.registry.resources.columns import TablePrinter, human_duration
+from instar.kube.api.crd import PrinterColumn
+from instar.server.registry.resources.columns import TablePrinter, human_duration
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -58,7 +58,7 @@ def test_ages_read_as_in_kubectl(seconds: int, text: str) -> None:
     ],
 )
 def test_a_cell_by_column_type_and_value(type_: str, value: Any, cell: Any) -> None:
-    printer = TablePrinter((Column("C", type_, ".v"),))
+    printer = TablePrinter((PrinterColumn("C", type_, ".v"),))
     assert printer.cells({"metadata": {"name": "n"}, "v": value}, NOW) == ["n", cell]
 
 
@@ -69,14 +69,18 @@ def test_without_columns_there_is_an_age() -> None:
 
 def test_an_unreadable_path_ends_the_columns() -> None:
     printer = TablePrinter(
-        (Column("A", "string", ".a"), Column("B", "string", ".b["), Column("C", "string", ".c"))
+        (
+            PrinterColumn("A", "string", ".a"),
+            PrinterColumn("B", "string", ".b["),
+            PrinterColumn("C", "string", ".c"),
+        )
     )
     assert [column["name"] for column in printer.definitions] == ["Name", "A"]
 
 
 def test_a_stored_path_without_end_costs_its_own_cell() -> None:
-    endless = Column("Endless", "string", ".spec" + "[0]" * 40_000)
-    printer = TablePrinter([endless, Column("Size", "string", ".spec.size")])
+    endless = PrinterColumn("Endless", "string", ".spec" + "[0]" * 40_000)
+    printer = TablePrinter([endless, PrinterColumn("Size", "string", ".spec.size")])
 
     assert printer.cells({"metadata": {"name": "a"}, "spec": {"size": "s"}}, NOW) == [
         "a",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
-from instar.registry.stored.courier import (
+from instar.server.registry.stored.watch_dispatcher import (
     CLOSELY_SECONDS,
     GATHERING_SECONDS,
     LONGEST_PAUSE,

@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from instar.plain import Object
-from instar.registry.controllers.crds import CrdController
-from instar.registry.stored.backend import Backend
-from instar.server.life.embedded import Embedded, embedded
-from instar.storage.memory import MemoryStore
-from instar.storage.sqlite import SqliteStore
-from instar.storage.store import Event, Write
+from instar.base.json_values import Object
+from instar.server.lifecycle.embedded import Embedded, embedded
+from instar.server.registry.controllers.crds import CrdController
+from instar.server.registry.stored.backend import Backend
+from instar.wire.storage.memory import MemoryStore
+from instar.wire.storage.sqlite.store import SqliteStore
+from instar.wire.storage.store import Event, Write
 from tests.support import crds
 
 CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"

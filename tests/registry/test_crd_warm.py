@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 
-from instar.registry.controllers.crd_warm import _sample, warm_up
-from instar.server.life.embedded import embedded
+from instar.server.lifecycle.embedded import embedded
+from instar.server.registry.controllers.crd_warm_up import _sample, warm_up
 
 
 def test_warming_up_writes_nothing_and_makes_what_a_create_needs() -> None:

@@ -7,8 +7,8 @@ from typing import Any
 import orjson
 import pytest
 
-from instar.registry.resources.crdtext import around_equal_spec, without_spec
-from instar.registry.stored.entry import Entry, Held
+from instar.server.registry.resources.crd_text import around_equal_spec, without_spec
+from instar.server.registry.stored.entry import CacheEntry, InMemoryEntry
 
 _SPEC: dict[str, Any] = {
     "group": "g",
@@ -16,11 +16,11 @@ _SPEC: dict[str, Any] = {
 }
 
 
-def _entry(spec: Any = _SPEC, sort: bool = True, revision: int = 1, **members: Any) -> Entry:
+def _entry(spec: Any = _SPEC, sort: bool = True, revision: int = 1, **members: Any) -> CacheEntry:
     metadata = {"annotations": {"n": ',"spec":{"status":{'}, "name": "x", "uid": "u"}
     crd = {"apiVersion": "v1", "metadata": metadata, "spec": spec, **members}
     raw = orjson.dumps(crd, option=orjson.OPT_SORT_KEYS if sort else 0)
-    return Held(raw, revision, "x")
+    return InMemoryEntry(raw, revision, "x")
 
 
 def test_what_is_around_an_unchanged_spec_is_read_without_it() -> None:
@@ -48,7 +48,7 @@ def test_what_is_around_an_unchanged_spec_is_read_without_it() -> None:
     ],
     ids=["changed", "longer", "shorter", "no status", "lost status", "won status", "no object"],
 )
-def test_another_spec_or_an_odd_text_is_not_known(old: Entry, new: Entry) -> None:
+def test_another_spec_or_an_odd_text_is_not_known(old: CacheEntry, new: CacheEntry) -> None:
     assert around_equal_spec(old, new) is None
 
 
@@ -56,4 +56,4 @@ def test_a_status_before_the_spec_is_not_known() -> None:
     status, crd = {"a": 1}, {"apiVersion": "v1", "metadata": {"name": "x", "uid": "u"}}
     raw = orjson.dumps({**crd, "status": status, "spec": _SPEC})
 
-    assert without_spec(Held(raw, 1, "x")) is None
+    assert without_spec(InMemoryEntry(raw, 1, "x")) is None

@@ -9,18 +9,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from instar.api.jsontext import encode_sorted
-from instar.plain import Object
-from instar.registry.stored.entry import (
-    Entry,
-    Held,
-    Unreadable,
+from instar.base.json_values import Object
+from instar.kube.api.encoding.json_text import encode_sorted
+from instar.server.registry.stored.entry import (
+    CacheEntry,
+    InMemoryEntry,
+    UnreadableEntry,
     ingest,
     labels_of,
     labels_text,
     offset_by_uid,
 )
-from instar.storage.store import Record
+from instar.wire.storage.store import Record
 
 TEXT = st.sampled_from(["", "a", '"uid":"', "metadata", "uid", "u-1", "}", "\\"])
 VALUES = st.recursive(
@@ -44,7 +44,7 @@ OBJECTS = st.fixed_dictionaries(
 )
 
 
-def read(value: bytes) -> Entry:
+def read(value: bytes) -> CacheEntry:
     return ingest(Record("g/ks/x", value, 7), "x")
 
 
@@ -66,7 +66,7 @@ def test_a_view_is_the_stored_object_with_its_revision(obj: dict[str, Any]) -> N
 @given(OBJECTS)
 def test_a_writer_s_draft_shows_the_same(obj: dict[str, Any]) -> None:
     raw = encode_sorted(obj)
-    draft = Held(raw, 7, "x", offset_by_uid(raw, obj))
+    draft = InMemoryEntry(raw, 7, "x", offset_by_uid(raw, obj))
 
     assert draft.view == read(raw).view
 
@@ -88,7 +88,7 @@ def test_bytes_of_others_are_given_the_right_revision(foreign: dict[str, Any]) -
 def test_what_is_no_object_is_told_when_it_is_read(damaged: bytes) -> None:
     entry = read(damaged)
 
-    with pytest.raises(Unreadable):
+    with pytest.raises(UnreadableEntry):
         entry.content()
     assert entry.labels == {}
 

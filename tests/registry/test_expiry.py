@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 
-from instar.registry.controllers.expiry import Expiry
-from instar.registry.resources.context import Context
-from instar.registry.stored.entry import Entry
-from instar.storage.collection import Change
+from instar.server.registry.controllers.event_ttl import Expiry
+from instar.server.registry.resources.context import Context
+from instar.server.registry.stored.entry import CacheEntry
+from instar.wire.storage.watchcache.collection import Change
 from tests.support.server import LiveServer, live_server
 
 _EVENTS = "/api/v1/namespaces/default/events"
@@ -26,7 +26,7 @@ async def _first_to_go(server: LiveServer, written: float, now: float) -> str:
     time = [written]
     gone: asyncio.Queue[str] = asyncio.Queue()
 
-    def changed(change: Change[Entry]) -> None:
+    def changed(change: Change[CacheEntry]) -> None:
         if change.new is None:
             gone.put_nowait(change.suffix)
 

@@ -8,13 +8,13 @@ from collections.abc import Sequence
 import orjson
 import pytest
 
-from instar.errors import Expired
-from instar.registry.stored.backend import Backend
-from instar.registry.stored.entry import Held, ingest, offset_by_uid
-from instar.registry.stored.far import Distance, Far
-from instar.storage.memory import MemoryStore
-from instar.storage.store import Record, Write
-from instar.storage.values import Gone
+from instar.base.errors import Expired
+from instar.server.registry.stored.backend import Backend
+from instar.server.registry.stored.entry import InMemoryEntry, ingest, offset_by_uid
+from instar.server.registry.stored.lazy_entry import Distance, Far
+from instar.wire.storage.memory import MemoryStore
+from instar.wire.storage.store import Record, Write
+from instar.wire.storage.value_reader import Gone
 
 _OBJECT = {
     "apiVersion": "example.com/v1",
@@ -50,7 +50,7 @@ def stored(obj: object = _OBJECT) -> bytes:
     return orjson.dumps(obj, option=orjson.OPT_SORT_KEYS) + b"\n"
 
 
-def far_and_held(value: bytes) -> tuple[Far, Held]:
+def far_and_held(value: bytes) -> tuple[Far, InMemoryEntry]:
     record = Record("example.com/things/d/a", value, 7)
     return Distance(Drawer()).of_record(record, "d/a"), ingest(record, "d/a")
 
@@ -99,14 +99,14 @@ def test_a_backend_with_values_shows_far_entries_and_gives_writers_their_own_byt
         await backend.start()
         things = backend.collection("example.com/things/")
         raw = stored().removesuffix(b"\n")
-        draft = Held(raw, 0, "d/a", offset_by_uid(raw, _OBJECT))
+        draft = InMemoryEntry(raw, 0, "d/a", offset_by_uid(raw, _OBJECT))
         draft.know(api_version="example.com/v1", labels={"app": "a"})
         draft.token = mark = object()
 
         written = await backend.put(things, draft, 0)
 
         reads = drawer.reads
-        assert isinstance(written, Held)
+        assert isinstance(written, InMemoryEntry)
         shown = things.entries["d/a"]
         assert isinstance(shown, Far)
         assert (shown.labels, shown.token) == ({"app": "a"}, mark)

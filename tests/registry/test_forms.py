@@ -9,14 +9,14 @@ from typing import Any
 
 import pytest
 
-from instar.api.crd import read_crd
-from instar.registry.resources import serving as serving_module
-from instar.registry.resources.forms import Forms
-from instar.registry.resources.serving import VersionServing
-from instar.schema.compiled import compile_schema
-from instar.schema.rules import no_rules
-from instar.schema.spotless import text_size
-from instar.server.life.embedded import Embedded, embedded
+from instar.kube.api.crd import read_crd
+from instar.kube.schema.clean_cache import text_size
+from instar.kube.schema.compiled import compile_schema
+from instar.kube.schema.rule_engine import no_rules
+from instar.server.lifecycle.embedded import Embedded, embedded
+from instar.server.registry.resources import serving as serving_module
+from instar.server.registry.resources.schema_eviction import Forms
+from instar.server.registry.resources.serving import VersionServing
 from tests.support import crds
 
 CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"

@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from instar.registry.verbs.grace import Grace, begin
+from instar.server.registry.verbs.graceful_delete import Grace, begin
 
 NOW = datetime(2026, 11, 16, 7, 0, 0, tzinfo=UTC)
 INT64 = st.integers(-(2**63), 2**63 - 1)

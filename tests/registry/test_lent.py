@@ -13,21 +13,21 @@ from typing import NamedTuple
 import orjson
 import pytest
 
-from instar.errors import ServiceUnavailable
-from instar.registry.stored.backend import Backend
-from instar.registry.stored.entry import Entry, Held
-from instar.registry.stored.lent import Borrowed, LentViews, Owned, views_of
-from instar.storage import arena as arena_module
-from instar.storage import cache as cache_module
-from instar.storage import lending, peer_server
-from instar.storage import peer as peer_module
-from instar.storage.arena import Arena, make_file
-from instar.storage.collection import Change
-from instar.storage.lending import Elsewhere, Loans
-from instar.storage.memory import MemoryStore
-from instar.storage.peer import BorrowedStore, PeerStore
-from instar.storage.peer_server import Lent, StoreServer
-from instar.storage.store import Unavailable, Write
+from instar.base.errors import ServiceUnavailable
+from instar.server.registry.stored.backend import Backend
+from instar.server.registry.stored.entry import CacheEntry, InMemoryEntry
+from instar.server.registry.stored.shared_entry import Borrowed, LentViews, Owned, views_of
+from instar.wire.storage.memory import MemoryStore
+from instar.wire.storage.store import Unavailable, Write
+from instar.wire.storage.watchcache import cache as cache_module
+from instar.wire.storage.watchcache.collection import Change
+from instar.wire.storage.workers import arena as arena_module
+from instar.wire.storage.workers import arena_reclaim, store_server
+from instar.wire.storage.workers import worker_store as peer_module
+from instar.wire.storage.workers.arena import Arena, make_file
+from instar.wire.storage.workers.arena_reclaim import Elsewhere, Loans
+from instar.wire.storage.workers.store_server import LentStore, StoreServer
+from instar.wire.storage.workers.worker_store import BorrowedStore, PeerStore
 
 SMALL = 16 << 10
 PREFIX = "example.com/things/"
@@ -55,8 +55,8 @@ def often(monkeypatch: pytest.MonkeyPatch) -> None:
     """Segments are small and looked after all the time."""
     monkeypatch.setattr(arena_module, "SEGMENT", SMALL)
     monkeypatch.setattr(arena_module, "LARGEST", SMALL // 2)
-    monkeypatch.setattr(lending, "MOVED_AT_ONCE", 5)
-    monkeypatch.setattr(peer_server, "_SETTLE_SECONDS", 0)
+    monkeypatch.setattr(arena_reclaim, "MOVED_AT_ONCE", 5)
+    monkeypatch.setattr(store_server, "_SETTLE_SECONDS", 0)
 
 
 @contextlib.asynccontextmanager
@@ -64,7 +64,7 @@ async def sharing(loans: Loans, folder: Path) -> AsyncIterator[Shared]:
     owner = Backend(MemoryStore(), loans=loans)
     await owner.start()
     assert owner.books is not None
-    lender = StoreServer(owner.store, folder, Lent(loans, owner.books))
+    lender = StoreServer(owner.store, folder, LentStore(loans, owner.books))
     await lender.start()
     worker = await borrowing(folder)
     yield Shared(owner, worker, loans, lender)
@@ -89,10 +89,10 @@ def value_of(name: str, size: int = 10, uid: str = "u-1") -> bytes:
     return orjson.dumps(obj)
 
 
-async def put(backend: Backend, name: str, size: int = 10) -> Entry:
+async def put(backend: Backend, name: str, size: int = 10) -> CacheEntry:
     objects = backend.collection(PREFIX)
     known = objects.entries.get(name)
-    entry = Held(value_of(name, size), 0, name)
+    entry = InMemoryEntry(value_of(name, size), 0, name)
     entry.know(api_version="example.com/v1", labels={"name": name})
     return await backend.put(objects, entry, 0 if known is None else known.revision)
 
@@ -207,7 +207,7 @@ def test_who_borrows_loads_anew_when_the_lender_has(loans: Loans, tmp_path: Path
     asyncio.run(scenario())
 
 
-def told(changes: Sequence[Change[Entry]]) -> list[tuple[object, ...]]:
+def told(changes: Sequence[Change[CacheEntry]]) -> list[tuple[object, ...]]:
     return [(at, name, new and new.view, old and old.view) for at, name, new, old in changes]
 
 
@@ -365,7 +365,7 @@ def test_foreign_bytes_are_not_shared_and_shown_all_the_same(loans: Loans, tmp_p
             await worker.consistent()
 
             kinds = {type(entry) for entry in worker.collection(PREFIX).entries.values()}
-            assert kinds == {Held}
+            assert kinds == {InMemoryEntry}
             assert worker.collection(PREFIX).entries["f"].decode() == (
                 owner.collection(PREFIX).entries["f"].decode()
             )
@@ -388,7 +388,9 @@ def test_an_object_inside_that_looks_like_its_metadata_is_left_alone(
                 "spec": inner,
             }
             objects = owner.collection(PREFIX)
-            entry = Held(orjson.dumps(obj), 0, "a", orjson.dumps(obj).index(b'"uid":"u-1"'))
+            entry = InMemoryEntry(
+                orjson.dumps(obj), 0, "a", orjson.dumps(obj).index(b'"uid":"u-1"')
+            )
             assert (await owner.put(objects, entry, 0)).revision == revision
             await worker.consistent()
 

@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from instar.plain import Object
-from instar.registry.resources.catalog import Catalog
-from instar.registry.stored.entry import Held
-from instar.server.life.embedded import Embedded, embedded
-from instar.storage.memory import MemoryStore
+from instar.base.json_values import Object
+from instar.server.lifecycle.embedded import Embedded, embedded
+from instar.server.registry.resources.catalog import Catalog
+from instar.server.registry.stored.entry import InMemoryEntry
+from instar.wire.storage.memory import MemoryStore
 from tests.support import crds
 
 CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
@@ -43,14 +43,14 @@ async def _patch(server: Embedded, number: int, patch: Object) -> None:
 def _counting(patch: pytest.MonkeyPatch) -> Iterator[Counter[str]]:
     """How often each stored object is parsed, by its name."""
     parsed: Counter[str] = Counter()
-    parse = Held._parsed
+    parse = InMemoryEntry._parsed
 
-    def counted(entry: Held, data: bytes) -> Object:
+    def counted(entry: InMemoryEntry, data: bytes) -> Object:
         parsed[entry.suffix] += 1
         return parse(entry, data)
 
     with patch.context() as patched:
-        patched.setattr(Held, "_parsed", counted)
+        patched.setattr(InMemoryEntry, "_parsed", counted)
         yield parsed
 
 

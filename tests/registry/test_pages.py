@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-from instar.registry.stored.pages import Page, PageKey, Pages
-from instar.registry.stored.views import Views
-from instar.server.life.composition import Machinery
-from instar.server.life.lifetime import running
+from instar.server.lifecycle.composition import Machinery
+from instar.server.lifecycle.lifetime import running
+from instar.server.registry.stored.page_cache import CachedPage, PageKey, Pages
+from instar.server.registry.stored.views import Views
 from instar.server.settings import Settings
-from instar.storage.arena import Arena, make_file
-from instar.storage.lending import Loans
+from instar.wire.storage.workers.arena import Arena, make_file
+from instar.wire.storage.workers.arena_reclaim import Loans
 from tests.support.inside import CRDS, asked, crd, named
 
 pytestmark = pytest.mark.anyio
@@ -28,8 +28,8 @@ def key(number: int = 0) -> PageKey:
     return PageKey("serving", "v1", "default/", str(number), 500)
 
 
-def page(size: int = 1000, lasting: bool = True) -> Page:
-    return Page(Views([b"x" * size], size=size, lasting=lasting), "", 0)
+def page(size: int = 1000, lasting: bool = True) -> CachedPage:
+    return CachedPage(Views([b"x" * size], size=size, lasting=lasting), "", 0)
 
 
 def test_who_asks_alone_leaves_nothing_behind_and_the_second_finds_the_page_kept() -> None:
@@ -74,7 +74,9 @@ def test_small_pages_of_long_tokens_weigh_as_much_as_their_tokens() -> None:
 
 
 @pytest.mark.parametrize("given", [page(2 << 20), page(lasting=False)], ids=["large", "converted"])
-def test_a_large_page_and_one_that_may_look_different_next_time_are_not_kept(given: Page) -> None:
+def test_a_large_page_and_one_that_may_look_different_next_time_are_not_kept(
+    given: CachedPage,
+) -> None:
     pages, state = Pages(), object()
     for _ in range(3):
         pages.add(key(), state, given)

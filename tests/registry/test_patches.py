@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from instar.patches.jsonpatch import PatchFailed, TestFailed, json_patch, merge_patch
+from instar.kube.patches.json_patch import PatchFailed, TestFailed, json_patch, merge_patch
 
 values = st.recursive(
     st.integers() | st.text(max_size=3),

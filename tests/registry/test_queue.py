@@ -8,8 +8,8 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from instar.errors import Conflict
-from instar.registry.controllers.queue import Delays, Queue
+from instar.base.errors import Conflict
+from instar.server.registry.controllers.queue import Delays, Queue
 
 AT_ONCE = Delays(0.0, 0.0)
 

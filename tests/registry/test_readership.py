@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from instar.registry.stored.readership import REMEMBERED, Readership
+from instar.server.registry.stored.version_reads import REMEMBERED, Readership
 
 
 def test_a_version_counts_as_read_until_nobody_has_asked_for_a_while() -> None:

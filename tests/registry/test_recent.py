@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from instar.registry.insight.recent import DAY, HOUR, Recent, VersionKey
+from instar.server.registry.insight.daily_requests import DAY, HOUR, DailyRequests, VersionKey
 
 V1 = VersionKey("example.com", "widgets", "v1")
 
 
 def test_what_was_counted_before_is_not_recent() -> None:
-    recent = Recent()
+    recent = DailyRequests()
     recent.mark(0.0, {V1: 100})
 
     assert recent.counts(60.0, {V1: 130}) == {V1: 30}
@@ -16,7 +16,7 @@ def test_what_was_counted_before_is_not_recent() -> None:
 
 
 def test_a_day_later_only_the_last_day_counts() -> None:
-    recent = Recent()
+    recent = DailyRequests()
     for hour in range(49):
         assert recent.is_due(hour * HOUR)
         recent.mark(hour * HOUR, {V1: hour})
@@ -27,7 +27,7 @@ def test_a_day_later_only_the_last_day_counts() -> None:
 
 
 def test_marks_are_an_hour_apart() -> None:
-    recent = Recent()
+    recent = DailyRequests()
     recent.mark(0.0, {})
 
     assert not recent.is_due(HOUR - 1)

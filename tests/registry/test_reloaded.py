@@ -9,27 +9,27 @@ from typing import Any, cast
 
 import pytest
 
-from instar.api.selectors import parse_label_selector
-from instar.errors import ServiceUnavailable
-from instar.registry.controllers import leadership
-from instar.registry.controllers.garbage.collector import GarbageCollector
-from instar.registry.controllers.leadership import Company, Leadership
-from instar.registry.stored import labelindex
-from instar.registry.stored.entry import Entry, Held
-from instar.registry.stored.labelindex import LabelIndex
-from instar.registry.verbs import read
-from instar.server.life.lifetime import running
+from instar.base.errors import ServiceUnavailable
+from instar.kube.api.selectors import parse_label_selector
+from instar.server.lifecycle.lifetime import running
+from instar.server.registry.controllers import leadership
+from instar.server.registry.controllers.garbage.collector import GarbageCollector
+from instar.server.registry.controllers.leadership import Company, Leadership
+from instar.server.registry.stored import label_index
+from instar.server.registry.stored.entry import CacheEntry, InMemoryEntry
+from instar.server.registry.stored.label_index import LabelIndex
+from instar.server.registry.verbs import read
 from instar.server.settings import Settings
-from instar.storage import collection
-from instar.storage.collection import Collection, Reloaded, WindowLimits
-from instar.storage.store import Unavailable
+from instar.wire.storage.store import Unavailable
+from instar.wire.storage.watchcache import collection
+from instar.wire.storage.watchcache.collection import Collection, CollectionReloaded, WindowLimits
 from tests.support.inside import CRDS, asked, crd, named
 
 pytestmark = pytest.mark.anyio
 _THINGS = "/apis/example.com/v1/namespaces/default/things"
 
 
-class Broken(Held):
+class Broken(InMemoryEntry):
     """One whose labels lie where they cannot be read just now."""
 
     broken = True
@@ -41,14 +41,14 @@ class Broken(Held):
         return {"a": "b"}
 
 
-def objects_of(*entries: Entry) -> Collection[Entry]:
-    objects: Collection[Entry] = Collection("things/", 0, WindowLimits())
+def objects_of(*entries: CacheEntry) -> Collection[CacheEntry]:
+    objects: Collection[CacheEntry] = Collection("things/", 0, WindowLimits())
     objects.load({entry.suffix: entry for entry in entries}, 1)
     return objects
 
 
-def held(name: str) -> Held:
-    return Held(b'{"metadata":{"labels":{"a":"b"},"uid":"1"}}', 1, name)
+def held(name: str) -> InMemoryEntry:
+    return InMemoryEntry(b'{"metadata":{"labels":{"a":"b"},"uid":"1"}}', 1, name)
 
 
 async def test_who_takes_slices_is_told_when_everything_was_loaded_anew(
@@ -61,7 +61,7 @@ async def test_who_takes_slices_is_told_when_everything_was_loaded_anew(
 
     objects.load({"a": held("a")}, 2)
 
-    with pytest.raises(Reloaded):
+    with pytest.raises(CollectionReloaded):
         await anext(slices)
     assert not objects.listeners
 
@@ -70,7 +70,7 @@ async def test_who_takes_slices_is_told_when_everything_was_loaded_anew(
 async def test_a_label_index_that_could_not_be_made_is_an_error_and_is_made_again(
     monkeypatch: pytest.MonkeyPatch, at_once: int
 ) -> None:
-    monkeypatch.setattr(labelindex, "_AT_ONCE", at_once)
+    monkeypatch.setattr(label_index, "_AT_ONCE", at_once)
     broken = Broken(b"", 1, "b")
     index = LabelIndex(objects_of(held("a"), broken, held("c")))
     for _ in range(2):
@@ -80,7 +80,7 @@ async def test_a_label_index_that_could_not_be_made_is_an_error_and_is_made_agai
     broken.broken = False
     await index.built()
 
-    monkeypatch.setattr(labelindex, "_AT_ONCE", 100)
+    monkeypatch.setattr(label_index, "_AT_ONCE", 100)
     selector = parse_label_selector("a=b")
     assert selector is not None
     assert index.matching(selector) == ["a", "b", "c"]
@@ -89,7 +89,7 @@ async def test_a_label_index_that_could_not_be_made_is_an_error_and_is_made_agai
 async def test_who_waits_for_a_label_index_goes_on_when_it_is_closed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(labelindex, "_AT_ONCE", 0)
+    monkeypatch.setattr(label_index, "_AT_ONCE", 0)
     index = LabelIndex(objects_of(held("a")))
     waiting = asyncio.create_task(index.built())
     await asyncio.sleep(0)
@@ -104,8 +104,8 @@ async def test_a_long_list_while_the_cache_is_read_anew_is_to_be_asked_for_again
 ) -> None:
     monkeypatch.setattr(read, "_AT_ONCE", 2)
 
-    async def reloaded(self: Any, below: str = "") -> list[Entry]:
-        raise Reloaded
+    async def reloaded(self: Any, below: str = "") -> list[CacheEntry]:
+        raise CollectionReloaded
 
     async with running(Settings(port=0, storage="memory:")) as server:
         machinery = server.machinery
@@ -153,7 +153,7 @@ async def test_a_server_whose_controllers_cannot_begin_does_not_lead_until_they_
 async def test_owners_that_could_not_be_read_are_looked_for_again(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("instar.registry.controllers.garbage.collector._AGAIN_SECONDS", 0.0)
+    monkeypatch.setattr("instar.server.registry.controllers.garbage.collector._AGAIN_SECONDS", 0.0)
     looked: asyncio.Queue[bool] = asyncio.Queue()
     failures = [Unavailable("gone")]
     collector = GarbageCollector(cast(Any, SimpleNamespace()), cast(Any, None), cast(Any, None))

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from instar.api.selectors import parse_field_selector, parse_label_selector
-from instar.errors import BadRequest
+from instar.base.errors import BadRequest
+from instar.kube.api.selectors import parse_field_selector, parse_label_selector
 
 LABELS = {"app": "web", "tier": "front", "n": "7", "odd": "1_0"}
 

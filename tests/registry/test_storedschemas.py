@@ -6,9 +6,9 @@ from typing import Any
 
 import orjson
 
-from instar.api.crd import read_crd
-from instar.registry.resources.storedschemas import StoredSchemas
-from instar.registry.stored.entry import Entry, Held
+from instar.kube.api.crd import read_crd
+from instar.server.registry.resources.stored_schemas import StoredSchemas
+from instar.server.registry.stored.entry import CacheEntry, InMemoryEntry
 
 _CRD: dict[str, Any] = {
     "metadata": {"name": "widgets.example.com", "uid": "u"},
@@ -22,12 +22,12 @@ _CRD: dict[str, Any] = {
 }
 
 
-def _entry() -> Entry:
-    return Held(orjson.dumps(_CRD), 1, "widgets.example.com")
+def _entry() -> CacheEntry:
+    return InMemoryEntry(orjson.dumps(_CRD), 1, "widgets.example.com")
 
 
 def test_a_schema_is_what_the_crd_says() -> None:
-    schemas = StoredSchemas(_entry(), Entry.decode)
+    schemas = StoredSchemas(_entry(), CacheEntry.decode)
 
     v1, v2 = schemas.behind(read_crd(_CRD)).versions
 
@@ -37,9 +37,9 @@ def test_a_schema_is_what_the_crd_says() -> None:
 
 
 def test_looking_twice_reads_once() -> None:
-    read: list[Entry] = []
+    read: list[CacheEntry] = []
 
-    def decode(entry: Entry) -> dict[str, Any]:
+    def decode(entry: CacheEntry) -> dict[str, Any]:
         read.append(entry)
         return entry.decode()
 
@@ -52,7 +52,7 @@ def test_looking_twice_reads_once() -> None:
 
 
 def test_a_crd_written_again_lets_its_old_bytes_go() -> None:
-    schemas = StoredSchemas(_entry(), Entry.decode)
+    schemas = StoredSchemas(_entry(), CacheEntry.decode)
     again = _entry()
 
     schemas.entry = again

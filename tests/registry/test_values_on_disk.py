@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from instar.errors import Expired
-from instar.registry.stored import codec
-from instar.registry.stored.far import Far
-from instar.server.life.composition import Machinery
-from instar.server.life.lifetime import running
+from instar.base.errors import Expired
+from instar.server.lifecycle.composition import Machinery
+from instar.server.lifecycle.lifetime import running
+from instar.server.registry.stored import codec
+from instar.server.registry.stored.lazy_entry import Far
 from instar.server.settings import Settings
 from tests.support.inside import CRDS, asked, crd, named
 

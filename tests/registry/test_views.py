@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from instar.registry.stored.views import Views
+from instar.server.registry.stored.views import Views
 
 BODIES = [b'{"apiVersion":"a/v1","n":%d}' % number for number in range(50)]
 OTHER = [body.replace(b"a/v1", b"a/v1beta1") for body in BODIES]

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from instar.registry.stored import watchers
-from instar.registry.stored.courier import Courier
-from instar.registry.stored.entry import Entry, Held
-from instar.registry.stored.watchers import Channel, Sign, Watcher, WatchHub
-from instar.storage.collection import Change, Collection, WindowLimits
+from instar.server.registry.stored import watchers
+from instar.server.registry.stored.entry import CacheEntry, InMemoryEntry
+from instar.server.registry.stored.watch_dispatcher import Courier
+from instar.server.registry.stored.watchers import Sign, WatchChannel, Watcher, WatchHub
+from instar.wire.storage.watchcache.collection import Change, Collection, WindowLimits
 
 
 class Slow:
@@ -24,16 +24,16 @@ class Slow:
     def __init__(self) -> None:
         self.released = asyncio.Event()
 
-    def __call__(self, change: Change[Entry]) -> bytes | Coroutine[Any, Any, bytes]:
+    def __call__(self, change: Change[CacheEntry]) -> bytes | Coroutine[Any, Any, bytes]:
         if self.released.is_set():
             return b"%d;" % change.revision
         return self._framed(change)
 
-    async def _framed(self, change: Change[Entry]) -> bytes:
+    async def _framed(self, change: Change[CacheEntry]) -> bytes:
         await self.released.wait()
         return b"%d;" % change.revision
 
-    async def prefetch(self, changes: Sequence[Change[Entry]]) -> None:
+    async def prefetch(self, changes: Sequence[Change[CacheEntry]]) -> None:
         await asyncio.sleep(0)
 
     def bookmark(self, revision: int) -> bytes:
@@ -54,12 +54,12 @@ class Taken:
         self.complete.set()
 
 
-def change(revision: int) -> Change[Entry]:
-    return Change(revision, "a", Held(b"{}", revision, "a"), None)
+def change(revision: int) -> Change[CacheEntry]:
+    return Change(revision, "a", InMemoryEntry(b"{}", revision, "a"), None)
 
 
 async def joined_while_changes_wait() -> tuple[bytes, bytes]:
-    objects: Collection[Entry] = Collection("p/", 0, WindowLimits())
+    objects: Collection[CacheEntry] = Collection("p/", 0, WindowLimits())
     hub, frames, old, new = WatchHub(objects), Slow(), Taken(), Taken()
     hub.join("kind", frames, 0).attach(old)
     objects.apply(change(1))
@@ -84,26 +84,26 @@ class Numbers:
         self.signs = signs
         self.asked: list[int] = []
 
-    def __call__(self, change: Change[Entry]) -> bytes:
+    def __call__(self, change: Change[CacheEntry]) -> bytes:
         self.asked.append(change.revision)
         return b"%d;" % change.revision
 
-    async def prefetch(self, changes: Sequence[Change[Entry]]) -> None: ...
+    async def prefetch(self, changes: Sequence[Change[CacheEntry]]) -> None: ...
 
     def bookmark(self, revision: int) -> bytes:
         return b""
 
 
-def labelled(revision: int, suffix: str, app: str, before: str = "") -> Change[Entry]:
-    def entry(value: str) -> Entry:
+def labelled(revision: int, suffix: str, app: str, before: str = "") -> Change[CacheEntry]:
+    def entry(value: str) -> CacheEntry:
         raw = b'{"metadata":{"labels":{"app":"%b"}}}' % value.encode()
-        return Held(raw, revision, suffix)
+        return InMemoryEntry(raw, revision, suffix)
 
     return Change(revision, suffix, entry(app), entry(before) if before else None)
 
 
 async def asked_about(signs: Sequence[Sign] | None) -> list[int]:
-    objects: Collection[Entry] = Collection("p/", 0, WindowLimits())
+    objects: Collection[CacheEntry] = Collection("p/", 0, WindowLimits())
     hub, frames = WatchHub(objects), Numbers(signs)
     hub.join("kind", frames, 0)
     objects.apply(labelled(1, "ns/a", "one"))
@@ -125,7 +125,7 @@ def test_an_object_that_loses_a_label_concerns_those_who_look_for_it() -> None:
 
 
 async def left_and_joined_again() -> list[int]:
-    objects: Collection[Entry] = Collection("p/", 0, WindowLimits())
+    objects: Collection[CacheEntry] = Collection("p/", 0, WindowLimits())
     hub, frames = WatchHub(objects), Numbers([("app", "one")])
     hub.leave(hub.join("kind", frames, 0))
     objects.apply(labelled(1, "ns/a", "one"))
@@ -139,7 +139,7 @@ def test_who_has_left_is_not_looked_for_any_more() -> None:
 
 
 async def served_in_slices() -> tuple[list[bytes], bytes]:
-    channel = Channel(Numbers(), Courier())
+    channel = WatchChannel(Numbers(), Courier())
     takers = [Taken() for _ in range(100)]
 
     def join(taker: Taken, revision: int) -> None:
@@ -168,7 +168,7 @@ def test_watchers_served_some_at_a_time_miss_nothing_and_see_nothing_twice() -> 
 
 
 async def ended_in_the_middle() -> list[bytes]:
-    channel = Channel(Numbers(), Courier())
+    channel = WatchChannel(Numbers(), Courier())
     takers = [Taken() for _ in range(100)]
     for taker in takers:
         watcher = Watcher(0, channel)
@@ -196,7 +196,7 @@ class Portions(Taken):
 
 
 async def handed_over_in_portions() -> list[bytes]:
-    channel, taker = Channel(Numbers(), Courier()), Portions()
+    channel, taker = WatchChannel(Numbers(), Courier()), Portions()
     watcher = Watcher(0, channel)
     watcher.attach(taker)
     channel.watchers.add(watcher)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from instar.registry.stored.wheel import STEP_SECONDS, Wheel
+from instar.server.registry.stored.timer_wheel import STEP_SECONDS, Wheel
 
 
 class Bell:

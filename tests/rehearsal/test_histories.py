@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from instar.plain import Object
-from instar.rehearsal.converting import Converting
-from instar.rehearsal.deciding import decide
-from instar.rehearsal.model import CrdRehearsal, Rehearsal, Standing, StepKind
-from instar.rehearsal.run import Options, Release, rehearse
-from instar.reviewer.witnesses.samples import Samples
+from instar.base.json_values import Object
 from instar.sdk import Converter
-from instar.snapshots.manifest import CRDS, objects_of
-from instar.snapshots.world import Use, World
+from instar.tools.rehearsal.converting import Converting
+from instar.tools.rehearsal.go_no_go import decide
+from instar.tools.rehearsal.model import ClientStanding, CrdRehearsal, Rehearsal, StepKind
+from instar.tools.rehearsal.run import RehearsalOptions, RehearsalRelease, rehearse
+from instar.tools.reviewer.witnesses.samples import Samples
+from instar.tools.snapshots.captured_cluster import RecordedUse, World
+from instar.tools.snapshots.manifest import CRDS, objects_of
 from tests.rehearsal.worlds import part
 from tests.reviewer.corpus import crds
 from tests.support.corpus import CORPUS, needs_corpus
@@ -49,16 +49,16 @@ def _rehearsed(
     before = crds(CORPUS / project / old)[name]
     after = crds(CORPUS / project / new)[name]
     plural, _, group = name.partition(".")
-    uses = [Use(group, plural, at, "list", "ci", f"client-{at}", 1, "", "") for at in asked]
+    uses = [RecordedUse(group, plural, at, "list", "ci", f"client-{at}", 1, "", "") for at in asked]
     made = _generated(before, 3)
     captured = World(old, [part(CRDS, [before]), part(objects_of(name), made)], uses=uses)
     converting = Converting({name: converter} if converter else {}, {})
-    options = Options(converting, sample=3)
-    report = rehearse(captured, [Release(new, {name: after})], options, lambda *_: None)
+    options = RehearsalOptions(converting, sample=3)
+    report = rehearse(captured, [RehearsalRelease(new, {name: after})], options, lambda *_: None)
     return report, report.crds[0]
 
 
-def _standing(found: CrdRehearsal, client: str) -> Standing:
+def _standing(found: CrdRehearsal, client: str) -> ClientStanding:
     return found.steps[-1].clients[f"{client} (ci)"].standing
 
 
@@ -69,8 +69,8 @@ def test_cert_manager_1_6_stops_serving_what_some_still_ask_for() -> None:
     )  # fmt: skip
 
     assert [step.kind for step in found.steps] == [StepKind.UNSERVE]
-    assert _standing(found, "client-v1alpha2") is Standing.BROKEN
-    assert _standing(found, "client-v1") is Standing.UNAFFECTED
+    assert _standing(found, "client-v1alpha2") is ClientStanding.BROKEN
+    assert _standing(found, "client-v1") is ClientStanding.UNAFFECTED
     assert not decide(report).go
 
 
@@ -92,7 +92,7 @@ def test_flux_brings_v1_and_moves_what_is_stored() -> None:
     assert kinds[:3] == [StepKind.SERVE, StepKind.FLIP, StepKind.MIGRATE]
     migration = next(step.migration for step in found.steps if step.migration)
     assert migration.counts["rewritten"] == 3
-    assert _standing(found, "client-v1beta2") is not Standing.BROKEN
+    assert _standing(found, "client-v1beta2") is not ClientStanding.BROKEN
     assert all(fault.recovered for fault in found.faults)
     assert report.objects == 3
 
@@ -104,5 +104,5 @@ def test_gateway_api_1_0_serves_v1_beside_what_was_there() -> None:
 
     assert found.steps[0].kind is StepKind.SERVE
     assert "v1" in found.steps[0].title
-    assert _standing(found, "client-v1beta1") is Standing.UNAFFECTED
+    assert _standing(found, "client-v1beta1") is ClientStanding.UNAFFECTED
     assert decide(report).go

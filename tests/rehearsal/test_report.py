@@ -7,10 +7,16 @@ from xml.etree import ElementTree as Xml
 
 import pytest
 
-from instar.rehearsal.deciding import Decision, decide
-from instar.rehearsal.model import ClientVerdict, Rehearsal, Standing, StepKind, StepOutcome
-from instar.rehearsal.render import MACHINE
-from instar.rehearsal.render.text import to_text
+from instar.tools.rehearsal.go_no_go import GoNoGo, decide
+from instar.tools.rehearsal.model import (
+    ClientStanding,
+    ClientVerdict,
+    Rehearsal,
+    StepKind,
+    StepOutcome,
+)
+from instar.tools.rehearsal.render import MACHINE
+from instar.tools.rehearsal.render.text import to_text
 from tests.rehearsal.worlds import SIZE, TEXT, crd, rehearsed, use, version, widget, world
 
 HOSTILE = "<script>alert(1)</script>\x1b[2J|`*"
@@ -18,7 +24,7 @@ SECRET = "hunter2hunter2"
 
 
 @pytest.fixture(scope="module")
-def told() -> tuple[Rehearsal, Decision]:
+def told() -> tuple[Rehearsal, GoNoGo]:
     """An object with hostile and secret values loses both kinds of fields, and is refused anew."""
     long = {"type": "string", "maxLength": 3}
     old = crd(version("v1", {"size": SIZE, "note": TEXT, "password": TEXT, "apiToken": TEXT}))
@@ -30,14 +36,14 @@ def told() -> tuple[Rehearsal, Decision]:
 
 
 @pytest.mark.parametrize("form", [*MACHINE, "text"])
-def test_no_form_shows_a_secret(told: tuple[Rehearsal, Decision], form: str) -> None:
+def test_no_form_shows_a_secret(told: tuple[Rehearsal, GoNoGo], form: str) -> None:
     text = to_text(*told, details=True) if form == "text" else MACHINE[form](*told)
 
     assert SECRET not in text
     assert "spec.password is gone" in text
 
 
-def test_values_do_not_become_markup(told: tuple[Rehearsal, Decision]) -> None:
+def test_values_do_not_become_markup(told: tuple[Rehearsal, GoNoGo]) -> None:
     page, comment = MACHINE["html"](*told), MACHINE["markdown"](*told)
 
     assert "<script>" not in page
@@ -46,11 +52,11 @@ def test_values_do_not_become_markup(told: tuple[Rehearsal, Decision]) -> None:
     assert "<script>" not in comment.replace("```diff", "").split("### ")[0]
 
 
-def test_values_do_not_move_a_terminals_cursor(told: tuple[Rehearsal, Decision]) -> None:
+def test_values_do_not_move_a_terminals_cursor(told: tuple[Rehearsal, GoNoGo]) -> None:
     assert "\x1b" not in to_text(*told, details=True)
 
 
-def test_machines_get_the_verdict(told: tuple[Rehearsal, Decision]) -> None:
+def test_machines_get_the_verdict(told: tuple[Rehearsal, GoNoGo]) -> None:
     document = json.loads(MACHINE["json"](*told))
     suites = Xml.fromstring(MACHINE["junit"](*told))
 
@@ -59,7 +65,7 @@ def test_machines_get_the_verdict(told: tuple[Rehearsal, Decision]) -> None:
     assert int(suites.findall("testsuite")[0].get("failures", "0")) == 2
 
 
-def test_whoever_knows_better_accepts_a_reason(told: tuple[Rehearsal, Decision]) -> None:
+def test_whoever_knows_better_accepts_a_reason(told: tuple[Rehearsal, GoNoGo]) -> None:
     report, _ = told
 
     assert not decide(report, ["pruned"]).go
@@ -72,5 +78,5 @@ def test_of_whom_nothing_could_be_tried_nothing_is_known() -> None:
 
     step.silence_is_unknown()
 
-    assert step.clients["silent"].standing is Standing.UNKNOWN
-    assert step.clients["heard"].standing is Standing.UNAFFECTED
+    assert step.clients["silent"].standing is ClientStanding.UNKNOWN
+    assert step.clients["heard"].standing is ClientStanding.UNAFFECTED

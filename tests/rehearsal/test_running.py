@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from instar.plain import Object
-from instar.rehearsal.clients import clients_of
-from instar.rehearsal.converting import Converting
-from instar.rehearsal.deciding import decide
-from instar.rehearsal.goingback import new_fields
-from instar.rehearsal.model import CrdRehearsal, Rehearsal, StepKind, StepOutcome, Way
-from instar.rehearsal.ownfields import own_fields
-from instar.rehearsal.run import Options, Release, rehearse
-from instar.rehearsal.steps import steps
-from instar.reviewer.report import Damage
+from instar.base.json_values import Object
+from instar.tools.rehearsal.clients import clients_of
+from instar.tools.rehearsal.converting import Converting
+from instar.tools.rehearsal.go_no_go import decide
+from instar.tools.rehearsal.model import CrdRehearsal, Rehearsal, StepKind, StepOutcome, Way
+from instar.tools.rehearsal.owned_fields import own_fields
+from instar.tools.rehearsal.rollback import new_fields
+from instar.tools.rehearsal.run import RehearsalOptions, RehearsalRelease, rehearse
+from instar.tools.rehearsal.steps import steps
+from instar.tools.reviewer.report import Damage
 from tests.rehearsal.planted.cases import BOTH, COLOURED, OLD, WEBHOOK
 from tests.rehearsal.worlds import (
     NAME,
@@ -173,9 +173,11 @@ def test_a_crd_that_is_new_is_tried_too() -> None:
     gadgets = crd(version("v1", COLOURED))
     gadgets["metadata"] = {"name": "gadgets.example.com"}
     before = world(OLD, objects(1))
-    options = Options(Converting({}, {}))
+    options = RehearsalOptions(Converting({}, {}))
 
-    report = rehearse(before, [Release("r1", {"gadgets.example.com": gadgets})], options, quiet)
+    report = rehearse(
+        before, [RehearsalRelease("r1", {"gadgets.example.com": gadgets})], options, quiet
+    )
 
     assert [reason.word for reason in decide(report).reasons] == ["refused"]
     assert list(report.untouched) == [NAME]

@@ -8,13 +8,13 @@ from typing import Any
 
 import orjson
 
-from instar.plain import Object
-from instar.rehearsal.converting import Converting
-from instar.rehearsal.model import Rehearsal
-from instar.rehearsal.run import Options, Release, rehearse
-from instar.snapshots.manifest import AUDIT, CRDS, objects_of
-from instar.snapshots.parts import Part
-from instar.snapshots.world import Use, World
+from instar.base.json_values import Object
+from instar.tools.rehearsal.converting import Converting
+from instar.tools.rehearsal.model import Rehearsal
+from instar.tools.rehearsal.run import RehearsalOptions, RehearsalRelease, rehearse
+from instar.tools.snapshots.captured_cluster import RecordedUse, World
+from instar.tools.snapshots.manifest import AUDIT, CRDS, objects_of
+from instar.tools.snapshots.parts import SnapshotPart
 
 GROUP = "example.com"
 NAME = f"widgets.{GROUP}"
@@ -91,14 +91,16 @@ def widget(number: int, at: str, spec: Object, **metadata: Any) -> Object:
     }
 
 
-def use(at: str, verb: str, agent: str = "argocd/v2", user: str = "ci", number: int = 1) -> Use:
-    return Use(GROUP, "widgets", at, verb, user, agent, number, "", "")
+def use(
+    at: str, verb: str, agent: str = "argocd/v2", user: str = "ci", number: int = 1
+) -> RecordedUse:
+    return RecordedUse(GROUP, "widgets", at, verb, user, agent, number, "", "")
 
 
 def world(
     the_crd: Object,
     objects: Iterable[Object] = (),
-    uses: Iterable[Use] = (),
+    uses: Iterable[RecordedUse] = (),
     events: Iterable[Object] = (),
     **more: Any,
 ) -> World:
@@ -110,14 +112,14 @@ def world(
     return World("a test", parts, uses=list(uses), exact=True, **more)
 
 
-def part(name: str, objects: Iterable[Object]) -> Part:
+def part(name: str, objects: Iterable[Object]) -> SnapshotPart:
     lines = [orjson.dumps(each) + b"\n" for each in objects]
-    return Part(name, lambda: BytesIO(b"".join(lines)), len(lines))
+    return SnapshotPart(name, lambda: BytesIO(b"".join(lines)), len(lines))
 
 
 def rehearsed(
     before: World, *releases: Object, converting: Converting | None = None, **options: Any
 ) -> Rehearsal:
-    named = [Release(f"r{number}", {NAME: crd}) for number, crd in enumerate(releases, 1)]
-    chosen = Options(converting=converting or Converting({}, {}), **options)
+    named = [RehearsalRelease(f"r{number}", {NAME: crd}) for number, crd in enumerate(releases, 1)]
+    chosen = RehearsalOptions(converting=converting or Converting({}, {}), **options)
     return rehearse(before, named, chosen, lambda name, count: None)

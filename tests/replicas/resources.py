@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from instar.plain import Object
+from instar.base.json_values import Object
 from tests.support import crds
 
 CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"

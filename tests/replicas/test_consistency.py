@@ -5,7 +5,7 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from instar.plain import Object
+from instar.base.json_values import Object
 from tests.replicas.client import MERGE_PATCH
 from tests.replicas.processes import Replica
 from tests.replicas.resources import CRDS, crd, note, path, version

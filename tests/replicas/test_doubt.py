@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from instar.storage.store import Unavailable, Write
+from instar.wire.storage.store import Unavailable, Write
 from tests.replicas.client import JSON_PATCH, MERGE_PATCH
 from tests.replicas.resources import crd, note, path
 from tests.support.server import LiveServer

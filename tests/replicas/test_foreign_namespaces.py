@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from instar.plain import Object
-from instar.protobuf.envelope import encode_object
-from instar.storage.store import Write
+from instar.base.json_values import Object
+from instar.kube.protobuf.envelope import encode_object
+from instar.wire.storage.store import Write
 from tests.migrator.support import crd, group_of, objects_path, widget
 from tests.storage.etcd_server import EtcdCluster
 from tests.support.server import LiveServer, live_server

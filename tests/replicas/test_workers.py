@@ -18,14 +18,14 @@ import orjson
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
+from instar.cli.commands.serve import once_readable
 from instar.cli.main import main
-from instar.cli.serve import once_readable
-from instar.cli.workers import Worker
-from instar.server.http.reception import SOCKET
-from instar.server.life.numbers import gathered
-from instar.server.pages.metrics import Metrics
-from instar.storage.memory import MemoryStore
-from instar.storage.peer_server import StoreServer
+from instar.cli.serving.workers import Worker
+from instar.server.endpoints.metrics import Metrics
+from instar.server.http.connection_balancer import SOCKET
+from instar.server.lifecycle.metrics_merge import gathered
+from instar.wire.storage.memory import MemoryStore
+from instar.wire.storage.workers.store_server import StoreServer
 from tests.replicas.checker import Checker
 from tests.replicas.client import Client
 from tests.replicas.processes import TOKEN, Replica, etcdctl, prepare_pki

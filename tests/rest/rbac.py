@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from instar.plain import Object
+from instar.base.json_values import Object
 from tests.rest.support import bar_crd, foo_crd
 from tests.support.server import Answer, LiveServer, live_server
 

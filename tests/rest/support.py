@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from instar.plain import Object
+from instar.base.json_values import Object
 from tests.support import crds
 from tests.support.server import Answer, LiveServer
 

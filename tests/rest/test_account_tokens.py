@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from instar.identity import jwt
-from instar.identity.keys import keys_of_jwks
-from instar.plain import Object
+from instar.base.json_values import Object
+from instar.server.identity import jwt
+from instar.server.identity.keys import keys_of_jwks
 from tests.rest.support import failed
 from tests.support.server import Answer, LiveServer, live_server
 

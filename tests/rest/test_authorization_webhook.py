@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from instar.server.access.authorizing import WebhookAuthorizer
+from instar.server.access.webhook_authorizer import WebhookAuthorizer
 from tests.rest.support import failed
 from tests.support.server import Answer, LiveServer, live_server
 
@@ -157,7 +157,7 @@ def test_reviews_tell_a_denial(judged: LiveServer) -> None:
 def test_a_webhook_that_is_away_lets_nobody_in(
     judged: LiveServer, judge: tuple[Judge, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("instar.server.access.authorizing._FACTOR", 0.0)
+    monkeypatch.setattr("instar.server.access.webhook_authorizer._FACTOR", 0.0)
     judge[0].broken = True
     try:
         assert get(judged, "late").status == 500

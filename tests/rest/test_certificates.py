@@ -12,9 +12,9 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from instar.certificates import Authority, KeyPair
-from instar.client.kubeconfig import read_kubeconfig
+from instar.base.certificates import Authority, KeyPair
 from instar.server.access.identities import FrontProxySettings, NewUser
+from instar.wire.client.kubeconfig import read_kubeconfig
 from tests.support.server import LiveServer, live_server
 
 DAY = timedelta(days=1)

@@ -290,7 +290,7 @@ def test_eight_collisions_are_409_with_a_retry(
         asked.append(base)
         return base + "taken"
 
-    monkeypatch.setattr("instar.registry.resources.context.Context.generated_name", unlucky)
+    monkeypatch.setattr("instar.server.registry.resources.context.Context.generated_name", unlucky)
     foos.create("gen-taken")
     answer = foos.request("POST", "", foos.obj(metadata={"generateName": "gen-"}))
     text = (

@@ -7,8 +7,8 @@ import json
 
 import pytest
 
-from instar.storage.keys import collection_prefix
-from instar.storage.store import Write
+from instar.wire.storage.keys import collection_prefix
+from instar.wire.storage.store import Write
 from tests.rest.support import MERGE, Collection, make_crd, version
 from tests.support.server import LiveServer
 

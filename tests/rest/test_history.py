@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from instar import limits
-from instar.plain import Object
-from instar.testing.serving import Answer
+from instar.base import limits
+from instar.base.json_values import Object
+from instar.tools.testing.api_server import Answer
 from tests.snapshots.worlds import CRD, NAMESPACE
 from tests.support.server import LiveServer, live_server
 from tests.support.waiting import eventually

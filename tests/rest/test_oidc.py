@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from instar.certificates import made_key
-from instar.identity.keys import signing_key
-from instar.identity.oidc import trusted
+from instar.base.certificates import made_key
 from instar.server.access.identities import JwtSettings
+from instar.server.identity.keys import signing_key
+from instar.server.identity.oidc import trusted_issuers
 from tests.rest.support import failed
 from tests.support.issuer import LocalIssuer, local_issuer
 from tests.support.server import Answer, LiveServer, live_server
@@ -149,7 +149,7 @@ def test_a_token_of_nobody_we_know_is_nobodys(trusting: LiveServer, issuer: Loca
 def test_rotated_keys_are_found(
     issuer: LocalIssuer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("instar.identity.oidc.issuer._LEAST_SECONDS", 0.0)
+    monkeypatch.setattr("instar.server.identity.oidc.issuer._LEAST_SECONDS", 0.0)
     file = tmp_path / "authentication.yaml"
     file.write_text(json.dumps(config(issuer)))
     with live_server(tokens_of_others=JwtSettings(config=file)) as server:
@@ -169,7 +169,9 @@ def test_a_changed_file_is_read_again_and_a_broken_one_changes_nothing(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     monkeypatch.setattr(
-        trusted.TrustedIssuers.__init__, "__kwdefaults__", {"load": None, "look_seconds": 0.05}
+        trusted_issuers.TrustedIssuers.__init__,
+        "__kwdefaults__",
+        {"load": None, "look_seconds": 0.05},
     )
     file = tmp_path / "authentication.yaml"
     file.write_text(json.dumps(config(issuer)))

@@ -10,7 +10,7 @@ from urllib.parse import quote
 import pytest
 
 from instar.server.rest.deadlines import duration
-from instar.storage.store import TooLarge
+from instar.wire.storage.store import ValueTooLarge
 from tests.rest.support import JSON_PATCH, MERGE, Collection, failed, foo_crd
 from tests.support.server import Answer, live_server
 from tests.support.storages import chosen_engine
@@ -238,7 +238,7 @@ def test_what_the_storage_cannot_hold_is_upstreams_bare_500(
     foos: Collection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def refuse(self: Any, write: Any) -> int:
-        raise TooLarge("no")
+        raise ValueTooLarge("no")
 
     store = foos.server.running.machinery.backend.store
     monkeypatch.setattr(type(store), "commit", refuse)
@@ -280,8 +280,8 @@ def test_an_answer_that_takes_too_long_is_504(monkeypatch: pytest.MonkeyPatch) -
         server.create_crd(foo_crd("slow.ex.io"))
         foos = Collection(server, "slow.ex.io")
         foos.create("a")
-        monkeypatch.setattr("instar.registry.stored.backend.Backend.consistent", never)
-        monkeypatch.setattr("instar.registry.stored.backend.Backend.put", never)
+        monkeypatch.setattr("instar.server.registry.stored.backend.Backend.consistent", never)
+        monkeypatch.setattr("instar.server.registry.stored.backend.Backend.put", never)
         answer = foos.request("GET", "")
         text = "Timeout: request did not complete within the allotted timeout"
         failed(answer, 504, "Timeout", text)

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from instar.protobuf.envelope import decode_object, encode_object
-from instar.protobuf.watch import decode_frame, frames
+from instar.kube.protobuf.envelope import decode_object, encode_object
+from instar.kube.protobuf.watch import decode_frame, frames
 from tests.rest.support import Collection, make_crd, version
 from tests.support.builtins import needs_builtins, recorded
 from tests.support.server import Answer, LiveServer, live_server

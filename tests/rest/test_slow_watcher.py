@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from instar.server.rest import stream
+from instar.server.rest import watch_stream
 from tests.support.server import LiveServer
 
 MAPS = "/api/v1/namespaces/default/configmaps"
@@ -47,7 +47,7 @@ def lines_until(tls: ssl.SSLSocket, last: bytes) -> bytes:
 def test_a_watcher_that_does_not_read_is_cut_off_and_the_others_get_everything(
     server: LiveServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(stream, "MAX_PENDING", 1 << 20)
+    monkeypatch.setattr(watch_stream, "MAX_PENDING", 1 << 20)
     made = server.request("POST", MAPS, {"metadata": {"name": "large"}, "data": {"a": FILLING}})
     revision = made.json["metadata"]["resourceVersion"]
 

@@ -206,7 +206,7 @@ def test_all_namespaces_and_other_versions_see_the_same_event(space: Collection)
 
 
 def test_too_old_is_an_error_event_that_ends_the_stream() -> None:
-    from instar.registry.stored import backend  # noqa: F401 - the window is the backend's
+    from instar.server.registry.stored import backend  # noqa: F401 - the window is the backend's
     from tests.support.server import live_server
 
     with live_server(history_seconds=0.0) as server:

@@ -9,10 +9,10 @@ from typing import Any, cast
 
 import pytest
 
-from instar.registry.stored.backend import Backend
-from instar.registry.verbs.watch import Stream
-from instar.server.rest import stream
-from instar.server.rest.stream import WatchFeed
+from instar.server.registry.stored.backend import Backend
+from instar.server.registry.verbs.watch import WatchStream
+from instar.server.rest import watch_stream
+from instar.server.rest.watch_stream import WatchFeed
 
 LARGE = [b"%d" % number * 100 for number in range(8)]
 
@@ -69,7 +69,7 @@ class Opened:
 def watched(then: Callable[[WatchFeed, Reading], None]) -> Reading:
     async def run() -> Reading:
         outlet = Reading()
-        opened = cast(Stream, Opened())
+        opened = cast(WatchStream, Opened())
         feed = WatchFeed(cast(Backend, None), opened, bookmarks=False, timeout_seconds=60)
         feed.open(cast(Any, outlet))
         then(feed, outlet)
@@ -80,8 +80,8 @@ def watched(then: Callable[[WatchFeed, Reading], None]) -> Reading:
 
 @pytest.fixture(autouse=True)
 def narrow(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stream, "MAX_TOGETHER", 100)
-    monkeypatch.setattr(stream, "MAX_PENDING", 1000)
+    monkeypatch.setattr(watch_stream, "MAX_TOGETHER", 100)
+    monkeypatch.setattr(watch_stream, "MAX_PENDING", 1000)
 
 
 def test_events_for_a_full_connection_wait_as_they_are_until_it_is_read() -> None:

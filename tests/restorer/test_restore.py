@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
+from instar.base.json_values import Object
 from instar.cli.main import main
-from instar.plain import Object
 from tests.snapshots.worlds import CRD, NAMESPACE, widget, write_snapshot
 from tests.support.server import LiveServer, live_server
 

@@ -6,8 +6,8 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from instar.api.crd import is_crd
-from instar.api.manifests import documents
+from instar.kube.api.crd import is_crd
+from instar.kube.api.encoding.manifests import documents
 from tests.support.corpus import CORPUS
 
 

@@ -9,18 +9,18 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
-from instar.reviewer.admission.findings import with_admission
-from instar.reviewer.config import Config, decide, parse, section
-from instar.reviewer.documents import crd_name, documents
-from instar.reviewer.engine import Options
-from instar.reviewer.presence import with_presence
-from instar.reviewer.render.json import finding_dict
-from instar.reviewer.report import Report
-from instar.reviewer.reviewing import located, review_crd
-from instar.reviewer.side import read_side
-from instar.reviewer.stored import Convert, Unconvertible
-from instar.sdk.errors import ConversionError
-from instar.sdk.loading import load
+from instar.tools.reviewer.added_removed import with_presence
+from instar.tools.reviewer.admission.findings import with_admission
+from instar.tools.reviewer.config import Config, decide, parse, section
+from instar.tools.reviewer.documents import crd_name, documents
+from instar.tools.reviewer.engine import ReviewOptions
+from instar.tools.reviewer.render.json import finding_dict
+from instar.tools.reviewer.report import Report
+from instar.tools.reviewer.reviewed_crd import read_side
+from instar.tools.reviewer.reviewing import located, review_crd
+from instar.tools.reviewer.stored import Convert, Unconvertible
+from instar.tools.sdk.errors import ConversionError
+from instar.tools.sdk.loading import load
 
 FOLDER = Path(__file__).parent.parent / "golden" / "review"
 UPDATE = bool(os.environ.get("INSTAR_UPDATE_GOLDEN"))
@@ -35,7 +35,7 @@ def review_folder(name: str) -> Report:
     folder = FOLDER / name
     old, new = (_document(folder, side) for side in ("old", "new"))
     config = _config(folder)
-    options = Options(severities=config.severities)
+    options = ReviewOptions(severities=config.severities)
     if crd_name(old.value) != crd_name(new.value):
         apart = Report(only_old=(crd_name(old.value),), only_new=(crd_name(new.value),))
         before, after = ({crd_name(side.value): side} for side in (old, new))

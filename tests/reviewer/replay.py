@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from copy import deepcopy
 
-from instar.crds.documents import read_definition
-from instar.plain import Object
-from instar.reviewer.report import Effect, Finding, Witness
-from instar.schema.compiled import Compiled, compile_schema
-from instar.schema.validations.evaluate import compile_rules
+from instar.base.json_values import Object
+from instar.kube.crds.documents import read_definition
+from instar.kube.schema.cel_rules.evaluate import compile_rules
+from instar.kube.schema.compiled import CompiledSchema, compile_schema
+from instar.tools.reviewer.report import Effect, Finding, Witness
 
 
 class Side:
@@ -21,7 +21,7 @@ class Side:
         found = self.crd.version(version)
         return found is not None and found.served
 
-    def compiled(self, version: str) -> Compiled:
+    def compiled(self, version: str) -> CompiledSchema:
         found = self.crd.version(version)
         return compile_schema(
             None if found is None else found.schema, preserve_unknown=self.crd.preserve_unknown

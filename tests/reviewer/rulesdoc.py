@@ -5,11 +5,11 @@ from __future__ import annotations
 import difflib
 from pathlib import Path
 
-from instar.reviewer.guide import advice
-from instar.reviewer.render.shared import as_yaml, witness_lines
-from instar.reviewer.report import Finding
-from instar.reviewer.rulekit import Rule
-from instar.reviewer.rules import RULES
+from instar.tools.reviewer.advice import advice
+from instar.tools.reviewer.render.shared import as_yaml, witness_lines
+from instar.tools.reviewer.report import Finding
+from instar.tools.reviewer.rule_kit import ReviewRule
+from instar.tools.reviewer.rules import RULES
 from tests.reviewer.golden import FOLDER, review_folder
 
 DOC = Path(__file__).parents[2] / "docs" / "rules.md"
@@ -42,11 +42,11 @@ def rules_page() -> str:
     return _HEAD + "\n".join(rows) + "\n\n" + "\n".join(_section(rule) for rule in RULES)
 
 
-def _hits(rule: Rule) -> str:
+def _hits(rule: ReviewRule) -> str:
     return ", ".join(hit.value for hit in rule.hits)
 
 
-def _section(rule: Rule) -> str:
+def _section(rule: ReviewRule) -> str:
     lines = [f"## {rule.id}", "", f"{rule.summary[0].upper()}{rule.summary[1:]}.", ""]
     hits = f" · hits {_hits(rule)}" if rule.hits else ""
     lines += [f"**{rule.severity}**{hits}", "", f"{advice(rule.id)}", ""]

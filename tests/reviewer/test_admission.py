@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 import yaml
 
-from instar.api.manifests import Document
+from instar.base.json_values import Object
 from instar.cli.main import main
-from instar.plain import Object
-from instar.reviewer.admission.findings import with_admission
-from instar.reviewer.engine import Options
-from instar.reviewer.report import Report, Severity
+from instar.kube.api.encoding.manifests import Document
+from instar.tools.reviewer.admission.findings import with_admission
+from instar.tools.reviewer.engine import ReviewOptions
+from instar.tools.reviewer.report import Report, Severity
 from tests.admission.policies.support import apply
 from tests.support import crds
 from tests.support.server import LiveServer
@@ -76,7 +76,7 @@ def found(old: Object | None, new: Object, *admission: Object) -> list[tuple[str
     before = None if old is None else {name: Document(old, "")}
     documents = [Document(each, "admission.yaml") for each in admission]
     after = {name: Document(new, "")}
-    report = with_admission(Report(), before, after, documents, Options())
+    report = with_admission(Report(), before, after, documents, ReviewOptions())
     return [(each.rule, each.version, each.message) for each in report.findings]
 
 
@@ -171,7 +171,7 @@ def test_rules_that_name_only_versions_that_are_gone_are_an_error() -> None:
         {new["metadata"]["name"]: Document(crd(v1=SIZE, v2=SIZE), "")},
         {new["metadata"]["name"]: Document(new, "")},
         [Document(each, "a.yaml") for each in policy("true")],
-        Options(),
+        ReviewOptions(),
     )
 
     [finding] = report.findings

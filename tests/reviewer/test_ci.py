@@ -16,7 +16,7 @@ import pytest
 import yaml
 
 from instar.cli.main import main
-from instar.reviewer.render.markdown import COMMENT, shortened
+from instar.tools.reviewer.render.markdown import COMMENT, shortened
 from tests.e2e.make import widget_crd
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -154,7 +154,7 @@ def _calls() -> list[tuple[str, str]]:
 @pytest.mark.parametrize(("command", "rest"), _calls())
 def test_what_others_include_uses_flags_that_exist(command: str, rest: str) -> None:
     parser = argparse.ArgumentParser()
-    importlib.import_module(f"instar.cli.{command}").add_arguments(parser)
+    importlib.import_module(f"instar.cli.commands.{command}").add_arguments(parser)
     flags = [word for word in shlex.split(rest) if re.fullmatch(r"--?[a-z][a-z-]*", word)]
 
     assert set(flags) <= set(parser._option_string_actions)

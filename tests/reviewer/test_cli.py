@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 import yaml
 
+from instar.base.json_values import Object
 from instar.cli.main import main
-from instar.plain import Object
-from instar.reviewer.render.outputs import FORMS as OUTPUTS
-from instar.reviewer.rules import RULES
+from instar.tools.reviewer.render.outputs import FORMS as OUTPUTS
+from instar.tools.reviewer.rules import RULES
 from tests.reviewer.golden import FOLDER
 from tests.reviewer.widget import add, changed, drop, put, widget
 from tests.support.server import live_server

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from instar.review import Options, Severity, review
-from instar.reviewer.config import (
+from instar.tools.reviewer.config import (
     Config,
     ConfigError,
     decide,
@@ -17,7 +17,7 @@ from instar.reviewer.config import (
     section,
     write_baseline,
 )
-from instar.reviewer.sources import load_config
+from instar.tools.reviewer.sources import load_config
 from tests.reviewer.widget import changed, drop, widget
 
 TODAY = date(2026, 6, 1)

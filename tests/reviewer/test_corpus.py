@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from instar.review import review
-from instar.reviewer.report import NoWitness
+from instar.tools.reviewer.report import NoWitness
 from tests.reviewer.corpus import Neighbours, crds, neighbours
 from tests.reviewer.replay import assert_real
 from tests.support.corpus import needs_corpus

@@ -6,11 +6,11 @@ import argparse
 import json
 from pathlib import Path
 
-from instar.cli.review import add_arguments
-from instar.reviewer.guide import advice
-from instar.reviewer.render.json import json_schema
-from instar.reviewer.render.outputs import FORMS as OUTPUTS
-from instar.reviewer.rules import RULES
+from instar.cli.commands.review import add_arguments
+from instar.tools.reviewer.advice import advice
+from instar.tools.reviewer.render.json import json_schema
+from instar.tools.reviewer.render.outputs import FORMS as OUTPUTS
+from instar.tools.reviewer.rules import RULES
 from tests.reviewer.golden import UPDATE
 from tests.reviewer.rulesdoc import DOC, rules_page
 

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from instar.reviewer.rules import RULES
+from instar.tools.reviewer.rules import RULES
 from tests.reviewer.golden import cases, expected, review_folder, written
 
 

@@ -6,18 +6,18 @@ from typing import Any
 
 import pytest
 
-from instar.plain import Object
-from instar.reviewer.judge import Judge
-from instar.reviewer.side import read_side
-from instar.schema.validations.evaluate import compile_rules
+from instar.base.json_values import Object
+from instar.kube.schema.cel_rules.evaluate import compile_rules
+from instar.tools.reviewer.reviewed_crd import read_side
+from instar.tools.reviewer.server_model import CrdSimulator
 from tests.reviewer.widget import Change, changed, each_version, names, put, widget
 
 NEGATIVE = {"low": -1}
 
 
-def judge(change: Change | None = None, version: str = "v1") -> Judge:
+def judge(change: Change | None = None, version: str = "v1") -> CrdSimulator:
     crd = widget() if change is None else changed(change)
-    return Judge(read_side(crd), version, compile_rules)
+    return CrdSimulator(read_side(crd), version, compile_rules)
 
 
 def obj(status: Object | None = None, **spec: Any) -> Object:

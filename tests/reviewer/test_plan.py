@@ -5,13 +5,13 @@ from __future__ import annotations
 import argparse
 import importlib
 
-from instar.plain import Object
+from instar.base.json_values import Object
 from instar.review import review
-from instar.reviewer.report import ChecklistAnswer, Step
+from instar.tools.reviewer.report import ChecklistAnswer, PlanStep
 from tests.reviewer.widget import Change, add, changed, drop, put, version, widget
 
 
-def _of(change: Change) -> tuple[tuple[Step, ...], dict[str, ChecklistAnswer]]:
+def _of(change: Change) -> tuple[tuple[PlanStep, ...], dict[str, ChecklistAnswer]]:
     [crd] = review(widget(), changed(change), witnesses=False).crds
     return crd.plan, {item.question: item for item in crd.checklist}
 
@@ -93,7 +93,7 @@ def test_every_command_of_instar_in_a_plan_can_be_parsed() -> None:
     assert commands
     for name, *arguments in commands:
         parser = argparse.ArgumentParser()
-        importlib.import_module(f"instar.cli.{name}").add_arguments(parser)
+        importlib.import_module(f"instar.cli.commands.{name}").add_arguments(parser)
         parser.parse_args(arguments)
 
 

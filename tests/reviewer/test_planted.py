@@ -6,7 +6,7 @@ from copy import deepcopy
 
 import pytest
 
-from instar.plain import Object
+from instar.base.json_values import Object
 from instar.review import Report, Severity, review
 from tests.reviewer.widget import (
     Change,

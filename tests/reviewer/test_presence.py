@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 import yaml
 
+from instar.base.json_values import Object, copy_json
 from instar.cli.main import main
-from instar.plain import Object, copy_json
-from instar.reviewer.sources import whole_cluster
+from instar.tools.reviewer.sources import whole_cluster
 from tests.reviewer.widget import widget
 from tests.support.server import LiveServer
 

@@ -8,12 +8,12 @@ from xml.etree import ElementTree
 
 import pytest
 
+from instar.kube.schema.compiled import compile_schema
 from instar.review import Finding, Report, Severity, review
-from instar.reviewer.render import MACHINE
-from instar.reviewer.render.json import as_dict, json_schema
-from instar.reviewer.render.text import to_text
-from instar.reviewer.report import CrdReview, Damage, Problem, StoredObject
-from instar.schema.compiled import compile_schema
+from instar.tools.reviewer.render import MACHINE
+from instar.tools.reviewer.render.json import as_dict, json_schema
+from instar.tools.reviewer.render.text import to_text
+from instar.tools.reviewer.report import CrdReview, Damage, Problem, StoredObject
 from tests.reviewer.golden import cases, review_folder
 from tests.reviewer.widget import changed, drop, put, widget
 

@@ -9,9 +9,9 @@ from copy import deepcopy
 import pytest
 import yaml
 
-from instar.plain import Object
+from instar.base.json_values import Object
 from instar.review import review
-from instar.reviewer.report import Effect, Finding, Witness
+from instar.tools.reviewer.report import Effect, Finding, Witness
 from tests.reviewer.corpus import Neighbours, crds, neighbours
 from tests.reviewer.golden import FOLDER, cases, review_folder
 from tests.reviewer.replay import assert_real

@@ -7,7 +7,7 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from instar.plain import Object
+from instar.base.json_values import Object
 from instar.review import breaking, review
 from tests.reviewer.widget import changed, drop, put, version, widget
 

@@ -11,13 +11,13 @@ from pathlib import Path
 import pytest
 import yaml
 
-from instar.plain import Object
-from instar.reviewer.sources import Cluster, LoadedCrds, history, load_crds
+from instar.base.json_values import Object
+from instar.tools.reviewer.sources import LoadedCrds, ReviewedCluster, history, load_crds
 from tests.reviewer.widget import widget
 from tests.support.server import LiveServer, live_server
 
 
-def load(source: object, cluster: Cluster | None = None) -> LoadedCrds:
+def load(source: object, cluster: ReviewedCluster | None = None) -> LoadedCrds:
     return asyncio.run(load_crds(str(source), cluster))
 
 
@@ -207,7 +207,7 @@ def server() -> Iterator[LiveServer]:
 
 
 def test_cluster_gives_one_or_all_crds(server: LiveServer) -> None:
-    cluster = Cluster(str(server.kubeconfig))
+    cluster = ReviewedCluster(str(server.kubeconfig))
 
     one, every = load("kube:widgets.example.com", cluster), load("kube:", cluster)
 
@@ -216,7 +216,7 @@ def test_cluster_gives_one_or_all_crds(server: LiveServer) -> None:
 
 
 def test_unknown_crd_and_unknown_context_of_a_cluster_are_problems(server: LiveServer) -> None:
-    cluster = Cluster(str(server.kubeconfig))
+    cluster = ReviewedCluster(str(server.kubeconfig))
 
     [missing] = load("kube:none.example.com", cluster).problems
     [context] = load("kube:?context=nowhere", cluster).problems
@@ -234,6 +234,6 @@ def test_unreachable_cluster_is_a_problem(tmp_path: Path) -> None:
     file = tmp_path / "config"
     file.write_text(yaml.safe_dump(config))
 
-    [problem] = load("kube:", Cluster(str(file))).problems
+    [problem] = load("kube:", ReviewedCluster(str(file))).problems
 
     assert problem.file == "kube:"

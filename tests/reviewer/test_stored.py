@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from instar.plain import Object
-from instar.reviewer.report import StoredObject
-from instar.reviewer.side import read_side
-from instar.reviewer.stored import Trial, Unconvertible
-from instar.schema.validations.evaluate import compile_rules
+from instar.base.json_values import Object
+from instar.kube.schema.cel_rules.evaluate import compile_rules
+from instar.tools.reviewer.report import StoredObject
+from instar.tools.reviewer.reviewed_crd import read_side
+from instar.tools.reviewer.stored import Trial, Unconvertible
 from tests.reviewer.widget import changed, drop, put, widget
 
 

@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from instar.kube.schema.formats.named import FORMATS
 from instar.review import review
-from instar.reviewer.engine import Options, find
-from instar.reviewer.side import read_side
-from instar.reviewer.witnesses.samples import Samples
-from instar.reviewer.witnesses.search import Search
-from instar.reviewer.witnesses.texts import FORMAT_TEXTS, matching
-from instar.schema.formats import FORMATS
+from instar.tools.reviewer.engine import ReviewOptions, find
+from instar.tools.reviewer.reviewed_crd import read_side
+from instar.tools.reviewer.witnesses.samples import Samples
+from instar.tools.reviewer.witnesses.search import Search
+from instar.tools.reviewer.witnesses.texts import FORMAT_TEXTS, matching
 from tests.reviewer.replay import assert_real
 from tests.reviewer.widget import WIDGET, changed, drop, put, widget
 
@@ -131,6 +131,6 @@ def test_rule_about_a_new_field_only_is_no_error() -> None:
 def test_search_gives_up_when_its_time_is_over() -> None:
     old, new = read_side(widget()), read_side(changed(drop("spec", "note")))
 
-    found = find(old, new, Options(), Search(old, new, seconds=0))
+    found = find(old, new, ReviewOptions(), Search(old, new, seconds=0))
 
     assert all("time" in item.unwitnessed for item in found if item.rule == "field-removed")

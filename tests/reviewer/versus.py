@@ -13,7 +13,7 @@ from pathlib import Path
 
 import yaml
 
-from instar.plain import Object
+from instar.base.json_values import Object
 from tests.reviewer.test_planted import HARMLESS, PLANTED
 from tests.reviewer.widget import changed, widget
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from copy import deepcopy
 from typing import Any
 
-from instar.plain import Object
+from instar.base.json_values import Object
 from tests.support import crds
 
 Change = Callable[[Object], None]

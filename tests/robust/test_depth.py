@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from instar.limits import MAX_DEPTH
+from instar.base.limits import MAX_DEPTH
 from tests.robust.conftest import CRDS, GROUP, THINGS, thing
 from tests.robust.victim import Victim
 from tests.support import crds

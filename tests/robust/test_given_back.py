@@ -10,19 +10,19 @@ from collections.abc import Iterator
 
 import pytest
 
-from instar.api.crd import Crd
-from instar.registry.resources.resource import Resource
-from instar.registry.resources.serving import Serving, VersionServing
-from instar.registry.stored.codec import Codec
-from instar.registry.stored.labelindex import LabelIndex
-from instar.registry.stored.watchers import WatchHub
-from instar.schema.compiled import Compiled
-from instar.schema.node import Node
-from instar.schema.parse import structural
-from instar.schema.structural import Structural
-from instar.server.http.http1 import Connection
+from instar.kube.api.crd import Crd
+from instar.kube.schema.compiled import CompiledSchema
+from instar.kube.schema.structure.parse import structural
+from instar.kube.schema.structure.structural import Structural
+from instar.kube.schema.validation.node import ValidationNode
+from instar.server.http.http1 import Http1Connection
 from instar.server.http.http1_request import RequestReader
-from instar.storage.collection import Collection
+from instar.server.registry.resources.resource import Resource
+from instar.server.registry.resources.serving import Serving, VersionServing
+from instar.server.registry.stored.codec import Codec
+from instar.server.registry.stored.label_index import LabelIndex
+from instar.server.registry.stored.watchers import WatchHub
+from instar.wire.storage.watchcache.collection import Collection
 from tests.support import crds
 from tests.support.server import LiveServer, live_server
 from tests.support.waiting import eventually
@@ -30,8 +30,8 @@ from tests.support.waiting import eventually
 GROUP = "gone.example.com"
 CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 KINDS = (Codec, Collection, Crd, LabelIndex, Resource, Serving, VersionServing, WatchHub)
-SCHEMAS = (Node, Structural)
-CONNECTIONS = (Connection, RequestReader)
+SCHEMAS = (ValidationNode, Structural)
+CONNECTIONS = (Http1Connection, RequestReader)
 
 
 @pytest.fixture(scope="module")
@@ -114,7 +114,7 @@ def test_a_schema_nobody_holds_is_gone_at_once() -> None:
     before = of_kinds(SCHEMAS)
     spec = crds.fields(name={"type": "string", "default": "x"}, all={"allOf": [{"minLength": 1}]})
     root = structural(crds.fields(spec=spec))
-    schema = Compiled(root, declared=True, preserve_unknown=False)
+    schema = CompiledSchema(root, declared=True, preserve_unknown=False)
     schema.prune(obj := {"spec": {"name": "y"}})
     assert not schema.validate(obj)
     assert of_kinds(SCHEMAS) > before

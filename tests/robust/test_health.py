@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from instar.cli.main import main
-from instar.registry.stored.backend import Backend
-from instar.registry.stored.consistency import Consistency
-from instar.storage.memory import MemoryStore
-from instar.storage.sqlite import SqliteStore
-from instar.storage.store import Lost, Unavailable, Write
+from instar.server.registry.stored.backend import Backend
+from instar.server.registry.stored.consistency import Consistency
+from instar.wire.storage.memory import MemoryStore
+from instar.wire.storage.sqlite.store import SqliteStore
+from instar.wire.storage.store import StoreLost, Unavailable, Write
 
 KEY = "core/configmaps/default/a"
 VALUE = b'{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a","uid":"u"}}\n'
@@ -39,9 +39,9 @@ def test_a_file_that_is_gone_is_noticed_and_takes_no_more_writes(tmp_path: Path,
             path.rename(tmp_path / "old.db")
             path.write_bytes(b"x" * 4096)
         store._identified = 0.0  # as if a moment had passed
-        with pytest.raises(Lost, match="while in use"):
+        with pytest.raises(StoreLost, match="while in use"):
             await store.check()
-        with pytest.raises(Lost):
+        with pytest.raises(StoreLost):
             await store.commit(Write("core/configmaps/default/b", VALUE, 0))
         await store.close()
 

@@ -220,16 +220,16 @@ def test_a_stop_does_not_wait_for_idle_connections(tmp_path: Path) -> None:
 def test_a_killed_server_leaves_nothing_for_ever(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from instar.server.files import tempfolder
+    from instar.server.files import temp_folder
 
-    monkeypatch.setattr(tempfolder, "_YOUNG_SECONDS", -1.0)
+    monkeypatch.setattr(temp_folder, "_YOUNG_SECONDS", -1.0)
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     abandoned, foreign = tmp_path / "instar-abandoned", tmp_path / "instar-foreign"
     abandoned.mkdir()
     foreign.mkdir()
     (abandoned / ".lock-of-owner").touch()
-    with tempfolder.temporary_folder() as first, tempfolder.temporary_folder() as second:
-        tempfolder.clear_abandoned(tmp_path)
+    with temp_folder.temporary_folder() as first, temp_folder.temporary_folder() as second:
+        temp_folder.clear_abandoned(tmp_path)
         assert first.is_dir()
         assert second.is_dir()
         assert not abandoned.exists()

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from instar import offload
-from instar.errors import Invalid, TooManyRequests
+from instar.base import offload
+from instar.base.errors import Invalid, TooManyRequests
 from instar.server.http import compress
-from instar.server.rest import problems
+from instar.server.rest import error_responses
 from instar.server.rest.request import Request
 from instar.server.rest.responses import Response
 from tests.robust.conftest import CRDS, GROUP
@@ -34,7 +34,7 @@ def full(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("full")
 def test_a_large_refusal_is_told_as_busy_where_no_thread_is_free() -> None:
-    response = asyncio.run(problems.told(Invalid("x" * 100_000), asked()))
+    response = asyncio.run(error_responses.told(Invalid("x" * 100_000), asked()))
     assert response.status == 429
 
 

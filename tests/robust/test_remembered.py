@@ -8,44 +8,44 @@ from pathlib import Path
 from typing import Any
 
 import instar
-from instar.access.attributes import Attributes, User
-from instar.access.rbac.authorizer import RbacAuthorizer
-from instar.access.rbac.policy import Policy
-from instar.admission import conditions
-from instar.admission.running import Inputs, Meter
-from instar.apply import entries, fieldset, managers
-from instar.apply.entries import Entry
-from instar.apply.typed import compile_schema
-from instar.cel.library import standard
-from instar.registry.stored import entry as stored
-from instar.remembered import Remembered
-from instar.schema.parse import structural
-from instar.schema.validations import compile as compiling
+from instar.base.weighted_lru import Remembered
+from instar.kube.access.attributes import Attributes, User
+from instar.kube.access.rbac.authorizer import RbacAuthorizer
+from instar.kube.access.rbac.policy import RbacPolicy
+from instar.kube.admission import match_conditions
+from instar.kube.admission.evaluation import ExpressionInputs, Meter
+from instar.kube.apply import field_set, managed_fields, managers
+from instar.kube.apply.managed_fields import ManagedFieldsEntry
+from instar.kube.apply.ownership_schema import compile_schema
+from instar.kube.cel.library import standard
+from instar.kube.schema.cel_rules import compile as compiling
+from instar.kube.schema.structure.parse import structural
+from instar.server.registry.stored import entry as stored
 
 BY_NUMBER = {
     # name: why its entries are small, or few
-    "instar.api.strings._is_label": "asked for labels of legal length only",
-    "instar.api.strings._is_usual_name": "asked for names of legal length only",
-    "instar.api.strings._is_usual_value": "asked for values of legal length only",
-    "instar.apply.entries._parsed_text": "texts up to 16 KiB",
-    "instar.apply.fieldset._canonical": "texts up to 256 characters",
-    "instar.apply.fieldset._spelled": "texts up to 256 characters",
-    "instar.protobuf.special.read": "messages up to 64 bytes",
-    "instar.protobuf.special.write_micro_time": "canonical times",
-    "instar.protobuf.special.write_time": "canonical times",
-    "instar.quantities._canonical": "texts up to a few hundred characters; others raise",
-    "instar.registry.kinds.checks.resources.quantity_value": "canonical quantities",
-    "instar.registry.stored.entry._shared": "up to 16 labels of legal length",
-    "instar.registry.stored.entry.labels_of": "texts of at most 1 kB",
-    "instar.rpc.headers.read": "blocks up to 16 KiB, of the server we chose",
-    "instar.rpc.channel._timeout": "a number in, a dozen bytes out",
-    "instar.schema.generate_leaves._patterned": "not in the server",
-    "instar.console.views.rules.rules": "has no argument",
-    "instar.models.reading.docstrings._module_words": "not in the server",
-    "instar.schema.patterns._occurs": "texts up to 64 characters",
-    "instar.schema.scalars._type_check": "names up to 64 characters",
-    "instar.sdk.typed._members": "types of a program",
-    "instar.schema.objectmeta._is_canonical_time": "texts of 20 characters",
+    "instar.kube.api.string_rules._is_label": "asked for labels of legal length only",
+    "instar.kube.api.string_rules._is_usual_name": "asked for names of legal length only",
+    "instar.kube.api.string_rules._is_usual_value": "asked for values of legal length only",
+    "instar.kube.apply.managed_fields._parsed_text": "texts up to 16 KiB",
+    "instar.kube.apply.field_set._canonical": "texts up to 256 characters",
+    "instar.kube.apply.field_set._spelled": "texts up to 256 characters",
+    "instar.kube.protobuf.special_types.read": "messages up to 64 bytes",
+    "instar.kube.protobuf.special_types.write_micro_time": "canonical times",
+    "instar.kube.protobuf.special_types.write_time": "canonical times",
+    "instar.kube.quantities._canonical": "texts up to a few hundred characters; others raise",
+    "instar.kube.builtin_rules.pods.compute_resources.quantity_value": "canonical quantities",
+    "instar.server.registry.stored.entry._shared": "up to 16 labels of legal length",
+    "instar.server.registry.stored.entry.labels_of": "texts of at most 1 kB",
+    "instar.wire.rpc.headers.read": "blocks up to 16 KiB, of the server we chose",
+    "instar.wire.rpc.channel._timeout": "a number in, a dozen bytes out",
+    "instar.kube.schema.generation.leaves._patterned": "not in the server",
+    "instar.tools.console.views.rules.rules": "has no argument",
+    "instar.kube.models.reading.docstrings._module_words": "not in the server",
+    "instar.kube.schema.validation.patterns._occurs": "texts up to 64 characters",
+    "instar.kube.schema.validation.scalars._type_check": "names up to 64 characters",
+    "instar.tools.sdk.typed._members": "types of a program",
+    "instar.kube.schema.metadata.object_meta._is_canonical_time": "texts of 20 characters",
     "instar.server.rest.negotiate._clauses": "headers up to 256 characters",
     "instar.server.rest.negotiate._found_form": "headers up to 256 characters",
     "instar.server.rest.options.manager_from_user_agent": "headers up to 256 characters",
@@ -111,25 +111,25 @@ def test_rules_on_large_types_are_not_kept_by_their_number() -> None:
 
 
 def test_long_spellings_are_not_kept() -> None:
-    before = fieldset._known_spelling.cache_info().currsize
+    before = field_set._known_spelling.cache_info().currsize
     long = "x" * 100_000
-    assert fieldset.value_element(long) == f'v:"{long}"'
-    assert fieldset.parse({f'v:"{long}"': {}}) == {f'v:"{long}"': fieldset.LEAF}
-    assert fieldset._known_spelling.cache_info().currsize == before
+    assert field_set.value_element(long) == f'v:"{long}"'
+    assert field_set.parse({f'v:"{long}"': {}}) == {f'v:"{long}"': field_set.LEAF}
+    assert field_set._known_spelling.cache_info().currsize == before
 
 
 def test_large_sets_of_fields_are_not_kept() -> None:
-    before = entries._parsed_text.cache_info().currsize
+    before = managed_fields._parsed_text.cache_info().currsize
     raw: dict[str, Any] = {f"f:{at}": {} for at in range(10_000)}
-    assert sys.getsizeof(entries._parsed(raw)) > 0
-    assert entries._parsed_text.cache_info().currsize == before
+    assert sys.getsizeof(managed_fields._parsed(raw)) > 0
+    assert managed_fields._parsed_text.cache_info().currsize == before
 
 
 def test_large_sets_are_not_kept_by_the_schema_they_were_reconciled_with() -> None:
     schema = compile_schema(structural({"type": "object"}))
-    large: dict[str, Any] = {f"f:{at}": fieldset.LEAF for at in range(10_000)}
-    for fields in (large, {"f:a": fieldset.LEAF}):
-        managers.reconcile(Entry(fields, "g/v1", ""), {"g/v1": schema})
+    large: dict[str, Any] = {f"f:{at}": field_set.LEAF for at in range(10_000)}
+    for fields in (large, {"f:a": field_set.LEAF}):
+        managers.reconcile(ManagedFieldsEntry(fields, "g/v1", ""), {"g/v1": schema})
     assert len(schema.reconciled) == 1
 
 
@@ -149,21 +149,21 @@ def test_patterns_that_data_brings_are_kept_by_weight() -> None:
 
 def test_conditions_of_thousands_of_webhooks_are_compiled_once() -> None:
     texts = [f"object.metadata.name == 'name-{at}'" for at in range(2_000)]
-    inputs = Inputs.of({"object": {"metadata": {"name": "name-7"}}})
+    inputs = ExpressionInputs.of({"object": {"metadata": {"name": "name-7"}}})
 
     def judged() -> list[bool]:
-        found = (conditions.Conditions((text,)).match(Meter(), inputs) for text in texts)
+        found = (match_conditions.Conditions((text,)).match(Meter(), inputs) for text in texts)
         return [each.holds for each in found]
 
     assert judged().count(True) == 1
-    made = [conditions._KEPT.get((text, False)) for text in texts]
+    made = [match_conditions._KEPT.get((text, False)) for text in texts]
     judged()
     assert None not in made
-    assert [conditions._KEPT.get((text, False)) for text in texts] == made
+    assert [match_conditions._KEPT.get((text, False)) for text in texts] == made
 
 
 def test_a_question_about_very_many_groups_is_answered_and_forgotten() -> None:
-    policy = Policy()
+    policy = RbacPolicy()
     policy.put_role(
         ("", "r"), {"rules": [{"verbs": ["get"], "apiGroups": [""], "resources": ["pods"]}]}
     )
@@ -180,7 +180,7 @@ def test_a_question_about_very_many_groups_is_answered_and_forgotten() -> None:
 
 
 def test_decisions_that_depend_on_very_many_names_are_not_all_kept() -> None:
-    policy = Policy()
+    policy = RbacPolicy()
     names = [f"n{at}" for at in range(30_000)]
     rule = {"verbs": ["get"], "apiGroups": [""], "resources": ["pods"], "resourceNames": names}
     policy.put_role(("", "r"), {"rules": [rule]})

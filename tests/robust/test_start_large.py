@@ -10,15 +10,15 @@ from typing import Any
 
 import pytest
 
-from instar import limits
-from instar.registry.resources.catalog import Catalog
-from instar.registry.resources.resource import Resource
-from instar.registry.stored.entry import Entry
-from instar.server.life.composition import Machinery
-from instar.server.life.lifetime import running
+from instar.base import limits
+from instar.server.lifecycle.composition import Machinery
+from instar.server.lifecycle.lifetime import running
+from instar.server.registry.resources.catalog import Catalog
+from instar.server.registry.resources.resource import Resource
+from instar.server.registry.stored.entry import CacheEntry
 from instar.server.settings import Settings
-from instar.storage import cache
-from instar.storage.cache import Cache
+from instar.wire.storage.watchcache import cache
+from instar.wire.storage.watchcache.cache import Cache
 from tests.support.inside import CRDS, asked, crd, named
 
 _THINGS = "/apis/example.com/v1/namespaces/default/things"
@@ -144,7 +144,7 @@ def test_reading_many_crds_leaves_turns_to_others(
     turns = 0
     take = Catalog._take
 
-    def noted(self: Catalog, entry: Entry) -> None:
+    def noted(self: Catalog, entry: CacheEntry) -> None:
         taken.append(turns)
         take(self, entry)
 

@@ -9,10 +9,10 @@ from typing import Any, cast
 
 import pytest
 
-from instar.registry.stored.courier import Courier
-from instar.registry.stored.entry import Entry
-from instar.registry.stored.watchers import Channel
-from instar.storage.collection import Change
+from instar.server.registry.stored.entry import CacheEntry
+from instar.server.registry.stored.watch_dispatcher import Courier
+from instar.server.registry.stored.watchers import WatchChannel
+from instar.wire.storage.watchcache.collection import Change
 
 
 class Converting:
@@ -21,10 +21,10 @@ class Converting:
     async def _later(self) -> bytes:
         return b"never asked for"
 
-    def __call__(self, change: Change[Entry]) -> Coroutine[Any, Any, bytes]:
+    def __call__(self, change: Change[CacheEntry]) -> Coroutine[Any, Any, bytes]:
         return self._later()
 
-    async def prefetch(self, changes: Sequence[Change[Entry]]) -> None: ...
+    async def prefetch(self, changes: Sequence[Change[CacheEntry]]) -> None: ...
 
     def bookmark(self, revision: int) -> bytes:
         return b""
@@ -32,8 +32,8 @@ class Converting:
 
 def test_no_coroutine_is_forgotten(recwarn: pytest.WarningsRecorder) -> None:
     async def feed_and_end() -> None:
-        channel = Channel(Converting(), Courier())
-        channel.feed(cast(Change[Entry], None))
+        channel = WatchChannel(Converting(), Courier())
+        channel.feed(cast(Change[CacheEntry], None))
         channel.end()
         await asyncio.sleep(0)
 

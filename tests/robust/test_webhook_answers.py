@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from instar.plain import Object
+from instar.base.json_values import Object
 from tests.robust.conftest import CRDS, GROUP
 from tests.robust.victim import Victim
 from tests.support import crds, faults

@@ -7,8 +7,8 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 from typing import NamedTuple
 
-from instar.rpc import frames
-from instar.rpc.headers import literal
+from instar.wire.rpc import frames
+from instar.wire.rpc.headers import literal
 
 HEAD = b"\x88" + literal("content-type", "application/grpc")  # :status 200
 WELL = literal("grpc-status", "0") + literal("grpc-message", "")

@@ -10,8 +10,8 @@ import grpc
 import grpc.aio
 import pytest
 
-from instar.rpc.channel import Channel, Messages
-from instar.rpc.status import Code, RpcError
+from instar.wire.rpc.channel import GrpcChannel, Messages
+from instar.wire.rpc.status import GrpcCode, RpcError
 
 pytestmark = pytest.mark.anyio
 
@@ -54,49 +54,49 @@ class Handlers(grpc.GenericRpcHandler):
 
 
 @pytest.fixture(params=["tcp", "unix"])
-async def channel(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Channel]:
+async def channel(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[GrpcChannel]:
     unlimited = [("grpc.max_receive_message_length", -1), ("grpc.max_send_message_length", -1)]
     server = grpc.aio.server(options=unlimited)
     server.add_generic_rpc_handlers((Handlers(),))
     unix = f"unix:{tmp_path}/s"
     port = server.add_insecure_port("127.0.0.1:0" if request.param == "tcp" else unix)
     await server.start()
-    channel = Channel(f"127.0.0.1:{port}" if request.param == "tcp" else unix)
+    channel = GrpcChannel(f"127.0.0.1:{port}" if request.param == "tcp" else unix)
     yield channel
     await channel.close()
     await server.stop(None)
 
 
-async def test_a_call_is_answered(channel: Channel) -> None:
+async def test_a_call_is_answered(channel: GrpcChannel) -> None:
     assert await channel.call("/test/echo", b"hi ", 5, (("token", "abc"),)) == b"hi abc"
     assert await channel.call("/test/echo", b"", 5) == b""
 
 
-async def test_many_calls_share_the_connection(channel: Channel) -> None:
+async def test_many_calls_share_the_connection(channel: GrpcChannel) -> None:
     asked = [b"%d" % number for number in range(300)]
     answers = await asyncio.gather(*(channel.call("/test/echo", each, 5) for each in asked))
     assert answers == asked
 
 
-async def test_messages_larger_than_every_window_go_both_ways(channel: Channel) -> None:
+async def test_messages_larger_than_every_window_go_both_ways(channel: GrpcChannel) -> None:
     assert len(await channel.call("/test/large", b"%d" % LARGE, 5.5)) == LARGE
     assert len(await channel.call("/test/echo", b"y" * LARGE, 5.5)) == LARGE
 
 
-async def test_a_refusal_tells_its_code_and_its_words(channel: Channel) -> None:
+async def test_a_refusal_tells_its_code_and_its_words(channel: GrpcChannel) -> None:
     with pytest.raises(RpcError) as caught:
         await channel.call("/test/refuse", b"", 5)
-    assert (caught.value.code, caught.value.text) == (Code.OUT_OF_RANGE, "später: 100 % <gone>")
+    assert (caught.value.code, caught.value.text) == (GrpcCode.OUT_OF_RANGE, "später: 100 % <gone>")
     assert not caught.value.unsent
 
 
-async def test_a_method_nobody_knows_is_unimplemented(channel: Channel) -> None:
+async def test_a_method_nobody_knows_is_unimplemented(channel: GrpcChannel) -> None:
     with pytest.raises(RpcError) as caught:
         await channel.call("/test/none", b"", 5)
-    assert caught.value.code is Code.UNIMPLEMENTED
+    assert caught.value.code is GrpcCode.UNIMPLEMENTED
 
 
-async def test_a_conversation_goes_on_until_one_side_ends_it(channel: Channel) -> None:
+async def test_a_conversation_goes_on_until_one_side_ends_it(channel: GrpcChannel) -> None:
     messages = Messages()
     chat = await channel.converse("/test/chat", b"a", messages.on_message, messages.on_end, 5)
     assert await messages.read() == b"A"
@@ -106,10 +106,10 @@ async def test_a_conversation_goes_on_until_one_side_ends_it(channel: Channel) -
     assert await messages.read() is None
 
 
-async def test_a_conversation_that_is_given_up_is_told_so_once(channel: Channel) -> None:
+async def test_a_conversation_that_is_given_up_is_told_so_once(channel: GrpcChannel) -> None:
     ends: list[RpcError | None] = []
     chat = await channel.converse("/test/chat", b"a", lambda message: None, ends.append, 5)
     chat.cancel()
     chat.cancel()
-    assert [end.code for end in ends if end] == [Code.CANCELLED]
+    assert [end.code for end in ends if end] == [GrpcCode.CANCELLED]
     assert await channel.call("/test/echo", b"on", 5) == b"on"

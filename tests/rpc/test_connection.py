@@ -6,11 +6,11 @@ import asyncio
 
 import pytest
 
-from instar.rpc import connection as connections
-from instar.rpc import frames
-from instar.rpc.channel import Channel
-from instar.rpc.headers import literal
-from instar.rpc.status import Code, RpcError
+from instar.wire.rpc import connection as connections
+from instar.wire.rpc import frames
+from instar.wire.rpc.channel import GrpcChannel
+from instar.wire.rpc.headers import literal
+from instar.wire.rpc.status import GrpcCode, RpcError
 from tests.rpc.raw_server import HEAD, WELL, Peer, answer, data, head, message, serving, trailers
 
 pytestmark = pytest.mark.anyio
@@ -37,7 +37,7 @@ async def test_no_more_is_sent_than_the_server_takes() -> None:
         await peer.next()
 
     async with serving(narrow) as address:
-        channel = Channel(address)
+        channel = GrpcChannel(address)
         assert await channel.call("/s/m", b"x" * 200_000, 5) == b"200005"
         await channel.close()
 
@@ -55,10 +55,10 @@ async def test_a_server_that_answers_before_it_has_heard_all_is_sent_no_more() -
         await peer.next()
 
     async with serving(impatient) as address:
-        channel = Channel(address)
+        channel = GrpcChannel(address)
         with pytest.raises(RpcError, match="larger than max") as caught:
             await channel.call("/s/m", b"x" * 500_000, 5)
-        assert caught.value.code is Code.RESOURCE_EXHAUSTED
+        assert caught.value.code is GrpcCode.RESOURCE_EXHAUSTED
         assert await channel.call("/s/m", b"", 5) == b"small"
         await channel.close()
 
@@ -91,7 +91,7 @@ async def test_bytes_may_come_in_any_pieces() -> None:
         await peer.next()
 
     async with serving(piecemeal) as address:
-        channel = Channel(address)
+        channel = GrpcChannel(address)
         assert await channel.call("/s/m", b"", 5) == b"hello world"
         await channel.close()
 
@@ -116,7 +116,7 @@ async def test_a_ping_beside_every_call_is_no_write_more_for_each(
         await peer.next()
 
     async with serving(measuring) as address:
-        channel = Channel(address)
+        channel = GrpcChannel(address)
         for _ in range(most + 1):
             await channel.call("/s/m", b"", 5)
         assert await channel.call("/s/m", b"", 5) == b"all answered"
@@ -138,7 +138,7 @@ async def test_a_ping_is_answered_and_settings_are_confirmed() -> None:
         await peer.next()
 
     async with serving(curious) as address:
-        channel = Channel(address)
+        channel = GrpcChannel(address)
         assert await channel.call("/s/m", b"", 5) == b"well"
         await channel.close()
 
@@ -162,7 +162,7 @@ async def test_the_server_may_go_on_when_it_has_sent_a_window() -> None:
         await peer.next()
 
     async with serving(talkative) as address:
-        channel = Channel(address)
+        channel = GrpcChannel(address)
         assert len(await channel.call("/s/m", b"", 20)) == size
         await channel.close()
 
@@ -181,7 +181,7 @@ async def test_a_connection_whose_numbers_are_used_up_is_followed_by_another(
             peer.send(answer(await peer.asked(), b"well"))
 
     async with serving(plain) as address:
-        channel = Channel(address)
+        channel = GrpcChannel(address)
         for _ in range(7):
             assert await channel.call("/s/m", b"", 5) == b"well"
         await channel.close()
@@ -201,7 +201,7 @@ async def test_calls_beyond_what_the_server_takes_at_once_wait_their_turn() -> N
         await peer.next()
 
     async with serving(two_at_a_time) as address:
-        channel = Channel(address)
+        channel = GrpcChannel(address)
         answers = await asyncio.gather(*(channel.call("/s/m", b"", 5) for _ in range(10)))
         assert answers == [b"well"] * 10
         await channel.close()
@@ -216,7 +216,7 @@ async def test_a_closed_channel_ends_what_is_under_way_and_takes_nothing_new() -
 
     asked = asyncio.Event()
     async with serving(hanging) as address:
-        channel = Channel(address)
+        channel = GrpcChannel(address)
         call = asyncio.ensure_future(channel.call("/s/m", b"", 30))
         await asked.wait()
         await channel.close()

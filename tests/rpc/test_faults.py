@@ -11,11 +11,11 @@ import time
 
 import pytest
 
-from instar.rpc import connection as connections
-from instar.rpc import frames
-from instar.rpc.channel import Channel
-from instar.rpc.headers import literal
-from instar.rpc.status import Code, RpcError
+from instar.wire.rpc import connection as connections
+from instar.wire.rpc import frames
+from instar.wire.rpc.channel import GrpcChannel
+from instar.wire.rpc.headers import literal
+from instar.wire.rpc.status import GrpcCode, RpcError
 from tests.rpc.raw_server import HEAD, Peer, Script, answer, data, head, message, serving, trailers
 
 pytestmark = pytest.mark.anyio
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.anyio
 
 async def failure_of(script: Script, patience: float = 5.0) -> RpcError:
     async with serving(script) as address:
-        channel = Channel(address)
+        channel = GrpcChannel(address)
         with pytest.raises(RpcError) as caught:
             await channel.call("/s/m", b"request", patience)
         await channel.close()
@@ -49,7 +49,7 @@ def saying(*parts: bytes) -> Script:
 async def test_where_nobody_listens_nothing_was_sent() -> None:
     with socket.create_server(("127.0.0.1", 0)) as gone:
         address = f"127.0.0.1:{gone.getsockname()[1]}"
-    channel = Channel(address)
+    channel = GrpcChannel(address)
     for _ in range(2):
         with pytest.raises(RpcError, match="failed to connect") as caught:
             await channel.call("/s/m", b"", 5)
@@ -96,7 +96,7 @@ async def test_calls_after_the_last_a_leaving_server_took_were_not_carried_out()
         await peer.next()
 
     async with serving(leaving, next_one) as address:
-        channel = Channel(address)
+        channel = GrpcChannel(address)
         one, two = await asyncio.gather(
             *(channel.call("/s/m", b"", 5) for _ in range(2)), return_exceptions=True
         )
@@ -116,7 +116,7 @@ async def test_a_call_that_waits_for_others_to_end_was_not_sent_when_its_time_is
         await peer.next()
 
     async with serving(one_at_a_time) as address:
-        channel = Channel(address)
+        channel = GrpcChannel(address)
         first = asyncio.ensure_future(channel.call("/s/m", b"", 0.4))
         await asyncio.sleep(0)
         second = asyncio.ensure_future(channel.call("/s/m", b"", 0.2))
@@ -134,7 +134,7 @@ async def test_a_call_that_had_not_left_when_the_connection_broke_was_not_sent()
             peer.answer(await peer.asked(), b"well")
 
     async with serving(plain) as address:
-        channel = Channel(address)
+        channel = GrpcChannel(address)
         assert await channel.call("/s/m", b"", 5) == b"well"
         connection = channel._connection
         assert connection is not None
@@ -188,7 +188,7 @@ async def test_a_server_that_stops_in_the_middle_may_have_carried_it_out(
 )
 async def test_an_answer_that_is_none_is_no_answer(parts: tuple[bytes, ...]) -> None:
     failure = await failure_of(saying(*parts))
-    assert failure.code in (Code.INTERNAL, Code.UNKNOWN)
+    assert failure.code in (GrpcCode.INTERNAL, GrpcCode.UNKNOWN)
     assert not failure.unsent
 
 
@@ -231,7 +231,7 @@ async def test_a_server_that_breaks_the_protocol_is_left_and_a_new_connection_wo
         await peer.next()
 
     async with serving(lying, honest) as address:
-        channel = Channel(address)
+        channel = GrpcChannel(address)
         with pytest.raises(RpcError) as caught:
             await channel.call("/s/m", b"", 5)
         assert not caught.value.unsent
@@ -249,13 +249,13 @@ async def test_who_answers_too_late_is_told_so_and_others_are_not_hurt() -> None
         await peer.next()
 
     async with serving(slow) as address:
-        channel = Channel(address)
+        channel = GrpcChannel(address)
         patient = asyncio.ensure_future(channel.call("/s/m", b"", 5))
         hasty = asyncio.ensure_future(channel.call("/s/m", b"", 0.1))
         assert await patient == b"in time"
         failure = hasty.exception()
         assert isinstance(failure, RpcError)
-        assert failure.code is Code.DEADLINE_EXCEEDED
+        assert failure.code is GrpcCode.DEADLINE_EXCEEDED
         assert not failure.unsent
         await channel.close()
 
@@ -271,7 +271,7 @@ async def test_a_caller_that_gives_up_takes_the_call_back() -> None:
         taken_back.set()
 
     async with serving(hanging) as address:
-        channel = Channel(address)
+        channel = GrpcChannel(address)
         call = asyncio.ensure_future(channel.call("/s/m", b"", 5))
         with pytest.raises(asyncio.CancelledError):
             await call
@@ -296,7 +296,7 @@ async def test_a_silent_server_is_asked_for_a_sign_of_life_and_left(
 
     began = time.monotonic()
     failure = await failure_of(alive_for_a_while, patience=30)
-    assert failure.code is Code.UNAVAILABLE
+    assert failure.code is GrpcCode.UNAVAILABLE
     assert not failure.unsent
     assert time.monotonic() - began < 10
 
@@ -305,7 +305,7 @@ async def test_an_error_page_of_a_proxy_is_no_answer_of_a_server() -> None:
     page = literal(":status", "503") + literal("content-type", "text/html")
     parts = frames.frame(frames.HEADERS, frames.END_HEADERS, 1, page), data(1, b"<html>", 1)
     failure = await failure_of(saying(*parts))
-    assert (failure.code, failure.unsent) == (Code.UNAVAILABLE, False)
+    assert (failure.code, failure.unsent) == (GrpcCode.UNAVAILABLE, False)
 
 
 async def test_what_one_caller_cannot_read_ends_its_conversation_alone() -> None:
@@ -321,7 +321,7 @@ async def test_what_one_caller_cannot_read_ends_its_conversation_alone() -> None
         raise ValueError(content)
 
     async with serving(talking) as address:
-        channel, ended = Channel(address), asyncio.get_running_loop().create_future()
+        channel, ended = GrpcChannel(address), asyncio.get_running_loop().create_future()
         await channel.converse("/s/chat", b"", read, ended.set_result, 5)
         assert "nonsense" in str(await ended)
         assert await channel.call("/s/m", b"", 5) == b"well"

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from instar.rpc import headers, huffman
-from instar.rpc.huffman import Garbled
+from instar.wire.rpc import headers, huffman
+from instar.wire.rpc.huffman import Garbled
 
 
 @pytest.mark.parametrize(

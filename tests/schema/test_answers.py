@@ -5,9 +5,9 @@ from __future__ import annotations
 from copy import deepcopy
 from typing import Any
 
-from instar.schema.answers import as_new, create, update
-from instar.schema.compiled import compile_schema
-from instar.schema.pipeline import Pipeline
+from instar.kube.schema.compiled import compile_schema
+from instar.kube.schema.offline_requests import as_new, create, update
+from instar.kube.schema.pipeline import SchemaPipeline
 
 SCHEMA: dict[str, Any] = {
     "type": "object",
@@ -36,9 +36,9 @@ SCHEMA: dict[str, Any] = {
 }
 
 
-def pipeline(schema: dict[str, Any] = SCHEMA, *, has_status: bool = True) -> Pipeline:
+def pipeline(schema: dict[str, Any] = SCHEMA, *, has_status: bool = True) -> SchemaPipeline:
     compiled = compile_schema(schema)
-    return Pipeline(compiled, api_version="ex.io/v1", kind="Foo", has_status=has_status)
+    return SchemaPipeline(compiled, api_version="ex.io/v1", kind="Foo", has_status=has_status)
 
 
 def foo(**members: Any) -> dict[str, Any]:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from instar.plain import Object
-from instar.schema.compiled import compile_schema
-from instar.schema.defaults_check import default_errors
-from instar.schema.parse import structural_errors
+from instar.base.json_values import Object
+from instar.kube.schema.compiled import compile_schema
+from instar.kube.schema.structure.parse import structural_errors
+from instar.kube.schema.validation.defaults_check import default_errors
 from tests.support.corpus import corpus
 
 

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from instar.schema.compiled import compile_schema
-from instar.schema.defaults_check import default_errors
-from instar.schema.objectmeta import MetaError
+from instar.kube.schema.compiled import compile_schema
+from instar.kube.schema.metadata.object_meta import MetaError
+from instar.kube.schema.validation.defaults_check import default_errors
 
 EMBEDDED = {
     "type": "object",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from instar.schema.formats import is_supported, string_format
+from instar.kube.schema.formats.named import is_supported, string_format
 
 ACCEPTED: dict[str, list[str]] = {
     "bsonobjectid": ["507f1f77bcf86cd799439011"],

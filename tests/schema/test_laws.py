@@ -7,10 +7,10 @@ from typing import Any
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from instar.plain import copy_json
-from instar.schema.compiled import Compiled, compile_schema
-from instar.schema.parse import structural, structural_errors
-from instar.schema.ratchet import compile_comparable, unchanged
+from instar.base.json_values import copy_json
+from instar.kube.schema.compiled import CompiledSchema, compile_schema
+from instar.kube.schema.structure.parse import structural, structural_errors
+from instar.kube.schema.validation.ratchet import compile_comparable, unchanged
 
 NEVER_FORGIVEN = ("apiVersion", "kind", "metadata")
 NAMES = st.sampled_from(["a", "b", "c", "metadata", "kind"])
@@ -81,7 +81,7 @@ COMPILED = SCHEMAS.map(compile_schema)
 
 
 @given(COMPILED, OBJECTS)
-def test_pruning_twice_changes_nothing_more(compiled: Compiled, obj: dict[str, Any]) -> None:
+def test_pruning_twice_changes_nothing_more(compiled: CompiledSchema, obj: dict[str, Any]) -> None:
     compiled.prune(obj)
     once = copy_json(obj)
 
@@ -90,7 +90,9 @@ def test_pruning_twice_changes_nothing_more(compiled: Compiled, obj: dict[str, A
 
 
 @given(COMPILED, OBJECTS)
-def test_pruning_reports_exactly_when_it_changes(compiled: Compiled, obj: dict[str, Any]) -> None:
+def test_pruning_reports_exactly_when_it_changes(
+    compiled: CompiledSchema, obj: dict[str, Any]
+) -> None:
     before = copy_json(obj)
 
     paths = compiled.prune_reporting(obj)
@@ -99,7 +101,9 @@ def test_pruning_reports_exactly_when_it_changes(compiled: Compiled, obj: dict[s
 
 
 @given(COMPILED, OBJECTS)
-def test_defaulting_twice_changes_nothing_more(compiled: Compiled, obj: dict[str, Any]) -> None:
+def test_defaulting_twice_changes_nothing_more(
+    compiled: CompiledSchema, obj: dict[str, Any]
+) -> None:
     compiled.prune(obj)
     compiled.drop_nulls(obj)
     compiled.default(obj)
@@ -112,7 +116,7 @@ def test_defaulting_twice_changes_nothing_more(compiled: Compiled, obj: dict[str
 
 
 @given(COMPILED, OBJECTS)
-def test_an_unchanged_object_never_errs(compiled: Compiled, obj: dict[str, Any]) -> None:
+def test_an_unchanged_object_never_errs(compiled: CompiledSchema, obj: dict[str, Any]) -> None:
     """Where every key has a schema, and the object's own type and metadata aside."""
     compiled.prune(obj)
     obj = {name: item for name, item in obj.items() if name not in NEVER_FORGIVEN}
@@ -125,7 +129,7 @@ def test_an_unchanged_object_never_errs(compiled: Compiled, obj: dict[str, Any])
 
 
 @given(COMPILED, OBJECTS)
-def test_an_old_value_only_ever_forgives(compiled: Compiled, obj: dict[str, Any]) -> None:
+def test_an_old_value_only_ever_forgives(compiled: CompiledSchema, obj: dict[str, Any]) -> None:
     fresh = {str(error) for error in compiled.validate(obj)}
     ratcheted = {str(error) for error in compiled.validate(obj, {})}
 
@@ -133,7 +137,7 @@ def test_an_old_value_only_ever_forgives(compiled: Compiled, obj: dict[str, Any]
 
 
 @given(COMPILED, OBJECTS)
-def test_lenient_coercion_never_fails(compiled: Compiled, obj: dict[str, Any]) -> None:
+def test_lenient_coercion_never_fails(compiled: CompiledSchema, obj: dict[str, Any]) -> None:
     compiled.coerce_embedded(obj, lenient=True)
 
     assert compiled.coerce_embedded(obj, lenient=True) == []

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from instar.schema.objectmeta import (
+from instar.kube.schema.metadata.object_meta import (
     MetaError,
     coerce_metadata,
     coerce_metadata_lenient,

@@ -9,19 +9,19 @@ from typing import Any
 import pytest
 
 import instar
-from instar.api.crd import ScalePaths, read_crd
-from instar.fields import FieldError, Kind, invalid
-from instar.schema.compiled import compile_schema
-from instar.schema.metatypes import MetaError
-from instar.schema.pipeline import (
+from instar.base.field_errors import FieldError, FieldErrorType, invalid
+from instar.kube.api.crd import ScalePaths, read_crd
+from instar.kube.schema.compiled import compile_schema
+from instar.kube.schema.metadata.types import MetaError
+from instar.kube.schema.pipeline import (
     RULES_SKIPPED,
     STOPS_RULES,
-    Pipeline,
+    SchemaPipeline,
     pipeline_of,
     take_in_applied,
 )
-from instar.schema.rules import Outcome, Program
-from instar.schema.structural import Structural
+from instar.kube.schema.rule_engine import Program, RuleResult
+from instar.kube.schema.structure.structural import Structural
 
 TEXT = {"type": "string"}
 EMBEDDED = {
@@ -62,13 +62,13 @@ class Recorder:
     def __init__(self) -> None:
         self.asked: list[tuple[Any, Any]] = []
 
-    def evaluate(self, new: Any, old: Any | None) -> Outcome:
+    def evaluate(self, new: Any, old: Any | None) -> RuleResult:
         self.asked.append((new, old))
-        return Outcome([invalid("spec", 0, "against the rules")], ["nearly against them"])
+        return RuleResult([invalid("spec", 0, "against the rules")], ["nearly against them"])
 
 
-def pipeline(program: Program | None = None, **more: Any) -> Pipeline:
-    return Pipeline(
+def pipeline(program: Program | None = None, **more: Any) -> SchemaPipeline:
+    return SchemaPipeline(
         compile_schema(SCHEMA),
         api_version="ex.io/v1",
         kind="Foo",
@@ -105,7 +105,7 @@ def test_nobody_else_puts_the_steps_in_order() -> None:
         if isinstance(node, ast.Attribute) and node.attr in steps
     }
 
-    assert callers == {"schema/pipeline.py"}
+    assert callers == {"kube/schema/pipeline.py"}
 
 
 # --- in ----------------------------------------------------------------------------------------
@@ -180,7 +180,7 @@ def test_reading_needs_no_rules() -> None:
     def refuse(root: Structural) -> None:
         raise AssertionError("compiled for a read")
 
-    reading = Pipeline(
+    reading = SchemaPipeline(
         compile_schema(SCHEMA), api_version="ex.io/v1", kind="Foo", compile_rules=refuse
     )
 
@@ -215,12 +215,12 @@ def test_every_check_speaks_in_upstreams_order() -> None:
     ]
 
 
-STOPPING: dict[Kind, dict[str, Any]] = {
-    Kind.REQUIRED: {"must": None},
-    Kind.TOO_LONG: {"short": "long"},
-    Kind.NOT_SUPPORTED: {"one": "c"},
-    Kind.TOO_MANY: {"few": ["a", "b"]},
-    Kind.TYPE_INVALID: {"form": 1},
+STOPPING: dict[FieldErrorType, dict[str, Any]] = {
+    FieldErrorType.REQUIRED: {"must": None},
+    FieldErrorType.TOO_LONG: {"short": "long"},
+    FieldErrorType.NOT_SUPPORTED: {"one": "c"},
+    FieldErrorType.TOO_MANY: {"few": ["a", "b"]},
+    FieldErrorType.TYPE_INVALID: {"form": 1},
 }
 
 
@@ -229,7 +229,7 @@ def test_each_kind_that_stops_the_rules_is_tried() -> None:
 
 
 @pytest.mark.parametrize("kind", STOPPING)
-def test_rules_are_not_asked_after_an_error_they_could_stumble_over(kind: Kind) -> None:
+def test_rules_are_not_asked_after_an_error_they_could_stumble_over(kind: FieldErrorType) -> None:
     rules = Recorder()
     sent = obj({name: item for name, item in STOPPING[kind].items() if item is not None})
     if STOPPING[kind].get("must", "") is None:
@@ -350,8 +350,8 @@ def test_a_status_with_an_endpoint_is_neither_created_nor_updated() -> None:
 def test_only_a_status_left_out_reads_back_with_its_default() -> None:
     status = {**STATUS, "default": {"phase": "new"}}
     schema = compile_schema({"type": "object", "properties": {"spec": SPEC, "status": status}})
-    apart = Pipeline(schema, api_version="ex.io/v1", kind="Foo", has_status=True)
-    together = Pipeline(schema, api_version="ex.io/v1", kind="Foo")
+    apart = SchemaPipeline(schema, api_version="ex.io/v1", kind="Foo", has_status=True)
+    together = SchemaPipeline(schema, api_version="ex.io/v1", kind="Foo")
 
     assert not apart.reads_alike(obj())
     assert apart.reads_alike(obj(status={}))

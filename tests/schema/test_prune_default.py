@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from instar.schema.compiled import compile_schema
+from instar.kube.schema.compiled import compile_schema
 
 PRESERVE = "x-kubernetes-preserve-unknown-fields"
 TEXT = {"type": "string"}

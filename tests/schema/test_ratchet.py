@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from instar.schema.compiled import compile_schema
+from instar.kube.schema.compiled import compile_schema
 
 SHORT = {"type": "string", "maxLength": 2}
 

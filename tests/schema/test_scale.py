@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from instar.api.crd import ScalePaths
-from instar.schema.scale import scale_errors
+from instar.kube.api.crd import ScalePaths
+from instar.kube.schema.scale import scale_errors
 
 PATHS = ScalePaths(".spec.n", ".status.n", ".status.sel")
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import gc
 from typing import Any
 
-from instar.schema import sharing
-from instar.schema.compiled import compile_schema
-from instar.schema.parse import structural
-from instar.schema.sharing import shared
+from instar.kube.schema.compiled import compile_schema
+from instar.kube.schema.structure import interning
+from instar.kube.schema.structure.interning import shared
+from instar.kube.schema.structure.parse import structural
 
 _TEMPLATE: dict[str, Any] = {
     "type": "object",
@@ -78,12 +78,12 @@ def test_integers_of_any_size_may_stand_in_a_schema() -> None:
 
 def test_nothing_is_left_of_a_schema_that_nobody_holds() -> None:
     gc.collect()
-    before = len(sharing._known)
+    before = len(interning._known)
     kept = compile_schema(_schema("", title="x", pattern="only here"))
     kept.validate({"spec": {}})
-    assert len(sharing._known) > before
+    assert len(interning._known) > before
 
     del kept
     gc.collect()
 
-    assert len(sharing._known) == before
+    assert len(interning._known) == before

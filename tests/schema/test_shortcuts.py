@@ -7,16 +7,16 @@ from typing import Any
 import pytest
 from hypothesis import given
 
-from instar.plain import Object, copy_json
-from instar.schema.compiled import Compiled, compile_schema
-from instar.schema.embedded import EmbeddedError
-from instar.schema.parse import structural
-from instar.schema.pipeline import take_in
-from instar.schema.validate import compile_node
+from instar.base.json_values import Object, copy_json
+from instar.kube.schema.compiled import CompiledSchema, compile_schema
+from instar.kube.schema.metadata.embedded_resources import EmbeddedError
+from instar.kube.schema.pipeline import take_in
+from instar.kube.schema.structure.parse import structural
+from instar.kube.schema.validation.validate import compile_node
 from tests.schema.test_laws import OBJECTS, SCHEMAS
 
 
-def reported(compiled: Compiled, obj: Object) -> list[str]:
+def reported(compiled: CompiledSchema, obj: Object) -> list[str]:
     """What the walks that tell would take away."""
     dropped = compiled.prune_reporting(obj)
     compiled.drop_nulls(obj)
@@ -106,6 +106,6 @@ def test_nothing_is_walked_twice_of_an_object_that_comes_tidy(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     compiled = compile_schema({"type": "object", "properties": {"a": {"type": "string"}}})
-    monkeypatch.setattr(Compiled, "prune_reporting", lambda *_: pytest.fail("pruned"))
+    monkeypatch.setattr(CompiledSchema, "prune_reporting", lambda *_: pytest.fail("pruned"))
 
     assert take_in(compiled, {"kind": "K", "metadata": {"labels": {}}, "a": "x"}) == []

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from instar.schema.spotless import once_spotless
+from instar.kube.schema.clean_cache import once_spotless
 
 
 def test_only_nothing_is_remembered_and_each_gets_its_own() -> None:

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from instar.schema.parse import structural, structural_errors
-from instar.schema.walk import walk, walk_fields
+from instar.kube.schema.structure.parse import structural, structural_errors
+from instar.kube.schema.structure.walk import walk, walk_fields
 
 P = "spec.validation.openAPIV3Schema"
 

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from instar.schema.compiled import compile_schema
-from instar.schema.parse import structural
-from instar.schema.validate import compile_validator
+from instar.kube.schema.compiled import compile_schema
+from instar.kube.schema.structure.parse import structural
+from instar.kube.schema.validation.validate import compile_validator
 
 
 def said(schema: dict[str, Any], value: Any) -> list[str]:

@@ -13,16 +13,16 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from instar.api.admission_review import AdmissionQuestion
-from instar.cli import check, webhook
-from instar.patches.difference import patch_between
-from instar.patches.jsonpatch import json_patch
-from instar.plain import Object, copy_json
-from instar.registry.admission.configured import LocalConfiguration
+from instar.base.json_values import Object, copy_json
+from instar.cli.commands import check, webhook
+from instar.kube.api.admission_review import AdmissionQuestion
+from instar.kube.patches.difference import patch_between
+from instar.kube.patches.json_patch import json_patch
 from instar.sdk import Admission, Refused
-from instar.sdk.admission import path_of
-from instar.sdk.admission_reviews import AdmissionReviewHandler, answered, review_in_process
-from instar.sdk.errors import ConverterDefinitionError
+from instar.server.registry.admission.webhooks.in_process import LocalConfiguration
+from instar.tools.sdk.admission import path_of
+from instar.tools.sdk.admission_reviews import AdmissionReviewHandler, answered, review_in_process
+from instar.tools.sdk.errors import ConverterDefinitionError
 from tests.admission.conftest import widget_crd
 from tests.rest.support import Collection
 from tests.support.server import live_server

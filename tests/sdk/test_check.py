@@ -18,16 +18,16 @@ import yaml
 from aiohttp import web
 from aiohttp.test_utils import TestServer
 
-from instar.cli import check
-from instar.cli.failure import CliFailure
+from instar.cli.commands import check
+from instar.cli.shared.failure import CliFailure
 from instar.sdk import Converter, lossy
 from instar.sdk.asgi import ConversionApp
-from instar.sdk.checking.case import case_of
-from instar.sdk.checking.definition import parse_crd
-from instar.sdk.checking.report import CheckReport, LawResult
-from instar.sdk.checking.search import check as run_check
 from instar.sdk.serving import TlsFiles, listen, serve
 from instar.testing import assert_law, check_converter
+from instar.tools.sdk.checking.case import case_of
+from instar.tools.sdk.checking.definition import parse_crd
+from instar.tools.sdk.checking.report import CheckReport, LawResult
+from instar.tools.sdk.checking.search import check as run_check
 from tests.sdk import planted
 
 

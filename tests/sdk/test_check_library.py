@@ -7,9 +7,9 @@ import json
 import pytest
 
 from instar.sdk import Converter, move
-from instar.sdk.checking.case import Uncheckable, schema_of
-from instar.sdk.checking.definition import parse_crd
 from instar.testing import assert_converter, check_converter
+from instar.tools.sdk.checking.case import Uncheckable, schema_of
+from instar.tools.sdk.checking.definition import parse_crd
 from tests.sdk import planted
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from instar.plain import Object
-from instar.sdk.checking.case import Uncheckable
-from instar.sdk.checking.definition import parse_crd
-from instar.sdk.checking.responders import webhook_of
-from instar.sdk.checking.startup import startup_outcomes
+from instar.base.json_values import Object
+from instar.tools.sdk.checking.case import Uncheckable
+from instar.tools.sdk.checking.definition import parse_crd
+from instar.tools.sdk.checking.responders import webhook_of
+from instar.tools.sdk.checking.startup import startup_outcomes
 from tests.migrator.running import instar
 from tests.migrator.support import crd, name_of, stale_crd
 from tests.support.server import LiveServer

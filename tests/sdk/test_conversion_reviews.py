@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from instar.errors import BadRequest
+from instar.base.errors import BadRequest
 from instar.sdk import Converter, ConverterDefinitionError, split
-from instar.sdk.conversion_reviews import ConversionReviewHandler
+from instar.tools.sdk.conversion_reviews import ConversionReviewHandler
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers(-9, 9) | st.text(max_size=4),

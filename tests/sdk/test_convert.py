@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from instar.cli import convert
-from instar.cli.failure import CliFailure
+from instar.cli.commands import convert
+from instar.cli.shared.failure import CliFailure
 
 RULES = """
 conversion: instar/v1

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import yaml
 
-from instar.sdk.manifests.documents import rewrite
+from instar.tools.sdk.manifests.documents import rewrite
 
 MERGED = """\
 apiVersion: example.com/v1

@@ -10,8 +10,6 @@ import pydantic
 import pytest
 import yaml
 
-from instar.conversion import converter as seam
-from instar.conversion.failure import ConversionFailed
 from instar.sdk import (
     BuiltConverter,
     ConversionError,
@@ -21,7 +19,9 @@ from instar.sdk import (
     load,
     move,
 )
-from instar.sdk.yamlrules import converter_from
+from instar.tools.sdk.yaml_rules import converter_from
+from instar.wire.conversion import converter as seam
+from instar.wire.conversion.failure import ConversionFailed
 
 
 def _obj(version: str, **rest: Any) -> dict[str, Any]:
@@ -160,7 +160,7 @@ def test_wrong_objects_are_conversion_errors(obj: Any, target: str, message: str
 
 @pytest.mark.anyio
 async def test_a_built_converter_is_an_in_process_converter() -> None:
-    built: seam.Converter = _chain().build()
+    built: seam.VersionConverter = _chain().build()
 
     assert await built.convert([_obj("v1", a=1)], "example.com/v2") == [_obj("v2", b=1)]
     with pytest.raises(ConversionFailed, match=r"conversion webhook for example.com/v9, Kind=W"):

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from instar.cli import check
-from instar.cli.failure import CliFailure
+from instar.cli.commands import check
+from instar.cli.shared.failure import CliFailure
 from instar.testing import read_crd_file
 from tests.sdk import planted
 

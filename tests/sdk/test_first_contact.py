@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from instar.api.crd import read_crd
-from instar.cli.converters import unused
 from instar.cli.main import main
+from instar.cli.serving.converter_flags import unused
+from instar.kube.api.crd import read_crd
 from instar.sdk import Admission, ConverterDefinitionError
 from tests.e2e.make import widget_crd
 from tests.support.server import live_server

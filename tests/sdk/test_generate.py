@@ -7,10 +7,10 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import seed as seeded
 from hypothesis import strategies as st
 
-from instar.schema.compiled import Compiled, compile_schema
-from instar.schema.generate import objects, values
-from instar.schema.parse import structural
-from instar.sdk.checking.definition import crd_in
+from instar.kube.schema.compiled import CompiledSchema, compile_schema
+from instar.kube.schema.generation.objects import objects, values
+from instar.kube.schema.structure.parse import structural
+from instar.tools.sdk.checking.definition import crd_in
 from tests.support.corpus import CORPUS
 
 SAMPLES = (
@@ -40,7 +40,7 @@ def _drawn(strategy: Any, examples: int = 40) -> list[Any]:
     return found
 
 
-def _invalid(compiled: Compiled, obj: dict[str, Any]) -> list[str]:
+def _invalid(compiled: CompiledSchema, obj: dict[str, Any]) -> list[str]:
     compiled.default(obj)
     errors = compiled.validate(obj) + compiled.list_type_errors(obj)
     return [str(error) for error in errors + compiled.embedded_errors(obj)]

@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from instar.plain import copy_json
-from instar.sdk.errors import ConversionError
-from instar.sdk.paths import MISSING, Occupied, parse_path, pop, putter, scopes, taker
-from instar.sdk.rules import ConversionRule, move
-from instar.sdk.ruleset import RuleSet
-from instar.sdk.templates import Template
+from instar.base.json_values import copy_json
+from instar.tools.sdk.errors import ConversionError
+from instar.tools.sdk.paths import MISSING, Occupied, parse_path, pop, putter, scopes, taker
+from instar.tools.sdk.rules import ConversionRule, move
+from instar.tools.sdk.ruleset import RuleSet
+from instar.tools.sdk.templates import Template
 
 _NODES: st.SearchStrategy[Any] = st.recursive(
     st.sampled_from(["text", 1, None, {}]),

@@ -25,8 +25,8 @@ from instar.sdk import (
     split,
     wrap,
 )
-from instar.sdk.ledger import PREFIX
-from instar.sdk.ruleset import RuleSet
+from instar.tools.sdk.kept_values import PREFIX
+from instar.tools.sdk.ruleset import RuleSet
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.text(max_size=5),

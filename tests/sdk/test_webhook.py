@@ -15,7 +15,7 @@ import trustme
 
 from instar.sdk import ConversionError, Converter, ConverterDefinitionError, move
 from instar.sdk.asgi import ConversionApp
-from instar.sdk.serving import TlsFiles, listen, parse_listen, serve
+from instar.tools.sdk.serving import TlsFiles, listen, parse_listen, serve
 
 pytestmark = pytest.mark.anyio
 JSON = {"Content-Type": "application/json"}

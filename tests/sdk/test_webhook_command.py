@@ -19,11 +19,11 @@ import yaml
 from aiohttp import web
 from aiohttp.test_utils import TestServer
 
-from instar.cli import webhook
-from instar.cli.failure import CliFailure
-from instar.sdk.certificates import self_signed
-from instar.sdk.crdpatch import conversion_stanza, merged_bundle
+from instar.cli.commands import webhook
+from instar.cli.shared.failure import CliFailure
 from instar.sdk.serving import TlsFiles
+from instar.tools.sdk.certificates import self_signed
+from instar.tools.sdk.crd_patch import conversion_stanza, merged_bundle
 from tests.sdk.test_webhook import _fetch, _obj, _review
 
 pytestmark = pytest.mark.anyio

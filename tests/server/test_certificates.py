@@ -19,8 +19,8 @@ from cryptography.hazmat.primitives.serialization import (
     load_pem_private_key,
 )
 
-from instar import der
-from instar.certificates import Authority, KeyPair, made_key
+from instar.base import der
+from instar.base.certificates import Authority, KeyPair, made_key
 from instar.server.files.certificates import ensure_certificates, server_context
 
 _DAY = timedelta(days=1)

@@ -8,8 +8,8 @@ from typing import Any, cast
 
 import pytest
 
-from instar.access.attributes import User
-from instar.server.http.http1 import Connection, Connections
+from instar.kube.access.attributes import User
+from instar.server.http.http1 import Connections, Http1Connection
 from instar.server.rest.request import Request
 from instar.server.rest.responses import Response
 
@@ -46,7 +46,7 @@ class Transport:
     def resume_reading(self) -> None: ...
 
 
-def connected(handler: Any) -> tuple[Connection, Transport]:
+def connected(handler: Any) -> tuple[Http1Connection, Transport]:
     connection, transport = Connections(handler)(), Transport()
     connection.connection_made(cast(asyncio.BaseTransport, transport))
     return connection, transport
@@ -91,7 +91,7 @@ async def made_for_who_does_not_read(count: int) -> int:
     async def large(request: Request, peer: User | None) -> Response:
         return Response(200, pieces(), length=count << 16)
 
-    class Watched(Connection):
+    class Watched(Http1Connection):
         def pause_writing(self) -> None:
             super().pause_writing()
             settled.set()

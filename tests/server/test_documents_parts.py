@@ -10,12 +10,12 @@ from typing import Any
 import orjson
 import pytest
 
-from instar import limits
-from instar.openapi import v2, v2_protobuf, v3
-from instar.plain import Object
-from instar.server.life.embedded import Embedded, embedded
-from instar.server.pages import groups as groups_page
-from instar.server.pages.groups import SERVER_VERSION
+from instar.base import limits
+from instar.base.json_values import Object
+from instar.kube.openapi import v2, v2_protobuf, v3
+from instar.server.endpoints import groups as groups_page
+from instar.server.endpoints.groups import SERVER_VERSION
+from instar.server.lifecycle.embedded import Embedded, embedded
 from tests.support import crds
 
 CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
@@ -110,7 +110,7 @@ def test_a_crd_write_makes_only_its_own_parts_again(monkeypatch: pytest.MonkeyPa
     made: list[str] = []
     custom_part, part_of = v2.custom_part, groups_page.GroupPart.__init__
 
-    def counted_part(resource: Any) -> v2.Part:
+    def counted_part(resource: Any) -> v2.DocumentPart:
         made.append(resource.crd.name)
         return custom_part(resource)
 
@@ -169,7 +169,7 @@ def test_a_v2_document_larger_than_what_is_kept_is_there_when_asked_for_again(
     made: list[str] = []
     custom_part = v2.custom_part
 
-    def counted(resource: Any) -> v2.Part:
+    def counted(resource: Any) -> v2.DocumentPart:
         made.append(resource.crd.name)
         return custom_part(resource)
 

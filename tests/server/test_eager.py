@@ -8,8 +8,8 @@ from contextvars import ContextVar
 
 import pytest
 
-from instar.eager import Parked, start
-from instar.parking import Ticket, Waiter, waiter, within
+from instar.base.eager_tasks import Parked, start
+from instar.base.taskless_wait import Ticket, Waiter, waiter, within
 
 pytestmark = pytest.mark.anyio
 

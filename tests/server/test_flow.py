@@ -6,8 +6,8 @@ import asyncio
 
 import pytest
 
-from instar import limits
-from instar.server.http.flow import Flow, Refusal, Seat
+from instar.base import limits
+from instar.server.http.fair_queue import Flow, FlowRefusal, Seat
 
 pytestmark = pytest.mark.anyio
 
@@ -17,7 +17,7 @@ def anyio_backend() -> str:
     return "asyncio"
 
 
-def seat(found: Seat | Refusal) -> Seat:
+def seat(found: Seat | FlowRefusal) -> Seat:
     assert isinstance(found, Seat)
     return found
 
@@ -58,7 +58,7 @@ async def test_who_has_waited_too_long_is_told_to_come_again() -> None:
     late = seat(flow.enter("ann", "get"))
     assert late.waiting is not None
 
-    assert await asyncio.wait_for(late.waiting, 5) is Refusal.LATE
+    assert await asyncio.wait_for(late.waiting, 5) is FlowRefusal.LATE
     flow.leave(late)
     assert "readOnly" in "".join(line for each in flow.metrics() for line in each.family().lines())
 
@@ -70,7 +70,7 @@ async def test_a_queue_has_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
     found = [flow.enter("ann", "get") for _ in range(6)]
     other = flow.enter("bob", "get")
 
-    assert found[4:] == [Refusal.FULL, Refusal.FULL]
+    assert found[4:] == [FlowRefusal.FULL, FlowRefusal.FULL]
     assert isinstance(other, Seat)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from instar.server.pages.health import Check, Health
+from instar.server.endpoints.health import Check, Health
 from instar.server.rest.request import Request, parse_query
 from tests.support.server import LiveServer
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from instar.schema.rules import Outcome
-from instar.schema.validations.evaluate import CelProgram
+from instar.kube.schema.cel_rules.evaluate import CelProgram
+from instar.kube.schema.rule_engine import RuleResult
 from tests.support import crds
 from tests.support.crds import fields, version
 from tests.support.server import Answer, LiveServer
@@ -34,7 +34,7 @@ def test_rules_over_a_large_object_leave_the_event_loop_to_others(
     evaluate = CelProgram.evaluate
     judged_in: list[int] = []
 
-    def recorded(program: CelProgram, new: Any, old: Any | None) -> Outcome:
+    def recorded(program: CelProgram, new: Any, old: Any | None) -> RuleResult:
         judged_in.append(threading.get_ident())
         return evaluate(program, new, old)
 

@@ -8,11 +8,11 @@ from collections.abc import Iterator
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from instar.conversion.metrics import PrometheusConversionMetrics
-from instar.metrics import Counter, Gauge, Histogram, Measured, page
-from instar.sdk.conversion_reviews import ConversionAnswer
-from instar.sdk.metrics import WebhookMetrics
-from instar.server.pages.metrics import Metrics
+from instar.base.metrics import Counter, Gauge, Histogram, Measured, page
+from instar.server.endpoints.metrics import Metrics
+from instar.tools.sdk.conversion_reviews import ConversionAnswer
+from instar.tools.sdk.metrics import ConversionWebhookMetrics
+from instar.wire.conversion.metrics import PrometheusConversionMetrics
 from tests.support.server import LiveServer, live_server
 
 
@@ -69,7 +69,7 @@ def test_what_is_measured_is_measured_when_the_page_is_asked_for() -> None:
 
 
 def test_a_webhook_counts_reviews_objects_and_refusals() -> None:
-    metrics = WebhookMetrics()
+    metrics = ConversionWebhookMetrics()
     metrics.started()
     metrics.answered(ConversionAnswer(b"", True, 3, "Widget", "v1", "v2"), 0.2)
     metrics.answered(ConversionAnswer(b"", False, 1, "Widget", "v1", "v2"), 0.2)

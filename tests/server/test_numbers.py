@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from instar.errors import ServiceUnavailable
-from instar.metrics import Across, Counter, Family, Gauge, Histogram, Measured, Metric
-from instar.server.life import numbers
-from instar.server.life.numbers import gathered, told
-from instar.server.pages.metrics import Metrics
+from instar.base.errors import ServiceUnavailable
+from instar.base.metrics import Across, Counter, Family, Gauge, Histogram, Measured, Metric
+from instar.server.endpoints.metrics import Metrics
+from instar.server.lifecycle import metrics_merge
+from instar.server.lifecycle.metrics_merge import gathered, share_worker_metrics
 
 
 class Process:
@@ -50,8 +50,8 @@ def test_whoever_is_asked_tells_the_sum_of_all(tmp_path: Path) -> None:
     async def scenario() -> list[list[Family]]:
         async with (
             gathered(first.metrics, tmp_path),
-            told(second.metrics, tmp_path),
-            told(third.metrics, tmp_path),
+            share_worker_metrics(second.metrics, tmp_path),
+            share_worker_metrics(third.metrics, tmp_path),
         ):
             return [await everybodys(process) for process in (first, second, third)]
 
@@ -68,9 +68,9 @@ def test_what_a_process_counted_outlives_it_and_how_it_was_does_not(tmp_path: Pa
 
     async def scenario() -> list[Family]:
         async with gathered(first.metrics, tmp_path):
-            async with told(second.metrics, tmp_path):
+            async with share_worker_metrics(second.metrics, tmp_path):
                 second.counter.add(("a",), 10)
-            async with told(third.metrics, tmp_path):
+            async with share_worker_metrics(third.metrics, tmp_path):
                 third.counter.add(("a",), 100)
                 while True:  # its last words are on their way
                     families = await everybodys(third)
@@ -88,12 +88,15 @@ def test_of_one_that_does_not_answer_the_last_word_counts(
 ) -> None:
     first, second = Process(), Process()
     second.counter.add(("a",), 10)
-    monkeypatch.setattr(numbers, "_PATIENCE", 0.05)
+    monkeypatch.setattr(metrics_merge, "_PATIENCE", 0.05)
 
     async def scenario() -> list[Family]:
-        async with gathered(first.metrics, tmp_path), told(second.metrics, tmp_path):
+        async with (
+            gathered(first.metrics, tmp_path),
+            share_worker_metrics(second.metrics, tmp_path),
+        ):
             await everybodys(first)
-            monkeypatch.setattr(numbers._Line, "tell", lambda *_: None)
+            monkeypatch.setattr(metrics_merge._Line, "tell", lambda *_: None)
             return await everybodys(first)
 
     assert numbers_of(asyncio.run(scenario()), "things_total") == {("a",): [10]}
@@ -104,7 +107,7 @@ def test_a_worker_says_so_rather_than_telling_its_own_numbers_alone(tmp_path: Pa
 
     async def scenario() -> None:
         async with gathered(first.metrics, tmp_path):
-            worker = told(second.metrics, tmp_path)
+            worker = share_worker_metrics(second.metrics, tmp_path)
             await worker.__aenter__()
         await everybodys(second)
 

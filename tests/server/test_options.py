@@ -7,8 +7,8 @@ from typing import Any, cast
 
 import pytest
 
-from instar.registry.resources.serving import Serving
-from instar.registry.verbs.delete_options import UNREADABLE
+from instar.server.registry.resources.serving import Serving
+from instar.server.registry.verbs.delete_options import UNREADABLE
 from instar.server.rest.options import delete_options
 from instar.server.rest.request import Request
 

@@ -14,8 +14,8 @@ from typing import Any, cast
 import pytest
 import uvloop
 
-from instar.server.http import reception as module
-from instar.server.http.reception import Guest, Reception
+from instar.server.http import connection_balancer as module
+from instar.server.http.connection_balancer import Guest, Reception
 
 
 class Telling(asyncio.Protocol):

@@ -11,8 +11,8 @@ from typing import Any
 import orjson
 import pytest
 
-from instar.registry.verbs import read
-from instar.server.life.lifetime import RunningServer, running
+from instar.server.lifecycle.lifetime import RunningServer, running
+from instar.server.registry.verbs import read
 from instar.server.settings import Settings
 from tests.support.inside import CRDS, asked, crd, named
 

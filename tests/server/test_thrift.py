@@ -7,14 +7,14 @@ import platform
 
 import pytest
 
-from instar.server.life import thrift
+from instar.server.lifecycle import heap_trim
 
 pytestmark = pytest.mark.anyio
 
 
 @pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="the C library has no malloc_trim")
 def test_the_c_library_is_asked() -> None:
-    trim = thrift.trimmer()
+    trim = heap_trim.trimmer()
     assert trim is not None
     assert trim() in (0, 1)
 
@@ -22,8 +22,10 @@ def test_the_c_library_is_asked() -> None:
 async def test_it_is_done_again_and_again_beside_the_loop(monkeypatch: pytest.MonkeyPatch) -> None:
     done = asyncio.Semaphore(0)
     loop = asyncio.get_running_loop()
-    monkeypatch.setattr(thrift, "trimmer", lambda: lambda: loop.call_soon_threadsafe(done.release))
-    task = asyncio.create_task(thrift.keep_slim(every=0.001))
+    monkeypatch.setattr(
+        heap_trim, "trimmer", lambda: lambda: loop.call_soon_threadsafe(done.release)
+    )
+    task = asyncio.create_task(heap_trim.trim_heap_periodically(every=0.001))
     async with asyncio.timeout(10):
         await done.acquire()
         await done.acquire()
@@ -33,6 +35,6 @@ async def test_it_is_done_again_and_again_beside_the_loop(monkeypatch: pytest.Mo
 
 
 async def test_elsewhere_nothing_is_done(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(thrift, "trimmer", lambda: None)
+    monkeypatch.setattr(heap_trim, "trimmer", lambda: None)
     async with asyncio.timeout(10):
-        await thrift.keep_slim(every=0)
+        await heap_trim.trim_heap_periodically(every=0)

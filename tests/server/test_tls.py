@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 import pytest
 import trustme
 
-from instar.server.http.tls import Reloaded, cipher_string, minimum_version
+from instar.server.http.tls import ReloadingContext, cipher_string, minimum_version
 from instar.server.settings import TlsSettings
 from tests.support.server import LiveServer, live_server
 
@@ -82,7 +82,7 @@ def test_a_pair_that_does_not_fit_changes_nothing(tmp_path: Path, authority: tru
         context.load_cert_chain(cert, key)
         return context
 
-    reloaded = Reloaded(make, [cert, key])
+    reloaded = ReloadingContext(make, [cert, key])
     authority.issue_cert("other").private_key_pem.write_to_path(key)
     assert not reloaded.look()
     cert.unlink()

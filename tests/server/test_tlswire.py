@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 import uvloop
 
-from instar import limits
+from instar.base import limits
 from instar.server.files.certificates import ensure_certificates, server_context
-from instar.server.http.tlswire import TlsListener
+from instar.server.http.tls_transport import TlsListener
 
 Plain = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 Loop = Callable[[], asyncio.AbstractEventLoop]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from instar.server.http.together import together
+from instar.server.http.write_batching import together
 
 
 def test_what_is_small_goes_out_with_what_is_large() -> None:

@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from instar.server.http.turns import Turns
+from instar.server.http.loop_budget import Turns
 
 pytestmark = pytest.mark.anyio
 

@@ -8,8 +8,8 @@ import time
 
 import pytest
 
-from instar.server.life import watchdog as watching
-from instar.server.life.watchdog import Watchdog
+from instar.server.lifecycle import watchdog as watching
+from instar.server.lifecycle.watchdog import Watchdog
 from instar.server.rest.request import Request
 
 pytestmark = pytest.mark.anyio

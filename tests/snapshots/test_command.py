@@ -11,8 +11,8 @@ import pytest
 
 from instar.cli.main import main
 from instar.server.settings import EncryptionSettings
-from instar.snapshots.sources import open_world
-from instar.testing.serving import Server, server
+from instar.tools.snapshots.sources import open_world
+from instar.tools.testing.api_server import Server, server
 from tests.snapshots.worlds import CRD, NAMESPACE, widget, write_snapshot
 
 NAME = "widgets.example.com"

@@ -8,8 +8,8 @@ from random import Random
 
 import pytest
 
-from instar.snapshots.errors import SnapshotError
-from instar.snapshots.sources import open_world
+from instar.tools.snapshots.errors import SnapshotError
+from instar.tools.snapshots.sources import open_world
 from tests.snapshots.worlds import widget, write_snapshot
 
 COUNT = 20

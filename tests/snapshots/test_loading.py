@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
-from instar.plain import copy_json
-from instar.server.life.embedded import Embedded, embedded
-from instar.snapshots.errors import SnapshotError
-from instar.snapshots.loading import Loaded, load
-from instar.snapshots.sources import open_world
-from instar.snapshots.world import World
-from instar.storage.memory import MemoryStore
-from instar.storage.store import Write
+from instar.base.json_values import copy_json
+from instar.server.lifecycle.embedded import Embedded, embedded
+from instar.tools.snapshots.captured_cluster import World
+from instar.tools.snapshots.errors import SnapshotError
+from instar.tools.snapshots.loading import Loaded, load
+from instar.tools.snapshots.sources import open_world
+from instar.wire.storage.memory import MemoryStore
+from instar.wire.storage.store import Write
 from tests.snapshots.worlds import CRD, widget, write_snapshot
 
 pytestmark = pytest.mark.anyio

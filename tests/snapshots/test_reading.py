@@ -11,8 +11,8 @@ from pathlib import Path
 import orjson
 import pytest
 
-from instar.snapshots.errors import SnapshotError
-from instar.snapshots.sources import open_world
+from instar.tools.snapshots.errors import SnapshotError
+from instar.tools.snapshots.sources import open_world
 from tests.snapshots.worlds import CRD, NAMESPACE, widget, write_snapshot
 
 NAME = "widgets.example.com"

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from instar.snapshots.capture.pseudonyms import Pseudonyms
-from instar.snapshots.capture.redacting import Redaction, read_field
+from instar.tools.snapshots.capture.pseudonyms import Pseudonyms
+from instar.tools.snapshots.capture.redacting import Redaction, read_field
 
 NAMES = Pseudonyms(b"0123456789abcdef")
 LEAF = (

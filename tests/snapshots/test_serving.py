@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from instar.plain import copy_json
-from instar.testing.serving import Server, server
+from instar.base.json_values import copy_json
+from instar.tools.testing.api_server import Server, server
 from tests.snapshots.worlds import CRD, widget, write_snapshot
 
 WIDGETS = "/apis/example.com/v1/namespaces/ns/widgets"

@@ -14,9 +14,9 @@ from typing import Any
 import pytest
 import yaml
 
-from instar.snapshots.dumps import objects_in
-from instar.snapshots.errors import SnapshotError
-from instar.snapshots.sources import open_world
+from instar.tools.snapshots.dumps import objects_in
+from instar.tools.snapshots.errors import SnapshotError
+from instar.tools.snapshots.sources import open_world
 from tests.snapshots.worlds import CRD, NAMESPACE, widget
 
 NAME = "widgets.example.com"
@@ -146,7 +146,7 @@ def test_a_dump_too_large_for_one_document_is_read_member_by_member(
     written: Callable[[list[Any]], str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     text = written(LARGE)
-    monkeypatch.setattr("instar.snapshots.dumps.MAX_LINE", 4000)
+    monkeypatch.setattr("instar.tools.snapshots.dumps.MAX_LINE", 4000)
 
     found = list(objects_in(io.BytesIO(text.encode()), "dump", pytest.fail))
 
@@ -160,7 +160,7 @@ def test_a_member_that_is_too_large_is_left_out_and_said(
 ) -> None:
     huge = widget("huge", lines=["x" * 50] * 200)
     text = written([*LARGE[:5], huge, *LARGE[5:]])
-    monkeypatch.setattr("instar.snapshots.dumps.MAX_LINE", 4000)
+    monkeypatch.setattr("instar.tools.snapshots.dumps.MAX_LINE", 4000)
     said: list[str] = []
 
     found = list(objects_in(io.BytesIO(text.encode()), "dump", said.append))
@@ -174,7 +174,7 @@ def test_a_list_on_one_line_that_is_too_large_says_what_to_do(
 ) -> None:
     path = tmp_path / "all.json"
     path.write_text('{"items": [\n' + ",".join(json.dumps(each) for each in EVERYTHING) + "]}\n")
-    monkeypatch.setattr("instar.snapshots.dumps.MAX_LINE", 400)
+    monkeypatch.setattr("instar.tools.snapshots.dumps.MAX_LINE", 400)
     said: list[str] = []
 
     with path.open("rb") as stream:

@@ -8,18 +8,18 @@ from typing import Any
 
 import pytest
 
-from instar.errors import Expired, Forbidden, NotFound, ServiceUnavailable
-from instar.migrator.progress import Nobody
-from instar.migrator.retrying import Patience
-from instar.plain import Object, copy_json
-from instar.snapshots.capture.asked import Asked
-from instar.snapshots.capture.cluster import ClusterSource
-from instar.snapshots.capture.redacting import read_field
-from instar.snapshots.capture.taking import take
-from instar.snapshots.errors import Interrupted, SnapshotError
-from instar.snapshots.manifest import Manifest
-from instar.snapshots.packing import Packing
-from instar.snapshots.sources import open_world
+from instar.base.errors import Expired, Forbidden, NotFound, ServiceUnavailable
+from instar.base.json_values import Object, copy_json
+from instar.tools.migrator.progress import Nobody
+from instar.tools.migrator.retries import RetryPolicy
+from instar.tools.snapshots.capture.cluster import ClusterSource
+from instar.tools.snapshots.capture.redacting import read_field
+from instar.tools.snapshots.capture.scope import CaptureScope
+from instar.tools.snapshots.capture.taking import take
+from instar.tools.snapshots.errors import Interrupted, SnapshotError
+from instar.tools.snapshots.manifest import Manifest
+from instar.tools.snapshots.snapshot_writer import Packing
+from instar.tools.snapshots.sources import open_world
 from tests.snapshots.worlds import CRD, NAMESPACE, widget
 
 pytestmark = pytest.mark.anyio
@@ -69,11 +69,11 @@ class Cluster:
 
 
 async def taken(
-    cluster: Cluster, path: Path, asked: Asked | None = None, **options: Any
+    cluster: Cluster, path: Path, asked: CaptureScope | None = None, **options: Any
 ) -> Manifest:
-    patience = Patience(attempts=2, first_delay=0.0)
+    patience = RetryPolicy(attempts=2, first_delay=0.0)
     source = ClusterSource(cluster, "kube:test", page=5, patience=patience)  # type: ignore[arg-type]
-    return await take(source, Packing(path), asked or Asked(), Nobody(), **options)
+    return await take(source, Packing(path), asked or CaptureScope(), Nobody(), **options)
 
 
 async def test_crds_objects_and_namespaces_are_there(tmp_path: Path) -> None:
@@ -158,7 +158,7 @@ async def test_pseudonyms_are_the_same_after_an_interruption(tmp_path: Path) -> 
     cluster, path = Cluster(), tmp_path / "s.tar.gz"
     cluster.objects[WIDGETS] = [widget(f"w{number:02}", ref="the-same-one") for number in range(20)]
     cluster.trouble[WIDGETS, "10"] = [ServiceUnavailable("gone")] * 2
-    asked = Asked(redacted=(read_field("spec.ref"),))
+    asked = CaptureScope(redacted=(read_field("spec.ref"),))
     with pytest.raises(Interrupted):
         await taken(cluster, path, asked)
 
@@ -177,7 +177,7 @@ async def test_another_snapshot_is_not_gone_on_with(tmp_path: Path) -> None:
         await taken(cluster, path)
 
     with pytest.raises(SnapshotError, match="begun as another snapshot"):
-        await taken(cluster, path, Asked(frozenset({NAME})), resume=True)
+        await taken(cluster, path, CaptureScope(frozenset({NAME})), resume=True)
 
 
 async def test_a_cluster_that_is_not_there_leaves_nothing_behind(tmp_path: Path) -> None:
@@ -259,7 +259,7 @@ async def test_audit_events_become_usage_where_nobody_counts(tmp_path: Path) -> 
 
 async def test_one_crd_can_be_asked_for(tmp_path: Path) -> None:
     with pytest.raises(SnapshotError, match="no CustomResourceDefinition"):
-        await taken(Cluster(), tmp_path / "s.tar.gz", Asked(frozenset({"x.y"})))
+        await taken(Cluster(), tmp_path / "s.tar.gz", CaptureScope(frozenset({"x.y"})))
 
 
 def _rule(group: str, resource: str) -> Object:

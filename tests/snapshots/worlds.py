@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from instar.snapshots.manifest import CRDS, Manifest, objects_of, others_of
-from instar.snapshots.packing import Packing
+from instar.tools.snapshots.manifest import CRDS, Manifest, objects_of, others_of
+from instar.tools.snapshots.snapshot_writer import Packing
 
 CRD: dict[str, Any] = {
     "apiVersion": "apiextensions.k8s.io/v1",

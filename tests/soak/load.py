@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from time import monotonic
 from typing import Any
 
-from instar.plain import Object
+from instar.base.json_values import Object
 from tests.replicas.checker import Told
 from tests.replicas.client import Client, Lost, Refused, Reply
 from tests.replicas.follower import Follower, Seen

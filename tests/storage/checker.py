@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
-from instar.storage.store import Event, Record, Stale, Store, Unavailable, Write
+from instar.wire.storage.store import Event, Record, Stale, Store, Unavailable, Write
 from tests.storage.recorder import Recorder
 
 

@@ -6,8 +6,8 @@ import asyncio
 import os
 import sys
 
-from instar.storage.sqlite import SqliteStore
-from instar.storage.store import Write
+from instar.wire.storage.sqlite.store import SqliteStore
+from instar.wire.storage.store import Write
 
 
 async def write_forever(store: SqliteStore, name: str) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 
-from instar.storage.store import Event, Store, StoreError
+from instar.wire.storage.store import Event, Store, StoreError
 
 
 class Recorder:

@@ -13,11 +13,11 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from instar.storage import arena as module
-from instar.storage import lending
-from instar.storage.arena import Arena, ArenaView, make_file
-from instar.storage.lending import Loans, Move
-from instar.storage.values import Gone
+from instar.wire.storage.value_reader import Gone
+from instar.wire.storage.workers import arena as module
+from instar.wire.storage.workers import arena_reclaim
+from instar.wire.storage.workers.arena import Arena, ArenaView, make_file
+from instar.wire.storage.workers.arena_reclaim import Loans, Move
 
 SMALL = 4096
 KEYS = [f"k{number}" for number in range(12)]
@@ -58,7 +58,7 @@ class Sharing(RuleBasedStateMachine):
         self.patch = pytest.MonkeyPatch()
         self.patch.setattr(module, "SEGMENT", SMALL)
         self.patch.setattr(module, "LARGEST", SMALL // 2)
-        self.patch.setattr(lending, "MOVED_AT_ONCE", 3)
+        self.patch.setattr(arena_reclaim, "MOVED_AT_ONCE", 3)
         self.file = make_file()
         self.loans = Loans(Arena(self.file))
         self.revision = 0
@@ -229,7 +229,7 @@ def test_who_was_not_waited_for_reads_nothing_rather_than_anothers_bytes(arena: 
     loans.drop(place)
     loans.settle([])
     arena._filling = None
-    while loans.leave(lending.NothingLent())[1]:
+    while loans.leave(arena_reclaim.NothingLent())[1]:
         pass
     loans.settle([])
     loans.put("k", b"else")
@@ -245,7 +245,7 @@ def test_memory_of_values_that_are_gone_goes_back_to_the_system(arena: Arena) ->
     places = {f"k{at}": loans.put(f"k{at}", bytes([at % 251]) * 100_000) for at in range(1000)}
     full = os.fstat(arena.file).st_blocks * 512
 
-    class Kept(lending.NothingLent):
+    class Kept(arena_reclaim.NothingLent):
         def move(self, key: str, place: int) -> Move | None:
             if places.get(key) != place:
                 return None
@@ -270,7 +270,7 @@ def test_memory_of_values_that_are_gone_goes_back_to_the_system(arena: Arena) ->
 def test_another_process_reads_what_this_one_writes(arena: Arena) -> None:
     place = arena.put(b"k", b"hello")
     program = (
-        "import sys; from instar.storage.arena import ArenaView;"
+        "import sys; from instar.wire.storage.workers.arena import ArenaView;"
         "file, place = map(int, sys.argv[1:]);"
         "print(ArenaView(file).read(place, 0).decode())"
     )

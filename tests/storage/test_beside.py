@@ -10,17 +10,17 @@ from pathlib import Path
 
 import pytest
 
-from instar.registry.stored.backend import Backend
-from instar.registry.stored.entry import Held
-from instar.registry.stored.lent import Borrowed
-from instar.storage import beside as module
-from instar.storage.arena import Arena, make_file
-from instar.storage.beside import BesideStore
-from instar.storage.lending import Loans
-from instar.storage.memory import MemoryStore
-from instar.storage.peer import borrowed
-from instar.storage.peer_server import Lent, StoreServer
-from instar.storage.store import Event, Lost, Unavailable, Write
+from instar.server.registry.stored.backend import Backend
+from instar.server.registry.stored.entry import InMemoryEntry
+from instar.server.registry.stored.shared_entry import Borrowed
+from instar.wire.storage.memory import MemoryStore
+from instar.wire.storage.store import Event, StoreLost, Unavailable, Write
+from instar.wire.storage.workers import worker_etcd as module
+from instar.wire.storage.workers.arena import Arena, make_file
+from instar.wire.storage.workers.arena_reclaim import Loans
+from instar.wire.storage.workers.store_server import LentStore, StoreServer
+from instar.wire.storage.workers.worker_etcd import BesideStore
+from instar.wire.storage.workers.worker_store import borrowed
 
 PREFIX = "example.com/things/"
 VALUE = b'{"apiVersion":"example.com/v1","kind":"T","metadata":{"name":"a","uid":"u"}}'
@@ -49,7 +49,7 @@ async def beside(cluster: Cluster, folder: Path) -> AsyncIterator[tuple[StoreSer
     owner = Backend(cluster, loans=loans)
     await owner.start()
     assert owner.books is not None
-    server = StoreServer(cluster, folder, Lent(loans, owner.books))
+    server = StoreServer(cluster, folder, LentStore(loans, owner.books))
     await server.start()
     lender = await borrowed(folder)
     assert lender is not None
@@ -66,7 +66,7 @@ def test_what_it_writes_by_itself_it_borrows_from_the_lender(tmp_path: Path) -> 
     async def scenario() -> None:
         async with beside(Cluster(), tmp_path) as (_, worker):
             objects = worker.collection(PREFIX)
-            made = await worker.put(objects, Held(VALUE, 0, "a"), 0)
+            made = await worker.put(objects, InMemoryEntry(VALUE, 0, "a"), 0)
 
             entry = objects.entries["a"]
             assert isinstance(entry, Borrowed)
@@ -108,7 +108,9 @@ def test_nothing_is_asked_of_a_lender_that_keeps_up(
     async def scenario() -> None:
         async with beside(cluster, tmp_path) as (_, worker):
             for number in range(20):
-                await worker.put(worker.collection(PREFIX), Held(VALUE, 0, f"n{number}"), 0)
+                await worker.put(
+                    worker.collection(PREFIX), InMemoryEntry(VALUE, 0, f"n{number}"), 0
+                )
                 await worker.consistent()
 
     asyncio.run(scenario())
@@ -121,7 +123,7 @@ def test_who_loads_anew_may_compare_with_what_was_there(tmp_path: Path) -> None:
 
     async def scenario() -> bytes:
         async with beside(cluster, tmp_path) as (_, worker):
-            await worker.put(worker.collection(PREFIX), Held(VALUE, 0, "a"), 0)
+            await worker.put(worker.collection(PREFIX), InMemoryEntry(VALUE, 0, "a"), 0)
             before, compared = worker.collection(PREFIX).entries["a"], asyncio.Event()
 
             def compare() -> None:
@@ -179,7 +181,7 @@ def test_without_the_lender_it_is_lost(tmp_path: Path) -> None:
             store = worker.store
             assert isinstance(store, BesideStore)
             await server.close()
-            with pytest.raises(Lost):
+            with pytest.raises(StoreLost):
                 await asyncio.wait_for(store.lost(), 30)
 
     asyncio.run(scenario())

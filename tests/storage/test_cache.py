@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from instar.storage import collection
-from instar.storage.cache import Cache
-from instar.storage.collection import Collection, WindowLimits
-from instar.storage.memory import MemoryStore
-from instar.storage.store import Compacted, Record, Write
+from instar.wire.storage.memory import MemoryStore
+from instar.wire.storage.store import Compacted, Record, Write
+from instar.wire.storage.watchcache import collection
+from instar.wire.storage.watchcache.cache import Cache
+from instar.wire.storage.watchcache.collection import Collection, WindowLimits
 
 PREFIX = "g.io/things/"
 

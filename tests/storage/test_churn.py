@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from instar.storage.compactor import Compactor
-from instar.storage.sqlite import SqliteStore
-from instar.storage.store import Write
+from instar.wire.storage.compactor import Compactor
+from instar.wire.storage.sqlite.store import SqliteStore
+from instar.wire.storage.store import Write
 
 pytestmark = pytest.mark.anyio
 _OBJECTS, _A_MINUTE = 200, 10

@@ -4,9 +4,9 @@ import asyncio
 
 import pytest
 
-from instar.storage.compactor import Compactor, Most
-from instar.storage.memory import MemoryStore
-from instar.storage.store import Compacted, Unavailable, Write
+from instar.wire.storage.compactor import Compactor, Most
+from instar.wire.storage.memory import MemoryStore
+from instar.wire.storage.store import Compacted, Unavailable, Write
 
 pytestmark = pytest.mark.anyio
 

@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from instar.storage.copy import Copied, copy_store
-from instar.storage.etcd import EtcdStore
-from instar.storage.etcd_client import EtcdOptions
-from instar.storage.memory import MemoryStore
-from instar.storage.sqlite import SqliteStore
-from instar.storage.store import Page, Record, Store, StoreError, Write
+from instar.wire.storage.copy import Copied, copy_store
+from instar.wire.storage.etcd.client import EtcdOptions
+from instar.wire.storage.etcd.store import EtcdStore
+from instar.wire.storage.memory import MemoryStore
+from instar.wire.storage.sqlite.store import SqliteStore
+from instar.wire.storage.store import Page, Record, Store, StoreError, Write
 from tests.storage.etcd_server import EtcdCluster
 
 pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("one_loop")]

@@ -11,13 +11,13 @@ import grpc.aio
 import pytest
 import trustme
 
-from instar.storage import etcd_watch
-from instar.storage import etcd_wire as wire
-from instar.storage.etcd import EtcdStore
-from instar.storage.etcd_client import EtcdOptions
-from instar.storage.etcd_watch import reliable_progress
-from instar.storage.open import StorageOptions, open_store
-from instar.storage.store import Record, Stale, StoreError, TooLarge, Unavailable, Write
+from instar.wire.storage.etcd import messages as wire
+from instar.wire.storage.etcd import watch
+from instar.wire.storage.etcd.client import EtcdOptions
+from instar.wire.storage.etcd.store import EtcdStore
+from instar.wire.storage.etcd.watch import reliable_progress
+from instar.wire.storage.open import StorageOptions, open_store
+from instar.wire.storage.store import Record, Stale, StoreError, Unavailable, ValueTooLarge, Write
 from tests.storage.etcd_server import EtcdCluster
 from tests.storage.proxy import Proxy
 from tests.storage.recorder import Recorder
@@ -102,7 +102,7 @@ async def test_stores_with_other_prefixes_do_not_see_each_other(cluster: EtcdClu
 async def test_a_long_range_is_read_in_chunks_of_one_moment(
     direct: EtcdStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("instar.storage.etcd._CHUNK", 7)
+    monkeypatch.setattr("instar.wire.storage.etcd.store._CHUNK", 7)
     await asyncio.gather(*(direct.commit(Write(f"k{n:02}", b"", 0)) for n in range(40)))
     page = await direct.range("")
     assert [record.key for record in page.records] == [f"k{n:02}" for n in range(40)]
@@ -113,7 +113,7 @@ async def test_a_long_range_is_read_in_chunks_of_one_moment(
 
 async def test_a_value_above_etcds_limit_is_too_large(direct: EtcdStore) -> None:
     for size in (1_600_000, 5_000_000):
-        with pytest.raises(TooLarge):
+        with pytest.raises(ValueTooLarge):
             await direct.commit(Write("big", b"x" * size, 0))
 
 
@@ -147,7 +147,7 @@ async def test_a_follower_reaches_the_barrier_when_others_write_elsewhere(
     by_progress_request: bool,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(etcd_watch, "reliable_progress", lambda version: by_progress_request)
+    monkeypatch.setattr(watch, "reliable_progress", lambda version: by_progress_request)
     recorder = Recorder(direct, after=await direct.barrier())
     await call(cluster.addresses[0], "KV/Put", wire.put_request(b"/elsewhere", b"x"))
     revision = await direct.barrier()

@@ -10,11 +10,11 @@ from pathlib import Path
 import grpc.aio
 import pytest
 
-from instar.storage import etcd_wire as wire
-from instar.storage.etcd import EtcdStore
-from instar.storage.etcd_client import EtcdOptions
-from instar.storage.store import Unavailable, Write
-from instar.storage.wire import fields, int_field
+from instar.wire.storage.etcd import messages as wire
+from instar.wire.storage.etcd.client import EtcdOptions
+from instar.wire.storage.etcd.store import EtcdStore
+from instar.wire.storage.protobuf_fields import fields, int_field
+from instar.wire.storage.store import Unavailable, Write
 from tests.storage.checker import Checker
 from tests.storage.etcd_server import EtcdCluster, EtcdMember
 from tests.storage.recorder import Recorder

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import pytest
 
-from instar.storage.etcd import EtcdStore
-from instar.storage.etcd_client import EtcdOptions
-from instar.storage.store import Stale, Unavailable, Write
-from instar.storage.wire import always_bytes, bytes_field, int_field
+from instar.wire.storage.etcd.client import EtcdOptions
+from instar.wire.storage.etcd.store import EtcdStore
+from instar.wire.storage.protobuf_fields import always_bytes, bytes_field, int_field
+from instar.wire.storage.store import Stale, Unavailable, Write
 from tests.rpc.raw_server import Peer, serving
 
 pytestmark = pytest.mark.anyio

@@ -8,12 +8,12 @@ from typing import Any, cast
 
 import pytest
 
-from instar.storage import etcd_past
-from instar.storage.etcd_client import EtcdClient
-from instar.storage.etcd_past import past_events
-from instar.storage.etcd_watch import compacted_revision
-from instar.storage.store import Unavailable
-from instar.storage.wire import bytes_field, int_field
+from instar.wire.storage.etcd import history
+from instar.wire.storage.etcd.client import EtcdClient
+from instar.wire.storage.etcd.history import past_events
+from instar.wire.storage.etcd.watch import compacted_revision
+from instar.wire.storage.protobuf_fields import bytes_field, int_field
+from instar.wire.storage.store import Unavailable
 
 pytestmark = pytest.mark.anyio
 
@@ -93,9 +93,9 @@ class Etcd:
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(etcd_past, "_PATIENCE", 0.5)
-    monkeypatch.setattr(etcd_past, "_SILENCE", 0.02)
-    monkeypatch.setattr(etcd_past, "_PROD_SECONDS", 0.02)
+    monkeypatch.setattr(history, "_PATIENCE", 0.5)
+    monkeypatch.setattr(history, "_SILENCE", 0.02)
+    monkeypatch.setattr(history, "_PROD_SECONDS", 0.02)
 
 
 @pytest.mark.parametrize("version", [RELIABLE, UNRELIABLE, UNKNOWN])

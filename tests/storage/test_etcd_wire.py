@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from instar.protobuf.errors import ProtobufError
-from instar.protobuf.wire import read_varint, varint
-from instar.storage import etcd_wire as wire
-from instar.storage.wire import always_bytes, bytes_field, int_field
+from instar.kube.protobuf.errors import ProtobufError
+from instar.kube.protobuf.wire import read_varint, varint
+from instar.wire.storage.etcd import messages as wire
+from instar.wire.storage.protobuf_fields import always_bytes, bytes_field, int_field
 
 NUMBERS = st.integers(0, 2**63 - 1)
 BLOBS = st.binary(max_size=300)

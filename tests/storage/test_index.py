@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from instar.storage.index import Index
+from instar.wire.storage.revision_index import Index
 
 KEYS = ("a", "a/b", "a/b/", "a/b/c", "a/b/cd", "a/b/d/e", "a/b!/x", "a.b/c/d", "a/bc/x", "b/c/d")
 writes = st.lists(st.tuples(st.sampled_from(KEYS), st.booleans()), max_size=25)

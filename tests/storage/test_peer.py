@@ -10,17 +10,17 @@ from pathlib import Path
 import orjson
 import pytest
 
-from instar.errors import ServiceUnavailable
-from instar.registry.stored.backend import Backend
-from instar.server.http.reception import SOCKET
-from instar.server.life.lifetime import running
+from instar.base.errors import ServiceUnavailable
+from instar.server.http.connection_balancer import SOCKET
+from instar.server.lifecycle.lifetime import running
+from instar.server.registry.stored.backend import Backend
 from instar.server.rest.request import Request
 from instar.server.settings import Settings
-from instar.storage import peer_server
-from instar.storage.memory import MemoryStore
-from instar.storage.peer import PeerStore
-from instar.storage.peer_server import StoreServer
-from instar.storage.store import Event, Lost, Page, Record, StoreError, Unavailable, Write
+from instar.wire.storage.memory import MemoryStore
+from instar.wire.storage.store import Event, Page, Record, StoreError, StoreLost, Unavailable, Write
+from instar.wire.storage.workers import store_server
+from instar.wire.storage.workers.store_server import StoreServer
+from instar.wire.storage.workers.worker_store import PeerStore
 from tests.replicas.resources import CRDS, crd
 
 
@@ -62,7 +62,7 @@ def test_a_request_is_told_to_come_back_when_the_lender_has_hung_up(tmp_path: Pa
 
 def test_a_long_past_is_handed_over_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """More of it than a borrower may be behind later: it came before anything could be read."""
-    monkeypatch.setattr(peer_server, "_MOST_BACKLOG", 1 << 20)
+    monkeypatch.setattr(store_server, "_MOST_BACKLOG", 1 << 20)
     seen: list[int] = []
     all_seen = asyncio.Event()
 
@@ -104,7 +104,7 @@ def test_a_server_does_not_wait_for_a_lender_that_has_hung_up(tmp_path: Path) ->
         lenders.append(StoreServer(Refusing(), tmp_path))
         await lenders[0].start()
         async with asyncio.timeout(30):
-            with pytest.raises(Lost):
+            with pytest.raises(StoreLost):
                 async with running(storage=f"peer:{tmp_path}"):
                     pass
 

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from instar.storage.reaching import Reaching
+from instar.wire.storage.watchcache.revision_wait import Reaching
 
 pytestmark = pytest.mark.anyio
 

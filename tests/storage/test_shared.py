@@ -4,9 +4,9 @@ import asyncio
 
 import pytest
 
-from instar.eager import start
-from instar.parking import Waiter, waiter
-from instar.storage.shared import Shared
+from instar.base.eager_tasks import start
+from instar.base.taskless_wait import Waiter, waiter
+from instar.wire.storage.coalesced_call import Shared
 
 pytestmark = pytest.mark.anyio
 

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from instar.storage.open import open_store
-from instar.storage.sqlite import SqliteStore
-from instar.storage.store import Compacted, Event, Record, StoreError, Unavailable, Write
+from instar.wire.storage.open import open_store
+from instar.wire.storage.sqlite.store import SqliteStore
+from instar.wire.storage.store import Compacted, Event, Record, StoreError, Unavailable, Write
 from tests.storage.recorder import Recorder
 
 pytestmark = pytest.mark.anyio

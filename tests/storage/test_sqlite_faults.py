@@ -15,9 +15,9 @@ from pathlib import Path
 
 import pytest
 
-from instar.storage.sqlite import SqliteStore
-from instar.storage.store import Event, StoreError, Unavailable, Write
-from instar.storage.verify import verify_file
+from instar.wire.storage.sqlite.store import SqliteStore
+from instar.wire.storage.store import Event, StoreError, Unavailable, Write
+from instar.wire.storage.verify import verify_file
 from tests.storage.recorder import Recorder
 
 pytestmark = pytest.mark.anyio
@@ -261,7 +261,7 @@ async def test_a_failed_transaction_fails_its_writers_and_those_who_build_upon_t
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # A slow disk: only there do writes wait behind a transaction that is on its way.
-    monkeypatch.setattr("instar.storage.groupcommit._AT_ONCE_SECONDS", 0.0)
+    monkeypatch.setattr("instar.wire.storage.group_commit._AT_ONCE_SECONDS", 0.0)
     store = SqliteStore(str(tmp_path / "s.db"))
     old = await store.commit(Write("old", b"1", 0))
     recorder = Recorder(store, after=old)

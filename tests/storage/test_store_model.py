@@ -13,9 +13,9 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from instar.storage.memory import MemoryStore
-from instar.storage.sqlite import SqliteStore
-from instar.storage.store import Compacted, Event, Record, Stale, Store, Write
+from instar.wire.storage.memory import MemoryStore
+from instar.wire.storage.sqlite.store import SqliteStore
+from instar.wire.storage.store import Compacted, Event, Record, Stale, Store, Write
 from tests.storage.recorder import Recorder
 
 T = TypeVar("T")

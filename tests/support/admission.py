@@ -15,7 +15,7 @@ from http.server import BaseHTTPRequestHandler
 from typing import Any
 from urllib.parse import urlsplit
 
-from instar.plain import Object
+from instar.base.json_values import Object
 from tests.support.faults import HTTP_FAULTS, reply
 from tests.support.server import LiveServer
 from tests.support.webhook import PATIENCE, Call, Webhook

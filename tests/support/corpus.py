@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from instar.api.manifests import documents
-from instar.plain import Object
+from instar.base.json_values import Object
+from instar.kube.api.encoding.manifests import documents
 
 CORPUS = Path(__file__).resolve().parents[3] / "shared" / "corpus"
 needs_corpus = pytest.mark.skipif(not CORPUS.is_dir(), reason=f"no corpus of CRDs at {CORPUS}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from instar.plain import Object
+from instar.base.json_values import Object
 
 PLAIN: Object = {"type": "object"}
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import orjson
 
-from instar.access.attributes import ADMIN_GROUP, AUTHENTICATED, User
-from instar.server.life.composition import Machinery
+from instar.kube.access.attributes import ADMIN_GROUP, AUTHENTICATED, User
+from instar.server.lifecycle.composition import Machinery
 from instar.server.rest.request import Request
 
 CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"

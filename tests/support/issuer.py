@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
-from instar.certificates import Authority, made_key
-from instar.identity.jwt import encoded
-from instar.identity.keys import SigningKey, signing_key
+from instar.base.certificates import Authority, made_key
+from instar.server.identity.jwt import encoded
+from instar.server.identity.keys import SigningKey, signing_key
 
 
 class LocalIssuer:

@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from instar.plain import Object
+from instar.base.json_values import Object
 
 _CANDIDATES = (
     "a",

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from typing import Any, cast
 
 from instar.server.settings import Settings
-from instar.testing.serving import Answer, Server, in_thread
+from instar.tools.testing.api_server import Answer, Server, in_thread
 
 __all__ = ["Answer", "LiveServer", "live_server"]
 

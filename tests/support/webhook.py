@@ -23,7 +23,7 @@ from typing import Any, Self
 
 import trustme
 
-from instar.plain import Object
+from instar.base.json_values import Object
 from tests.support.faults import ANSWER_FAULTS, HTTP_FAULTS, reply
 
 Convert = Callable[[Object, str], Any]

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import instar.testing
-from instar.testing.serving import Refused
+from instar.tools.testing.api_server import ManifestRejected
 
 WIDGETS = Path(__file__).resolve().parents[2] / "examples" / "testing" / "crds.yaml"
 
@@ -51,7 +51,7 @@ def test_a_manifest_that_is_refused_is_named() -> None:
     bad = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "Not A Name"}}
     with (
         instar.testing.server() as server,
-        pytest.raises(Refused, match=r"ConfigMap Not A Name.*RFC 1123"),
+        pytest.raises(ManifestRejected, match=r"ConfigMap Not A Name.*RFC 1123"),
     ):
         server.install(bad)
 

@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from instar.conversion import contract
-from instar.crds.validate import validate_create
-from instar.crds.validate_update import validate_update
-from instar.fields import FieldError
-from instar.plain import Object, copy_json
-from instar.reviewer.report import CrdReview, Finding, Verdict
-from instar.reviewer.reviewing import review
-from instar.schema.compiled import compile_schema
-from instar.schema.embedded import EmbeddedError
-from instar.schema.metatypes import MetaError
-from instar.schema.validations.check import check_rules
-from instar.schema.validations.evaluate import compile_rules
+from instar.base.field_errors import FieldError
+from instar.base.json_values import Object, copy_json
+from instar.kube.crds.validation.crd import validate_create
+from instar.kube.crds.validation.update import validate_update
+from instar.kube.schema.cel_rules.check import check_rules
+from instar.kube.schema.cel_rules.evaluate import compile_rules
+from instar.kube.schema.compiled import compile_schema
+from instar.kube.schema.metadata.embedded_resources import EmbeddedError
+from instar.kube.schema.metadata.types import MetaError
 from instar.testing import check_converter
+from instar.tools.reviewer.report import CrdReview, Finding, ObjectVerdict
+from instar.tools.reviewer.reviewing import review
+from instar.wire.conversion import contract
 from tests.crds.make import created, internal
 from tests.crds.test_validate_schema import CASES
 from tests.crds.test_validate_update import FORGIVEN
@@ -161,7 +161,7 @@ def _finding(item: Finding) -> Facts:
     return *facts, item.pointer, shown, bool(item.unwitnessed)
 
 
-def _verdict(verdict: Verdict) -> Facts:
+def _verdict(verdict: ObjectVerdict) -> Facts:
     errors = [error for error in verdict.errors if isinstance(error, FieldError)]
     return verdict.accepted, of_errors(errors), verdict.pruned, verdict.result
 
@@ -214,6 +214,6 @@ def of_contract() -> Facts:
     for answer in _ANSWERS:
         try:
             found.append(contract.accept_all([_ORIGINAL], answer, "example.com/v2"))
-        except contract.Broken as broken:
+        except contract.BrokenContract as broken:
             found.append((broken.stage, broken.index, broken.stage.failure_type))
     return found

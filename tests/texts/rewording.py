@@ -13,16 +13,16 @@ from typing import Any
 
 import pytest
 
-from instar.conversion.contract import Broken
-from instar.errors import ApiError
-from instar.fields import FieldError
-from instar.records import complete
-from instar.registry.controllers.migration_crd import MigratingCrd
-from instar.registry.controllers.migrations import MigrationController
-from instar.reviewer.report import ChecklistAnswer, Finding, Problem, Step, StoredObject
-from instar.reviewer.rulekit import Draft
-from instar.sdk.checking.laws import LawBroken
-from instar.webhooks.failure import CallFailed
+from instar.base.errors import ApiError
+from instar.base.fast_dataclass import complete
+from instar.base.field_errors import FieldError
+from instar.server.registry.controllers.migration_crd import MigratingCrd
+from instar.server.registry.controllers.migrations import MigrationController
+from instar.tools.reviewer.report import ChecklistAnswer, Finding, PlanStep, Problem, StoredObject
+from instar.tools.reviewer.rule_kit import FindingDraft
+from instar.tools.sdk.checking.laws import LawBroken
+from instar.wire.conversion.contract import BrokenContract
+from instar.wire.webhooks.failure import CallFailed
 
 MARK = "¡"
 _OTHER = str.maketrans(
@@ -33,13 +33,13 @@ _OTHER = str.maketrans(
 _TEXTS: tuple[tuple[type, str, tuple[str, ...]], ...] = (
     (FieldError, "__init__", ("detail",)),
     (ApiError, "__init__", ("message",)),
-    (Broken, "__init__", ("text",)),
+    (BrokenContract, "__init__", ("text",)),
     (CallFailed, "__init__", ("text", "advice")),
     (LawBroken, "__init__", ("message", "found")),
     (Problem, "__init__", ("message",)),
-    (Draft, "__init__", ("message", "details", "why_no_witness")),
+    (FindingDraft, "__init__", ("message", "details", "why_no_witness")),
     (Finding, "__init__", ("message", "details", "unwitnessed")),
-    (Step, "__init__", ("title", "why", "preconditions", "commands", "rollback")),
+    (PlanStep, "__init__", ("title", "why", "preconditions", "commands", "rollback")),
     (ChecklistAnswer, "__init__", ("question", "evidence")),
     (StoredObject, "__init__", ("reasons",)),
     (MigratingCrd, "_condition", ("message",)),

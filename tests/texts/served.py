@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from instar.client.paths import crd_path
-from instar.plain import Object
+from instar.base.json_values import Object
+from instar.wire.client.paths import crd_path
 from tests.migrator.support import (
     census,
     crd,

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from instar.errors import NotFound
-from instar.fields import invalid
-from instar.reviewer.reviewing import review
-from instar.schema.metatypes import MetaError
+from instar.base.errors import NotFound
+from instar.base.field_errors import invalid
+from instar.kube.schema.metadata.types import MetaError
+from instar.tools.reviewer.reviewing import review
 from tests.reviewer.golden import sides_of
 from tests.texts import behaviour, served
 from tests.texts.rewording import MARK, reword_everything

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from instar.wording import counted
+from instar.base.plurals import counted
 
 ROOT = Path(__file__).resolve().parents[2] / "instar"
 NOUNS = [
@@ -60,7 +60,7 @@ def test_no_sentence_puts_a_plural_behind_a_number_by_itself() -> None:
         for line in _plurals(ast.parse(file.read_text()))
     ]
 
-    assert found == [], "count with instar.wording.counted"
+    assert found == [], "count with instar.base.plurals.counted"
 
 
 def _plurals(tree: ast.AST) -> Iterator[int]:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from instar.typed.reading import TypedError, read_object
+from instar.kube.typed.reading import TypedError, read_object
 from tests.support.builtins import needs_builtins, recorded
 
 _FILLED = {

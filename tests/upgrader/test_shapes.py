@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
-from instar.plain import Object
-from instar.upgrader.shapes import applied, bridge, dropped, loses_webhook, same_crd, way_back
+from instar.base.json_values import Object
+from instar.tools.upgrader.transition_crds import (
+    applied,
+    bridge,
+    dropped,
+    loses_webhook,
+    same_crd,
+    way_back,
+)
 
 
 def crd(*versions: str, stored: tuple[str, ...] = (), **spec: object) -> Object:

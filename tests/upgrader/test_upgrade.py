@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from instar.client.paths import crd_path
-from instar.plain import Object
+from instar.base.json_values import Object
+from instar.wire.client.paths import crd_path
 from tests.migrator.running import instar
 from tests.migrator.support import (
     census,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from instar.plain import Pointer
-from instar.validator.places import pointer_of
+from instar.base.json_values import Pointer
+from instar.tools.validator.error_location import pointer_of
 
 VALUE = {
     "metadata": {"annotations": {"a.b/c": "x", "a": {"b": 1}}},

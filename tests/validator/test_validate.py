@@ -169,7 +169,7 @@ def test_an_update_is_forgiven_what_was_wrong_before_and_is_left_alone(
 def test_several_processes_say_what_one_says(
     folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("instar.validator.run._BYTES_A_PROCESS", 100)
+    monkeypatch.setattr("instar.tools.validator.run._BYTES_A_PROCESS", 100)
     many = folder / "many"
     many.mkdir()
     for number in range(6):

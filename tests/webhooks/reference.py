@@ -9,7 +9,7 @@ import copy
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from instar.plain import Object
+from instar.base.json_values import Object
 
 Schema = Mapping[str, Any]
 Convert = Callable[[Object, str], Object]

@@ -10,7 +10,7 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-from instar.plain import Object
+from instar.base.json_values import Object
 from tests.support.crds import crd, fields, version
 from tests.support.server import Answer, LiveServer
 

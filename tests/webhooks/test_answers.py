@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from instar.plain import Object
+from instar.base.json_values import Object
 from tests.support.server import LiveServer
 from tests.support.webhook import Convert, Webhook
 from tests.webhooks.support import Watching, Widgets, convert

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from instar.webhooks.calls import MOST_FAILURES, MOST_MINUTES, Called, CallLog, Failure
+from instar.wire.webhooks.call_log import MOST_FAILURES, MOST_MINUTES, CallLog, Failure, WebhookCall
 
-HOOK = Called("conversion", "", "widgets.example.com")
+HOOK = WebhookCall("conversion", "", "widgets.example.com")
 
 
 class Clock:
@@ -46,7 +46,7 @@ def test_nothing_grows_without_end() -> None:
         clock.now += 60
         log.note(HOOK, "a", 0.1, Failure("x", "y" * 10_000), ("v1", f"v{number}"))
     for name in ("b", "c"):
-        log.note(Called("mutating", "all", name), "a", 0.1)
+        log.note(WebhookCall("mutating", "all", name), "a", 0.1)
 
     names = [found["name"] for found in log.document()["webhooks"]]
     assert names == ["b", "c"]

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from instar.plain import Object
+from instar.base.json_values import Object
 from tests.support.crds import crd, version
 from tests.support.server import Answer, LiveServer
 from tests.support.webhook import Webhook

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import pytest
 import trustme
 
-from instar.plain import Object
+from instar.base.json_values import Object
 from tests.support.server import Answer, LiveServer
 from tests.support.webhook import Webhook
 from tests.webhooks.conftest import IMPATIENT_GROUPS

@@ -12,8 +12,8 @@ from concurrent.futures import ThreadPoolExecutor
 import aiohttp
 import pytest
 
-from instar.api.crd import WebhookClient
-from instar.webhooks.gate import Crowd
+from instar.kube.api.crd import WebhookClient
+from instar.wire.webhooks.call_limits import CallerLimit
 from tests.support.server import Answer, LiveServer, live_server
 from tests.support.waiting import eventually
 from tests.support.webhook import Webhook
@@ -143,7 +143,7 @@ def _until_refused(widgets: Widgets, hook: Webhook) -> Answer:
     return widgets.get("v2", "w5")
 
 
-def _crowd(widgets: Widgets, hook: Webhook) -> Crowd:
+def _crowd(widgets: Widgets, hook: Webhook) -> CallerLimit:
     client = WebhookClient(url=hook.url, service=None, ca_bundle=hook.ca_bundle)
     pool = widgets.server.running.machinery.conversion.transports
     return pool.transport_for(client).crowd

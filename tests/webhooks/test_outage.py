@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from instar.plain import Object
+from instar.base.json_values import Object
 from tests.support.server import Answer, LiveServer, live_server
 from tests.support.waiting import eventually
 from tests.support.webhook import Webhook

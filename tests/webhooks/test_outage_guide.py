@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from instar.plain import Object
+from instar.base.json_values import Object
 from tests.support.server import LiveServer
 from tests.support.webhook import Webhook
 from tests.webhooks.support import Widgets, convert

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import trustme
 
-from instar.plain import Object
+from instar.base.json_values import Object
 from tests.support.server import LiveServer, live_server
 from tests.support.webhook import Webhook
 from tests.webhooks.support import Widgets, convert

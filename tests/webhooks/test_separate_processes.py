@@ -19,7 +19,7 @@ from urllib.parse import urlsplit
 import pytest
 import yaml
 
-from instar.plain import Object
+from instar.base.json_values import Object
 from tests.support.server import Answer, LiveServer
 from tests.webhooks.support import APPLY, Watching, Widgets
 

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from instar.access.authorizers import (
+from instar.kube.access.authorizers import (
     Abstaining,
     AlwaysAllow,
-    AlwaysDeny,
     Authorizer,
     Authorizers,
+    DenyAllAuthorizer,
 )
-from instar.access.rbac.authorizer import RbacAuthorizer
-from instar.access.rbac.policy import Policy
+from instar.kube.access.rbac.authorizer import RbacAuthorizer
+from instar.kube.access.rbac.policy import RbacPolicy
 
 RBAC, ALWAYS_ALLOW = "RBAC", "AlwaysAllow"
 MODES = (RBAC, ALWAYS_ALLOW, "AlwaysDeny", "Webhook", "Node")
@@ -30,12 +30,12 @@ def modes_of(text: str) -> tuple[str, ...]:
 
 
 def authorizer_of(
-    modes: tuple[str, ...], policy: Callable[[], Policy], webhook: Authorizer | None = None
+    modes: tuple[str, ...], policy: Callable[[], RbacPolicy], webhook: Authorizer | None = None
 ) -> Authorizers:
     made: Mapping[str, Callable[[], Authorizer | None]] = {
         RBAC: lambda: RbacAuthorizer(policy),
         ALWAYS_ALLOW: AlwaysAllow,
-        "AlwaysDeny": AlwaysDeny,
+        "AlwaysDeny": DenyAllAuthorizer,
         "Node": Abstaining,
         "Webhook": lambda: webhook,
     }

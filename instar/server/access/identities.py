@@ -12,21 +12,21 @@ from dataclasses import field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from instar.access.attributes import ADMIN_GROUP, AUTHENTICATED, User
-from instar.identity.accounts import Lookup
-from instar.identity.issuer import Issuer, KeyFiles
-from instar.identity.tokens import StaticTokens, TokenAuthenticator, Tokens
-from instar.plain import Object
-from instar.records import dataclass
-from instar.registry.stored.backend import Backend
-from instar.registry.stored.entry import Unreadable
-from instar.server.access.auth import Anonymous, Authenticator, read_token_file
-from instar.server.access.frontproxy import FrontProxy
+from instar.base.fast_dataclass import dataclass
+from instar.base.json_values import Object
+from instar.kube.access.attributes import ADMIN_GROUP, AUTHENTICATED, User
+from instar.server.access.authentication import Anonymous, Authenticator, read_token_file
+from instar.server.access.front_proxy import FrontProxy
 from instar.server.files.certificates import write_private
-from instar.storage.keys import collection_prefix
+from instar.server.identity.issuer import Issuer, KeyFiles
+from instar.server.identity.service_accounts import Lookup
+from instar.server.identity.tokens import StaticTokens, TokenAuthenticator, Tokens
+from instar.server.registry.stored.backend import Backend
+from instar.server.registry.stored.entry import UnreadableEntry
+from instar.wire.storage.keys import collection_prefix
 
 if TYPE_CHECKING:
-    from instar.identity.oidc.trusted import TrustedIssuers
+    from instar.server.identity.oidc.trusted_issuers import TrustedIssuers
 
 DEFAULT_ISSUER = "https://kubernetes.default.svc"
 _SIGNING_KEY = "sa.key"
@@ -136,7 +136,7 @@ def account_keys(settings: AccountSettings, pki: Path) -> KeyFiles:
     own = pki / _SIGNING_KEY
     if not own.exists():
         # Only here: a restart finds a key, and does not wait for cryptography.
-        from instar.certificates import made_key
+        from instar.base.certificates import made_key
 
         write_private(own, made_key())
     former = sorted(pki.glob(f"{_SIGNING_KEY}.*"))
@@ -151,7 +151,7 @@ def trusted_issuers(settings: JwtSettings, accounts: AccountSettings) -> Trusted
     if settings.config is None and not settings.oidc:
         return None
     # Only here: most servers believe nobody else.
-    from instar.server.access.trusting import load_trusted
+    from instar.server.access.oidc_setup import load_trusted
 
     return load_trusted(
         settings.config, settings.oidc, accounts.issuers, accounts.audiences or accounts.issuers
@@ -196,7 +196,7 @@ def _lookup_in(backend: Backend) -> Lookup:
         entry = objects.entries.get(f"{namespace}/{name}" if namespace else name)
         try:
             return None if entry is None else entry.decode()
-        except Unreadable:
+        except UnreadableEntry:
             return None
 
     return lookup

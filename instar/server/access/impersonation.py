@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from urllib.parse import unquote
 
-from instar.access.attributes import Attributes, User
-from instar.access.authorizers import Authorizer, Decision, Verdict, refused
-from instar.access.impersonation import Check, Mode, modes, resulting
-from instar.errors import ApiError, BadRequest
-from instar.fields import go_quote
+from instar.base.errors import ApiError, BadRequest
+from instar.base.field_errors import go_quote
+from instar.kube.access.attributes import Attributes, User
+from instar.kube.access.authorizers import Authorizer, AuthzDecision, AuthzVerdict, refused
+from instar.kube.access.impersonation import Check, Mode, modes, resulting
 from instar.server.rest.request import Request
 
 _PREFIX = b"impersonate-"
@@ -58,7 +58,7 @@ class Impersonation:
 
     async def _refusal(self, check: Check) -> ApiError | None:
         if check.refused:
-            return refused(check.asked, Decision(Verdict.DENY, check.refused))
+            return refused(check.asked, AuthzDecision(AuthzVerdict.DENY, check.refused))
         decision = await self._authorizer.ask(check.asked)
         if decision.allowed:
             return None

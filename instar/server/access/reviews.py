@@ -5,12 +5,17 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from instar import errors, offload
-from instar.access.attributes import Attributes, User
-from instar.access.authorizers import Authorizer
-from instar.access.reviews import asked_of, selector_size, selector_troubles, spec_errors
-from instar.identity.tokens import Refused, Tokens
-from instar.plain import Object
+from instar.base import errors, offload
+from instar.base.json_values import Object
+from instar.kube.access.access_reviews import (
+    asked_of,
+    selector_size,
+    selector_troubles,
+    spec_errors,
+)
+from instar.kube.access.attributes import Attributes, User
+from instar.kube.access.authorizers import Authorizer
+from instar.server.identity.tokens import TokenRejected, Tokens
 
 Answer = Callable[[Object, Attributes], Awaitable[Object]]
 _AUTHORIZATION = "authorization.k8s.io"
@@ -93,7 +98,7 @@ class Reviews:
         audiences = tuple(spec.get("audiences") or ()) or self._tokens.audiences
         try:
             found = await self._tokens.review(token, audiences)
-        except Refused as refused:
+        except TokenRejected as refused:
             return {**review, "status": {"user": {}, "error": str(refused)}}
         status = {
             "authenticated": True,

@@ -1,4 +1,5 @@
-"""The edge of the audit: requests followed, events put down, a log and a webhook that take them.
+"""Auditing: policy, record of one request, events as text, log and webhook backends.
 
-What is recorded, and in which words, is ``instar/audit``'s. Loaded only where a policy was given.
+The server loads this package only when an audit policy is configured. ``policy``,
+``request_record`` and ``event_text`` are pure; ``logfile`` and ``sinks`` do the I/O.
 """

@@ -12,19 +12,19 @@ from typing import Any
 
 import orjson
 
-from instar.access.attributes import Attributes, User
-from instar.access.authorizers import Decision, Verdict
-from instar.audit.policy import Level, Policy, Stage
-from instar.audit.trail import (
+from instar.base.errors import ApiError, Internal
+from instar.base.metrics import Counter, Metric
+from instar.kube.access.attributes import Attributes, User
+from instar.kube.access.authorizers import AuthzDecision, AuthzVerdict
+from instar.server.audit.policy import AuditLevel, AuditPolicy, AuditStage
+from instar.server.audit.request_record import (
     UNRECORDED,
-    Event,
+    AuditEvent,
     Sent,
     Trail,
     shown_agent,
     source_addresses,
 )
-from instar.errors import ApiError, Internal
-from instar.metrics import Counter, Metric
 from instar.server.audit.sinks import Sink
 from instar.server.rest.request import Request, ResourcePath, attributes_of, parse_resource_path
 from instar.server.rest.responses import Feed, Outlet, Response
@@ -65,7 +65,7 @@ class AuditMetrics:
 class Auditor:
     def __init__(
         self,
-        policy: Policy,
+        policy: AuditPolicy,
         sinks: Sequence[Sink],
         metrics: AuditMetrics,
         *,
@@ -94,7 +94,7 @@ class Auditor:
             return
         if self._patient and any(sink.crowded for sink in self._sinks):
             await self._room()
-        event = trail.at(Stage.RECEIVED, trail.received, {})
+        event = trail.at(AuditStage.RECEIVED, trail.received, {})
         if event is None:
             return
         if not self._strict:
@@ -103,11 +103,11 @@ class Auditor:
             self._metrics.rejected.add()
             raise Internal("failed to store audit event")
 
-    def decided(self, request: Request, decision: Decision) -> None:
-        if decision.error and decision.verdict is Verdict.NO_OPINION:
+    def decided(self, request: Request, decision: AuthzDecision) -> None:
+        if decision.error and decision.verdict is AuthzVerdict.NO_OPINION:
             request.annotate("authorization.k8s.io/reason", "internal error")
             return
-        allowed = decision.verdict is Verdict.ALLOW
+        allowed = decision.verdict is AuthzVerdict.ALLOW
         request.annotate("authorization.k8s.io/decision", "allow" if allowed else "forbid")
         request.annotate("authorization.k8s.io/reason", decision.reason)
 
@@ -127,25 +127,27 @@ class Auditor:
             trail.came(_media_of(request.header(b"content-type")), request.body)
         status = _status(response, failure)
         if response.stream is not None:
-            self._record(trail, Stage.STARTED, request, status)
+            self._record(trail, AuditStage.STARTED, request, status)
             response.stream = _Followed(
-                response.stream, lambda: self._record(trail, Stage.COMPLETE, request, status)
+                response.stream, lambda: self._record(trail, AuditStage.COMPLETE, request, status)
             )
             return
         if trail.long_running:
-            self._record(trail, Stage.STARTED, request, status)
+            self._record(trail, AuditStage.STARTED, request, status)
         broken = failure is not None and not isinstance(failure, ApiError | asyncio.CancelledError)
-        self._record(trail, Stage.PANIC if broken else Stage.COMPLETE, request, status, response)
+        self._record(
+            trail, AuditStage.PANIC if broken else AuditStage.COMPLETE, request, status, response
+        )
 
     def left(self, request: Request) -> None:
         """The client went before there was an answer."""
         if request.trail is not None and request.trail is not UNRECORDED:
-            self._record(request.trail, Stage.COMPLETE, request, _CLOSED_EARLY)
+            self._record(request.trail, AuditStage.COMPLETE, request, _CLOSED_EARLY)
 
     def _trail(self, request: Request, asked: Attributes, id: str) -> Trail:
         decision = self._policy.decide(asked)
         self._metrics.levels.add((decision.level.text,))
-        if decision.level is Level.NONE:
+        if decision.level is AuditLevel.NONE:
             return UNRECORDED
         forwarded = request.header(b"x-forwarded-for")
         return Trail(
@@ -166,27 +168,27 @@ class Auditor:
         trail = self._trail(request, asked, id)
         if trail is not UNRECORDED:
             trail.authenticated = False
-            event = trail.at(Stage.STARTED, self._clock(), {}, _status(response, failure))
+            event = trail.at(AuditStage.STARTED, self._clock(), {}, _status(response, failure))
             if event is not None:
                 self._tell(event)
 
     def _record(
         self,
         trail: Trail,
-        stage: Stage,
+        stage: AuditStage,
         request: Request,
         status: dict[str, Any],
         response: Response | None = None,
     ) -> None:
         sent = None
-        if response is not None and trail.level is Level.REQUEST_RESPONSE:
+        if response is not None and trail.level is AuditLevel.REQUEST_RESPONSE:
             response.chunks = chunks = tuple(response.chunks)
             sent = Sent(_media(response), chunks)
         event = trail.at(stage, self._clock(), request.annotations, status, sent)
         if event is not None:
             self._tell(event)
 
-    def _tell(self, event: Event) -> None:
+    def _tell(self, event: AuditEvent) -> None:
         self._metrics.events.add()
         for sink in self._sinks:
             sink.put(event)
@@ -197,7 +199,7 @@ class Auditor:
                 return
             await asyncio.sleep(_PAUSE)
 
-    async def _stored(self, event: Event) -> bool:
+    async def _stored(self, event: AuditEvent) -> bool:
         loop = asyncio.get_running_loop()
         self._metrics.events.add()
         for sink in self._sinks:

@@ -17,7 +17,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Protocol
 
-from instar.records import dataclass
+from instar.base.fast_dataclass import dataclass
 
 _MEGABYTE = 1 << 20
 _STAMP = "%Y-%m-%dT%H-%M-%S"
@@ -41,7 +41,7 @@ class Unwritten(Exception):
         self.lines = lines
 
 
-class Output(Protocol):
+class LogOutput(Protocol):
     def write(self, lines: Sequence[bytes]) -> None:
         """Raises ``Unwritten``."""
         ...

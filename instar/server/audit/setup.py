@@ -6,16 +6,16 @@ from __future__ import annotations
 import logging
 from pathlib import Path
 
-from instar.audit.policy import Misconfigured, Policy, read
-from instar.client.http import Http
-from instar.client.kubeconfig import Access, KubeconfigError, read_kubeconfig
-from instar.client.sending import Lost
-from instar.metrics import Counter
+from instar.base.metrics import Counter
 from instar.server.audit.auditor import AuditMetrics, Auditor
-from instar.server.audit.logfile import LogFile, Output, Rotation, Stdout
+from instar.server.audit.logfile import LogFile, LogOutput, Rotation, Stdout
+from instar.server.audit.policy import AuditPolicy, AuditPolicyError, read
 from instar.server.audit.sinks import Batching, LogSink, Sink, WebhookSink
-from instar.server.files.configfiles import read_configuration
+from instar.server.files.config_files import read_configuration
 from instar.server.settings import AuditLogSettings, AuditSettings, AuditWebhookSettings
+from instar.wire.client.http import Http
+from instar.wire.client.kubeconfig import Access, KubeconfigError, read_kubeconfig
+from instar.wire.client.transport import ConnectionLost
 
 log = logging.getLogger(__name__)
 _CALL_SECONDS = 30.0
@@ -36,11 +36,11 @@ def auditor_of(settings: AuditSettings) -> tuple[Auditor, AuditMetrics]:
     return auditor, metrics
 
 
-def read_policy(path: Path) -> Policy:
+def read_policy(path: Path) -> AuditPolicy:
     file = read_configuration(path, "audit policy")
     try:
         policy = read(file.document)
-    except Misconfigured as error:
+    except AuditPolicyError as error:
         raise ValueError(f"loading audit policy file: {file.refused(str(error))}") from error
     if policy.unknown:
         told = ", ".join(f'unknown field "{name}"' for name in policy.unknown)
@@ -49,7 +49,7 @@ def read_policy(path: Path) -> Policy:
 
 
 def _log_sink(settings: AuditLogSettings, errors: Counter) -> LogSink:
-    output: Output
+    output: LogOutput
     if settings.path == "-":
         output = Stdout()
     else:
@@ -115,7 +115,7 @@ class _Caller:
                 query={"timeout": "30s"},
                 server_name=self._access.server_name,
             )
-        except (Lost, KubeconfigError) as error:
+        except (ConnectionLost, KubeconfigError) as error:
             raise ConnectionError(str(error)) from error
         if not 200 <= reply.status < 300:
             raise ConnectionError(f"the webhook answered {reply.status}")

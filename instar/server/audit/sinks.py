@@ -14,11 +14,11 @@ from threading import Thread
 from time import monotonic
 from typing import ClassVar, NamedTuple, Protocol
 
-from instar.audit.lines import event_list, json_line, legacy_line
-from instar.audit.trail import Event
-from instar.metrics import Counter
-from instar.records import dataclass
-from instar.server.audit.logfile import Output, Unwritten
+from instar.base.fast_dataclass import dataclass
+from instar.base.metrics import Counter
+from instar.server.audit.event_text import event_list, json_line, legacy_line
+from instar.server.audit.logfile import LogOutput, Unwritten
+from instar.server.audit.request_record import AuditEvent
 
 log = logging.getLogger(__name__)
 _AT_ONCE = 500
@@ -32,7 +32,7 @@ class Sink(Protocol):
     confirms: ClassVar[bool]
     """Whether ``stored`` is told; who waits for it otherwise waits for ever."""
 
-    def put(self, event: Event, stored: Callable[[bool], None] | None = None) -> bool:
+    def put(self, event: AuditEvent, stored: Callable[[bool], None] | None = None) -> bool:
         """Whether there was room. ``stored`` is told, from any thread, how it went."""
         ...
 
@@ -49,7 +49,7 @@ class Sink(Protocol):
 
 
 class _Item(NamedTuple):
-    event: Event
+    event: AuditEvent
     stored: Callable[[bool], None] | None
 
 
@@ -71,7 +71,7 @@ class LogSink:
     confirms: ClassVar[bool] = True
 
     def __init__(
-        self, output: Output, errors: Counter, *, legacy: bool, room: int, longest: int
+        self, output: LogOutput, errors: Counter, *, legacy: bool, room: int, longest: int
     ) -> None:
         self._output = output
         self._legacy, self._room, self._longest = legacy, room, longest
@@ -85,7 +85,7 @@ class LogSink:
     def crowded(self) -> bool:
         return self._queue.qsize() * 2 >= self._room
 
-    def put(self, event: Event, stored: Callable[[bool], None] | None = None) -> bool:
+    def put(self, event: AuditEvent, stored: Callable[[bool], None] | None = None) -> bool:
         if self._queue.qsize() >= self._room:
             self._overflow.lost(1, "audit buffer queue blocked")
             return False
@@ -136,7 +136,7 @@ class LogSink:
             if item.stored is not None:
                 item.stored(number < len(owners) - lost)
 
-    def _line(self, event: Event) -> bytes | None:
+    def _line(self, event: AuditEvent) -> bytes | None:
         try:
             if self._legacy:
                 return legacy_line(event) + b"\n"
@@ -160,7 +160,7 @@ class Batching:
     burst: int = 15
 
 
-class Caller(Protocol):
+class AuditWebhookCaller(Protocol):
     async def post(self, body: bytes) -> None:
         """Raises ``OSError`` or ``TimeoutError`` where it was not taken."""
         ...
@@ -172,7 +172,13 @@ class WebhookSink:
     confirms: ClassVar[bool] = False
 
     def __init__(
-        self, caller: Caller, errors: Counter, batching: Batching, *, backoff: float, longest: int
+        self,
+        caller: AuditWebhookCaller,
+        errors: Counter,
+        batching: Batching,
+        *,
+        backoff: float,
+        longest: int,
     ) -> None:
         self._caller, self._batching, self._backoff = caller, batching, backoff
         self._longest = longest
@@ -188,7 +194,7 @@ class WebhookSink:
     def crowded(self) -> bool:
         return False  # what a webhook does not take in time is dropped
 
-    def put(self, event: Event, stored: Callable[[bool], None] | None = None) -> bool:
+    def put(self, event: AuditEvent, stored: Callable[[bool], None] | None = None) -> bool:
         if self._queue.qsize() >= self._batching.room:
             self._overflow.lost(1, "audit buffer queue blocked")
             return False

@@ -11,7 +11,7 @@ from dataclasses import astuple
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from instar.records import dataclass
+from instar.base.fast_dataclass import dataclass
 
 _VALID = timedelta(days=365)
 _RENEW = timedelta(days=30)
@@ -89,7 +89,7 @@ def server_context(
 def user_certificate(folder: Path, user: str, groups: Sequence[str]) -> tuple[bytes, bytes]:
     """Certificate and key of a client, signed by the authority in ``folder``."""
     # Only here: few servers make certificates for others.
-    from instar.certificates import Authority, KeyPair
+    from instar.base.certificates import Authority, KeyPair
 
     authority = Authority(
         KeyPair((folder / "ca.crt").read_bytes(), (folder / "ca.key").read_bytes())
@@ -118,7 +118,7 @@ def _valid_for_long(path: Path) -> bool:
 
 def _make(folder: Path, found: Certificates, names: Sequence[str]) -> None:
     # Only here: a restart that finds everything does not wait for ``cryptography``.
-    from instar.certificates import Authority, KeyPair
+    from instar.base.certificates import Authority, KeyPair
 
     key = folder / "ca.key"
     if found.ca.exists() and key.exists():

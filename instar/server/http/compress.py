@@ -6,8 +6,8 @@ import asyncio
 import zlib
 from collections.abc import Iterable
 
-from instar import offload
-from instar.errors import TooManyRequests
+from instar.base import offload
+from instar.base.errors import TooManyRequests
 from instar.server.rest.request import Request
 from instar.server.rest.responses import Response
 

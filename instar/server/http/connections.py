@@ -10,7 +10,7 @@ from collections.abc import Callable
 from time import monotonic
 from typing import Protocol
 
-from instar import limits
+from instar.base import limits
 
 log = logging.getLogger(__name__)
 _SWEEP_SECONDS = 5.0
@@ -20,7 +20,7 @@ _HEAD_START = 1.0
 """Seconds before a reader can be called slow."""
 
 
-class Held(Protocol):
+class TrackedConnection(Protocol):
     """A connection, as far as this file is concerned."""
 
     def close_when_idle(self) -> bool:
@@ -59,20 +59,20 @@ class ConnectionSet:
         """Bytes of large answers that are being read."""
         self._most_answers = most_answers
         self._most_bodies = most_bodies
-        self._open: set[Held] = set()
-        self._answers: dict[Held, _Answer] = {}
-        self._bodies: dict[Held, int] = {}
+        self._open: set[TrackedConnection] = set()
+        self._answers: dict[TrackedConnection, _Answer] = {}
+        self._bodies: dict[TrackedConnection, int] = {}
         self._receiving = 0
         self._sweeper: asyncio.TimerHandle | None = None
         self._left: asyncio.Event | None = None
 
-    def add(self, connection: Held) -> None:
+    def add(self, connection: TrackedConnection) -> None:
         self._open.add(connection)
         if self._sweeper is None:
             loop = asyncio.get_running_loop()
             self._sweeper = loop.call_later(_SWEEP_SECONDS, self._sweep)
 
-    def discard(self, connection: Held) -> None:
+    def discard(self, connection: TrackedConnection) -> None:
         self._open.discard(connection)
         self.answered(connection)
         self.received(connection)
@@ -81,7 +81,7 @@ class ConnectionSet:
 
     # --- memory --------------------------------------------------------------------------
 
-    def answers(self, connection: Held, size: int) -> bool:
+    def answers(self, connection: TrackedConnection, size: int) -> bool:
         """Whether so large an answer may be begun; the slowest readers may have to go for it."""
         if size <= self._most_answers < self.answering + size:
             self._cut_off_slowest(size)
@@ -91,17 +91,17 @@ class ConnectionSet:
         self.answering += size
         return True
 
-    def sent(self, connection: Held, size: int) -> None:
+    def sent(self, connection: TrackedConnection, size: int) -> None:
         answer = self._answers.get(connection)
         if answer is not None:
             answer.sent += size
 
-    def answered(self, connection: Held) -> None:
+    def answered(self, connection: TrackedConnection) -> None:
         answer = self._answers.pop(connection, None)
         if answer is not None:
             self.answering -= answer.size
 
-    def receives(self, connection: Held, size: int) -> bool:
+    def receives(self, connection: TrackedConnection, size: int) -> bool:
         """Whether more of a large body may be taken in."""
         if self._receiving + size > self._most_bodies:
             return False
@@ -109,7 +109,7 @@ class ConnectionSet:
         self._receiving += size
         return True
 
-    def received(self, connection: Held) -> None:
+    def received(self, connection: TrackedConnection) -> None:
         """The body is no longer held."""
         self._receiving -= self._bodies.pop(connection, 0)
 

@@ -13,17 +13,17 @@ from collections.abc import Callable, Iterable
 from time import monotonic
 from typing import Any, cast
 
-from instar import limits
-from instar.access.attributes import User
-from instar.eager import Parked, start
-from instar.server.access.peers import PeerOf, plain_peer
+from instar.base import limits
+from instar.base.eager_tasks import Parked, start
+from instar.kube.access.attributes import User
+from instar.server.access.peer_certificates import PeerOf, plain_peer
 from instar.server.http.connections import ConnectionSet
 from instar.server.http.http1_request import RequestReader
-from instar.server.http.httphead import head, header_lines, sized_head
-from instar.server.http.pipeline import Pipeline
-from instar.server.http.together import together
-from instar.server.http.turns import Turns
-from instar.server.rest.handling import Handler
+from instar.server.http.http_head import head, header_lines, sized_head
+from instar.server.http.loop_budget import Turns
+from instar.server.http.request_queue import RequestQueue
+from instar.server.http.write_batching import together
+from instar.server.rest.handler_types import Handler
 from instar.server.rest.request import Request
 from instar.server.rest.responses import TEXT_TYPE, Feed, Header, Response
 
@@ -56,8 +56,8 @@ class Connections(ConnectionSet):
         """The answer to a request whose own answer would be one too many."""
         self._chunk_of = self._chunk = b""
 
-    def __call__(self) -> Connection:
-        return Connection(self)
+    def __call__(self) -> Http1Connection:
+        return Http1Connection(self)
 
     def chunk(self, data: bytes) -> bytes:
         """As a part of an answer without a length; made once where many are sent the same."""
@@ -66,14 +66,14 @@ class Connections(ConnectionSet):
         return self._chunk
 
 
-class Connection(asyncio.Protocol):
+class Http1Connection(asyncio.Protocol):
     def __init__(self, connections: Connections) -> None:
         self._connections = connections
         self._reader = RequestReader(self)
         self._transport: asyncio.Transport | None = None
         self._peer: User | None = None
         self._remote = ""
-        self._ahead = Pipeline()
+        self._ahead = RequestQueue()
         self._task: asyncio.Task[Any] | Parked | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._busy = False

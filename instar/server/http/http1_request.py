@@ -8,8 +8,8 @@ from typing import Protocol
 
 import httptools
 
-from instar import limits
-from instar.server.http.httphead import target
+from instar.base import limits
+from instar.server.http.http_head import target
 from instar.server.rest.request import Request, parse_query
 
 _METERED = 16 << 10
@@ -20,7 +20,7 @@ _LARGE = 64 << 10
 """Bodies above this are counted together with all others."""
 
 
-class Owner(Protocol):
+class RequestReceiver(Protocol):
     """The connection's side."""
 
     def requested(self, request: Request, keep_alive: bool) -> None: ...
@@ -65,7 +65,7 @@ class RequestReader:
         "reading",
     )
 
-    def __init__(self, owner: Owner) -> None:
+    def __init__(self, owner: RequestReceiver) -> None:
         self.reading = False
         """Whether a request has begun and not ended."""
         self.deadline = inf

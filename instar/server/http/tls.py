@@ -59,7 +59,7 @@ def cipher_string(names: Sequence[str]) -> str:
     return ":".join(found)
 
 
-class Reloaded:
+class ReloadingContext:
     """A context that is made anew when one of its files has changed."""
 
     def __init__(self, make: Callable[[], ssl.SSLContext], files: Sequence[Path]) -> None:

@@ -2,24 +2,30 @@
 
 from __future__ import annotations
 
-from instar import offload
-from instar.api.jsontext import TooDeep
-from instar.api.objecttext import Body, Malformed, Repeated, object_of, read_json_object
-from instar.api.strictness import as_json_is_read, as_yaml_is_read
-from instar.errors import BadRequest
-from instar.plain import Object
-from instar.protobuf.envelope import decode_object
-from instar.protobuf.errors import MessageError, ProtobufError, UnknownKind
-from instar.schema.metatypes import MetaError
-from instar.schema.pipeline import decode_metadata
+from instar.base import offload
+from instar.base.errors import BadRequest
+from instar.base.json_values import Object
+from instar.kube.api.encoding.json_text import TooDeep
+from instar.kube.api.encoding.object_text import (
+    Body,
+    MalformedObject,
+    Repeated,
+    object_of,
+    read_json_object,
+)
+from instar.kube.api.encoding.strict_error_order import as_json_is_read, as_yaml_is_read
+from instar.kube.protobuf.envelope import decode_object
+from instar.kube.protobuf.errors import MessageError, ProtobufError, UnknownKind
+from instar.kube.schema.metadata.types import MetaError
+from instar.kube.schema.pipeline import decode_metadata
+from instar.kube.typed.reading import TypedError
+from instar.kube.typed.reading import read_object as read_typed
 from instar.server.rest.negotiate import PROTOBUF, YAML, body_media, unknown_format
 from instar.server.rest.request import Request
-from instar.typed.reading import TypedError
-from instar.typed.reading import read_object as read_typed
 
 __all__ = [
     "Body",
-    "Malformed",
+    "MalformedObject",
     "in_order_of_reading",
     "parse",
     "read_applied",
@@ -28,7 +34,7 @@ __all__ = [
 ]
 
 
-class NotYaml(Malformed):
+class NotYaml(MalformedObject):
     """It could not even be made JSON."""
 
 
@@ -44,7 +50,7 @@ def read_object(body: bytes, media: str, kind: str, typed_as: str = "") -> Body:
         parsed = _read_yaml(body) if media == YAML else read_json_object(body)
     except NotYaml as error:
         raise _unrecognised(body, kind, str(error)) from error
-    except Malformed as error:
+    except MalformedObject as error:
         raise _unrecognised(body, kind, f"couldn't get version/kind; {error}") from error
     if typed_as:
         for name, expected in (("apiVersion", typed_as), ("kind", kind)):
@@ -66,17 +72,17 @@ def read_applied(body: bytes) -> Body:
         return parse(body, YAML)
     except NotYaml as error:
         raise BadRequest(f"error decoding YAML: error converting YAML to JSON: {error}") from error
-    except Malformed as error:
+    except MalformedObject as error:
         raise BadRequest(f"error decoding YAML: {error}") from error
 
 
 def parse(body: bytes, media: str) -> Body:
-    """Any JSON, YAML or protobuf object. Raises ``Malformed``."""
+    """Any JSON, YAML or protobuf object. Raises ``MalformedObject``."""
     if media == PROTOBUF:
         try:
             return _read_protobuf(body)
         except ProtobufError as error:
-            raise Malformed(str(error)) from error
+            raise MalformedObject(str(error)) from error
     return _read_yaml(body) if media == YAML else read_json_object(body)
 
 
@@ -88,7 +94,7 @@ def in_order_of_reading(
         return duplicates
     if media != YAML:
         return [Repeated(text) for text in as_json_is_read(body, unknown)]
-    from instar.api.yamltext import read_yaml
+    from instar.kube.api.encoding.yaml_text import read_yaml
 
     value, _ = read_yaml(body)
     return [*duplicates, *map(Repeated, as_yaml_is_read(value, unknown))]
@@ -96,13 +102,13 @@ def in_order_of_reading(
 
 def _read_yaml(body: bytes) -> Body:
     # Only here: most servers never meet a word of YAML.
-    from instar.api.goyaml import YamlError
-    from instar.api.yamltext import read_yaml
+    from instar.kube.api.encoding.go_yaml_scalars import YamlError
+    from instar.kube.api.encoding.yaml_text import read_yaml
 
     try:
         value, repeated = read_yaml(body)
     except TooDeep as error:
-        raise Malformed(f"json parse error: {error}") from error
+        raise MalformedObject(f"json parse error: {error}") from error
     except YamlError as error:
         raise NotYaml(str(error)) from error
     return object_of(value, [Repeated(text, by_line=True) for text in repeated])

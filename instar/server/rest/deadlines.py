@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from instar.errors import BadRequest, Timeout
+from instar.base.errors import BadRequest, Timeout
 from instar.server.rest.request import Request
 
 _WRITE_SECONDS = 34.0

@@ -5,9 +5,9 @@ from __future__ import annotations
 from enum import Enum, auto
 from functools import lru_cache
 
-from instar.api.patch_types import PatchType
-from instar.errors import NotAcceptable, UnsupportedMediaType
-from instar.records import dataclass
+from instar.base.errors import NotAcceptable, UnsupportedMediaType
+from instar.base.fast_dataclass import dataclass
+from instar.kube.api.patch_types import PatchType
 from instar.server.rest.request import Request
 
 JSON, YAML, PROTOBUF = "application/json", "application/yaml", "application/vnd.kubernetes.protobuf"
@@ -22,7 +22,7 @@ _TRUE = ("1", "t", "T", "true", "TRUE", "True")
 
 
 @dataclass(frozen=True, slots=True)
-class Form:
+class ResponseFormat:
     """How to write an answer: media type, and perhaps as a Table or partial metadata."""
 
     media: str = JSON
@@ -32,7 +32,7 @@ class Form:
     pretty: bool = False
 
 
-PLAIN = Form()
+PLAIN = ResponseFormat()
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ class Offer(Enum):
     """Types that Go knows: protobuf too."""
 
 
-def response_form(request: Request, offer: Offer = Offer.CUSTOM) -> Form:
+def response_form(request: Request, offer: Offer = Offer.CUSTOM) -> ResponseFormat:
     """Raises ``NotAcceptable`` when no clause can be met."""
     accept = request.header(b"accept")
     pretty = _wants_pretty(request)
@@ -63,7 +63,7 @@ def response_form(request: Request, offer: Offer = Offer.CUSTOM) -> Form:
     if form is None:
         raise unacceptable(accept, offer)
     if pretty and form.media == JSON:
-        return Form(form.media, form.transform, form.version, pretty=True)
+        return ResponseFormat(form.media, form.transform, form.version, pretty=True)
     return form
 
 
@@ -76,7 +76,7 @@ def unacceptable(accept: str, offer: Offer) -> NotAcceptable:
     return NotAcceptable(f"only the following media types are accepted: {ACCEPTED}")
 
 
-def watch_form(request: Request, offer: Offer = Offer.CUSTOM) -> Form:
+def watch_form(request: Request, offer: Offer = Offer.CUSTOM) -> ResponseFormat:
     """A stream is JSON line by line, or protobuf in frames. Raises ``NotAcceptable``."""
     form = _negotiated(request.header(b"accept"), True, offer)
     if form is None:
@@ -89,14 +89,14 @@ def _only_protobuf(accept: str) -> bool:
     return all(clause.media == PROTOBUF for clause in clauses(accept))
 
 
-def error_form(request: Request) -> Form:
+def error_form(request: Request) -> ResponseFormat:
     """How an error is written: in what was asked if we know it, else JSON."""
     for clause in clauses(request.header(b"accept")):
         if clause.media in (JSON, YAML, PROTOBUF):
             impossible = clause.media == PROTOBUF and clause.get("as") not in ("", *_PARTIALS)
             media = JSON if impossible else clause.media
-            return Form(media, pretty=_wants_pretty(request))
-    return Form(pretty=_wants_pretty(request))
+            return ResponseFormat(media, pretty=_wants_pretty(request))
+    return ResponseFormat(pretty=_wants_pretty(request))
 
 
 def _wants_pretty(request: Request) -> bool:
@@ -106,13 +106,13 @@ def _wants_pretty(request: Request) -> bool:
     return request.headers.get(b"user-agent", b"").startswith(_BROWSERS)
 
 
-def _negotiated(accept: str, watch: bool, offer: Offer) -> Form | None:
+def _negotiated(accept: str, watch: bool, offer: Offer) -> ResponseFormat | None:
     """A client says the same thing with each request; what is long is said once."""
     find = _known_form if len(accept) <= _LONGEST_KEPT else _found_form
     return find(accept, watch, offer)
 
 
-def _found_form(accept: str, watch: bool, offer: Offer) -> Form | None:
+def _found_form(accept: str, watch: bool, offer: Offer) -> ResponseFormat | None:
     if not accept:
         return PLAIN
     for clause in clauses(accept):
@@ -122,7 +122,7 @@ def _found_form(accept: str, watch: bool, offer: Offer) -> Form | None:
     return None
 
 
-def _form_for(clause: _Clause, watch: bool, offer: Offer) -> Form | None:
+def _form_for(clause: _Clause, watch: bool, offer: Offer) -> ResponseFormat | None:
     transform = clause.get("as")
     media = _media_for(clause, transform, offer)
     if media == YAML and watch:
@@ -131,12 +131,12 @@ def _form_for(clause: _Clause, watch: bool, offer: Offer) -> Form | None:
         return None
     pretty = clause.get("pretty") == "1"
     if not transform:
-        return Form(media, pretty=pretty)
+        return ResponseFormat(media, pretty=pretty)
     known = transform in ("Table", *_PARTIALS)
     version = clause.get("v")
     if not known or clause.get("g") != "meta.k8s.io" or version not in _META_VERSIONS:
         return None
-    return Form(media, transform, version, pretty)
+    return ResponseFormat(media, transform, version, pretty)
 
 
 def _media_for(clause: _Clause, transform: str, offer: Offer) -> str:

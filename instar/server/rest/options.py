@@ -7,19 +7,26 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
-from instar.access.attributes import Attributes
-from instar.api.gojson import go_type
-from instar.api.selectors import parse_field_selector, parse_label_selector
-from instar.apply.entries import manager_from_user_agent
-from instar.errors import BadRequest, Unclassified, invalid_options
-from instar.facts.messages import group_versions
-from instar.fields import FieldError, forbidden, invalid, not_supported, required, too_long
-from instar.registry.resources.context import WriteOptions
-from instar.registry.resources.serving import Serving, VersionServing
-from instar.registry.verbs.delete_options import UNREADABLE, DeleteOptions
-from instar.registry.verbs.metadata import parse_revision
-from instar.registry.verbs.read import ListOptions
-from instar.server.rest.bodies import Malformed, parse
+from instar.base.errors import BadRequest, Unclassified, invalid_options
+from instar.base.field_errors import (
+    FieldError,
+    forbidden,
+    invalid,
+    not_supported,
+    required,
+    too_long,
+)
+from instar.kube.access.attributes import Attributes
+from instar.kube.api.encoding.go_json_errors import go_type
+from instar.kube.api.selectors import parse_field_selector, parse_label_selector
+from instar.kube.apply.managed_fields import manager_from_user_agent
+from instar.kube.facts.messages import group_versions
+from instar.server.registry.resources.context import WriteOptions
+from instar.server.registry.resources.serving import Serving, VersionServing
+from instar.server.registry.verbs.delete_options import UNREADABLE, DeleteOptions
+from instar.server.registry.verbs.metadata import parse_revision
+from instar.server.registry.verbs.read import ListOptions
+from instar.server.rest.bodies import MalformedObject, parse
 from instar.server.rest.negotiate import body_media
 from instar.server.rest.request import Request
 
@@ -165,7 +172,7 @@ def _delete_body(request: Request, serving: Serving) -> dict[str, Any]:
     media = body_media(request.header(b"content-type"))
     try:
         body = parse(request.content(), media).obj
-    except Malformed as error:
+    except MalformedObject as error:
         raise BadRequest(f"couldn't get version/kind; {error}") from error
     kind, version = body.get("kind") or "", body.get("apiVersion") or ""
     known = version in _DELETE_VERSIONS or version.partition("/")[0] == serving.group

@@ -5,18 +5,18 @@ from __future__ import annotations
 
 import orjson
 
-from instar import errors
-from instar.plain import Object
-from instar.registry.resources.context import Context
-from instar.registry.resources.resource import Target
-from instar.registry.verbs.read import get
-from instar.server.rest.calls import Call
+from instar.base import errors
+from instar.base.json_values import Object
+from instar.server.registry.resources.context import Context
+from instar.server.registry.resources.resource import Target
+from instar.server.registry.verbs.read import get
 from instar.server.rest.responses import Response
+from instar.server.rest.subresource_call import SubresourceCall
 
 _SCHEMES = ("", "http", "https")
 
 
-async def do_service_proxy(call: Call) -> Response:
+async def do_service_proxy(call: SubresourceCall) -> Response:
     name, port = _split(call.target.name, "service")
     service = await _read(call.context, call.target.named(name))
     ports = service["spec"].get("ports") or ()
@@ -25,7 +25,7 @@ async def do_service_proxy(call: Call) -> Response:
     raise errors.ServiceUnavailable(f'no endpoints available for service "{call.target.name}"')
 
 
-async def do_node_proxy(call: Call) -> Response:
+async def do_node_proxy(call: SubresourceCall) -> Response:
     name, _ = _split(call.target.name, "node")
     node = await _read(call.context, call.target.named(name))
     addresses = (node.get("status") or {}).get("addresses") or []

@@ -10,15 +10,15 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Protocol
 from urllib.parse import parse_qs, unquote
 
-from instar import limits
-from instar.access.attributes import OURSELVES, Attributes, User
-from instar.api.selectors import parse_field_selector
-from instar.errors import BadRequest, RequestTooLarge
-from instar.fields import go_quote
-from instar.records import dataclass
+from instar.base import limits
+from instar.base.errors import BadRequest, RequestTooLarge
+from instar.base.fast_dataclass import dataclass
+from instar.base.field_errors import go_quote
+from instar.kube.access.attributes import OURSELVES, Attributes, User
+from instar.kube.api.selectors import parse_field_selector
 
 if TYPE_CHECKING:
-    from instar.audit.trail import Trail
+    from instar.server.audit.request_record import Trail
 
 MAX_BODY = limits.MAX_BODY
 _INTEGER = re.compile(r"[+-]?[0-9]{1,4000}")

@@ -10,15 +10,15 @@ from typing import Any, Protocol
 
 import orjson
 
-from instar import offload
-from instar.api.jsontext import encode, encode_pretty, encode_sorted
-from instar.errors import ApiError, BadRequest, NotAcceptable, Unclassified
-from instar.protobuf.envelope import encode_list, encode_message, encode_object
-from instar.records import dataclass
-from instar.registry.resources.columns import TablePrinter, utc_now
-from instar.registry.resources.serving import VersionServing
-from instar.registry.verbs.read import Listing
-from instar.server.rest.negotiate import PROTOBUF, YAML, Form
+from instar.base import offload
+from instar.base.errors import ApiError, BadRequest, NotAcceptable, Unclassified
+from instar.base.fast_dataclass import dataclass
+from instar.kube.api.encoding.json_text import encode, encode_pretty, encode_sorted
+from instar.kube.protobuf.envelope import encode_list, encode_message, encode_object
+from instar.server.registry.resources.columns import TablePrinter, utc_now
+from instar.server.registry.resources.serving import VersionServing
+from instar.server.registry.verbs.read import Listing
+from instar.server.rest.negotiate import PROTOBUF, YAML, ResponseFormat
 
 Header = tuple[bytes, bytes]
 JSON_TYPE: Header = (b"content-type", b"application/json")
@@ -106,7 +106,7 @@ def plain_response(status: int, view: bytes) -> Response:
 
 
 async def object_response(
-    status: int, view: bytes, form: Form, version: VersionServing, include: str = ""
+    status: int, view: bytes, form: ResponseFormat, version: VersionServing, include: str = ""
 ) -> Response:
     """One object, as itself, as a Table or as partial metadata."""
     if is_plain(form):
@@ -120,7 +120,7 @@ async def object_response(
 def _formed_object(
     status: int,
     view: bytes,
-    form: Form,
+    form: ResponseFormat,
     version: VersionServing,
     printer: TablePrinter,
     include: str,
@@ -138,7 +138,7 @@ def _formed_object(
 
 
 async def list_response(
-    listing: Listing, form: Form, version: VersionServing, include: str = ""
+    listing: Listing, form: ResponseFormat, version: VersionServing, include: str = ""
 ) -> Response:
     if is_plain(form):
         if not version.builtin:
@@ -156,7 +156,11 @@ async def list_response(
 
 
 def _formed_list(
-    listing: Listing, form: Form, version: VersionServing, printer: TablePrinter, include: str
+    listing: Listing,
+    form: ResponseFormat,
+    version: VersionServing,
+    printer: TablePrinter,
+    include: str,
 ) -> Response:
     """Object by object: the whole of it decoded would be ten times its text."""
     meta = _list_meta(listing)
@@ -181,7 +185,7 @@ def _formed_list(
     return typed_response(200, document, form)
 
 
-def is_plain(form: Form) -> bool:
+def is_plain(form: ResponseFormat) -> bool:
     """Whether an answer is nothing but stored bytes, put together."""
     return not (form.transform or form.pretty or form.media in (YAML, PROTOBUF))
 
@@ -190,7 +194,7 @@ def _yaml_list(
     version: VersionServing, listing: Listing, objects: Iterator[dict[str, Any]]
 ) -> bytes:
     # Only here and in ``to_yaml``: most servers never meet a word of YAML.
-    from instar.api.yamltext import write_yaml
+    from instar.kube.api.encoding.yaml_text import write_yaml
 
     return write_yaml({**_without_items(version, listing), "items": objects})
 
@@ -328,7 +332,7 @@ def partial(obj: dict[str, Any], meta_version: str) -> dict[str, Any]:
     }
 
 
-def _written(status: int, chunks: Sequence[bytes], form: Form) -> Response:
+def _written(status: int, chunks: Sequence[bytes], form: ResponseFormat) -> Response:
     if form.media == PROTOBUF:
         return Response(status, (to_protobuf(b"".join(chunks)),), [PROTOBUF_TYPE])
     if form.media == YAML:
@@ -340,16 +344,16 @@ def _written(status: int, chunks: Sequence[bytes], form: Form) -> Response:
 
 def to_yaml(document: bytes) -> bytes:
     # Only here: most servers never meet a word of YAML.
-    from instar.api.yamltext import write_yaml
+    from instar.kube.api.encoding.yaml_text import write_yaml
 
     return write_yaml(orjson.loads(document))
 
 
-def typed_response(status: int, document: dict[str, Any], form: Form) -> Response:
+def typed_response(status: int, document: dict[str, Any], form: ResponseFormat) -> Response:
     """A document that is no stored object: Status, Scale, a review."""
     return encoded_response(status, encode(document), form)
 
 
-def encoded_response(status: int, document: bytes, form: Form) -> Response:
+def encoded_response(status: int, document: bytes, form: ResponseFormat) -> Response:
     """The same for one that is JSON already."""
     return _written(status, (document,), form)

@@ -6,10 +6,10 @@ served otherwise or not at all, so a closed one is never held.
 
 from __future__ import annotations
 
-from instar.access.attributes import Attributes, User
-from instar.records import dataclass
-from instar.registry.resources.catalog import Catalog, is_served
-from instar.registry.resources.resource import Resource, Target
+from instar.base.fast_dataclass import dataclass
+from instar.kube.access.attributes import Attributes, User
+from instar.server.registry.resources.catalog import Catalog, is_served
+from instar.server.registry.resources.resource import Resource, Target
 from instar.server.rest.request import Request, ResourcePath, attributes_of, parse_resource_path
 
 _MOST_KEPT = 4096

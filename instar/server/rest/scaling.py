@@ -4,22 +4,28 @@ from __future__ import annotations
 
 import orjson
 
-from instar import errors, offload
-from instar.api.crd import Column, ScalePaths
-from instar.api.patch_types import PatchType
-from instar.patches.documents import read_patch
-from instar.plain import Object
-from instar.registry.resources.columns import AGE_DESCRIPTION, TablePrinter, utc_now
-from instar.registry.resources.context import Context
-from instar.registry.resources.resource import Target
-from instar.registry.verbs.proposal import Written
-from instar.registry.verbs.read import get
-from instar.registry.verbs.scale import API_VERSION, KIND, to_scale
-from instar.registry.verbs.scale_decode import decode_scale
-from instar.registry.verbs.scaling import apply_scale, patch_scale, update_scale
-from instar.schema.objectmeta import MetaError
+from instar.base import errors, offload
+from instar.base.json_values import Object
+from instar.kube.api.crd import PrinterColumn, ScalePaths
+from instar.kube.api.patch_types import PatchType
+from instar.kube.patches.documents import read_patch
+from instar.kube.schema.metadata.object_meta import MetaError
+from instar.server.registry.resources.columns import AGE_DESCRIPTION, TablePrinter, utc_now
+from instar.server.registry.resources.context import Context
+from instar.server.registry.resources.resource import Target
+from instar.server.registry.verbs.read import get
+from instar.server.registry.verbs.scale import API_VERSION, KIND, to_scale
+from instar.server.registry.verbs.scale_decode import decode_scale
+from instar.server.registry.verbs.scaling import apply_scale, patch_scale, update_scale
+from instar.server.registry.verbs.write_request import Written
 from instar.server.rest.bodies import read_applied, read_object
-from instar.server.rest.negotiate import Form, Offer, body_media, patch_type, response_form
+from instar.server.rest.negotiate import (
+    Offer,
+    ResponseFormat,
+    body_media,
+    patch_type,
+    response_form,
+)
 from instar.server.rest.options import exact_revision, write_options
 from instar.server.rest.request import Request
 from instar.server.rest.responses import Response, partial, typed_response
@@ -102,7 +108,7 @@ def _check_type(body: Object) -> None:
         )
 
 
-def _answer(obj: Object, paths: ScalePaths, form: Form) -> Response:
+def _answer(obj: Object, paths: ScalePaths, form: ResponseFormat) -> Response:
     scale = to_scale(obj, paths)
     if form.transform == "Table":
         return typed_response(200, _table(scale, form.version), form)
@@ -114,9 +120,9 @@ def _answer(obj: Object, paths: ScalePaths, form: Form) -> Response:
 
 
 _COLUMNS = (
-    Column("Desired", "integer", ".spec.replicas", "", "Number of desired replicas"),
-    Column("Available", "integer", ".status.replicas", "", "Number of actual replicas"),
-    Column("Age", "date", ".metadata.creationTimestamp", "", AGE_DESCRIPTION),
+    PrinterColumn("Desired", "integer", ".spec.replicas", "", "Number of desired replicas"),
+    PrinterColumn("Available", "integer", ".status.replicas", "", "Number of actual replicas"),
+    PrinterColumn("Age", "date", ".metadata.creationTimestamp", "", AGE_DESCRIPTION),
 )
 
 

@@ -8,31 +8,31 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 
-from instar.server.access.accounttokens import do_token
-from instar.server.rest import podverbs
-from instar.server.rest.calls import Call
-from instar.server.rest.components import do_components
+from instar.server.access.account_tokens import do_token
+from instar.server.rest import pod_verbs
+from instar.server.rest.component_statuses import do_components
 from instar.server.rest.proxies import do_node_proxy, do_service_proxy
 from instar.server.rest.responses import Response
+from instar.server.rest.subresource_call import SubresourceCall
 
-Handler = Callable[[Call], Awaitable[Response]]
-
-
-async def _bind(call: Call) -> Response:
-    return await podverbs.do_bind(call.context, call.request, call.target)
+Handler = Callable[[SubresourceCall], Awaitable[Response]]
 
 
-async def _bind_named(call: Call) -> Response:
+async def _bind(call: SubresourceCall) -> Response:
+    return await pod_verbs.do_bind(call.context, call.request, call.target)
+
+
+async def _bind_named(call: SubresourceCall) -> Response:
     pods = call.catalog.builtin("", "pods")
-    return await podverbs.do_bind_named(call.context, call.request, call.target, pods)
+    return await pod_verbs.do_bind_named(call.context, call.request, call.target, pods)
 
 
-async def _evict(call: Call) -> Response:
+async def _evict(call: SubresourceCall) -> Response:
     budgets = call.catalog.builtin("policy", "poddisruptionbudgets")
-    return await podverbs.do_evict(call.context, call.request, call.target, budgets)
+    return await pod_verbs.do_evict(call.context, call.request, call.target, budgets)
 
 
-async def _reach(answer: podverbs.Reach, call: Call) -> Response:
+async def _reach(answer: pod_verbs.Reach, call: SubresourceCall) -> Response:
     nodes = call.catalog.builtin("", "nodes")
     return await answer(call.context, call.request, call.target, nodes)
 
@@ -45,10 +45,10 @@ HANDLERS: Mapping[tuple[str, str, str], Handler] = {
     ("", "serviceaccounts", "token"): do_token,
     ("", "pods", "binding"): _bind,
     ("", "pods", "eviction"): _evict,
-    ("", "pods", "log"): partial(_reach, podverbs.do_log),
-    ("", "pods", "exec"): partial(_reach, podverbs.do_stream),
-    ("", "pods", "attach"): partial(_reach, podverbs.do_stream),
-    ("", "pods", "portforward"): partial(_reach, podverbs.do_stream),
-    ("", "pods", "proxy"): partial(_reach, podverbs.do_proxy),
+    ("", "pods", "log"): partial(_reach, pod_verbs.do_log),
+    ("", "pods", "exec"): partial(_reach, pod_verbs.do_stream),
+    ("", "pods", "attach"): partial(_reach, pod_verbs.do_stream),
+    ("", "pods", "portforward"): partial(_reach, pod_verbs.do_stream),
+    ("", "pods", "proxy"): partial(_reach, pod_verbs.do_proxy),
 }
 """By group, plural and subresource; an empty one is the collection itself."""

@@ -5,42 +5,37 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from functools import partial
 
-from instar import errors, offload
-from instar.api.objecttext import Repeated
-from instar.api.patch_types import PatchType
-from instar.patches.documents import read_patch
-from instar.plain import Object
-from instar.registry.resources.context import Context, WriteOptions
-from instar.registry.resources.resource import Target
-from instar.registry.verbs.apply import apply_configuration
-from instar.registry.verbs.asking import admit_question
-from instar.registry.verbs.delete import delete, delete_collection
-from instar.registry.verbs.delete_options import DeleteOptions
-from instar.registry.verbs.metadata import check_namespace
-from instar.registry.verbs.ownership import Ownership
-from instar.registry.verbs.patch import patch
-from instar.registry.verbs.proposal import Written
-from instar.registry.verbs.read import get, list_objects
-from instar.registry.verbs.watch import WatchOptions, open_watch
-from instar.registry.verbs.write import create, replace
+from instar.base import errors, offload
+from instar.base.json_values import Object
+from instar.kube.api.encoding.object_text import Repeated
+from instar.kube.api.patch_types import PatchType
+from instar.kube.patches.documents import read_patch
+from instar.server.registry.resources.context import Context, WriteOptions
+from instar.server.registry.resources.resource import Target
+from instar.server.registry.verbs.apply import apply_configuration
+from instar.server.registry.verbs.delete import delete, delete_collection
+from instar.server.registry.verbs.delete_options import DeleteOptions
+from instar.server.registry.verbs.metadata import check_namespace
+from instar.server.registry.verbs.ownership import Ownership
+from instar.server.registry.verbs.patch import patch
+from instar.server.registry.verbs.read import get, list_objects
+from instar.server.registry.verbs.subresource_admission import admit_question
+from instar.server.registry.verbs.watch import WatchOptions, open_watch
+from instar.server.registry.verbs.write import create, replace
+from instar.server.registry.verbs.write_request import Written
 from instar.server.rest.bodies import Body, in_order_of_reading, read_applied, read_object
-from instar.server.rest.listfeed import streamed_list
+from instar.server.rest.list_stream import streamed_list
 from instar.server.rest.negotiate import (
     PLAIN,
     PROTOBUF,
-    Form,
     Offer,
+    ResponseFormat,
     body_media,
     patch_type,
     response_form,
     watch_form,
 )
-from instar.server.rest.options import (
-    delete_options,
-    exact_revision,
-    list_options,
-    write_options,
-)
+from instar.server.rest.options import delete_options, exact_revision, list_options, write_options
 from instar.server.rest.request import Request
 from instar.server.rest.responses import (
     JSON_TYPE,
@@ -52,7 +47,7 @@ from instar.server.rest.responses import (
     object_response,
     plain_response,
 )
-from instar.server.rest.stream import WatchFeed, watch_renderer
+from instar.server.rest.watch_stream import WatchFeed, watch_renderer
 
 
 async def do_get(context: Context, request: Request, target: Target) -> Response:
@@ -97,7 +92,7 @@ async def do_watch(context: Context, request: Request, target: Target) -> Respon
     return Response(200, (), [_stream_type(form)], stream=feed)
 
 
-def _stream_type(form: Form) -> Header:
+def _stream_type(form: ResponseFormat) -> Header:
     if form.media == PROTOBUF:
         return (b"content-type", f"{PROTOBUF};stream=watch".encode())
     return JSON_TYPE
@@ -159,7 +154,7 @@ async def do_delete(context: Context, request: Request, target: Target) -> Respo
     deleted = await delete(context, target, options)
     status = 202 if deleted.accepted and deleted.lingers else 200
     if not deleted.is_object:
-        form = Form(form.media, pretty=form.pretty)
+        form = ResponseFormat(form.media, pretty=form.pretty)
     include = _include(request, form)
     return await object_response(status, deleted.body, form, target.version, include)
 
@@ -172,7 +167,9 @@ async def do_delete_collection(context: Context, request: Request, target: Targe
     return await list_response(listing, form, target.version, _include(request, form))
 
 
-async def read_review(context: Context, request: Request, target: Target) -> tuple[Object, Form]:
+async def read_review(
+    context: Context, request: Request, target: Target
+) -> tuple[Object, ResponseFormat]:
     """A body that is answered rather than stored; it has owners like any other object."""
     form = response_form(request, _offer(target))
     options = write_options(request, "CreateOptions")
@@ -207,7 +204,7 @@ def _offer(target: Target) -> Offer:
     return Offer.BUILTIN if target.serving.builtin else Offer.CUSTOM
 
 
-def _include(request: Request, form: Form) -> str:
+def _include(request: Request, form: ResponseFormat) -> str:
     if form.transform != "Table":
         return ""
     include = request.one("includeObject")
@@ -270,13 +267,13 @@ def _check_api_version(target: Target, obj: Object) -> None:
         )
 
 
-def _plainly(status: int, written: Written, form: Form) -> Response | None:
+def _plainly(status: int, written: Written, form: ResponseFormat) -> Response | None:
     """What most writers want takes no coroutine."""
     return plain_response(status, written.view) if form is PLAIN else None
 
 
 async def _written(
-    status: int, written: Written, request: Request, form: Form, target: Target
+    status: int, written: Written, request: Request, form: ResponseFormat, target: Target
 ) -> Response:
     include = _include(request, form)
     return await object_response(status, written.view, form, target.version, include)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from instar.plain import Object
+from instar.base.json_values import Object
 from tests.rest.support import SUBRESOURCES, make_crd, version
 from tests.support import crds
 from tests.support.server import Answer, LiveServer

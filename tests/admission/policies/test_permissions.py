@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from instar.plain import Object
+from instar.base.json_values import Object
 from tests.admission.policies.support import REGISTRATION
 from tests.rest.rbac import as_, binding, given, guarded, role, rule, user
 from tests.support.server import LiveServer

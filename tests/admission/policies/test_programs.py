@@ -10,39 +10,47 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from instar.admission.compiling import compile_expression
-from instar.admission.expressions import declared, with_variables
-from instar.admission.policies.composition import compile_variables
-from instar.admission.policies.mutating import MutatingProgram, MutationFailed
-from instar.admission.policies.validating import (
+from instar.base.json_values import Object
+from instar.kube.admission.compile import compile_expression
+from instar.kube.admission.evaluation import (
+    CostPhase,
+    Error,
+    ExpressionInputs,
+    Failed,
+    Meter,
+    OutOfBudget,
+    TooLongHere,
+)
+from instar.kube.admission.expressions import declared, with_variables
+from instar.kube.admission.policies.enforcement import FAILURE_KEY, PolicyVerdict
+from instar.kube.admission.policies.mutating import MutatingProgram, MutationFailed
+from instar.kube.admission.policies.validating import (
     Annotation,
-    Decision,
-    Outcome,
+    FailedValidation,
+    PolicyResult,
     ValidatingProgram,
     cut,
 )
-from instar.admission.policies.verdicts import FAILURE_KEY, Verdict
-from instar.admission.running import Error, Failed, Inputs, Meter, OutOfBudget, Phase, TooLongHere
-from instar.apply.typed import TypedSchema, compile_schema
-from instar.cel.library.authz import Authorizer, Question, ResourceCheck
-from instar.cel.library.authz import Decision as Answer
-from instar.plain import Object
-from instar.schema.parse import structural
+from instar.kube.admission.policies.variables import compile_variables
+from instar.kube.apply.ownership_schema import TypedSchema, compile_schema
+from instar.kube.cel.library.authorizer import CelAuthorizer, CelAuthzQuestion, ResourceCheck
+from instar.kube.cel.library.authorizer import CelAuthzDecision as Answer
+from instar.kube.schema.structure.parse import structural
 
 REQUEST: Object = {"operation": "CREATE", "dryRun": False}
 
 
-def inputs(obj: Any = None, **more: Any) -> Inputs:
-    return Inputs(obj, None, REQUEST, **more)
+def inputs(obj: Any = None, **more: Any) -> ExpressionInputs:
+    return ExpressionInputs(obj, None, REQUEST, **more)
 
 
-def phase(budget: int, *variables: tuple[str, str], obj: Any = None) -> tuple[Phase, Any]:
+def phase(budget: int, *variables: tuple[str, str], obj: Any = None) -> tuple[CostPhase, Any]:
     names = declared(params=False)
     composed = compile_variables(
         [{"name": name, "expression": text} for name, text in variables], names
     )
     seen = with_variables(names, composed.types)
-    made = Phase(Meter(), inputs(obj), composed.expressions, budget)
+    made = CostPhase(Meter(), inputs(obj), composed.expressions, budget)
     return made, lambda text: made.run(compile_expression(text, seen))
 
 
@@ -94,21 +102,21 @@ def test_what_takes_too_long_for_the_loop_says_so_and_is_the_same_elsewhere() ->
 
 
 def test_asking_for_permissions_is_dear_and_quick() -> None:
-    asked: list[Question] = []
+    asked: list[CelAuthzQuestion] = []
 
-    def decide(question: Question) -> Answer:
+    def decide(question: CelAuthzQuestion) -> Answer:
         asked.append(question)
         return Answer(True)
 
     source = "authorizer.group('').resource('pods').check('get').allowed()"
     program = ValidatingProgram({"validations": [{"expression": source}]})
-    of_request = ResourceCheck(decide, Question(""))
+    of_request = ResourceCheck(decide, CelAuthzQuestion(""))
 
     found = program.validate(
-        Meter(asks=True), inputs(authorizer=Authorizer(decide), of_request=of_request)
+        Meter(asks=True), inputs(authorizer=CelAuthorizer(decide), of_request=of_request)
     )
 
-    assert found == Outcome([], [])
+    assert found == PolicyResult([], [])
     assert [each.resource for each in asked] == ["pods"]
 
 
@@ -143,10 +151,10 @@ def test_a_note_is_cut_at_ten_kilobytes_and_never_within_a_character() -> None:
 
 
 def test_the_first_failure_is_noted_for_the_audit_log() -> None:
-    verdict = Verdict()
-    decisions = [Decision(1, "m1"), Decision(2, "m2")]
+    verdict = PolicyVerdict()
+    decisions = [FailedValidation(1, "m1"), FailedValidation(2, "m2")]
 
-    verdict.take("pol", "bind", ["Audit", "Warn"], Outcome(decisions, []))
+    verdict.take("pol", "bind", ["Audit", "Warn"], PolicyResult(decisions, []))
 
     assert json.loads(verdict.annotations[FAILURE_KEY]) == [
         {
@@ -162,18 +170,18 @@ def test_the_first_failure_is_noted_for_the_audit_log() -> None:
 
 
 def test_notes_of_several_bindings_stand_side_by_side() -> None:
-    verdict = Verdict()
+    verdict = PolicyVerdict()
     values = ["a", "b", "a"]
 
-    verdict.annotate("pol", [Outcome([], [Annotation("k", value)]) for value in values])
+    verdict.annotate("pol", [PolicyResult([], [Annotation("k", value)]) for value in values])
 
     assert verdict.annotations == {"pol/k": "a, b"}
 
 
 def test_a_note_that_fails_denies_whatever_the_actions_are() -> None:
-    verdict = Verdict()
+    verdict = PolicyVerdict()
 
-    verdict.take("pol", "bind", ["Warn"], Outcome([], [Annotation("k", failure="broken")]))
+    verdict.take("pol", "bind", ["Warn"], PolicyResult([], [Annotation("k", failure="broken")]))
 
     assert [str(each) for each in verdict.refusals] == [
         "ValidatingAdmissionPolicy 'pol' with binding 'bind' denied request: broken"

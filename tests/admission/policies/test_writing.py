@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from instar.plain import Object
+from instar.base.json_values import Object
 from tests.admission.policies.support import REGISTRATION, apply, json_patch
 from tests.support.server import LiveServer
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from instar.schema.default import compile_defaulter
-from instar.schema.validate import compile_validator
+from instar.kube.schema.defaulting import compile_defaulter
+from instar.kube.schema.validation.validate import compile_validator
 from tests.cel.gateway.case import Case
 from tests.cel.gateway.gateways import CASES as OTHERS
 from tests.cel.gateway.httproutes import CASES as ROUTES

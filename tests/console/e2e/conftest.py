@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Error, Page, expect, sync_playwright
 
-from instar.console.opening import before
+from instar.tools.console.setup import before
 from tests.console.e2e.fleet import Fleet, fill
 from tests.console.e2e.visitor import Visitor
 from tests.support.server import LiveServer, live_server

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from instar.plain import Object
-from instar.rehearsal.model import Fault, Standing, StepKind
-from instar.reviewer.report import Damage
-from instar.snapshots.world import Use
+from instar.base.json_values import Object
+from instar.tools.rehearsal.model import ClientStanding, Fault, StepKind
+from instar.tools.reviewer.report import Damage
+from instar.tools.snapshots.captured_cluster import RecordedUse
 from tests.rehearsal.worlds import GROUP, SIZE, TEXT, crd, owned, use, version, widget
 
 SERVE, FLIP, MIGRATE = StepKind.SERVE, StepKind.FLIP, StepKind.MIGRATE
@@ -32,12 +32,14 @@ class Planted:
     old: Object
     releases: tuple[Object, ...]
     objects: tuple[Object, ...]
-    uses: tuple[Use, ...] = ()
+    uses: tuple[RecordedUse, ...] = ()
     events: tuple[Object, ...] = ()
     converter: str = ""
     damages: Mapping[tuple[str, StepKind], Mapping[Damage, set[str]]] = field(default_factory=dict)
     """By release and step; exactly these."""
-    clients: Mapping[str, Mapping[tuple[str, StepKind], Standing]] = field(default_factory=dict)
+    clients: Mapping[str, Mapping[tuple[str, StepKind], ClientStanding]] = field(
+        default_factory=dict
+    )
     """Those that are not unaffected, at each step."""
     no_return: tuple[str, StepKind] | None = None
     faults: frozenset[Fault] = frozenset()
@@ -67,7 +69,7 @@ def _event(verb: str, at: str, name: str, body: Any, **more: Any) -> Object:
 
 
 APPLIED = owned("argocd", "v1beta1", {"f:spec": {"f:size": {}}}, "Apply")
-GONE = {("r1", UNSERVE): Standing.BROKEN, ("r1", REMOVE): Standing.BROKEN}
+GONE = {("r1", UNSERVE): ClientStanding.BROKEN, ("r1", REMOVE): ClientStanding.BROKEN}
 OLD = crd(version("v1beta1", COLOURED))
 BOTH = crd(version("v1", COLOURED), version("v1beta1", COLOURED))
 
@@ -109,7 +111,7 @@ CASES = (
         _three("v1beta1", {"size": 1}, {"size": 2, "colour": "red"}, {"size": 3}),
         uses=(use("v1beta1", "get"),),
         damages={("r1", SERVE): {Damage.PRUNED: {W1}}},
-        clients={CLIENT: {("r1", SERVE): Standing.WARNED}},
+        clients={CLIENT: {("r1", SERVE): ClientStanding.WARNED}},
         words=frozenset({"pruned"}),
     ),
     Planted(
@@ -119,7 +121,7 @@ CASES = (
         _three("v1beta1"),
         uses=(use("v1beta1", "update"),),
         damages={("r1", SERVE): {Damage.FROZEN: {W2}}},
-        clients={CLIENT: {("r1", SERVE): Standing.WARNED}},
+        clients={CLIENT: {("r1", SERVE): ClientStanding.WARNED}},
     ),
     Planted(
         "a field becomes required, and its creator does not know it",
@@ -128,7 +130,7 @@ CASES = (
         _three("v1beta1", {"size": 1, "colour": "red"}, {"size": 2}),
         uses=(use("v1beta1", "create"),),
         damages={("r1", SERVE): {Damage.FROZEN: {W1}}},
-        clients={CLIENT: {("r1", SERVE): Standing.BROKEN}},
+        clients={CLIENT: {("r1", SERVE): ClientStanding.BROKEN}},
         words=frozenset({"broken"}),
     ),
     Planted(
@@ -150,7 +152,7 @@ CASES = (
         _three("v1beta1"),
         uses=(use("v1beta1", "patch"),),
         damages={("r1", SERVE): {Damage.INVALID: {W2}}},
-        clients={CLIENT: {("r1", SERVE): Standing.BROKEN}},
+        clients={CLIENT: {("r1", SERVE): ClientStanding.BROKEN}},
         words=frozenset({"broken", "invalid"}),
     ),
     Planted(
@@ -231,7 +233,7 @@ CASES = (
         (crd(version("v1", COLOURED), version("v1beta1", COLOURED, deprecated=True)),),
         _three("v1"),
         uses=(use("v1beta1", "list"), use("v1", "list", agent="new/v1")),
-        clients={CLIENT: {("r1", SERVE): Standing.WARNED}},
+        clients={CLIENT: {("r1", SERVE): ClientStanding.WARNED}},
     ),
     Planted(
         "the server refuses the CRD",
@@ -265,7 +267,7 @@ CASES = (
         ),
         _three("v1beta1"),
         uses=(use("v1", "list"),),
-        clients={CLIENT: {("r1", SERVE): Standing.UNKNOWN}},
+        clients={CLIENT: {("r1", SERVE): ClientStanding.UNKNOWN}},
         words=frozenset({"unknown"}),
     ),
     Planted(
@@ -274,7 +276,7 @@ CASES = (
         (crd(version("v1beta1", {"size": SIZE, "colour": {"type": "string", "enum": ["red"]}})),),
         _three("v1beta1"),
         events=(_event("patch", "v1beta1", "w1", {"spec": {"colour": "mauve"}}),),
-        clients={CLIENT: {("r1", SERVE): Standing.BROKEN}},
+        clients={CLIENT: {("r1", SERVE): ClientStanding.BROKEN}},
         words=frozenset({"broken"}),
     ),
     Planted(

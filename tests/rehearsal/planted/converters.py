@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from instar.plain import Object
+from instar.base.json_values import Object
 from instar.sdk import ConversionError, Converter
 from tests.rehearsal.worlds import GROUP
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from instar.rehearsal.converting import Converting
-from instar.rehearsal.deciding import decide
-from instar.rehearsal.model import CrdRehearsal, Standing, Way
+from instar.tools.rehearsal.converting import Converting
+from instar.tools.rehearsal.go_no_go import decide
+from instar.tools.rehearsal.model import ClientStanding, CrdRehearsal, Way
 from tests.rehearsal.planted.cases import CASES, Planted
 from tests.rehearsal.worlds import NAME, rehearsed, world
 
@@ -38,11 +38,11 @@ def _damages(found: CrdRehearsal) -> dict[object, dict[object, set[str]]]:
     return out
 
 
-def _clients(found: CrdRehearsal) -> dict[str, dict[object, Standing]]:
-    out: dict[str, dict[object, Standing]] = {}
+def _clients(found: CrdRehearsal) -> dict[str, dict[object, ClientStanding]]:
+    out: dict[str, dict[object, ClientStanding]] = {}
     for step in found.steps:
         for name, verdict in step.clients.items():
-            if verdict.standing is not Standing.UNAFFECTED:
+            if verdict.standing is not ClientStanding.UNAFFECTED:
                 out.setdefault(name, {})[step.release, step.kind] = verdict.standing
                 assert verdict.reasons
     return out

@@ -1,0 +1,285 @@
+"""The one error tree: every failure a client can cause, as a Kubernetes ``Status``.
+
+Each class knows its HTTP code and reason; ``to_status`` is the only renderer of the body.
+Nothing here knows requests, storage or schemas.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, ClassVar
+
+from instar.base.field_errors import FieldError, messages
+
+
+class ApiError(Exception):
+    """A failure that has a place in the Kubernetes API."""
+
+    code: int = 500
+    reason: str = ""
+    retryable: ClassVar[bool] = False
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        details: dict[str, Any] | None = None,
+        retry_after: int = 0,
+        list_meta: dict[str, Any] | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.message = message
+        self.details = details
+        self.retry_after = retry_after
+        self.list_meta = list_meta or {}
+
+    def to_status(self) -> dict[str, Any]:
+        status: dict[str, Any] = {
+            "kind": "Status",
+            "apiVersion": "v1",
+            "metadata": self.list_meta,
+            "status": "Failure",
+            "message": self.message,
+        }
+        if self.reason:
+            status["reason"] = self.reason
+        details = dict(self.details) if self.details is not None else None
+        if self.retry_after:
+            details = {**(details or {}), "retryAfterSeconds": self.retry_after}
+        if details is not None:
+            status["details"] = details
+        status["code"] = self.code
+        return status
+
+
+class BadRequest(ApiError):
+    code = 400
+    reason = "BadRequest"
+
+
+class Undecodable(BadRequest):
+    """A document that cannot be an object of the kind; ``why`` is the decoder's own complaint."""
+
+    def __init__(self, message: str, why: str, restored: str = "") -> None:
+        """``restored`` is the complaint where the document came as values, not as text."""
+        super().__init__(message)
+        self.why = why
+        self.restored = restored or why
+
+
+class Unauthorized(ApiError):
+    code = 401
+    reason = "Unauthorized"
+
+    def __init__(self, message: str = "Unauthorized") -> None:
+        super().__init__(message)
+
+
+class Forbidden(ApiError):
+    code = 403
+    reason = "Forbidden"
+
+
+class AccessDenied(Forbidden):
+    """Refused by who asks, before anything was looked at."""
+
+
+class NotFound(ApiError):
+    code = 404
+    reason = "NotFound"
+
+
+class MethodNotAllowed(ApiError):
+    code = 405
+    reason = "MethodNotAllowed"
+
+
+class NotAcceptable(ApiError):
+    code = 406
+    reason = "NotAcceptable"
+
+
+class AlreadyExists(ApiError):
+    code = 409
+    reason = "AlreadyExists"
+
+
+class Conflict(ApiError):
+    code = 409
+    reason = "Conflict"
+
+
+class Expired(ApiError):
+    code = 410
+    reason = "Expired"
+
+
+class RequestTooLarge(ApiError):
+    code = 413
+    reason = "RequestEntityTooLarge"
+
+    def __init__(self, detail: str) -> None:
+        super().__init__(f"Request entity too large: {detail}")
+
+
+class UnsupportedMediaType(ApiError):
+    code = 415
+    reason = "UnsupportedMediaType"
+
+
+class Invalid(ApiError):
+    code = 422
+    reason = "Invalid"
+
+
+class TooManyRequests(ApiError):
+    code = 429
+    reason = "TooManyRequests"
+    retryable = True
+
+
+class Internal(ApiError):
+    """A failure upstream reports as ``InternalError`` with its usual prefix."""
+
+    reason = "InternalError"
+    retryable = True
+
+    def __init__(self, text: str) -> None:
+        super().__init__(
+            f"Internal error occurred: {text}", details={"causes": [{"message": text}]}
+        )
+
+
+class Unclassified(ApiError):
+    """Upstream's bare Go error: 500, the raw text, no reason and no details."""
+
+    retryable = True
+
+
+class ServiceUnavailable(ApiError):
+    code = 503
+    reason = "ServiceUnavailable"
+    retryable = True
+
+
+class Timeout(ApiError):
+    code = 504
+    reason = "Timeout"
+    retryable = True
+
+    def __init__(self, detail: str, **kwargs: Any) -> None:
+        super().__init__(f"Timeout: {detail}", **kwargs)
+
+
+def qualified(name: str, group: str) -> str:
+    """``name.group`` as upstream prints a group-resource or group-kind."""
+    return f"{name}.{group}" if group else name
+
+
+def _details(name: str, group: str, kind: str) -> dict[str, Any]:
+    details: dict[str, Any] = {}
+    if name:
+        details["name"] = name
+    if group:
+        details["group"] = group
+    details["kind"] = kind
+    return details
+
+
+def not_found(group: str, plural: str, name: str) -> NotFound:
+    return NotFound(
+        f'{qualified(plural, group)} "{name}" not found', details=_details(name, group, plural)
+    )
+
+
+def already_exists(
+    group: str, plural: str, name: str, *, terminating: bool = False
+) -> AlreadyExists:
+    prefix = "object is being deleted: " if terminating else ""
+    return AlreadyExists(
+        f'{prefix}{qualified(plural, group)} "{name}" already exists',
+        details=_details(name, group, plural),
+    )
+
+
+def conflict(group: str, kind: str, name: str, why: str) -> Conflict:
+    """``kind`` is the plural for storage conflicts and the Kind for delete preconditions."""
+    return Conflict(
+        f'Operation cannot be fulfilled on {qualified(kind, group)} "{name}": {why}',
+        details=_details(name, group, kind),
+    )
+
+
+def forbidden(group: str, plural: str, name: str, why: str) -> Forbidden:
+    return Forbidden(
+        f'{qualified(plural, group)} "{name}" is forbidden: {why}',
+        details=_details(name, group, plural),
+    )
+
+
+def method_not_allowed(group: str, plural: str, verb: str) -> MethodNotAllowed:
+    return MethodNotAllowed(
+        f'{verb} is not supported on resources of kind "{qualified(plural, group)}"',
+        details=_details("", group, plural),
+    )
+
+
+def invalid(group: str, kind: str, name: str, errors: Sequence[FieldError]) -> Invalid:
+    details = _details(name, group, kind)
+    details["causes"] = causes(errors)
+    return Invalid(
+        f'{qualified(kind, group)} "{name}" is invalid: {messages(errors)}', details=details
+    )
+
+
+def invalid_options(kind: str, errors: Sequence[FieldError]) -> Invalid:
+    """A bad query option: ``CreateOptions.meta.k8s.io "" is invalid: …``."""
+    return invalid("meta.k8s.io", kind, "", errors)
+
+
+def causes(errors: Iterable[FieldError]) -> list[dict[str, str]]:
+    return [error.cause() for error in errors]
+
+
+def from_status(status: Mapping[str, Any], code: int = 500) -> ApiError:
+    """A ``Status`` read off the wire as the error it stands for; ``code`` is the HTTP one."""
+    chosen = _BY_REASON.get(status.get("reason") or "") or _by_code(status.get("code") or code)
+    details = status.get("details")
+    error = chosen.__new__(chosen)
+    # Not the subclass's own __init__: some of them add the prefix this message already has.
+    ApiError.__init__(
+        error,
+        status.get("message") or f"HTTP {code}",
+        details=details,
+        retry_after=(details or {}).get("retryAfterSeconds") or 0,
+        list_meta=status.get("metadata"),
+    )
+    return error
+
+
+def _by_code(code: int) -> type[ApiError]:
+    for kind in _WIRE:
+        if kind.code == code and kind is not Internal:
+            return kind
+    return BadRequest if 400 <= code < 500 else Unclassified
+
+
+_WIRE: tuple[type[ApiError], ...] = (
+    BadRequest,
+    Unauthorized,
+    Forbidden,
+    NotFound,
+    MethodNotAllowed,
+    NotAcceptable,
+    Conflict,
+    AlreadyExists,
+    Expired,
+    RequestTooLarge,
+    UnsupportedMediaType,
+    Invalid,
+    TooManyRequests,
+    Internal,
+    ServiceUnavailable,
+    Timeout,
+)
+_BY_REASON: dict[str, type[ApiError]] = {kind.reason: kind for kind in _WIRE}

@@ -1,0 +1,287 @@
+"""Where in an object something is wrong, and what: the vocabulary every rule speaks.
+
+A rule returns ``FieldError`` values; it never raises, logs or knows HTTP. The wording
+of ``body()`` is the wire format of kube-apiserver and is pinned by tests. It is for people:
+whoever decides something by an error asks for its kind, its path or its code.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Sequence
+from decimal import Decimal
+from enum import StrEnum
+from typing import Any
+
+from instar.base.fast_dataclass import dataclass
+
+NO_FIELD = "<nil>"
+"""What upstream prints for an error that has no path (the root of an object)."""
+
+
+class FieldErrorType(StrEnum):
+    """The type of a field error; the value is the cause's ``reason`` on the wire."""
+
+    REQUIRED = "FieldValueRequired"
+    INVALID = "FieldValueInvalid"
+    TYPE_INVALID = "FieldValueTypeInvalid"
+    NOT_SUPPORTED = "FieldValueNotSupported"
+    FORBIDDEN = "FieldValueForbidden"
+    DUPLICATE = "FieldValueDuplicate"
+    NOT_FOUND = "FieldValueNotFound"
+    TOO_MANY = "FieldValueTooMany"
+    TOO_LONG = "FieldValueTooLong"
+    INTERNAL = "InternalError"
+
+
+class FieldErrorCode(StrEnum):
+    """What other code wants to know about an error: the fact beside the text. Not on the wire."""
+
+    UNPRUNED_DEFAULT = "unpruned-default"
+    """A default holds fields that pruning would remove."""
+    RULES_SKIPPED = "rules-skipped"
+    """CEL rules were not run because of other errors."""
+
+
+class _Omitted:
+    """Marks an error whose value is not shown at all (CEL on objects and lists)."""
+
+    def __repr__(self) -> str:
+        return "OMITTED"
+
+
+OMITTED = _Omitted()
+
+
+@dataclass(frozen=True, slots=True)
+class FieldError:
+    """One problem at one place."""
+
+    kind: FieldErrorType
+    field: str
+    detail: str = ""
+    value: Any = None
+    code: FieldErrorCode | None = None
+    place: str | None = None
+    """Where it is, if upstream's ``field`` does not say so; see ``path``."""
+
+    @property
+    def path(self) -> str:
+        """Where the error is; empty at the root."""
+        if self.place is not None:
+            return self.place
+        return "" if self.field == NO_FIELD else self.field
+
+    def body(self) -> str:
+        return _BODIES[self.kind](self)
+
+    def __str__(self) -> str:
+        return f"{self.field}: {self.body()}"
+
+    def cause(self) -> dict[str, str]:
+        return {"reason": self.kind.value, "message": self.body(), "field": self.field}
+
+
+def required(field: str, detail: str = "") -> FieldError:
+    return FieldError(FieldErrorType.REQUIRED, field, detail)
+
+
+def invalid(field: str, value: Any, detail: str, code: FieldErrorCode | None = None) -> FieldError:
+    return FieldError(FieldErrorType.INVALID, field, detail, value, code)
+
+
+def type_invalid(field: str, value: Any, detail: str) -> FieldError:
+    return FieldError(FieldErrorType.TYPE_INVALID, field, detail, value)
+
+
+def not_supported(field: str, value: Any, supported: Iterable[str]) -> FieldError:
+    """``supported`` is printed in the order given; callers sort where upstream does."""
+    listed = ", ".join(go_quote(item) for item in supported)
+    return FieldError(FieldErrorType.NOT_SUPPORTED, field, f"supported values: {listed}", value)
+
+
+def forbidden(field: str, detail: str) -> FieldError:
+    return FieldError(FieldErrorType.FORBIDDEN, field, detail)
+
+
+def duplicate(field: str, value: Any) -> FieldError:
+    return FieldError(FieldErrorType.DUPLICATE, field, "", value)
+
+
+def missing(field: str, value: Any) -> FieldError:
+    """A name of something that is not there."""
+    return FieldError(FieldErrorType.NOT_FOUND, field, "", value)
+
+
+def too_many(field: str, actual: int, most: int) -> FieldError:
+    noun = "item" if most == 1 else "items"
+    return FieldError(FieldErrorType.TOO_MANY, field, f"must have at most {most} {noun}", actual)
+
+
+def too_long(field: str, most: int) -> FieldError:
+    noun = "byte" if most == 1 else "bytes"
+    return FieldError(FieldErrorType.TOO_LONG, field, f"may not be more than {most} {noun}")
+
+
+def internal(field: str, detail: str) -> FieldError:
+    return FieldError(FieldErrorType.INTERNAL, field, detail)
+
+
+def child(path: str, name: str) -> str:
+    """``path.name``; an empty path is the root and adds no dot."""
+    return f"{path}.{name}" if path else name
+
+
+def index(path: str, position: int) -> str:
+    return f"{path}[{position}]"
+
+
+def key(path: str, name: str) -> str:
+    """A map key: ``path[name]``."""
+    return f"{path}[{name}]"
+
+
+def distinct(errors: Iterable[FieldError], besides: Iterable[FieldError] = ()) -> list[FieldError]:
+    """Each error that reads like no other once, and none that reads like one of ``besides``."""
+    known = set(map(str, besides))
+    found = {text: error for error in errors if (text := str(error)) not in known}
+    return list(found.values())
+
+
+def messages(errors: Sequence[FieldError]) -> str:
+    """Several errors as upstream aggregates them: one bare, more in brackets, no repeats."""
+    texts = list(dict.fromkeys(str(error) for error in errors))
+    return texts[0] if len(texts) == 1 else "[" + ", ".join(texts) + "]"
+
+
+def render_value(value: Any) -> str:
+    """A value as Go prints it inside a field error."""
+    if isinstance(value, str):
+        return go_quote(value)
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int):
+        return str(value)
+    if isinstance(value, float):
+        return go_number(value)
+    text = json.dumps(value, separators=(",", ":"), ensure_ascii=False)
+    for char, escape in JSON_ESCAPED:
+        text = text.replace(char, escape)
+    return text
+
+
+JSON_ESCAPED = (
+    ("<", "\\u003c"),
+    (">", "\\u003e"),
+    ("&", "\\u0026"),
+    ("\u2028", "\\u2028"),
+    ("\u2029", "\\u2029"),
+)
+"""What Go's JSON encoder escapes inside strings, where ours does not."""
+
+
+def go_quote(text: str) -> str:
+    """Go's ``%q``."""
+    quoted = text.translate(_ESCAPES)
+    if not quoted.isprintable():
+        quoted = "".join(char if char.isprintable() else _by_number(char) for char in quoted)
+    return f'"{quoted}"'
+
+
+def _by_number(char: str) -> str:
+    code = ord(char)
+    if 0xD800 <= code < 0xE000:
+        return "\\ufffd"
+    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+
+
+_EXACT_FLOAT = 2.0**53
+
+
+def go_float(value: float) -> str:
+    """A float64 as Go's JSON encoder writes it: no fraction where there is none, ``e+21`` forms."""
+    if value == int(value) and abs(value) < _EXACT_FLOAT:
+        return str(int(value)) if value or str(value) == "0.0" else "-0"
+    text = repr(value)
+    if "e" not in text:
+        return text.removesuffix(".0")
+    if 1e-6 <= abs(value) < 1e21:
+        # The digits that tell the float apart and zeros, not all the digits it stands for.
+        return f"{Decimal(text):f}"
+    mantissa, exponent = text.split("e")
+    sign = "-" if exponent.startswith("-") else "+"
+    return f"{mantissa.removesuffix('.0')}e{sign}{exponent.lstrip('+-').lstrip('0')}"
+
+
+def go_number(value: float) -> str:
+    """A number as Go's ``%v`` prints it: floats of a million and more take an exponent."""
+    if isinstance(value, int):
+        return str(value)
+    exact = Decimal(repr(value)).normalize()
+    digits, _, power = f"{exact:e}".partition("e")
+    exponent = int(power)
+    if -4 <= exponent < 6:
+        return f"{exact:f}"
+    return f"{digits}e{'-' if exponent < 0 else '+'}{abs(exponent):02d}"
+
+
+def go_plain(value: Any) -> str:
+    """Go's ``%v`` of a JSON value."""
+    if isinstance(value, dict):
+        return "map[" + " ".join(f"{k}:{go_plain(v)}" for k, v in sorted(value.items())) + "]"
+    if isinstance(value, list):
+        return "[" + " ".join(go_plain(item) for item in value) + "]"
+    if value is None:
+        return "<nil>"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return value if isinstance(value, str) else go_number(value)
+
+
+_HTML_SAFE = str.maketrans(
+    {char: f"\\u{ord(char):04x}" for char in ("<", ">", "&", "\u2028", "\u2029")}
+)
+"""Go's JSON writer keeps its output safe inside HTML."""
+_ESCAPES = str.maketrans(
+    {
+        **{chr(code): f"\\x{code:02x}" for code in (*range(0x20), 0x7F)},
+        '"': '\\"',
+        "\\": "\\\\",
+        "\n": "\\n",
+        "\r": "\\r",
+        "\t": "\\t",
+        "\a": "\\a",
+        "\b": "\\b",
+        "\f": "\\f",
+        "\v": "\\v",
+    }
+)
+
+
+def _with_value(label: str) -> Callable[[FieldError], str]:
+    def body(error: FieldError) -> str:
+        shown = "" if error.value is OMITTED else f": {render_value(error.value)}"
+        return f"{label}{shown}: {error.detail}" if error.detail else f"{label}{shown}"
+
+    return body
+
+
+def _without_value(label: str) -> Callable[[FieldError], str]:
+    def body(error: FieldError) -> str:
+        return f"{label}: {error.detail}" if error.detail else label
+
+    return body
+
+
+_BODIES: dict[FieldErrorType, Callable[[FieldError], str]] = {
+    FieldErrorType.REQUIRED: _without_value("Required value"),
+    FieldErrorType.INVALID: _with_value("Invalid value"),
+    FieldErrorType.TYPE_INVALID: _with_value("Invalid value"),
+    FieldErrorType.NOT_SUPPORTED: _with_value("Unsupported value"),
+    FieldErrorType.FORBIDDEN: _without_value("Forbidden"),
+    FieldErrorType.DUPLICATE: _with_value("Duplicate value"),
+    FieldErrorType.NOT_FOUND: _with_value("Not found"),
+    FieldErrorType.TOO_MANY: _with_value("Too many"),
+    FieldErrorType.TOO_LONG: _without_value("Too long"),
+    FieldErrorType.INTERNAL: _without_value("Internal error"),
+}

@@ -1,0 +1,49 @@
+"""``instar envtest``: a folder for KUBEBUILDER_ASSETS, so that Go's suites run on instar."""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+import shutil
+from importlib.util import find_spec
+from pathlib import Path
+
+from instar.cli.shared.failure import CliFailure
+from instar.tools.envtest.assets_folder import write_folder
+
+_SERVERS = "httptools"
+"""Comes with the extra that the server needs, and with no other."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.epilog = (
+        "Writes kube-apiserver, etcd and kubectl into DIR and prints the line that makes "
+        "controller-runtime's envtest use them: eval $(instar envtest bin/instar), then go test."
+    )
+    parser.add_argument("folder", type=Path, metavar="DIR", help="made if it is not there")
+    parser.add_argument(
+        "--kubectl", metavar="PATH", help="link this one (default: the one on the PATH, if any)"
+    )
+    parser.add_argument(
+        "--print",
+        choices=["env", "path"],
+        default="env",
+        help="what is printed: a line for a shell, or the folder alone",
+    )
+
+
+def run(args: argparse.Namespace) -> int:
+    if find_spec(_SERVERS) is None:
+        # Told now; a suite that starts the server later would show nothing but a time-out.
+        raise ModuleNotFoundError(name=_SERVERS)
+    kubectl = args.kubectl or shutil.which("kubectl")
+    if kubectl is not None and not Path(kubectl).is_file():
+        raise CliFailure(f"--kubectl {kubectl}: there is no such file", code=2)
+    folder = args.folder.absolute()
+    try:
+        write_folder(folder, kubectl)
+    except OSError as error:
+        raise CliFailure(f"{error.filename or folder}: {error.strerror}") from error
+    shown = str(folder)
+    print(f"export KUBEBUILDER_ASSETS={shlex.quote(shown)}" if args.print == "env" else shown)
+    return 0

@@ -1,0 +1,301 @@
+"""``instar review``: what a CRD change breaks, for whom, and how to get there safely.
+
+Exit 0: nothing at or above ``--fail-on``; 1: something; 2: input or configuration unusable.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import contextlib
+import json
+import os
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import date
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any
+
+from instar.base.json_values import Object
+from instar.cli.shared.common_flags import add_cluster_arguments
+from instar.cli.shared.failure import CliFailure
+from instar.cli.shared.output_flags import (
+    EXIT_UNUSABLE,
+    add_output_arguments,
+    read_outputs,
+    write_outputs,
+)
+from instar.kube.api.encoding.manifests import Document
+from instar.tools.reviewer.added_removed import with_presence
+from instar.tools.reviewer.admission.findings import with_admission
+from instar.tools.reviewer.advice import advice
+from instar.tools.reviewer.config import Config, ConfigError, decide, fail_on, write_baseline
+from instar.tools.reviewer.engine import ReviewOptions
+from instar.tools.reviewer.render import MACHINE
+from instar.tools.reviewer.render.json import json_schema
+from instar.tools.reviewer.render.outputs import FORMS, ReportOutput, from_top, in_repository
+from instar.tools.reviewer.render.shared import slug
+from instar.tools.reviewer.render.text import to_text
+from instar.tools.reviewer.report import CrdReview, Problem, Report
+from instar.tools.reviewer.reviewing import StoredObjects, review_documents
+from instar.tools.reviewer.rules import RULES
+from instar.tools.reviewer.sources import (
+    ReviewedCluster,
+    history,
+    load_admission,
+    load_baseline,
+    load_config,
+    load_crds,
+    load_live_objects,
+    load_objects,
+    whole_cluster,
+)
+from instar.tools.reviewer.stored import Convert, Unconvertible
+from instar.tools.sdk.checking.case import Uncheckable
+from instar.tools.sdk.checking.responders import InProcessResponder, UrlResponder
+from instar.tools.sdk.errors import ConversionError, ConverterDefinitionError
+from instar.tools.sdk.loading import load
+
+_SOURCES = """\
+A source is a file, a folder, - (stdin), git:REF:PATH (git:REF...:PATH is where the branch left
+REF), kube:NAME or kube: (every CRD of the cluster; kube:NAME?context=CTX names another one). One
+source alone is linted.
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.epilog = _SOURCES
+    parser.add_argument("sources", nargs="*", metavar="SOURCE", help="OLD NEW, or NEW alone")
+    parser.add_argument("--history", metavar="PATH", help="review every commit of a file")
+    parser.add_argument(
+        "--removed",
+        action="store_true",
+        help="with kube: as OLD, CRDs of the cluster that NEW does not have count as removed",
+    )
+    parser.add_argument(
+        "--exclude",
+        action="append",
+        default=[],
+        metavar="PATTERN",
+        help="files of a folder to leave out: a name or a path, * is anything; may be repeated",
+    )
+    parser.add_argument("--all", action="store_true", help="also what the old CRD already had")
+    parser.add_argument("--no-witnesses", action="store_true", help="do not search for evidence")
+    objects = parser.add_argument_group("stored objects")
+    objects.add_argument(
+        "--objects", metavar="DIR|kube:", help="try every real object under the new CRD"
+    )
+    converting = objects.add_mutually_exclusive_group()
+    converting.add_argument("--converter", metavar="MODULE:NAME", help="or a conversion.yaml")
+    converting.add_argument("--webhook", metavar="URL", help="a running conversion webhook")
+    objects.add_argument("--webhook-ca", type=Path, metavar="PEM", help="its authority")
+    objects.add_argument("--webhook-insecure", action="store_true", help="do not verify it")
+    parser.add_argument(
+        "--admission",
+        metavar="DIR|kube:",
+        help="webhook configurations and policies that must go on working",
+    )
+    decisions = parser.add_argument_group("decisions")
+    decisions.add_argument("--config", metavar="FILE", help="instead of the nearest instar.toml")
+    decisions.add_argument(
+        "--fail-on",
+        choices=("error", "warning", "none"),
+        help="exit 1 for findings of this severity (default: the configuration's, or error)",
+    )
+    decisions.add_argument("--baseline", metavar="FILE", help="known findings to leave out")
+    decisions.add_argument("--write-baseline", metavar="FILE", help="remember these findings")
+    output = parser.add_argument_group("output")
+    add_output_arguments(output, FORMS, details="witnesses, plan, notes")
+    output.add_argument("--rules", action="store_true", help="list the rules and exit")
+    output.add_argument("--explain", metavar="RULE", help="what a rule means, and exit")
+    output.add_argument(
+        "--report-schema",
+        action="store_true",
+        help="print the JSON Schema of -o json, and exit",
+    )
+    cluster = parser.add_argument_group("cluster")
+    add_cluster_arguments(cluster)
+
+
+def run(args: argparse.Namespace) -> int:
+    if args.rules:
+        return _list_rules()
+    if args.report_schema:
+        return _print_schema()
+    if args.explain:
+        return _explain(args.explain)
+    try:
+        return _review(args, read_outputs(args.output, FORMS))
+    except ConfigError as error:
+        raise CliFailure(str(error), EXIT_UNUSABLE) from None
+
+
+def _list_rules() -> int:
+    width = max(len(rule.id) for rule in RULES)
+    for rule in RULES:
+        print(f"{rule.id:{width}}  {rule.severity:7}  {rule.summary}")
+    return 0
+
+
+def _explain(name: str) -> int:
+    known = {rule.id: rule for rule in RULES}
+    if name not in known:
+        near = get_close_matches(name, known, n=3)
+        listed = f"did you mean {', '.join(near)}?" if near else "instar review --rules lists them"
+        raise CliFailure(f"there is no rule {name!r}; {listed}", EXIT_UNUSABLE)
+    rule = known[name]
+    hits = ", ".join(str(hit) for hit in rule.hits) or "nobody"
+    print(f"{rule.id} ({rule.severity})\n\n{rule.summary}\n\nhits: {hits}\n\n{advice(name)}")
+    print(f"\n{slug(name)}")
+    return 0
+
+
+def _print_schema() -> int:
+    print(json.dumps(json_schema(), indent=2))
+    return 0
+
+
+def _review(args: argparse.Namespace, outputs: list[ReportOutput]) -> int:
+    config = load_config(args.config)
+    options = ReviewOptions(severities=config.severities, all=args.all)
+    with _convert(args) as convert:
+        report = _history(args, options) if args.history else _pair(args, options, convert)
+    if args.write_baseline:
+        Path(args.write_baseline).write_text(write_baseline(report))
+    baseline = _baseline(args, config)
+    known = load_baseline(baseline) if baseline else frozenset[str]()
+    report = decide(report, config, known, date.today())
+    _print(args, report, outputs)
+    return report.exit_code(fail_on(args.fail_on) if args.fail_on else config.fail_on)
+
+
+def _baseline(args: argparse.Namespace, config: Config) -> str:
+    if args.write_baseline and not args.baseline:
+        return str(args.write_baseline)
+    if args.baseline or not config.baseline:
+        return args.baseline or ""
+    return str(Path(config.file).parent / config.baseline)
+
+
+def _pair(args: argparse.Namespace, options: ReviewOptions, convert: Convert | None) -> Report:
+    if not 1 <= len(args.sources) <= 2:
+        raise CliFailure("give OLD and NEW, or NEW alone, or --history PATH", EXIT_UNUSABLE)
+    cluster = _cluster(args)
+    sides = [asyncio.run(load_crds(source, cluster, args.exclude)) for source in args.sources]
+    old, new = sides if len(sides) == 2 else (None, sides[0])
+    problems = [problem for side in sides for problem in side.problems]
+    admission = _admission(args, cluster, problems)
+    report = review_documents(
+        None if old is None else old.crds,
+        new.crds,
+        options,
+        witnesses=not args.no_witnesses,
+        objects=_objects(args, cluster, problems),
+        convert=convert,
+    )
+    before = None if old is None else old.crds
+    report = with_admission(report, before, new.crds, admission, options)
+    return with_presence(
+        replace(report, problems=tuple(dict.fromkeys([*problems, *report.problems]))),
+        {} if old is None else old.crds,
+        new.crds,
+        options,
+        removed=args.removed or not whole_cluster(args.sources[0]),
+    )
+
+
+def _objects(
+    args: argparse.Namespace, cluster: ReviewedCluster, problems: list[Problem]
+) -> StoredObjects | None:
+    """Where stored objects come from; what cannot be read is added to ``problems``."""
+    if not args.objects:
+        return None
+    if not str(args.objects).startswith("kube:"):
+        local = asyncio.run(load_objects(args.objects))
+        problems += local.problems
+        return lambda crd: local.objects
+
+    def live(crd: Document) -> list[Object]:
+        found = asyncio.run(load_live_objects(crd.value, cluster))
+        problems.extend(found.problems)
+        return found.objects
+
+    return live
+
+
+def _admission(
+    args: argparse.Namespace, cluster: ReviewedCluster, problems: list[Problem]
+) -> list[Document]:
+    if not args.admission:
+        return []
+    found = asyncio.run(load_admission(args.admission, cluster))
+    problems += found.problems
+    return found.documents
+
+
+def _history(args: argparse.Namespace, options: ReviewOptions) -> Report:
+    """Each commit of a file against the one before it."""
+    commits, problem = history(args.history)
+    problems = [problem] if problem is not None else []
+    crds: list[CrdReview] = []
+    before: dict[str, Document] = {}
+    for commit in commits:
+        side = asyncio.run(load_crds(f"git:{commit.revision}:{commit.path}"))
+        found = review_documents(before, side.crds, options, witnesses=not args.no_witnesses)
+        problems += [*side.problems, *found.problems]
+        label = f"{commit.revision} {commit.title}"
+        crds += [replace(crd, label=label) for crd in found.crds]
+        before = side.crds or before
+    return Report(crds=tuple(crds), problems=tuple(problems))
+
+
+def _cluster(args: argparse.Namespace) -> ReviewedCluster:
+    return ReviewedCluster(args.kubeconfig, args.context)
+
+
+@contextlib.contextmanager
+def _convert(args: argparse.Namespace) -> Iterator[Convert | None]:
+    """The given converter or webhook as a plain function over objects."""
+    if not args.converter and not args.webhook:
+        yield None
+        return
+    with contextlib.ExitStack() as stack:
+        try:
+            if args.converter:
+                responder: Any = InProcessResponder(load(args.converter))
+            else:
+                responder = stack.enter_context(
+                    UrlResponder(args.webhook, ca=args.webhook_ca, insecure=args.webhook_insecure)
+                )
+        except (ConverterDefinitionError, Uncheckable, OSError) as error:
+            raise CliFailure(str(error), EXIT_UNUSABLE) from error
+
+        def convert(objects: list[dict[str, Any]], api_version: str) -> list[dict[str, Any]]:
+            try:
+                return list(responder.convert(objects, api_version))
+            except (ConversionError, Uncheckable) as error:
+                raise Unconvertible(str(error)) from error
+
+        yield convert
+
+
+def _print(args: argparse.Namespace, report: Report, outputs: list[ReportOutput]) -> None:
+    placed = in_repository(report, from_top)
+
+    def rendered(output: ReportOutput) -> str:
+        if output.form == "text":
+            return to_text(report, colour=_colour(args, output.file), details=args.details)
+        return MACHINE[output.form](placed)
+
+    write_outputs(outputs, rendered)
+    if all(form != "text" for form, _ in outputs):
+        for problem in report.problems:
+            print(f"instar review: {problem}", file=sys.stderr)
+
+
+def _colour(args: argparse.Namespace, file: Path | None) -> bool:
+    if args.color != "auto":
+        return bool(args.color == "always")
+    return file is None and sys.stdout.isatty() and not os.environ.get("NO_COLOR")

@@ -1,0 +1,103 @@
+"""``instar test``: unit tests of CRDs, as YAML beside them.
+
+Exit 0: all passed; 1: a case failed; 2: no suite, or one that cannot be read.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import sys
+from pathlib import Path
+
+from instar.base.json_values import Object
+from instar.base.plurals import counted
+from instar.cli.serving.converter_flags import load_converters
+from instar.cli.shared.common_flags import add_output_argument
+from instar.cli.shared.failure import CliFailure
+from instar.tools.reviewer.sources import load_objects
+from instar.tools.suites.recording import recorded
+from instar.tools.suites.render import FORMS
+from instar.tools.suites.session import run_suites
+from instar.tools.suites.suite_files import Unfindable, assignments, crds_of
+
+_HELP = """\
+A suite names its CRD (crdName, or crd: a file beside it) and holds cases under tests.onCreate,
+onUpdate, onApply and onConvert; OpenShift's suites are read as they are. CRDs are looked for in
+--crd, in the folder itself, and in the folders above it.
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.epilog = _HELP
+    parser.add_argument("paths", nargs="+", metavar="PATH", help="suites: files or folders")
+    parser.add_argument(
+        "--crd", action="append", default=[], metavar="SOURCE", help="a file, folder, git: or kube:"
+    )
+    parser.add_argument("-k", dest="wanted", default="", metavar="TEXT", help="cases with TEXT")
+    parser.add_argument(
+        "--converter",
+        action="append",
+        default=[],
+        metavar="CRD=MODULE:NAME",
+        help="converts in process, for cases under onConvert; or CRD=conversion.yaml",
+    )
+    parser.add_argument(
+        "--coverage", action="store_true", help="say what of the CRDs no case exercises"
+    )
+    parser.add_argument(
+        "--fail-under", type=float, metavar="PERCENT", help="with --coverage: at least so much"
+    )
+    parser.add_argument(
+        "--write",
+        metavar="CRD",
+        help="make a first suite for a CRD's file, with the answers of today, at PATH",
+    )
+    parser.add_argument("--samples", metavar="PATH", help="with --write: objects to begin with")
+    add_output_argument(parser, FORMS)
+
+
+def run(args: argparse.Namespace) -> int:
+    if args.write:
+        return _write(args)
+    problems: list[str] = []
+    try:
+        found_suites = list(assignments([Path(each) for each in args.paths], args.crd, problems))
+    except Unfindable as error:
+        raise CliFailure(str(error), 2) from None
+    if not found_suites and not problems:
+        raise CliFailure(f"there is no suite in {', '.join(args.paths)}", 2)
+    measures = args.coverage or args.fail_under is not None
+    found = asyncio.run(
+        run_suites(
+            found_suites, load_converters(args.converter), wanted=args.wanted, measures=measures
+        )
+    )
+    found.problems[:0] = problems
+    sys.stdout.write(FORMS[args.output](found))
+    low = [each for each in found.coverage.values() if each.percent < (args.fail_under or 0)]
+    return int(bool(found.failed or found.problems or low))
+
+
+def _write(args: argparse.Namespace) -> int:
+    target = Path(args.paths[0])
+    if target.exists():
+        raise CliFailure(f"{target} is there already; it is not overwritten", 2)
+    try:
+        crds = crds_of([args.write])
+    except Unfindable as error:
+        raise CliFailure(str(error), 2) from None
+    if len(crds) != 1:
+        raise CliFailure(
+            f"--write {args.write}: {counted(len(crds), 'CRD')} in there, one is needed", 2
+        )
+    samples: list[Object] = []
+    if args.samples:
+        samples = asyncio.run(load_objects(args.samples)).objects
+    try:
+        text = asyncio.run(recorded(next(iter(crds.values())), samples))
+    except ValueError as error:
+        raise CliFailure(f"{args.write}: no server would take this CRD: {error}") from None
+    target.write_text(text)
+    print(f"wrote {target}: what the server says today; read it before you trust it")
+    return 0

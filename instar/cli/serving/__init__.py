@@ -1,0 +1,1 @@
+"""Parts of ``instar serve``, ``webhook`` and ``envtest``: flags to settings, worker processes."""

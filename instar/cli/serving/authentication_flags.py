@@ -1,0 +1,260 @@
+"""Flags of ``instar serve`` about who somebody is and what they may do → settings.
+
+Names are kube-apiserver's wherever it has the flag.
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from instar.cli.shared.failure import CliFailure
+from instar.kube.cel.time_text import parse_duration
+from instar.server.access.identities import (
+    DEFAULT_ISSUER,
+    AccountSettings,
+    FrontProxySettings,
+    JwtSettings,
+    NewUser,
+)
+from instar.server.identity.oidc.flags_set import is_given
+
+_BOOLEANS = ("true", "false")
+_SECOND = 1_000_000_000
+
+
+def add_identity_arguments(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument_group("who asks, and what they may do").add_argument
+    add(
+        *("--authorization", "--authorization-mode"),
+        metavar="MODE,…",
+        default="RBAC",
+        help="who decides, in order: RBAC, AlwaysAllow, AlwaysDeny, Webhook (default: %(default)s)",
+    )
+    add(
+        "--authorization-webhook-config-file",
+        metavar="KUBECONFIG",
+        type=Path,
+        help="whom the mode Webhook asks",
+    )
+    add(
+        "--authorization-webhook-cache-authorized-ttl",
+        metavar="DURATION",
+        default="5m0s",
+        help="how long its yes is remembered",
+    )
+    add(
+        "--authorization-webhook-cache-unauthorized-ttl",
+        metavar="DURATION",
+        default="30s",
+        help="how long its no is remembered",
+    )
+    add(
+        "--user",
+        metavar="NAME[:GROUP,…]=KUBECONFIG",
+        action="append",
+        default=[],
+        help="write a kubeconfig for this user, with a certificate of our own authority",
+    )
+    add(
+        "--anonymous-auth",
+        choices=_BOOLEANS,
+        help="let in who shows nothing, as system:anonymous (default: true, unless the modes are "
+        "AlwaysAllow alone)",
+    )
+    add(
+        *("--token-file", "--token-auth-file"),
+        metavar="CSV",
+        type=Path,
+        help='lines of token,user,uid[,"groups"]',
+    )
+    add(
+        *("--client-ca", "--client-ca-file"),
+        metavar="PEM",
+        type=Path,
+        help="also trust client certificates of this CA",
+    )
+    add("--authentication-config", metavar="YAML", type=Path, help="issuers of tokens, anonymous")
+    _add_account_arguments(parser)
+    _add_oidc_arguments(parser)
+    _add_proxy_arguments(parser)
+
+
+def _add_account_arguments(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument_group("tokens of ServiceAccounts").add_argument
+    add(
+        "--service-account-issuer",
+        metavar="URL",
+        action="append",
+        default=[],
+        help=f"who our tokens say they are from; repeated: more whose tokens are taken (default: "
+        f"{DEFAULT_ISSUER})",
+    )
+    add(
+        "--service-account-signing-key-file",
+        metavar="PEM",
+        type=Path,
+        help="private key that signs them (default: one made in --cert-dir)",
+    )
+    add(
+        "--service-account-key-file",
+        metavar="PEM",
+        type=Path,
+        action="append",
+        default=[],
+        help="keys they are verified by, besides the one that signs; may be repeated",
+    )
+    add(
+        "--service-account-max-token-expiration",
+        metavar="DURATION",
+        default="0s",
+        help="the longest life a token may ask for; 0s is any",
+    )
+    add(
+        "--service-account-extend-token-expiration",
+        choices=_BOOLEANS,
+        default="true",
+        help="tokens of Pods live a year, so that clients that never read theirs again go on",
+    )
+    add(
+        "--service-account-jwks-uri",
+        metavar="URL",
+        default="",
+        help="where discovery says our keys are (default: /openid/v1/jwks of this server)",
+    )
+    add("--service-account-lookup", choices=_BOOLEANS, default="true", help="always true here")
+    add(
+        "--api-audiences",
+        metavar="NAME,…",
+        default="",
+        help="whom a token must be meant for (default: the issuers)",
+    )
+
+
+def _add_oidc_arguments(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument_group("one OIDC issuer").add_argument
+    add("--oidc-issuer-url", metavar="URL", default="", help="whose tokens are taken; https only")
+    add("--oidc-client-id", metavar="ID", default="", help="the audience they must name")
+    add("--oidc-username-claim", metavar="CLAIM", default="sub", help="what the user is called")
+    add(
+        "--oidc-username-prefix",
+        metavar="TEXT",
+        default="",
+        help="put before it; - is none (default: ISSUER# unless the claim is email)",
+    )
+    add("--oidc-groups-claim", metavar="CLAIM", default="", help="which groups the user is in")
+    add("--oidc-groups-prefix", metavar="TEXT", default="", help="put before each of them")
+    add("--oidc-ca-file", metavar="PEM", type=Path, help="authority of the issuer's certificate")
+    add("--oidc-signing-algs", metavar="ALG,…", default="RS256", help="algorithms accepted")
+    add(
+        "--oidc-required-claim",
+        metavar="NAME=VALUE",
+        action="append",
+        default=[],
+        help="tokens without it are refused; may be repeated",
+    )
+
+
+def _add_proxy_arguments(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument_group("a front proxy that authenticates").add_argument
+    add(
+        "--requestheader-client-ca-file",
+        metavar="PEM",
+        type=Path,
+        help="authority of the proxy's certificate; no proxy is believed without",
+    )
+    add(
+        "--requestheader-allowed-names",
+        metavar="NAME,…",
+        default="",
+        help="common names of proxies (default: any that the authority signed)",
+    )
+    for name, told in (
+        ("username-headers", "headers with the user's name"),
+        ("uid-headers", "headers with the user's UID"),
+        ("group-headers", "headers with a group each"),
+        ("extra-headers-prefix", "how headers with more about the user begin"),
+    ):
+        add(f"--requestheader-{name}", metavar="NAME,…", default="", help=told)
+
+
+def identity_settings(args: argparse.Namespace) -> dict[str, Any]:
+    """``Settings`` by name."""
+    if args.service_account_lookup == "false":
+        raise CliFailure("--service-account-lookup false: accounts are always looked up", code=2)
+    return {
+        "token_file": args.token_file,
+        "client_ca": args.client_ca,
+        "authorization": args.authorization,
+        "authorization_webhook": args.authorization_webhook_config_file,
+        "authorization_webhook_seconds": (
+            _seconds(args, "authorization-webhook-cache-authorized-ttl"),
+            _seconds(args, "authorization-webhook-cache-unauthorized-ttl"),
+        ),
+        "anonymous": None if args.anonymous_auth is None else args.anonymous_auth == "true",
+        "accounts": _accounts(args),
+        "tokens_of_others": _jwt(args),
+        "front_proxy": _front_proxy(args),
+        "users": () if args.worker_of is not None else tuple(map(_user, args.user)),
+    }
+
+
+def _accounts(args: argparse.Namespace) -> AccountSettings:
+    seconds = int(_seconds(args, "service-account-max-token-expiration"))
+    if seconds and not 3600 <= seconds <= 2**32:
+        raise CliFailure(
+            "the service-account-max-token-expiration must be between 1 hour and 2^32 seconds",
+            code=2,
+        )
+    return AccountSettings(
+        issuers=tuple(args.service_account_issuer) or (DEFAULT_ISSUER,),
+        audiences=_listed(args.api_audiences),
+        signing_key=args.service_account_signing_key_file,
+        keys=tuple(args.service_account_key_file),
+        longest_seconds=seconds,
+        extends=args.service_account_extend_token_expiration == "true",
+        jwks_uri=args.service_account_jwks_uri,
+    )
+
+
+def _jwt(args: argparse.Namespace) -> JwtSettings:
+    flags = {
+        name.removeprefix("oidc_"): value
+        for name, value in vars(args).items()
+        if name.startswith("oidc_")
+    }
+    return JwtSettings(config=args.authentication_config, oidc=flags if is_given(flags) else {})
+
+
+def _front_proxy(args: argparse.Namespace) -> FrontProxySettings | None:
+    if args.requestheader_client_ca_file is None:
+        return None
+    return FrontProxySettings(
+        ca=args.requestheader_client_ca_file,
+        names=_listed(args.requestheader_allowed_names),
+        user_headers=_listed(args.requestheader_username_headers),
+        uid_headers=_listed(args.requestheader_uid_headers),
+        group_headers=_listed(args.requestheader_group_headers),
+        extra_prefixes=_listed(args.requestheader_extra_headers_prefix),
+    )
+
+
+def _user(text: str) -> NewUser:
+    who, equals, path = text.partition("=")
+    name, _, groups = who.partition(":")
+    if not name or not equals or not path:
+        raise CliFailure(f"--user {text}: expected NAME[:GROUP,…]=KUBECONFIG", code=2)
+    return NewUser(name, _listed(groups), Path(path))
+
+
+def _listed(text: str) -> tuple[str, ...]:
+    return tuple(part.strip() for part in text.split(",") if part.strip())
+
+
+def _seconds(args: argparse.Namespace, flag: str) -> float:
+    text = getattr(args, flag.replace("-", "_"))
+    found = parse_duration(text)
+    if found is None or found < 0:
+        raise CliFailure(f"--{flag} {text}: expected a duration such as 90s or 1h30m", code=2)
+    return found / _SECOND

@@ -1,0 +1,117 @@
+"""``--converter`` of a server: loading what is named, and whether the server's CRDs agree.
+
+A converter that nobody asks loses data silently, so a wrong name or a CRD that converts nothing
+ends the start instead.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterable
+from difflib import get_close_matches
+from pathlib import Path
+
+from instar.cli.shared.failure import CliFailure
+from instar.kube.api.crd import Crd
+from instar.wire.conversion.in_process import ConvertFunction
+
+
+def add_conversion_arguments(parser: argparse.ArgumentParser) -> None:
+    """Of ``instar serve``: who converts, and how webhooks are called."""
+    add = parser.add_argument_group("conversion, and webhooks of any sort").add_argument
+    add(
+        "--converter",
+        metavar="CRD=MODULE:NAME",
+        action="append",
+        default=[],
+        help="convert this CRD's objects in the server instead of calling its webhook, or "
+        "CRD=conversion.yaml; the CRD's strategy must be Webhook; may be repeated",
+    )
+    add(
+        "--service",
+        metavar="NS/NAME[:PORT]=HOST:PORT",
+        action="append",
+        default=[],
+        help="where the Service of a webhook is reached from here; may be repeated",
+    )
+    add(
+        "--webhook-client-cert",
+        metavar="PEM",
+        type=Path,
+        help="certificate shown to webhooks that ask for one",
+    )
+    add("--webhook-client-key", metavar="PEM", type=Path, help="its key")
+    add(
+        "--webhook-timeout",
+        metavar="SECONDS",
+        type=float,
+        default=30.0,
+        help="how long a conversion webhook may take for one call",
+    )
+    add(
+        "--webhook-timeout-for",
+        metavar="CRD=SECONDS",
+        action="append",
+        default=[],
+        help="the same for one CRD; may be repeated",
+    )
+    add(
+        "--no-conversion-cache",
+        action="store_true",
+        help="ask the webhook at every read, also for what it converted before",
+    )
+    add(
+        "--convert-ahead",
+        choices=["on", "off"],
+        default="on",
+        help="ask conversion webhooks after a write, for the versions somebody reads",
+    )
+
+
+def load_converters(specs: Iterable[str]) -> dict[str, ConvertFunction]:
+    """``CRD_NAME=package.module:converter``; the SDK is imported only when one is asked for."""
+    specs = list(specs)
+    if not specs:
+        return {}
+    # Only here: few servers convert in their own process.
+    from instar.tools.sdk.errors import ConverterDefinitionError
+    from instar.tools.sdk.loading import load
+
+    found: dict[str, ConvertFunction] = {}
+    for spec in specs:
+        crd, _, where = spec.partition("=")
+        if not crd or not where:
+            raise CliFailure(
+                f"--converter {spec}: expected CRD_NAME=package.module:converter", code=2
+            )
+        try:
+            converter = load(where)
+        except ConverterDefinitionError as error:
+            raise CliFailure(f"--converter {crd}: {error}", code=2) from error
+        if crd.partition(".")[2] != converter.group:
+            raise CliFailure(
+                f"--converter {crd}: {where} converts {converter.kind}.{converter.group}, whose "
+                f"CRD is called PLURAL.{converter.group}",
+                code=2,
+            )
+        found[crd] = converter.convert_owned
+    return found
+
+
+def unused(names: Iterable[str], crds: Iterable[Crd]) -> str | None:
+    """Why a converter would never be asked by these CRDs; one whose CRD is still to come may."""
+    known = {crd.name: crd for crd in crds}
+    for name in names:
+        crd = known.get(name)
+        if crd is None:
+            plural, _, group = name.partition(".")
+            others = [other.names.plural for other in known.values() if other.group == group]
+            meant = get_close_matches(plural, others, n=1, cutoff=0.8)
+            if meant:
+                return f"--converter {name}: there is no such CRD; {meant[0]}.{group} is there"
+        elif crd.conversion.strategy != "Webhook":
+            return (
+                f"--converter {name}: the CRD's conversion strategy is {crd.conversion.strategy}, "
+                "so the converter would never be asked; set spec.conversion.strategy: Webhook"
+            )
+    return None

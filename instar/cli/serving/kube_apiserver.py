@@ -1,0 +1,90 @@
+"""What stands in the place of kube-apiserver: its command line, its certificates, our server."""
+
+from __future__ import annotations
+
+import sys
+import urllib.request
+from collections.abc import Sequence
+from datetime import timedelta
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from instar.cli.main import main as instar
+from instar.cli.main import parser_of
+from instar.tools.envtest.etcd_stub import ANSWER
+from instar.tools.envtest.flag_translation import translate
+from instar.tools.envtest.flags import APISERVER, Flags, UnknownFlag, help_text, parse_flags
+
+VERSION = "v1.36.4"
+"""Whose behaviour ours is."""
+_GONE = ("insecure-port", "insecure-bind-address")
+"""Accepted, but not shown: who finds them in the help would use them."""
+_ASK_SECONDS = 5.0
+_WEEK = timedelta(days=7)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    try:
+        flags = parse_flags(sys.argv[1:] if argv is None else argv, APISERVER)
+    except UnknownFlag as error:
+        print(f"Error: {error}", file=sys.stderr)
+        return 1
+    if "help" in flags or "h" in flags:
+        print(help_text("kube-apiserver", APISERVER, without=_GONE))
+        return 0
+    if "version" in flags:
+        print(f"Kubernetes {VERSION}")
+        return 0
+    if not flags.get("etcd-servers"):
+        print('"command failed" err="--etcd-servers must be specified"', file=sys.stderr)
+        return 1
+    with TemporaryDirectory(prefix="instar-envtest-") as folder:
+        ours = _flags_of_ours()
+        words, ignored = translate(flags, _storage(flags), _certificate(flags, folder), ours)
+        if ignored:
+            told = " ".join(f"--{name}" for name in ignored)
+            print(f"instar: accepted without effect: {told}", file=sys.stderr)
+        return instar(["serve", *words])
+
+
+def _flags_of_ours() -> set[str]:
+    return set(parser_of("serve")._option_string_actions)
+
+
+def _storage(flags: Flags) -> str:
+    """Memory where the etcd is ours as well; a real one is used as kube-apiserver would."""
+    servers = [part for value in flags["etcd-servers"] for part in value.split(",")]
+    if servers[0].startswith("http://"):
+        try:
+            with urllib.request.urlopen(f"{servers[0]}/health", timeout=_ASK_SECONDS) as answer:
+                if answer.read() == ANSWER:
+                    return "memory:"
+        except OSError:
+            pass  # a cluster may come up later; our own would be there
+    hosts = ",".join(server.partition("://")[2].rstrip("/") for server in servers)
+    prefix = flags.get("etcd-prefix", ["/registry"])[-1]
+    return f"etcd://{hosts}/{prefix.strip('/')}"
+
+
+def _certificate(flags: Flags, folder: str) -> tuple[str, str]:
+    """What is named, what lies in the certificates' folder, or what is made there."""
+    if flags.get("tls-cert-file") and flags.get("tls-private-key-file"):
+        return flags["tls-cert-file"][-1], flags["tls-private-key-file"][-1]
+    place = Path(flags["cert-dir"][-1]) if flags.get("cert-dir") else Path(folder)
+    cert, key = place / "apiserver.crt", place / "apiserver.key"
+    if not (cert.exists() and key.exists()):
+        # Only here: envtest brings certificates of its own.
+        from instar.base.certificates import Authority
+
+        host = flags.get("bind-address", ["127.0.0.1"])[-1]
+        names = list(dict.fromkeys(["localhost", "127.0.0.1", host]))
+        made = Authority.make("instar envtest", _WEEK).server("localhost", names, _WEEK)
+        place.mkdir(parents=True, exist_ok=True)
+        cert.write_bytes(made.cert)
+        key.touch(mode=0o600)
+        key.write_bytes(made.key)
+    return str(cert), str(key)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

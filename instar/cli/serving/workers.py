@@ -1,0 +1,194 @@
+"""``instar serve --workers N``: more processes behind one port, one store between them.
+
+The first process owns the store and lends it to the others; each is a whole server, as replicas
+on etcd are. They load their code while the first reads its store, and are told through their
+standard input what it has found out. It does not wait for them: it takes the connections and hands
+them on to those who have joined. One that dies is replaced; when the first goes, all go.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import contextlib
+import logging
+import os
+import sys
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import orjson
+
+from instar.server.files.temp_folder import temporary_folder
+from instar.server.lifecycle.lifetime import RunningServer, running
+from instar.server.lifecycle.metrics_merge import gathered
+from instar.server.settings import Settings
+from instar.wire.storage.store import Local, bare
+from instar.wire.storage.workers.arena import Arena, make_file
+from instar.wire.storage.workers.arena_reclaim import Loans
+from instar.wire.storage.workers.store_server import LentStore, StoreServer
+
+log = logging.getLogger(__name__)
+_RESTART_SECONDS = 1.0
+_GRACE_SECONDS = 10.0
+_PIECE = 64 << 10
+
+
+@contextlib.asynccontextmanager
+async def with_workers(
+    settings: Settings, args: argparse.Namespace
+) -> AsyncIterator[RunningServer]:
+    """A server in this process and ``args.workers`` - 1 more; ready when this one is."""
+    with temporary_folder("workers-") as folder:
+        loans = _loans(settings)
+        alone = replace(
+            settings,
+            cert_dir=settings.cert_dir or folder / "pki",
+            shared_port=folder,
+            loans=loans,
+        )
+        files = () if loans is None else (loans.arena.file,)
+        workers = [Worker(_command(args, folder), files) for _ in range(1, args.workers)]
+        try:
+            await asyncio.gather(*(worker.spawn() for worker in workers))
+            async with (
+                running(alone) as server,
+                _lent(server, folder, loans),
+                gathered(server.machinery.metrics, folder),
+            ):
+                orders = _orders(alone, server)
+                try:
+                    await asyncio.gather(*(worker.start(orders) for worker in workers))
+                    yield server
+                finally:  # before what they live from
+                    await asyncio.gather(*(worker.stop() for worker in workers))
+        finally:
+            await asyncio.gather(*(worker.stop() for worker in workers))
+
+
+@contextlib.asynccontextmanager
+async def _lent(server: RunningServer, folder: Path, loans: Loans | None) -> AsyncIterator[None]:
+    backend = server.machinery.backend
+    store = bare(backend.store)  # each worker has the keys itself
+    books = backend.books
+    if books is None and not isinstance(store, Local):
+        yield  # workers reach a cluster by themselves
+        return
+    lent = None if loans is None or books is None else LentStore(loans, books)
+    lender = StoreServer(store, folder, lent)
+    await lender.start()
+    try:
+        yield
+    finally:
+        await lender.close()
+
+
+def _loans(settings: Settings) -> Loans | None:
+    """What is sealed in the store each worker opens for itself."""
+    if settings.encryption is not None or settings.values != "memory":
+        return None
+    return Loans(Arena(make_file()))
+
+
+def _command(args: argparse.Namespace, folder: Path) -> list[str]:
+    """The same call again."""
+    own = ("--workers", "1", "--worker-of", str(folder))
+    return [sys.executable, "-m", "instar", "serve", *args.arguments, *own]
+
+
+def _orders(settings: Settings, server: RunningServer) -> bytes:
+    """What was asked for, as this process has found it."""
+    port = urlsplit(server.url).port
+    host = f"[{settings.host}]" if ":" in settings.host else settings.host
+    return orjson.dumps([f"{host}:{port}", str(settings.cert_dir)]) + b"\n"
+
+
+def take_orders(args: argparse.Namespace, file: int) -> bool:
+    """In a worker: wait for them. False when the first process ends before."""
+    line = b""
+    while not line.endswith(b"\n"):
+        piece = os.read(file, _PIECE)
+        if not piece:
+            return False
+        line += piece
+    args.listen, folder = orjson.loads(line)
+    args.cert_dir = Path(folder)
+    return True
+
+
+class Worker:
+    """One process, kept alive until ``stop``."""
+
+    def __init__(self, command: Sequence[str], files: Sequence[int] = ()) -> None:
+        """``files`` are open in it, too, under the same numbers."""
+        self._command = command
+        self._files = tuple(files)
+        self._orders = b""
+        self._process: asyncio.subprocess.Process | None = None
+        self._keeper: asyncio.Task[None] | None = None
+
+    async def start(self, orders: bytes = b"") -> None:
+        """It serves when it can."""
+        self._orders = orders
+        process = self._process or await self.spawn()
+        self._tell(process)
+        self._keeper = asyncio.get_running_loop().create_task(self._keep(process))
+
+    async def stop(self) -> None:
+        if self._keeper is not None:
+            self._keeper.cancel()
+            await asyncio.gather(self._keeper, return_exceptions=True)
+        process = self._process
+        if process is None or process.returncode is not None:
+            return
+        process.terminate()
+        try:
+            await asyncio.wait_for(process.wait(), _GRACE_SECONDS)
+        except TimeoutError:
+            process.kill()
+            await process.wait()
+
+    def _tell(self, process: asyncio.subprocess.Process) -> None:
+        assert process.stdin is not None
+        process.stdin.write(self._orders)
+
+    async def spawn(self) -> asyncio.subprocess.Process:
+        self._process = await asyncio.create_subprocess_exec(
+            *self._command,
+            stdin=asyncio.subprocess.PIPE,  # it ends with this process, and so does the worker
+            stdout=asyncio.subprocess.PIPE,
+            pass_fds=self._files,
+            start_new_session=True,  # the terminal's interrupt is for the first process alone
+        )
+        return self._process
+
+    async def _keep(self, process: asyncio.subprocess.Process) -> None:
+        while True:
+            reading = asyncio.get_running_loop().create_task(_pass_on(process))
+            try:
+                code = await process.wait()
+            finally:
+                reading.cancel()
+            log.warning("worker %d ended with %d; starting another", process.pid, code)
+            process = await self._another()
+
+    async def _another(self) -> asyncio.subprocess.Process:
+        while True:
+            await asyncio.sleep(_RESTART_SECONDS)
+            try:
+                process = await self.spawn()
+                self._tell(process)
+                return process
+            except OSError as error:
+                log.error("a worker cannot be started, trying again: %s", error)
+
+
+async def _pass_on(process: asyncio.subprocess.Process) -> None:
+    """A converter may print; nobody reading that would stop the worker in the middle of it."""
+    assert process.stdout is not None
+    await process.stdout.readline()  # that it is ready
+    while text := await process.stdout.read(_PIECE):
+        sys.stdout.buffer.write(text)
+        sys.stdout.buffer.flush()

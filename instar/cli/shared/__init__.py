@@ -1,0 +1,1 @@
+"""What several commands share: flags, exit codes, failures, output forms, progress bars."""

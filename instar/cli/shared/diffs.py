@@ -1,0 +1,39 @@
+"""Two objects on a terminal: a unified diff of their YAML, in colour where that helps."""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+import os
+import sys
+from collections.abc import Iterator
+
+from instar.base.json_values import Object
+from instar.kube.api.encoding.yaml_text import write_yaml
+
+_CODES = {"bold": "1", "red": "31", "green": "32", "cyan": "36"}
+_BY_SIGN = {"-": "red", "+": "green", "@": "cyan"}
+
+
+def add_colour_argument(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--color", choices=("auto", "always", "never"), default="auto", help="auto: on a terminal"
+    )
+
+
+def wants_colour(args: argparse.Namespace) -> bool:
+    if args.color != "auto":
+        return bool(args.color == "always")
+    return sys.stdout.isatty() and not os.environ.get("NO_COLOR")
+
+
+def coloured(text: str, style: str, wanted: bool) -> str:
+    return f"\x1b[{_CODES[style]}m{text}\x1b[0m" if wanted else text
+
+
+def diff(old: Object, new: Object, colour: bool) -> Iterator[str]:
+    """Lines that differ, with those around them."""
+    left, right = (write_yaml(each).decode().splitlines() if each else [] for each in (old, new))
+    for line in list(difflib.unified_diff(left, right, lineterm="", n=2))[2:]:
+        style = _BY_SIGN.get(line[:1])
+        yield coloured(line, style, colour) if style else line

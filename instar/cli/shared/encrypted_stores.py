@@ -1,0 +1,90 @@
+"""Encrypted stores, for tools that read them without a server: ``census``, ``storage verify``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from instar.cli.shared.failure import CliFailure
+from instar.wire.storage.store import Record, Sealing, Store
+
+if TYPE_CHECKING:
+    from instar.wire.storage.encryption.providers import Vault
+
+PLAIN = "identity"
+_ENCRYPTED = b"k8s:enc:"
+_PARTS = 5
+"""Of what stands before an encrypted value: k8s, enc, provider, version, key."""
+
+
+def opened(store: Store, config: Path | None) -> Store:
+    """The store, its values opened as a configuration says."""
+    if config is None:
+        return store
+    # Only here: most stores are not encrypted.
+    from instar.wire.storage.encryption.store import sealed
+
+    return sealed(store, _vault(config))
+
+
+def seal_name(store: Store, collection: str) -> str:
+    """What a new value would lie under; empty where nobody says."""
+    if not isinstance(store, Sealing):
+        return ""
+    seal = store.seal_of(collection)
+    return PLAIN if seal is None else seal.name
+
+
+def key_of(record: Record) -> str:
+    """The name of the key a value lies under, opened or not."""
+    if record.seal is not None:
+        return record.seal.name
+    return lies_under(record.value) or PLAIN
+
+
+def lies_under(value: bytes) -> str:
+    if not value.startswith(_ENCRYPTED):
+        return ""
+    return b":".join(value[:300].split(b":", _PARTS)[:_PARTS]).decode(errors="replace")
+
+
+class Inspector:
+    """Looks into values one by one."""
+
+    def __init__(self, vault: Vault | None) -> None:
+        self._vault = vault
+        self.shut = 0
+        """Encrypted values that were not opened, for nobody said how."""
+
+    @classmethod
+    async def of(cls, config: Path | None) -> Inspector:
+        vault = None if config is None else _vault(config)
+        if vault is not None and vault.kms:
+            raise CliFailure("values under a KMS are opened by a server only")
+        return cls(vault)
+
+    def plain(self, key: str, value: bytes) -> bytes | None:
+        """None where it cannot be known; what does not open is returned as it is."""
+        if not value.startswith(_ENCRYPTED):
+            return value
+        if self._vault is None:
+            self.shut += 1
+            return None
+        # Only here: most stores are not encrypted.
+        from instar.wire.storage.encryption.providers import default_place
+
+        return self._vault.open(key, value, default_place(key))[0]
+
+    async def close(self) -> None:
+        if self._vault is not None:
+            await self._vault.close()
+
+
+def _vault(config: Path) -> Vault:
+    # Only here: most stores are not encrypted.
+    from instar.server.lifecycle.encryption_setup import load_vault
+
+    try:
+        return load_vault(config)[0]
+    except ValueError as error:
+        raise CliFailure(f"--encryption-provider-config: {error}") from error

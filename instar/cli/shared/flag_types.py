@@ -1,0 +1,28 @@
+"""Texts of flags → values, with a complaint that names the text."""
+
+from __future__ import annotations
+
+import argparse
+
+from instar.base.errors import ApiError
+from instar.server.rest.deadlines import duration
+
+
+def natural(text: str) -> int:
+    if not text.isascii() or not text.isdigit() or len(text) > 12:
+        raise argparse.ArgumentTypeError(f"{text!r} is no number")
+    return int(text)
+
+
+def seconds(text: str) -> float:
+    try:
+        return duration(text)
+    except ApiError as error:
+        raise argparse.ArgumentTypeError(f"{text!r} is no duration such as 30s") from error
+
+
+def boolean(text: str) -> bool:
+    lowered = text.lower()
+    if lowered not in ("true", "false", "1", "0", "t", "f"):
+        raise argparse.ArgumentTypeError(f"{text!r} is neither true nor false")
+    return lowered in ("true", "1", "t")

@@ -1,0 +1,159 @@
+"""The edits of ``instar versions``: refuse with the reason, or change the file or the cluster."""
+
+from __future__ import annotations
+
+import argparse
+import io
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from ruamel.yaml.error import YAMLError
+
+from instar.base.json_values import Object
+from instar.cli.shared.failure import CliFailure
+from instar.kube.api.crd import GROUP, KIND, is_crd
+from instar.kube.api.encoding.manifests import UnreadableManifest, only_document
+from instar.tools.migrator.census.usage import VersionUsage
+from instar.tools.migrator.live_crd import read_live_crd
+from instar.tools.migrator.versions.crd_edits import EDITS, VersionEdit
+from instar.tools.migrator.versions.lifecycle import (
+    STEPS,
+    Situation,
+    blocks_schema,
+    warnings_remove,
+)
+from instar.tools.sdk.manifests.documents import editor_for
+from instar.tools.sdk.manifests.files import write
+from instar.wire.client.client import Client
+from instar.wire.client.paths import crd_path
+
+DONE = {
+    "add": "added",
+    "serve": "served",
+    "deprecate": "deprecated",
+    "storage": "made the storage version",
+    "unserve": "unserved",
+    "remove": "removed",
+}
+_AFTER = {
+    "add": "clients may use {version} now; when they do: instar versions {crd} storage {version}",
+    "serve": "clients may use {version} again",
+    "deprecate": "clients of {version} are warned now; watch them: instar versions {crd}",
+    "storage": "new writes are stored as {version}; rewrite the old objects: instar migrate {crd}",
+    "unserve": "if a client complains: instar versions {crd} serve {version}",
+    "remove": "drop conversion support for {version} from the webhook, if there is one",
+}
+
+
+async def edit_cluster(
+    args: argparse.Namespace, client: Client, situation: Situation, raw: Object
+) -> int:
+    """Guarded by the resourceVersion that the checks looked at."""
+    wish = _wish(args)
+    _refuse(args, situation, wish)
+    _warn(args, situation)
+    EDITS[args.action](raw, wish)
+    dry_run = "All" if args.dry_run else None
+    await client.put(crd_path(args.crd), raw, fieldManager="instar-versions", dryRun=dry_run)
+    _tell(args, "the cluster")
+    return 0
+
+
+def edit_file(
+    args: argparse.Namespace, situation: Situation | None, cluster: Object | None = None
+) -> int:
+    """``situation`` is the cluster's; without one only the file is judged, and that is said."""
+    if not args.action:
+        raise CliFailure("--file goes with an edit", code=2)
+    wish = _wish(args)
+    editor, documents, target = _load(args.file, args.crd)
+    if situation is not None and args.action in ("unserve", "remove"):
+        # What the file already says may not have reached the cluster yet.
+        _refuse(args, situation, wish)
+    _refuse(args, _as_in_file(situation, target, cluster), wish)
+    EDITS[args.action](target, wish)
+    if not args.dry_run:
+        text = io.StringIO()
+        editor.dump_all(documents, text)
+        write(args.file, text.getvalue())
+    _tell(args, str(args.file))
+    if situation is None:
+        print("the cluster was not asked: who uses or stores this version is not known")
+    return 0
+
+
+def _as_in_file(situation: Situation | None, target: Object, cluster: Object | None) -> Situation:
+    """The file's spec with what the cluster knows about objects and clients."""
+    merged = {**target, "status": (cluster or {}).get("status") or {}}
+    crd = read_live_crd(merged).crd
+    if situation is None:
+        return Situation(
+            crd=crd,
+            census=None,
+            usage=VersionUsage(),
+            now=datetime.now(UTC),
+            clients_migrated=True,
+            cluster_known=False,
+        )
+    return Situation(
+        crd=crd,
+        census=situation.census,
+        usage=situation.usage,
+        now=situation.now,
+        quiet=situation.quiet,
+        clients_migrated=situation.clients_migrated,
+        dependents=situation.dependents,
+        named=situation.named,
+    )
+
+
+def _wish(args: argparse.Namespace) -> VersionEdit:
+    schema: Object | None = None
+    if args.schema is not None:
+        try:
+            schema = only_document(args.schema.read_text(), str(args.schema))
+        except (OSError, UnicodeDecodeError, UnreadableManifest) as error:
+            raise CliFailure(f"--schema: {error}") from error
+        if isinstance(schema, dict) and "openAPIV3Schema" in schema:
+            schema = schema["openAPIV3Schema"]
+    return VersionEdit(args.version, args.source, schema, args.warning)
+
+
+def _refuse(args: argparse.Namespace, situation: Situation, wish: VersionEdit) -> None:
+    blocks = STEPS[args.action](situation, wish.version)
+    if args.action == "add":
+        blocks += blocks_schema(situation.crd, wish.source, wish.schema)
+    if blocks:
+        raise CliFailure(f"{wish.version} cannot be {DONE[args.action]}: {'; '.join(blocks)}")
+
+
+def _warn(args: argparse.Namespace, situation: Situation) -> None:
+    if args.action == "remove":
+        for text in warnings_remove(situation, args.version):
+            print(f"warning: {text}", file=sys.stderr)
+
+
+def _load(path: Path, name: str) -> tuple[Any, list[Any], Any]:
+    """The YAML writer, every document of the file, and the CRD among them."""
+    try:
+        text = path.read_text()
+        editor = editor_for(text)
+        documents = list(editor.load_all(text))
+    except (OSError, UnicodeDecodeError, YAMLError) as error:
+        raise CliFailure(f"{path}: {' '.join(str(error).split())}") from error
+    for document in documents:
+        wanted = is_crd(document) and document["apiVersion"] == f"{GROUP}/v1"
+        if wanted and (document.get("metadata") or {}).get("name") == name:
+            return editor, documents, document
+    raise CliFailure(f"{path}: no {GROUP}/v1 {KIND} {name} in it")
+
+
+def _tell(args: argparse.Namespace, where: str) -> None:
+    crd, version = args.crd, args.version
+    if args.dry_run:
+        print(f"{crd}: {version} can be {DONE[args.action]} in {where}; nothing was changed")
+        return
+    print(f"{crd}: {version} is {DONE[args.action]} in {where}")
+    print(_AFTER[args.action].format(crd=crd, version=version))

@@ -1,0 +1,111 @@
+"""Access reviews as values: what is wrong with one, and the question it asks. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from instar.base.errors import BadRequest
+from instar.base.field_errors import FieldError, child, invalid, required
+from instar.base.json_values import Object
+from instar.kube.access.attributes import Attributes, User
+from instar.kube.api.selectors import parse_field_selector, parse_label_selector
+
+_RESOURCE, _PATH = "spec.resourceAttributes", "spec.nonResourceAttributes"
+_SELECTORS = ("fieldSelector", "labelSelector")
+_OPERATORS = ("In", "NotIn", "Exists", "DoesNotExist")
+
+
+def spec_errors(review: Object, plural: str) -> list[FieldError]:
+    spec = review.get("spec") or {}
+    resource, path = spec.get("resourceAttributes"), spec.get("nonResourceAttributes")
+    found: list[FieldError] = []
+    if resource is not None and path is not None:
+        text = "cannot be specified in combination with resourceAttributes"
+        found.append(invalid(_PATH, _shown(path), text))
+    if resource is None and path is None:
+        text = "exactly one of nonResourceAttributes or resourceAttributes must be specified"
+        found.append(invalid(_RESOURCE, None, text))
+    others = not plural.startswith("self")
+    if others and not spec.get("user") and not spec.get("groups"):
+        found.append(invalid("spec.user", "", "at least one of user or group must be specified"))
+    for name in _SELECTORS:
+        if resource is not None and resource.get(name) is not None:
+            found += _selector_errors(resource[name], child(_RESOURCE, name))
+    return found + _placing_errors(review, plural, resource, path)
+
+
+def _placing_errors(
+    review: Object, plural: str, resource: Object | None, path: Object | None
+) -> list[FieldError]:
+    local = plural == "localsubjectaccessreviews"
+    free = ("managedFields", "namespace") if local else ("managedFields",)
+    metadata = {k: v for k, v in review["metadata"].items() if v not in (None, "", {}, [])}
+    found: list[FieldError] = []
+    if any(name not in free for name in metadata):
+        text = "must be empty except for namespace" if local else "must be empty"
+        found.append(invalid("metadata", metadata, text))
+    if not local:
+        return found
+    inside = metadata.get("namespace", "")
+    if resource is not None and (resource.get("namespace") or "") != inside:
+        where, given = child(_RESOURCE, "namespace"), resource.get("namespace") or ""
+        found.append(invalid(where, given, "must match metadata.namespace"))
+    if path is not None:
+        found.append(invalid(_PATH, _shown(path), "disallowed on this kind of request"))
+    return found
+
+
+def _selector_errors(selector: Object, where: str) -> Iterator[FieldError]:
+    raw, requirements = selector.get("rawSelector"), selector.get("requirements")
+    if raw and requirements:
+        text = "may not specified at the same time as requirements"
+        yield invalid(child(where, "rawSelector"), raw, text)
+    if not raw and not requirements:
+        text = f"when {where} is specified, requirements or rawSelector is required"
+        yield required(child(where, "requirements"), text)
+
+
+def _shown(path: Object) -> Object:
+    return {"Path": path.get("path") or "", "Verb": path.get("verb") or ""}
+
+
+def selector_troubles(spec: Object) -> Iterator[str]:
+    """Selectors nobody here looks at; that one makes no sense is told nevertheless."""
+    resource = spec.get("resourceAttributes") or {}
+    for name in _SELECTORS:
+        ignored = _ignored(name, resource.get(name) or {})
+        if ignored:
+            yield f"{child(_RESOURCE, name)} {ignored} due to parse error"
+
+
+def selector_size(spec: Object) -> int:
+    """Characters that ``selector_troubles`` parses: anybody may send many of them."""
+    resource = spec.get("resourceAttributes") or {}
+    return sum(len((resource.get(name) or {}).get("rawSelector") or "") for name in _SELECTORS)
+
+
+def _ignored(name: str, selector: Object) -> str:
+    raw = selector.get("rawSelector")
+    if raw:
+        try:
+            (parse_field_selector if name == "fieldSelector" else parse_label_selector)(raw)
+        except BadRequest:
+            return "ignored"
+        return ""
+    requirements = selector.get("requirements") or ()
+    good = sum(one.get("operator") in _OPERATORS for one in requirements)
+    if good == len(requirements):
+        return ""
+    return "partially ignored" if good else "ignored"
+
+
+def asked_of(spec: Object, user: User) -> Attributes:
+    """The question, taken literally: groups are not added, an empty namespace is the cluster."""
+    resource, path = spec.get("resourceAttributes"), spec.get("nonResourceAttributes") or {}
+    if resource is None:
+        return Attributes(user, path.get("verb") or "", path=path.get("path") or "")
+    given = {name: resource.get(name) or "" for name in _MEMBERS}
+    return Attributes(user, **given)
+
+
+_MEMBERS = ("verb", "group", "version", "resource", "subresource", "namespace", "name")

@@ -1,0 +1,104 @@
+"""RBAC as an ``Authorizer``: decisions are remembered until a role or binding changes.
+
+A decision hardly ever depends on the object's name, so it is remembered without it; only where a
+rule lists names the name is looked at.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from instar.kube.access.attributes import Attributes, User
+from instar.kube.access.authorizers import AuthzDecision, AuthzVerdict, Immediate, Rules, UserRules
+from instar.kube.access.rbac.policy import RbacPolicy, listed
+from instar.kube.access.rbac.rules import matches_kind
+
+_REMEMBERED = 16_384
+_LONGEST = 2048
+"""Characters of a question worth remembering: a path or a review may hold anything."""
+_MANY_GROUPS = 200
+_MOST_NAMES = 200_000
+"""Of objects, in all that is remembered: a rule may list very many."""
+
+
+class _Known(NamedTuple):
+    allowed: AuthzDecision | None
+    """Whatever the object is called; None: not so."""
+    by_name: dict[str, AuthzDecision]
+    """Where only rules with names match."""
+    refused: AuthzDecision
+
+
+class RbacAuthorizer(Immediate):
+    def __init__(self, policy: Callable[[], RbacPolicy]) -> None:
+        """``policy`` is asked each time, and may have something to catch up with first."""
+        self._policy = policy
+        self._seen: tuple[RbacPolicy | None, int] = (None, 0)
+        self._known: dict[tuple[object, ...], _Known] = {}
+        self._names = 0
+
+    def decide(self, asked: Attributes) -> AuthzDecision:
+        policy = self._policy()
+        seen, generation = self._seen
+        if policy is not seen or policy.generation != generation:
+            self._seen = policy, policy.generation
+            self._forget()
+        user, verb, group, _, resource, subresource, namespace, name, path = asked
+        if len(user.groups) > _MANY_GROUPS:
+            found = _decide(policy, asked)
+            return found.allowed or found.by_name.get(name, found.refused)
+        where = namespace if resource else path
+        key = (user.name, user.groups, verb, group, resource, subresource, where)
+        known = self._known.get(key)
+        if known is None:
+            known = _decide(policy, asked)
+            self._remember(key, known)
+        if known.allowed is not None:
+            return known.allowed
+        return known.by_name.get(name, known.refused)
+
+    def _remember(self, key: tuple[object, ...], known: _Known) -> None:
+        name, groups, *rest = key
+        assert isinstance(groups, tuple), "see decide"
+        if sum(len(str(part)) for part in (name, *groups, *rest)) > _LONGEST:
+            return
+        self._names += len(known.by_name)
+        if len(self._known) >= _REMEMBERED or self._names > _MOST_NAMES:
+            self._forget()
+        self._known[key] = known
+
+    def _forget(self) -> None:
+        self._known.clear()
+        self._names = 0
+
+    def rules(self, user: User, namespace: str) -> UserRules:
+        resources: Rules = []
+        paths: Rules = []
+        policy = self._policy()
+        grants = policy.grants(user, namespace)
+        for rule in (rule for grant in grants for rule in policy.granted(grant) or ()):
+            shown = rule.to_object()
+            if rule.resources:
+                resources.append({k: v for k, v in shown.items() if k != "nonResourceURLs"})
+            if rule.urls:
+                paths.append({"verbs": shown["verbs"], "nonResourceURLs": shown["nonResourceURLs"]})
+        missing = policy.missing(grants)
+        return UserRules(resources, paths, error=listed(missing) if missing else "")
+
+
+def _decide(policy: RbacPolicy, asked: Attributes) -> _Known:
+    grants = policy.grants(asked.user, asked.namespace if asked.resource else "")
+    by_name: dict[str, AuthzDecision] = {}
+    missing = policy.missing(grants)
+    refused = AuthzDecision(AuthzVerdict.NO_OPINION, f"RBAC: {listed(missing)}" if missing else "")
+    for grant in grants:
+        for rule in policy.granted(grant) or ():
+            if not matches_kind(rule, asked):
+                continue
+            allowed = AuthzDecision(AuthzVerdict.ALLOW, grant.reason)
+            if not rule.names:
+                return _Known(allowed, by_name, refused)
+            for name in rule.names:
+                by_name.setdefault(name, allowed)
+    return _Known(None, by_name, refused)

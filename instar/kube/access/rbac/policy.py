@@ -1,0 +1,186 @@
+"""All roles and bindings of a moment, indexed: which rules apply to a user, and why.
+
+A role or binding that changes is taken out and put in again; nothing else is looked at. A role's
+rules are compiled when the first question comes to them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any, NamedTuple
+
+from instar.base.field_errors import go_quote
+from instar.base.json_values import Object
+from instar.kube.access.attributes import User, account_name
+from instar.kube.access.rbac.rules import PolicyRule, rules_of
+
+GROUP = "rbac.authorization.k8s.io"
+SUBJECT_KINDS = ("User", "Group", "ServiceAccount")
+_USUAL = 100
+"""Groups that anybody may have."""
+Place = tuple[str, str]
+"""Namespace (empty for the whole cluster) and name."""
+
+
+class Grant(NamedTuple):
+    """A binding as it applies to one subject."""
+
+    binding: Place
+    role_kind: str
+    role_name: str
+    subject_kind: str
+    subject_name: str
+    position: int
+    """Which of the binding's subjects: the first that fits is the one told."""
+
+    @property
+    def bound(self) -> str:
+        namespace, name = self.binding
+        return f'RoleBinding "{name}/{namespace}"' if namespace else f'ClusterRoleBinding "{name}"'
+
+    @property
+    def reason(self) -> str:
+        """Upstream's sentence for what this allows."""
+        return (
+            f'RBAC: allowed by {self.bound} of {self.role_kind} "{self.role_name}" '
+            f'to {self.subject_kind} "{self.subject_name}"'
+        )
+
+    @property
+    def missing(self) -> str:
+        """Upstream's sentence for a role nobody has."""
+        if self.role_kind not in ("Role", "ClusterRole"):
+            return f"unsupported role reference kind: {go_quote(self.role_kind)}"
+        return f"{self.role_kind.lower()}.{GROUP} {go_quote(self.role_name)} not found"
+
+
+class RbacPolicy:
+    """``put`` and ``drop`` keep it up to date; ``generation`` tells that something changed."""
+
+    def __init__(self) -> None:
+        self.generation = 0
+        self._roles: dict[Place, Object] = {}
+        self._rules: dict[Place, tuple[PolicyRule, ...]] = {}
+        self._subjects: dict[Place, tuple[str, ...]] = {}
+        """By binding: under which subjects it is found."""
+        self._grants: dict[tuple[str, str], dict[str, Grant]] = {}
+        """By namespace and subject, then by the binding's name."""
+
+    def put_role(self, place: Place, role: Object) -> None:
+        self.generation += 1
+        self._rules.pop(place, None)
+        self._roles[place] = role
+
+    def drop_role(self, place: Place) -> None:
+        self.generation += 1
+        self._rules.pop(place, None)
+        self._roles.pop(place, None)
+
+    def put_binding(self, place: Place, binding: Object) -> None:
+        self.drop_binding(place)
+        namespace, name = place
+        kind, role = referred(binding)
+        found: dict[str, None] = {}  # whoever may bind may name very many
+        for position, subject in enumerate(_objects(binding.get("subjects"))):
+            key = _subject_key(subject, namespace)
+            if not key or key in found:
+                continue
+            found[key] = None
+            whom = _shown(subject, namespace)
+            grant = Grant(place, kind, role, str(subject.get("kind", "")), whom, position)
+            self._grants.setdefault((namespace, key), {})[name] = grant
+        self._subjects[place] = tuple(found)
+
+    def drop_binding(self, place: Place) -> None:
+        self.generation += 1
+        namespace, name = place
+        for key in self._subjects.pop(place, ()):
+            grants = self._grants[namespace, key]
+            del grants[name]
+            if not grants:
+                del self._grants[namespace, key]
+
+    def grants(self, user: User, namespace: str) -> list[Grant]:
+        """What applies to the user there, by name: bindings of the whole cluster first."""
+        subjects = self._subjects_of(user)
+        places = ("", namespace) if namespace else ("",)
+        return [grant for place in places for grant in self._within(place, subjects)]
+
+    def _subjects_of(self, user: User) -> Iterable[str]:
+        """Under which somebody may be bound. A review may ask about very many groups: of those,
+        only the ones that a binding names."""
+        if len(user.groups) <= max(len(self._grants), _USUAL):
+            return (f"u:{user.name}", *(f"g:{group}" for group in user.groups))
+        groups = set(user.groups)
+        bound = (key for _, key in self._grants if key.startswith("g:") and key[2:] in groups)
+        return dict.fromkeys((f"u:{user.name}", *bound))
+
+    def _within(self, namespace: str, subjects: Iterable[str]) -> list[Grant]:
+        found: dict[str, Grant] = {}
+        for subject in subjects:
+            for name, grant in self._grants.get((namespace, subject), {}).items():
+                known = found.get(name)
+                if known is None or grant.position < known.position:
+                    found[name] = grant
+        return [found[name] for name in sorted(found)]
+
+    def granted(self, grant: Grant) -> tuple[PolicyRule, ...] | None:
+        """None when the role is not there."""
+        return self.role(grant.role_kind, grant.role_name, grant.binding[0])
+
+    def rules(self, user: User, namespace: str) -> list[PolicyRule]:
+        grants = self.grants(user, namespace)
+        return [rule for grant in grants for rule in self.granted(grant) or ()]
+
+    def role(self, kind: str, name: str, namespace: str) -> tuple[PolicyRule, ...] | None:
+        """The rules of what a ``roleRef`` names; None when there is no such role."""
+        if kind not in ("Role", "ClusterRole") or (kind == "Role" and not namespace):
+            return None
+        place = (namespace if kind == "Role" else "", name)
+        known = self._rules.get(place)
+        if known is None and place in self._roles:
+            known = self._rules[place] = rules_of(self._roles[place])
+        return known
+
+    def missing(self, grants: Iterable[Grant]) -> list[str]:
+        """Roles that bindings of the user name and nobody has."""
+        told = (grant.missing for grant in grants if self.granted(grant) is None)
+        return list(dict.fromkeys(told))
+
+
+def referred(binding: Object) -> tuple[str, str]:
+    """Kind and name of the role a binding is of."""
+    reference = binding.get("roleRef")
+    if not isinstance(reference, dict):
+        return "", ""
+    return str(reference.get("kind", "")), str(reference.get("name", ""))
+
+
+def _objects(value: Any) -> Iterator[Object]:
+    """By another's hand anything may lie in the store; it grants nothing."""
+    if isinstance(value, list):
+        yield from (item for item in value if isinstance(item, dict))
+
+
+def listed(texts: list[str]) -> str:
+    """As Go shows several errors as one."""
+    return texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
+
+
+def _shown(subject: Object, namespace: str) -> str:
+    name = str(subject.get("name", ""))
+    if subject.get("kind") != "ServiceAccount":
+        return name
+    return f"{name}/{subject.get('namespace') or namespace}"
+
+
+def _subject_key(subject: Object, namespace: str) -> str:
+    """A user or group as ``RbacPolicy`` looks for them; a ServiceAccount is a user with a
+    prefix."""
+    kind, name = subject.get("kind"), str(subject.get("name", ""))
+    if kind == "ServiceAccount":
+        inside = subject.get("namespace") or namespace
+        return f"u:{account_name(inside, name)}" if inside else ""
+    if kind == "User":
+        return f"u:{name}"
+    return f"g:{name}" if kind == "Group" else ""

@@ -1,0 +1,167 @@
+"""One policy rule: what it matches, how it reads, and which rules cover which."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any, NamedTuple
+
+from instar.base.field_errors import go_quote
+from instar.base.json_values import Object
+from instar.kube.access.attributes import Attributes
+
+ALL = "*"
+
+
+class PolicyRule(NamedTuple):
+    verbs: tuple[str, ...] = ()
+    groups: tuple[str, ...] = ()
+    resources: tuple[str, ...] = ()
+    names: tuple[str, ...] = ()
+    urls: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        """As upstream prints a rule in a refusal."""
+        members = (
+            ("APIGroups", self.groups),
+            ("Resources", self.resources),
+            ("ResourceNames", self.names),
+            ("NonResourceURLs", self.urls),
+            ("Verbs", self.verbs),
+        )
+        shown = (
+            f"{name}:[{' '.join(map(go_quote, values))}]" for name, values in members if values
+        )
+        return "{" + ", ".join(shown) + "}"
+
+    def to_object(self) -> Object:
+        members = {
+            "apiGroups": self.groups,
+            "resources": self.resources,
+            "resourceNames": self.names,
+            "nonResourceURLs": self.urls,
+        }
+        return {
+            "verbs": list(self.verbs),
+            **{name: list(values) for name, values in members.items() if values},
+        }
+
+
+def rules_of(role: Object) -> tuple[PolicyRule, ...]:
+    """The rules of a stored Role or ClusterRole; what is no rule grants nothing."""
+    found = role.get("rules")
+    if not isinstance(found, list):
+        return ()
+    return tuple(rule_of(rule) for rule in found if isinstance(rule, dict))
+
+
+def rule_of(rule: Object) -> PolicyRule:
+    return PolicyRule(
+        _texts(rule.get("verbs")),
+        _texts(rule.get("apiGroups")),
+        _texts(rule.get("resources")),
+        _texts(rule.get("resourceNames")),
+        _texts(rule.get("nonResourceURLs")),
+    )
+
+
+def _texts(value: Any) -> tuple[str, ...]:
+    return tuple(item for item in value if isinstance(item, str)) if isinstance(value, list) else ()
+
+
+def matches_kind(rule: PolicyRule, asked: Attributes) -> bool:
+    """Everything but the name: verb, group, resource or path."""
+    if not (ALL in rule.verbs or asked.verb in rule.verbs):
+        return False
+    if not asked.resource:
+        return any(_url_covers(url, asked.path) for url in rule.urls)
+    if not (ALL in rule.groups or asked.group in rule.groups):
+        return False
+    if not asked.subresource:
+        return ALL in rule.resources or asked.resource in rule.resources
+    resources = rule.resources
+    return (
+        ALL in resources
+        or f"{asked.resource}/{asked.subresource}" in resources
+        or f"*/{asked.subresource}" in resources
+    )
+
+
+def matches(rule: PolicyRule, asked: Attributes) -> bool:
+    return matches_kind(rule, asked) and (not rule.names or asked.name in rule.names)
+
+
+def _url_covers(rule: str, path: str) -> bool:
+    if rule in (ALL, path):
+        return True
+    return rule.endswith(ALL) and path.startswith(rule.rstrip(ALL))
+
+
+def uncovered(owned: Iterable[PolicyRule], wanted: Iterable[PolicyRule]) -> list[PolicyRule]:
+    """What of ``wanted`` no single rule of ``owned`` covers, joined again by verb."""
+    holdings = list(owned)
+    missing = [
+        atom
+        for rule in wanted
+        for atom in _atoms(rule)
+        if not any(_covers(holding, atom) for holding in holdings)
+    ]
+    return _joined(missing)
+
+
+def comparisons(owned: int, wanted: Iterable[PolicyRule]) -> int:
+    """How many steps ``uncovered`` takes at most, for so many rules held."""
+    atoms = 0
+    for rule in wanted:
+        kinds = len(rule.groups) * len(rule.resources) * max(1, len(rule.names))
+        atoms += (kinds + len(rule.urls)) * len(rule.verbs)
+    return atoms * max(1, owned)
+
+
+def _atoms(rule: PolicyRule) -> Iterator[PolicyRule]:
+    """The smallest grants a rule is made of."""
+    for group in rule.groups:
+        for resource in rule.resources:
+            for verb in rule.verbs:
+                if not rule.names:
+                    yield PolicyRule((verb,), (group,), (resource,))
+                for name in rule.names:
+                    yield PolicyRule((verb,), (group,), (resource,), (name,))
+    for url in rule.urls:
+        for verb in rule.verbs:
+            yield PolicyRule((verb,), urls=(url,))
+
+
+def _covers(holding: PolicyRule, atom: PolicyRule) -> bool:
+    [verb] = atom.verbs
+    if not (ALL in holding.verbs or verb in holding.verbs):
+        return False
+    if atom.urls:
+        return any(_url_covers(url, atom.urls[0]) for url in holding.urls)
+    [group], [resource] = atom.groups, atom.resources
+    if not (ALL in holding.groups or group in holding.groups):
+        return False
+    if not _resource_covered(holding.resources, resource):
+        return False
+    return not holding.names or (bool(atom.names) and atom.names[0] in holding.names)
+
+
+def _resource_covered(holdings: tuple[str, ...], resource: str) -> bool:
+    if ALL in holdings or resource in holdings:
+        return True
+    _, slash, subresource = resource.partition("/")
+    return bool(slash) and f"*/{subresource}" in holdings
+
+
+def _joined(atoms: list[PolicyRule]) -> list[PolicyRule]:
+    """Atoms that differ in their verb only become one rule again; paths stay single."""
+    verbs: dict[tuple[tuple[str, ...], ...], list[str]] = {}
+    alone = []
+    for atom in atoms:
+        if atom.urls:
+            alone.append(atom)
+            continue
+        told = verbs.setdefault((atom.groups, atom.resources, atom.names), [])
+        if atom.verbs[0] not in told:
+            told.append(atom.verbs[0])
+    joined = [PolicyRule(tuple(words), *place) for place, words in verbs.items()]
+    return sorted([*joined, *dict.fromkeys(alone)], key=str)

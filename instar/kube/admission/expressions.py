@@ -1,0 +1,128 @@
+"""What an expression of admission can name: variables, their types, and their order in a program.
+
+``request`` and ``namespaceObject`` have types of their own; objects and parameters are of any type,
+whatever schema they have. Only type checking (``type_checking.py``) looks at schemas.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from instar.kube.cel.host_types import record
+from instar.kube.cel.library.authorizer import AUTHORIZER, RESOURCE_CHECK
+from instar.kube.cel.types import BOOL, DYN, INT, STRING, TIMESTAMP, Type, list_of, map_of
+
+OBJECT: Final = "object"
+OLD_OBJECT: Final = "oldObject"
+REQUEST: Final = "request"
+PARAMS: Final = "params"
+NAMESPACE: Final = "namespaceObject"
+ASKING: Final = "authorizer"
+ASKING_OF_REQUEST: Final = "authorizer.requestResource"
+VARIABLES: Final = "variables"
+ORDER = (
+    OBJECT, OLD_OBJECT, REQUEST, PARAMS, NAMESPACE, ASKING, ASKING_OF_REQUEST, VARIABLES,
+)  # fmt: skip
+"""The order in which every expression takes its values."""
+VARIABLES_TYPE = "kubernetes.variables"
+
+_TEXTS = list_of(STRING)
+_LABELS = map_of(STRING, STRING)
+
+
+def _same(type: Type, *names: str) -> dict[str, Type]:
+    return dict.fromkeys(names, type)
+
+
+_KIND = record("kubernetes.GroupVersionKind", _same(STRING, "group", "version", "kind"))
+_RESOURCE = record("kubernetes.GroupVersionResource", _same(STRING, "group", "version", "resource"))
+_USER = record(
+    "kubernetes.UserInfo",
+    {
+        **_same(STRING, "username", "uid"),
+        "groups": _TEXTS,
+        "extra": map_of(STRING, _TEXTS),
+    },
+)
+_REQUEST = record(
+    "kubernetes.AdmissionRequest",
+    {
+        **_same(_KIND, "kind", "requestKind"),
+        **_same(_RESOURCE, "resource", "requestResource"),
+        **_same(STRING, "subResource", "requestSubResource", "name", "namespace", "operation"),
+        "userInfo": _USER,
+        "dryRun": BOOL,
+        "options": DYN,
+    },
+)
+_METADATA = record(
+    "kubernetes.NamespaceMetadata",
+    {
+        **_same(STRING, "name", "generateName", "namespace", "UID", "resourceVersion"),
+        **_same(_LABELS, "labels", "annotations"),
+        **_same(TIMESTAMP, "creationTimestamp", "deletionTimestamp"),
+        **_same(INT, "deletionGracePeriodSeconds", "generation"),
+        "finalizers": _TEXTS,
+    },
+)
+_CONDITION = record(
+    "kubernetes.NamespaceCondition",
+    {**_same(STRING, "status", "type", "message", "reason"), "lastTransitionTime": TIMESTAMP},
+)
+_NAMESPACE = record(
+    "kubernetes.Namespace",
+    {
+        "metadata": _METADATA,
+        "spec": record("kubernetes.NamespaceSpec", {"finalizers": _TEXTS}),
+        "status": record(
+            "kubernetes.NamespaceStatus", {"conditions": list_of(_CONDITION), "phase": STRING}
+        ),
+    },
+)
+_SHOWN_METADATA = frozenset(
+    {
+        *("name", "generateName", "namespace", "uid", "resourceVersion", "generation", "labels"),
+        *("creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "annotations"),
+        "finalizers",
+    }
+)
+
+
+def declared(
+    *,
+    params: bool,
+    authorizer: bool = True,
+    object_type: Type = DYN,
+    params_type: Type = DYN,
+) -> dict[str, Type]:
+    """What an expression may name, but for the policy's own variables."""
+    found: dict[str, Type] = {
+        OBJECT: object_type,
+        OLD_OBJECT: object_type,
+        REQUEST: _REQUEST,
+        NAMESPACE: _NAMESPACE,
+    }
+    if params:
+        found[PARAMS] = params_type
+    if authorizer:
+        found |= {ASKING: AUTHORIZER, ASKING_OF_REQUEST: RESOURCE_CHECK}
+    return found
+
+
+def with_variables(names: Mapping[str, Type], variables: Mapping[str, Type]) -> dict[str, Type]:
+    """The same with the variables known so far."""
+    return {**names, VARIABLES: record(VARIABLES_TYPE, variables)}
+
+
+def shown_namespace(namespace: Mapping[str, object] | None) -> dict[str, object] | None:
+    """A namespace as expressions see it: without owners and without who wrote which field."""
+    if namespace is None:
+        return None
+    held = namespace.get("metadata")
+    metadata = held if isinstance(held, dict) else {}
+    return {
+        "metadata": {name: value for name, value in metadata.items() if name in _SHOWN_METADATA},
+        "spec": namespace.get("spec") or {},
+        "status": namespace.get("status") or {},
+    }

@@ -1,0 +1,102 @@
+"""Match conditions: expressions that say whether a webhook or a policy wants a request at all.
+
+Each is compiled once. All are evaluated, whatever the others say: one that is false outweighs
+one that failed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
+
+from instar.base import offload
+from instar.base.fast_dataclass import dataclass
+from instar.base.weighted_lru import Remembered
+from instar.kube.admission.compile import BOOLEAN, AdmissionExpression, compile_expression
+from instar.kube.admission.evaluation import (
+    CostPhase,
+    Error,
+    ExpressionInputs,
+    Failed,
+    Meter,
+    OutOfBudget,
+    TooLongHere,
+)
+from instar.kube.admission.expressions import ASKING, declared
+
+BUDGET = 2_500_000
+"""Cost of all conditions of a webhook or policy together."""
+
+
+class Matched(NamedTuple):
+    """Whether all conditions hold; ``errors`` only where none is known to be false."""
+
+    holds: bool
+    errors: tuple[str, ...] = ()
+    error: Error = Error.INVALID
+    """What the first of them counts as."""
+
+    @property
+    def text(self) -> str:
+        """Of the errors, as Go prints several that are collected: each once, in brackets."""
+        texts = list(dict.fromkeys(self.errors))
+        return texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
+
+
+_KEPT: Remembered[tuple[str, bool], AdmissionExpression] = Remembered(1 << 20)
+"""By the length of their texts: every write asks for all of them, and there may be thousands."""
+
+
+def _compiled(text: str, params: bool) -> AdmissionExpression:
+    found = _KEPT.get((text, params))
+    if found is None:
+        made = compile_expression(text, declared(params=params), BOOLEAN)
+        found = _KEPT.put((text, params), made, len(text))
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Conditions:
+    """Those of one webhook or policy; falsy when there are none."""
+
+    expressions: tuple[str, ...]
+    params: bool = False
+
+    def __bool__(self) -> bool:
+        return bool(self.expressions)
+
+    @property
+    def reads(self) -> frozenset[str]:
+        """What they name."""
+        found = (_compiled(text, self.params).reads for text in self.expressions)
+        return frozenset().union(*found)
+
+    async def matched(self, values: Mapping[str, Any]) -> Matched:
+        """``values`` by variable; absent ones are null."""
+        inputs = ExpressionInputs.of(values)
+        try:
+            return self.match(Meter(asks=ASKING in self.reads), inputs)
+        except TooLongHere:
+            return await offload.apart(lambda: self.match(Meter(hurried=False), inputs))
+
+    def match(self, meter: Meter, inputs: ExpressionInputs) -> Matched:
+        """Raises ``TooLongHere`` where the meter is the loop's. Upstream shows conditions no
+        namespace."""
+        if not self.expressions:
+            return _HOLDS
+        phase = CostPhase(meter, inputs._replace(namespace=None), budget=BUDGET)
+        try:
+            results = [phase.run(_compiled(text, self.params)) for text in self.expressions]
+        except OutOfBudget as error:
+            return Matched(False, (str(error),), Error.BUDGET)
+        failures = [result for result in results if isinstance(result, Failed)]
+        if not failures or any(result is False for result in results):
+            return Matched(all(result is True for result in results))
+        return Matched(False, tuple(each.text for each in failures), failures[0].error)
+
+
+_HOLDS = Matched(True)
+
+
+def read_conditions(listed: Iterable[Mapping[str, Any]] | None, *, params: bool) -> Conditions:
+    return Conditions(tuple(str(each.get("expression", "")) for each in listed or ()), params)

@@ -1,0 +1,202 @@
+"""A ``MutatingAdmissionPolicy`` as a program: what each of its mutations makes of an object.
+
+An ``ApplyConfiguration`` is laid over the object as server-side apply lays one, but owns nothing
+and takes nothing away; a ``JSONPatch`` is one. Neither prunes, defaults or validates: that is done
+by whoever has the schema, after each mutation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+
+from instar.base.json_values import Object, copy_json
+from instar.kube.admission.compile import (
+    BUILT_OBJECT,
+    JSON_PATCHES,
+    AdmissionExpression,
+    compile_expression,
+)
+from instar.kube.admission.evaluation import (
+    CostPhase,
+    Error,
+    ExpressionInputs,
+    Failed,
+    Meter,
+    OutOfBudget,
+)
+from instar.kube.admission.expressions import VARIABLES, declared, with_variables
+from instar.kube.admission.match_conditions import Matched, read_conditions
+from instar.kube.admission.policies.variables import compile_variables
+from instar.kube.api.names import GroupVersionKind, parse_group_version
+from instar.kube.apply.merge import merge
+from instar.kube.apply.ownership_schema import Atom, TypedSchema
+from instar.kube.apply.validate import problems_text, type_problems
+from instar.kube.cel.cel_to_json import to_json
+from instar.kube.cel.library.patches import misplaced
+from instar.kube.cel.values import CelError, StructValue
+from instar.kube.patches.json_patch import PatchFailed, TestFailed, json_patch
+
+APPLY, JSON_PATCH = "ApplyConfiguration", "JSONPatch"
+
+
+class MutationFailed(Exception):
+    """The text is upstream's; ``error`` is what it counts as."""
+
+    def __init__(self, text: str, error: Error = Error.INVALID) -> None:
+        super().__init__(text)
+        self.error = error
+
+
+class Mutation(NamedTuple):
+    patch_type: str
+    expression: AdmissionExpression
+
+
+class MutatingProgram:
+    """Compiled once, used by all requests; keeps nothing between them."""
+
+    __slots__ = ("_conditions", "_variables", "mutations", "reads")
+
+    def __init__(self, spec: Mapping[str, Any]) -> None:
+        params = spec.get("paramKind") is not None
+        names = declared(params=params)
+        composed = compile_variables(spec.get("variables") or (), names)
+        seen = with_variables(names, composed.types)
+        self._conditions = read_conditions(spec.get("matchConditions"), params=params)
+        self._variables = composed.expressions
+        self.mutations = [_mutation(each, seen) for each in spec.get("mutations") or ()]
+        expressions = [*self._variables.values(), *(each.expression for each in self.mutations)]
+        self.reads = self._conditions.reads.union(*(each.reads for each in expressions))
+        """What anybody in it names: nothing else has to be had for it."""
+        if VARIABLES not in self.reads:
+            self._variables = {}
+
+    def match(self, meter: Meter, inputs: ExpressionInputs) -> Matched:
+        return self._conditions.match(meter, inputs)
+
+    def mutate(
+        self, mutation: Mutation, schema: TypedSchema | None, meter: Meter, inputs: ExpressionInputs
+    ) -> Object:
+        """The object after one mutation; ``inputs.obj`` stays as it is. ``schema`` None: of a kind
+        that has none. Raises ``MutationFailed``."""
+        phase = CostPhase(meter, inputs, self._variables)
+        try:
+            value = phase.run(mutation.expression)
+        except OutOfBudget as error:
+            raise MutationFailed(str(error), Error.BUDGET) from error
+        finally:
+            phase.close()
+        if isinstance(value, Failed):
+            text = (
+                value.text.removeprefix(_COMPILATION)
+                if value.error is Error.COMPILE
+                else value.text
+            )
+            raise MutationFailed(text, value.error)
+        if mutation.patch_type == APPLY:
+            return apply_configuration(inputs.obj, value, schema)
+        return apply_patch(inputs.obj, value)
+
+
+_COMPILATION = "compilation error: "
+_UNTYPED = "error applying patch: failed to convert patch object to typed object: "
+
+
+def _mutation(given: Mapping[str, Any], seen: Mapping[str, Any]) -> Mutation:
+    patch_type = given.get("patchType", "")
+    member, returns = ("applyConfiguration", BUILT_OBJECT)
+    if patch_type == JSON_PATCH:
+        member, returns = ("jsonPatch", JSON_PATCHES)
+    source = (given.get(member) or {}).get("expression", "")
+    return Mutation(patch_type, compile_expression(source, seen, returns, builds=True))
+
+
+def apply_configuration(obj: Object, value: StructValue, schema: TypedSchema | None) -> Object:
+    """Raises ``MutationFailed``."""
+    _check_places(value)
+    if schema is None:
+        kind = GroupVersionKind(
+            *parse_group_version(obj.get("apiVersion", "")), obj.get("kind", "")
+        )
+        raise MutationFailed(f"{_UNTYPED}no corresponding type for {kind}")
+    try:
+        config = to_json(value)
+    except CelError as error:
+        raise MutationFailed(f"error applying patch: {error}") from error
+    config |= {name: obj[name] for name in ("apiVersion", "kind") if name in obj}
+    for what, each in (("patch", config), ("original", obj)):
+        problems = type_problems(schema, each)
+        if problems:
+            raise MutationFailed(
+                f"error applying patch: failed to convert {what} object to typed object: "
+                f"{problems_text(problems)}"
+            )
+        if each is config:
+            _refuse_atomics(schema, config)
+    merged: Object = copy_json(merge(schema, obj, config))
+    return merged
+
+
+def _check_places(value: StructValue) -> None:
+    wrong = misplaced(value)
+    if wrong:
+        raise MutationFailed("type mismatch: " + "\n".join(wrong))
+
+
+def _refuse_atomics(schema: TypedSchema, config: Object) -> None:
+    """Whoever sets a part of what can only be replaced as a whole rarely means to replace it."""
+    found = list(_atomics(schema.root, config, ""))
+    if found:
+        raise MutationFailed(
+            "error applying patch: invalid ApplyConfiguration: may not mutate atomic arrays, maps "
+            f"or structs: {', '.join(found)}"
+        )
+
+
+def _atomics(atom: Atom, value: Any, path: str) -> Iterator[str]:
+    if isinstance(value, dict) and atom.map is not None:
+        if atom.map.atomic:
+            yield path
+        for name, item in value.items():
+            known = atom.map.fields.get(name)
+            if known is not None:
+                yield from _atomics(known[1], item, f"{path}.{name}")
+    elif isinstance(value, list) and atom.list is not None:
+        if atom.list.relation == "atomic":
+            yield path
+        for position, item in enumerate(value):
+            yield from _atomics(atom.list.element, item, f"{path}[{position}]")
+
+
+def apply_patch(obj: Object, operations: Any) -> Object:
+    """Raises ``MutationFailed``. A ``test`` that fails is no error: nothing is changed then."""
+    patch = [_operation(each) for each in operations]
+    try:
+        patched = json_patch(copy_json(obj), patch)
+    except TestFailed:
+        return obj
+    except PatchFailed as error:
+        raise MutationFailed(f"JSON Patch: {error}") from error
+    if not isinstance(patched, dict):
+        raise MutationFailed("JSON Patch: the result is not an object")
+    return patched
+
+
+def _operation(built: StructValue) -> Object:
+    fields = built.fields
+    found: Object = {"op": fields.get("op", ""), "path": fields.get("path", "")}
+    if fields.get("from"):
+        found["from"] = fields["from"]
+    if "value" in fields:
+        value = fields["value"]
+        if isinstance(value, StructValue):
+            _check_places(value)
+        try:
+            found["value"] = to_json(value, long_as_text=True)
+        except CelError as error:
+            raise MutationFailed(
+                "JSONPath valueExpression evaluated to a type that could not marshal to JSON: "
+                f"{error}"
+            ) from error
+    return found

@@ -1,0 +1,33 @@
+"""A policy's variables: each sees those before it, and all expressions see all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
+
+from instar.kube.admission.compile import AdmissionExpression, compile_expression
+from instar.kube.admission.expressions import with_variables
+from instar.kube.cel.host_types import without_objects
+from instar.kube.cel.types import DYN, Type
+
+
+class Composition(NamedTuple):
+    expressions: dict[str, AdmissionExpression]
+    types: dict[str, Type]
+    """What each is to the others: of objects nothing is known."""
+    listed: list[AdmissionExpression]
+    """As they were listed: of two with one name the last counts."""
+
+
+def compile_variables(
+    variables: Iterable[Mapping[str, Any]], names: Mapping[str, Type]
+) -> Composition:
+    found = Composition({}, {}, [])
+    for variable in variables:
+        name = variable.get("name", "")
+        seen = with_variables(names, found.types)
+        compiled = compile_expression(variable.get("expression", ""), seen)
+        found.expressions[name] = compiled
+        found.types[name] = DYN if compiled.problem else without_objects(compiled.type)
+        found.listed.append(compiled)
+    return found

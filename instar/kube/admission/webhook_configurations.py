@@ -1,0 +1,91 @@
+"""Webhook configurations as they are used: each webhook read once, with all it asks for."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Mapping
+from typing import Any
+
+from instar.base.fast_dataclass import dataclass
+from instar.base.json_values import Object
+from instar.kube.admission.match_conditions import Conditions, read_conditions
+from instar.kube.admission.matching import Criteria, read_criteria
+from instar.kube.api.admission_review import preferred_version
+from instar.kube.api.crd import ServiceReference, WebhookClient
+
+GROUP = "admissionregistration.k8s.io"
+MUTATING = "mutatingwebhookconfigurations"
+VALIDATING = "validatingwebhookconfigurations"
+EXEMPT = frozenset(
+    {
+        "mutatingadmissionpolicies",
+        "mutatingadmissionpolicybindings",
+        MUTATING,
+        "validatingadmissionpolicies",
+        "validatingadmissionpolicybindings",
+        VALIDATING,
+    }
+)
+"""What no webhook is asked about, or a bad one could not be taken away any more."""
+
+
+@dataclass(frozen=True, slots=True)
+class WebhookConfiguration:
+    configuration: str
+    name: str
+    client: WebhookClient
+    criteria: Criteria
+    conditions: Conditions
+    ignores_failures: bool
+    seconds: float
+    version: str | None
+    """Of the AdmissionReview; None where it wants one that nobody speaks."""
+    dry_runs: bool
+    """Whether it may be asked about what will not happen."""
+    reinvoked: bool = False
+    """Whether it wants to see what others changed after it."""
+    blank_bundle: bool = False
+    """A caBundle of nothing but white space, which is a mistake here."""
+
+
+def read_configuration(obj: Mapping[str, Any]) -> tuple[WebhookConfiguration, ...]:
+    name = str((obj.get("metadata") or {}).get("name", ""))
+    return tuple(_webhook(name, item) for item in obj.get("webhooks") or ())
+
+
+def _webhook(configuration: str, obj: Object) -> WebhookConfiguration:
+    config = obj.get("clientConfig") or {}
+    return WebhookConfiguration(
+        configuration=configuration,
+        name=str(obj.get("name", "")),
+        client=_client(config),
+        criteria=read_criteria(obj),
+        conditions=read_conditions(obj.get("matchConditions"), params=False),
+        ignores_failures=obj.get("failurePolicy") == "Ignore",
+        seconds=float(obj.get("timeoutSeconds") or 10),
+        version=preferred_version(obj.get("admissionReviewVersions") or ()),
+        dry_runs=obj.get("sideEffects") in ("None", "NoneOnDryRun"),
+        reinvoked=obj.get("reinvocationPolicy") == "IfNeeded",
+        blank_bundle=_is_blank(config.get("caBundle") or ""),
+    )
+
+
+def _client(config: Object) -> WebhookClient:
+    bundle, service = str(config.get("caBundle") or ""), config.get("service")
+    if service is None:
+        return WebhookClient(str(config.get("url") or "").rstrip("/"), None, bundle)
+    reference = ServiceReference(
+        str(service.get("namespace", "")),
+        str(service.get("name", "")),
+        str(service.get("path") or ""),
+        int(service.get("port") or 443),
+    )
+    return WebhookClient(None, reference, bundle)
+
+
+def _is_blank(bundle: str) -> bool:
+    try:
+        return bool(bundle) and not base64.b64decode(bundle).strip()
+    except (binascii.Error, ValueError):
+        return False

@@ -1,0 +1,1 @@
+"""Kubernetes API conventions: names, selectors, discovery documents, CRD types, text encodings."""

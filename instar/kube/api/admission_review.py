@@ -1,0 +1,259 @@
+"""AdmissionReview, ``v1`` and ``v1beta1``: the question a server asks a webhook, and the answer.
+
+Both sides are here, because the server writes questions and reads answers while the SDK does the
+opposite. Shapes only: whether an answer may be *used* is decided in ``webhook_response.py``.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import field
+from typing import Any, NamedTuple
+
+import orjson
+
+from instar.base.fast_dataclass import dataclass
+from instar.base.json_values import Object
+from instar.kube.api.encoding.go_json_errors import go_type
+from instar.kube.api.encoding.json_text import TooDeep, decode, encode
+
+GROUP = "admission.k8s.io"
+KIND = "AdmissionReview"
+KNOWN_VERSIONS = ("v1", "v1beta1")
+JSON_PATCH = "JSONPatch"
+_MOST_YAML = 1 << 20
+_SCHEME = "k8s.io/apiserver/pkg/util/webhook/client.go:71"
+
+
+class NoAdmissionReview(ValueError):
+    """Not an AdmissionReview; the text is what Go's decoder says about the same bytes."""
+
+
+@dataclass(frozen=True, slots=True)
+class AdmissionAnswer:
+    """An answer as received; ``present`` is false when it has no ``response`` at all."""
+
+    api_version: str
+    kind: str
+    present: bool
+    uid: str = ""
+    allowed: bool = False
+    status: Object | None = None
+    patch: bytes | None = None
+    patch_type: str | None = None
+    annotations: Mapping[str, str] = field(default_factory=dict)
+    warnings: Sequence[str] = ()
+
+
+class AdmissionQuestion(NamedTuple):
+    """A question as received by a webhook."""
+
+    version: str
+    request: Object
+
+    @property
+    def uid(self) -> str:
+        return str(self.request.get("uid", ""))
+
+
+def preferred_version(listed: Iterable[str]) -> str | None:
+    """The first listed review version that we speak: the configuration's order decides."""
+    return next((version for version in listed if version in KNOWN_VERSIONS), None)
+
+
+def encode_question(
+    version: str, uid: str, document: Object, obj: bytes | None, old: bytes | None
+) -> bytes:
+    """``document`` is the request but for ``uid`` and the objects, which are encoded already: many
+    webhooks may be asked about the same."""
+    # The last members of the document come behind the objects, as upstream writes them.
+    tail = {name: document[name] for name in ("dryRun", "options")}
+    head = {name: value for name, value in document.items() if name not in tail}
+    return b"".join(
+        (
+            f'{{"kind":"{KIND}","apiVersion":"{GROUP}/{version}","request":'.encode(),
+            encode({"uid": uid, **head})[:-1],
+            b',"object":',
+            obj or b"null",
+            b',"oldObject":',
+            old or b"null",
+            b",",
+            encode(tail)[1:],
+            b"}\n",
+        )
+    )
+
+
+def parse_question(body: bytes) -> AdmissionQuestion:
+    """Raises ``NoAdmissionReview`` with a sentence for the caller of a webhook."""
+    review = _parse_object(body)
+    group, _, version = str(review.get("apiVersion", "")).rpartition("/")
+    if review.get("kind") != KIND or group != GROUP or version not in KNOWN_VERSIONS:
+        spoken = " or ".join(f"{GROUP}/{known}" for known in KNOWN_VERSIONS)
+        received = f"{review.get('apiVersion', '')}, Kind={review.get('kind', '')}"
+        raise NoAdmissionReview(f"expected an {KIND} of {spoken}, got {received}")
+    request = review.get("request")
+    if not isinstance(request, dict):
+        raise NoAdmissionReview("no request provided")
+    return AdmissionQuestion(version, request)
+
+
+def encode_answer(
+    question: AdmissionQuestion,
+    *,
+    allowed: bool,
+    message: str = "",
+    code: int = 0,
+    reason: str = "",
+    patch: Sequence[Object] = (),
+    warnings: Sequence[str] = (),
+    annotations: Mapping[str, str] | None = None,
+) -> bytes:
+    response: Object = {"uid": question.uid, "allowed": allowed}
+    status = {"message": message, "code": code, "reason": reason}
+    told = {name: value for name, value in status.items() if value}
+    if told:
+        response["status"] = told
+    if patch:
+        response["patchType"] = JSON_PATCH
+        response["patch"] = base64.b64encode(orjson.dumps(patch)).decode()
+    if warnings:
+        response["warnings"] = list(warnings)
+    if annotations:
+        response["auditAnnotations"] = dict(annotations)
+    review = {"kind": KIND, "apiVersion": f"{GROUP}/{question.version}", "response": response}
+    return orjson.dumps(review)
+
+
+def parse_answer(body: bytes, wanted: str) -> AdmissionAnswer:
+    """Raises ``NoAdmissionReview`` where upstream's decoder gives up; ``wanted`` is the version
+    that was asked in."""
+    review = _parse_object(body)
+    api_version = _text(review, "apiVersion")
+    kind = _text(review, "kind")
+    _check_known(api_version, kind, wanted)
+    response = _member(review, "response", dict, "v1.AdmissionResponse", "AdmissionReview")
+    if response is None:
+        return AdmissionAnswer(api_version, kind, present=False)
+    place = "AdmissionResponse.response"
+    return AdmissionAnswer(
+        api_version,
+        kind,
+        present=True,
+        uid=_member(response, "uid", str, "types.UID", place) or "",
+        allowed=_member(response, "allowed", bool, "bool", place) or False,
+        status=_status(_member(response, "status", dict, "v1.Status", place)),
+        patch=_bytes(_member(response, "patch", str, "[]uint8", place)),
+        patch_type=_member(response, "patchType", str, "v1.PatchType", place),
+        annotations=_texts_by_name(response, place),
+        warnings=_texts(response, place),
+    )
+
+
+def _check_known(api_version: str, kind: str, wanted: str) -> None:
+    """A type that says nothing is taken for the one that was asked for."""
+    if not api_version and not kind:
+        return
+    group, _, version = api_version.rpartition("/")
+    if kind != KIND or group != GROUP or version not in KNOWN_VERSIONS:
+        text = f'no kind "{kind}" is registered for version "{api_version}" in scheme "{_SCHEME}"'
+        raise NoAdmissionReview(text)
+    if version != wanted:
+        theirs, ours = f"{version}.{KIND}", f"{wanted}.{KIND}"
+        raise NoAdmissionReview(f"converting ({theirs}) to ({ours}): unknown conversion")
+
+
+def _parse_object(body: bytes) -> Object:
+    """JSON, or YAML as Go's decoder tries next."""
+    try:
+        review = decode(body)
+    except TooDeep as error:
+        raise NoAdmissionReview(f"couldn't get version/kind; json parse error: {error}") from error
+    except orjson.JSONDecodeError:
+        review = _yaml(body)
+    if not isinstance(review, dict):
+        raise NoAdmissionReview(
+            f"couldn't get version/kind; json parse error: json: cannot unmarshal "
+            f'{go_type(review)} into Go value of type struct {{ APIVersion string "json:'
+            f'\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }}'
+        )
+    return review
+
+
+def _yaml(body: bytes) -> Any:
+    if len(body) > _MOST_YAML:
+        raise NoAdmissionReview("couldn't get version/kind; json parse error: invalid JSON")
+    # Only here: nearly all webhooks answer in JSON.
+    from instar.kube.api.encoding.yaml_text import read_yaml
+
+    try:
+        return read_yaml(body)[0]
+    except ValueError as error:
+        raise NoAdmissionReview(f"couldn't get version/kind; json parse error: {error}") from error
+
+
+def _member(holder: Object, name: str, wanted: type, go_name: str, place: str) -> Any:
+    """A typed member; absent and null are None, any other type is Go's decode error."""
+    value = holder.get(name)
+    if value is not None and type(value) is not wanted:
+        raise NoAdmissionReview(
+            f"json: cannot unmarshal {go_type(value)} into Go struct field {place}.{name} of type "
+            f"{go_name}"
+        )
+    return value
+
+
+def _text(holder: Object, name: str) -> str:
+    return str(_member(holder, name, str, "string", KIND) or "")
+
+
+def _status(status: Object | None) -> Object | None:
+    if status is None:
+        return None
+    place = "Status.response.status"
+    for name in ("message", "reason", "status"):
+        _member(status, name, str, "string", place)
+    _member(status, "code", int, "int32", place)
+    details = _member(status, "details", dict, "v1.StatusDetails", place)
+    if details is not None:
+        _member(details, "retryAfterSeconds", int, "int32", f"{place}.details")
+    _member(status, "metadata", dict, "v1.ListMeta", place)
+    return status
+
+
+def _bytes(text: str | None) -> bytes | None:
+    if text is None:
+        return None
+    try:
+        return base64.b64decode("".join(text.split()), validate=True)
+    except (binascii.Error, ValueError) as error:
+        at = next((at for at, char in enumerate(text) if not _is_base64(char)), len(text))
+        raise NoAdmissionReview(f"illegal base64 data at input byte {at}") from error
+
+
+def _is_base64(char: str) -> bool:
+    return char.isascii() and (char.isalnum() or char in "+/")
+
+
+def _texts_by_name(response: Object, place: str) -> Mapping[str, str]:
+    found: Object = _member(response, "auditAnnotations", dict, "map[string]string", place) or {}
+    for value in found.values():
+        if not isinstance(value, str):
+            raise NoAdmissionReview(
+                f"json: cannot unmarshal {go_type(value)} into Go struct field "
+                f"{place}.auditAnnotations of type string"
+            )
+    return found
+
+
+def _texts(response: Object, place: str) -> Sequence[str]:
+    found: list[Any] = _member(response, "warnings", list, "[]string", place) or []
+    for value in found:
+        if not isinstance(value, str):
+            raise NoAdmissionReview(
+                f"json: cannot unmarshal {go_type(value)} into Go struct field "
+                f"{place}.warnings of type string"
+            )
+    return found

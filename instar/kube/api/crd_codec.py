@@ -1,0 +1,181 @@
+"""A CustomResourceDefinition between its three shapes: v1, v1beta1 and the internal one.
+
+The internal shape is v1beta1's with top-level fields wherever all versions agree; rules run on
+it, so their error paths are its paths. This module moves fields and judges nothing. Input is
+what ``decode`` returned (or plain JSON of the same form); the result may share parts with it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from instar.base.json_values import Object, copy_json
+from instar.kube.api.crd import GROUP, KIND
+from instar.kube.api.crd_decode import CrdDecodeError, Decoded, decode
+
+__all__ = [
+    "CrdDecodeError",
+    "Decoded",
+    "decode",
+    "from_internal",
+    "same",
+    "to_internal",
+    "v1_versions",
+]
+
+
+_HOISTED = {
+    "subresources": "subresources",
+    "schema": "validation",
+    "additionalPrinterColumns": "additionalPrinterColumns",
+    "selectableFields": "selectableFields",
+}
+"""Per-version field -> its top-level name."""
+
+
+def to_internal(obj: Object) -> Object:
+    """The internal shape of a v1 or v1beta1 object, told apart by its ``apiVersion``."""
+    spec = obj.get("spec") or {}
+    beta = str(obj.get("apiVersion", "")).endswith("/v1beta1")
+    return {
+        "metadata": obj.get("metadata") or {},
+        "spec": _plain(spec) if beta else _hoist(spec),
+        "status": _status(obj.get("status")),
+    }
+
+
+def from_internal(internal: Object, version: str) -> Object:
+    """The object as a client of ``v1`` or ``v1beta1`` sees it."""
+    spec = internal.get("spec") or {}
+    return {
+        "apiVersion": f"{GROUP}/{version}",
+        "kind": KIND,
+        "metadata": internal.get("metadata") or {},
+        "spec": _spread(spec) if version == "v1" else _plain(spec),
+        "status": _status(internal.get("status")),
+    }
+
+
+def v1_versions(spec: Object) -> list[Object]:
+    """The versions of an internal spec with every top-level field copied into each."""
+    versions = spec.get("versions") or []
+    if not versions and spec.get("version"):
+        versions = [{"name": spec["version"], "served": True, "storage": True}]
+    shared = {name: spec[top] for name, top in _HOISTED.items() if spec.get(top) is not None}
+    return [
+        {**version, **(copy_json(shared) if position else shared)}
+        for position, version in enumerate(versions)
+    ]
+
+
+def same(left: Any, right: Any) -> bool:
+    """Equality of JSON values; unlike ``==`` it tells true from 1 and 1 from 1.0."""
+    return bool(left == right) and _same_types(left, right)
+
+
+def _same_types(left: Any, right: Any) -> bool:
+    if left is right:
+        return True
+    if isinstance(left, dict):
+        return all(_same_types(value, right[name]) for name, value in left.items())
+    if isinstance(left, list):
+        return all(map(_same_types, left, right))
+    return type(left) is type(right)
+
+
+def _plain(spec: Object) -> Object:
+    """v1beta1 and internal differ in no field: only absent members are left out."""
+    return {name: value for name, value in spec.items() if value is not None}
+
+
+def _hoist(spec: Object) -> Object:
+    out: Object = {
+        "group": spec.get("group", ""),
+        "names": spec.get("names") or {"plural": "", "kind": ""},
+        "scope": spec.get("scope", ""),
+        "preserveUnknownFields": bool(spec.get("preserveUnknownFields")),
+    }
+    if spec.get("conversion") is not None:
+        out["conversion"] = _flatten_webhook(spec["conversion"])
+    versions = [_with_columns(item, "jsonPath", "JSONPath") for item in spec.get("versions") or ()]
+    if versions:
+        out["version"] = versions[0].get("name", "")
+        for name, top in _HOISTED.items():
+            _hoist_one(versions, name, out, top)
+        out["versions"] = versions
+    return out
+
+
+def _hoist_one(versions: list[Object], name: str, spec: Object, top: str) -> None:
+    """Moves ``name`` to the top when all versions agree; changes both arguments."""
+    first = versions[0].get(name)
+    if not all(same(first, version.get(name)) for version in versions[1:]):
+        return
+    for version in versions:
+        version.pop(name, None)
+    if first is not None:
+        spec[top] = first
+
+
+def _spread(spec: Object) -> Object:
+    out: Object = {
+        "group": spec.get("group", ""),
+        "names": spec.get("names") or {"plural": "", "kind": ""},
+        "scope": spec.get("scope", ""),
+        "versions": [_with_columns(item, "JSONPath", "jsonPath") for item in v1_versions(spec)]
+        or None,
+    }
+    if spec.get("conversion") is not None:
+        out["conversion"] = _nest_webhook(spec["conversion"])
+    if spec.get("preserveUnknownFields"):
+        out["preserveUnknownFields"] = True
+    return out
+
+
+def _with_columns(version: Object, old: str, new: str) -> Object:
+    """A copy of the version without empty members, its columns' path under the other key."""
+    lists = ("additionalPrinterColumns", "selectableFields")
+    out = {
+        name: value
+        for name, value in version.items()
+        if value is not None and not (name in lists and not value)
+    }
+    if "additionalPrinterColumns" in out:
+        out["additionalPrinterColumns"] = [
+            {new if name == old else name: value for name, value in column.items()}
+            for column in out["additionalPrinterColumns"]
+        ]
+    return out
+
+
+def _flatten_webhook(conversion: Object) -> Object:
+    webhook = conversion.get("webhook") or {}
+    out: Object = {"strategy": conversion.get("strategy", "")}
+    if webhook.get("clientConfig") is not None:
+        out["webhookClientConfig"] = webhook["clientConfig"]
+    if webhook.get("conversionReviewVersions"):
+        out["conversionReviewVersions"] = webhook["conversionReviewVersions"]
+    return out
+
+
+def _nest_webhook(conversion: Object) -> Object:
+    client, reviews = (
+        conversion.get("webhookClientConfig"),
+        conversion.get("conversionReviewVersions"),
+    )
+    out: Object = {"strategy": conversion.get("strategy", "")}
+    if client is not None or reviews:
+        out["webhook"] = {"conversionReviewVersions": reviews or None}
+        if client is not None:
+            out["webhook"]["clientConfig"] = client
+    return out
+
+
+def _status(status: Object | None) -> Object:
+    given = status or {}
+    return {
+        **given,
+        "conditions": given.get("conditions") or None,
+        "acceptedNames": given.get("acceptedNames") or {"plural": "", "kind": ""},
+        "storedVersions": given.get("storedVersions") or None,
+    }

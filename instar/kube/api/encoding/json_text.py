@@ -1,0 +1,190 @@
+"""JSON as kube-apiserver writes and reads it: sorted keys, Go's numbers, Go's escapes.
+
+``orjson`` does the work; this file only mends what Go does differently, and finds duplicate keys,
+which no fast parser reports. Nothing here knows what the JSON means.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from typing import Any
+
+import orjson
+import re2
+
+from instar.base.field_errors import go_float
+from instar.base.limits import MAX_DEPTH
+from instar.kube.api.encoding.go_json_errors import TOO_DEEP
+
+_FLOAT = re.compile(rb"\.0[,\]}]|e[+-]?[0-9]{1,3}[,\]}]")
+_DIGITS_TO_ZERO = bytes.maketrans(b"0123456789", b"0" * 10)
+_BIG_INT = b"0" * 19
+_COLONS = (b"\\u003a", b"\\u003A")
+_INT64_MAX = 2**63 - 1
+_INT64_MIN = -(2**63)
+_ESCAPES = (
+    (b"<", b"\\u003c"),
+    (b">", b"\\u003e"),
+    (b"&", b"\\u0026"),
+    (b"\xe2\x80\xa8", b"\\u2028"),
+    (b"\xe2\x80\xa9", b"\\u2029"),
+)
+_WRITERS_DEPTH = 254
+"""orjson's own. What is read may be recursed on and written again with a few levels around it (a
+list, a Table, a review), which is why less is taken in."""
+
+
+class TooDeep(ValueError):
+    """Well-formed, but nested more than ``MAX_DEPTH``; ``str()`` is upstream's sentence."""
+
+    def __init__(self) -> None:
+        super().__init__(TOO_DEEP)
+
+
+def _unlike_go() -> Callable[[bytes], list[int]]:
+    """Finds whatever may have to be mended, in one pass: nearly always there is nothing, and
+    looking for each in turn would take longer than the encoding. A set of one expression, because
+    a set only says whether, where an expression makes an object of what it found, or of nothing."""
+    options = re2.Options()
+    options.encoding = re2.Options.Encoding.LATIN1
+    escaped = b"|".join(plain for plain, _ in _ESCAPES)
+    found = re2.Set.SearchSet(options)
+    found.Add(_FLOAT.pattern + b"|" + escaped)
+    found.Compile()
+    search: Callable[[bytes], list[int]] = found.Match
+    return search
+
+
+_UNLIKE_GO = _unlike_go()
+
+
+def encode_sorted(value: Any) -> bytes:
+    """Compact, keys sorted at every level, escaped as Go escapes: the form objects rest in."""
+    option = orjson.OPT_SORT_KEYS
+    return _as_go(orjson.dumps(value, option=option), value, option)
+
+
+def encode(value: Any) -> bytes:
+    """Compact, keys in the order they stand: for typed answers such as ``Status``."""
+    return _as_go(orjson.dumps(value), value)
+
+
+def encode_pretty(value: Any) -> bytes:
+    return _escaped(orjson.dumps(_go_numbers(value), option=orjson.OPT_INDENT_2))
+
+
+def decode(data: bytes) -> Any:
+    """Parsed JSON with Go's numbers: what does not fit int64 is a float.
+
+    Raises ``TooDeep`` or ``orjson.JSONDecodeError``, both of them ``ValueError``.
+    """
+    value = orjson.loads(data)
+    if len(data) > 2 * MAX_DEPTH and _opened(data) > MAX_DEPTH and _is_deep(value):
+        raise TooDeep
+    may_be_big = _BIG_INT in data.translate(_DIGITS_TO_ZERO)
+    return _narrow_ints(value) if may_be_big else value
+
+
+_SHORT = 8 << 10
+
+
+def _opened(data: bytes) -> int:
+    return _count(data, b"[") + _count(data, b"{")
+
+
+def _count(data: bytes, character: bytes) -> int:
+    """``bytes.count`` looks at each byte in turn; what is to be left out is searched for as fast as
+    memory is read, which takes a third of the time. But each one found costs as much as fifty
+    bytes: megabytes of nothing else would hold up everybody, also from a thread."""
+    if len(data) > _SHORT:
+        return data.count(character)
+    return len(data) - len(data.replace(character, b""))
+
+
+def _is_deep(value: Any) -> bool:
+    """Asks the writer, which counts as it goes, with as many levels around as are to be spare."""
+    for _ in range(_WRITERS_DEPTH - MAX_DEPTH):
+        value = [value]
+    try:
+        orjson.dumps(value)
+    except TypeError:
+        return True
+    return False
+
+
+def duplicate_keys(data: bytes, parsed: Any, most: int = 100) -> list[str]:
+    """Paths (``spec.a``, ``spec.l[0].b``) of keys given twice, in document order.
+
+    A key that was dropped took its colon along, so the re-encoded value has fewer of them. Where a
+    text writes one as an escape, which is read as one more, it is read key by key.
+    """
+    if _count(data, b":") == _count(orjson.dumps(parsed), b":") and not (
+        b"\\" in data and (_COLONS[0] in data or _COLONS[1] in data)
+    ):
+        return []
+    return _duplicates_slowly(data)[:most]
+
+
+class _Pairs(list[tuple[str, Any]]):
+    """An object's members as written, repeats included."""
+
+
+def _duplicates_slowly(data: bytes) -> list[str]:
+    found: list[str] = []
+    try:
+        document = json.loads(data, object_pairs_hook=_Pairs)
+    except (ValueError, RecursionError):
+        return found
+    _collect_duplicates(document, "", found)
+    return found
+
+
+def _collect_duplicates(value: Any, path: str, found: list[str]) -> None:
+    if isinstance(value, _Pairs):
+        seen: set[str] = set()
+        for name, item in value:
+            where = f"{path}.{name}" if path else name
+            if name in seen:
+                found.append(where)
+            seen.add(name)
+            _collect_duplicates(item, where, found)
+    elif isinstance(value, list):
+        for position, item in enumerate(value):
+            _collect_duplicates(item, f"{path}[{position}]", found)
+
+
+def _as_go(data: bytes, value: Any, option: int = 0) -> bytes:
+    if not _UNLIKE_GO(data):
+        return data
+    if _FLOAT.search(data):
+        data = orjson.dumps(_go_numbers(value), option=option)
+    return _escaped(data)
+
+
+def _escaped(data: bytes) -> bytes:
+    for plain, escaped in _ESCAPES:
+        if plain in data:
+            data = data.replace(plain, escaped)
+    return data
+
+
+def _go_numbers(value: Any) -> Any:
+    if isinstance(value, float):
+        return orjson.Fragment(go_float(value))
+    if isinstance(value, dict):
+        return {key: _go_numbers(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_go_numbers(item) for item in value]
+    return value
+
+
+def _narrow_ints(value: Any) -> Any:
+    if isinstance(value, int) and not isinstance(value, bool):
+        return value if _INT64_MIN <= value <= _INT64_MAX else float(value)
+    if isinstance(value, dict):
+        return {key: _narrow_ints(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_narrow_ints(item) for item in value]
+    return value

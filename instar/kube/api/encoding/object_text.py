@@ -1,0 +1,77 @@
+"""JSON text → an object that says what it is, with Go's sentences for everything malformed.
+
+Knows no media type and no kind: who asks knows what should have come.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import orjson
+
+from instar.base.json_values import Object
+from instar.kube.api.encoding.go_json_errors import go_type, syntax_error
+from instar.kube.api.encoding.json_text import TooDeep, decode, duplicate_keys
+
+_TYPE_META = (
+    "json: cannot unmarshal {found} into Go value of type struct {{ APIVersion string "
+    '"json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }}'
+)
+
+
+class Repeated(NamedTuple):
+    """A key given twice, as the reader of its format reports it."""
+
+    text: str
+    """``duplicate field "spec.a"``, or ``line 3: key "a" already set in map``."""
+    by_line: bool = False
+    """YAML counts lines; strict decoding tells those in a sentence of their own."""
+
+    def __str__(self) -> str:
+        return self.text
+
+
+class Body(NamedTuple):
+    obj: Object
+    duplicates: list[Repeated]
+    """In document order."""
+
+
+class MalformedObject(Exception):
+    """The body is not a JSON (or YAML) object; ``str()`` is the parser's sentence."""
+
+
+def read_json_object(text: bytes) -> Body:
+    """Raises ``MalformedObject``."""
+    value = read_json(text)
+    return object_of(value, _duplicates(text, value))
+
+
+def object_of(value: Any, duplicates: list[Repeated]) -> Body:
+    """A document that must be an object whose ``kind`` and ``apiVersion`` are texts."""
+    if value is None:
+        value = {}
+    if not isinstance(value, dict):
+        raise MalformedObject(f"json parse error: {_TYPE_META.format(found=go_type(value))}")
+    for name in ("kind", "apiVersion"):
+        if name in value and not isinstance(value[name], str) and value[name] is not None:
+            raise MalformedObject(
+                f"json parse error: json: cannot unmarshal {go_type(value[name])} into Go struct "
+                f"field .{name} of type string"
+            )
+    return Body(value, duplicates)
+
+
+def read_json(text: bytes) -> Any:
+    """Raises ``MalformedObject``."""
+    try:
+        return decode(text)
+    except TooDeep as error:
+        raise MalformedObject(f"json parse error: {error}") from error
+    except orjson.JSONDecodeError as error:
+        raise MalformedObject(f"json parse error: {syntax_error(text, error.pos)}") from error
+
+
+def _duplicates(text: bytes, value: Any) -> list[Repeated]:
+    found = duplicate_keys(text, value)
+    return [Repeated(f'duplicate field "{path}"') for path in found] if found else []

@@ -1,0 +1,270 @@
+"""The JSONPath dialect of printer columns (kubectl's), read as upstream's parser reads it.
+
+A path becomes a flat list of steps (``jsonpath_steps.py``). The reader is a loop, too; it calls
+itself only for what stands inside brackets, where upstream's grammar ends after two levels.
+Length and steps are bounded here, in one place, for whoever accepts paths and whoever runs them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from math import isinf
+from typing import Any
+
+from instar.kube.api import jsonpath_steps as do
+from instar.kube.api.jsonpath_steps import Step
+
+MOST_CHARACTERS = 4096
+MOST_STEPS = 100
+"""Upstream has no bounds; the longest path of a real CRD has a tenth of either."""
+
+Finder = Callable[[Any], list[Any]]
+"""All matches, in document order; none when the path fails on this value."""
+
+_INT_MAX = 2**63 - 1
+_KEY = re.compile(r"'([^']*)'")
+_SLICE = re.compile(r"(-?[0-9]*)(:-?[0-9]*)?(:-?[0-9]*)?")
+_FLOAT = re.compile(r"[+-]?([0-9]+(?:\.[0-9]*)?|\.[0-9]+)")
+_TERMINATORS = frozenset(" \t\r\n.,[]$@{}")
+_OPERATOR_CHARACTERS = frozenset("!<>=")
+
+
+class JsonPathError(ValueError):
+    """The path is not one this dialect knows."""
+
+
+class JsonPathTooLong(JsonPathError):
+    """The path may be sound, but is longer than any that is of use."""
+
+
+def compile_path(path: str) -> Finder:
+    """Raises ``JsonPathError``."""
+    if len(path) > MOST_CHARACTERS:
+        raise JsonPathTooLong(f"may not have more than {MOST_CHARACTERS} characters")
+    actions = _Reader().template(f"{{{path}}}")
+
+    def find(value: Any) -> list[Any]:
+        work = do.Work()
+        try:
+            found = [do.walk(action, [value], work) for action in actions]
+        except (do.StepFailed, do.TooMuchWork):
+            return []
+        return found[0]
+
+    return find
+
+
+class _Reader:
+    """Reads one path, the parts inside its brackets included; counts the steps of all."""
+
+    def __init__(self) -> None:
+        self._steps = 0
+
+    def template(self, text: str) -> list[list[Step]]:
+        """The actions between braces; text around them shows nothing in a cell."""
+        actions = []
+        at = text.find("{")
+        while at >= 0:
+            action, at = self._action(text, at + 1)
+            actions.append(action)
+            at = text.find("{", at)
+        return actions
+
+    def _part(self, text: str) -> list[Step]:
+        """What stands in brackets, read as an action of its own."""
+        return self.template(f"{{{text}}}")[0]
+
+    def _action(self, text: str, at: int) -> tuple[list[Step], int]:
+        """From behind an opening brace to behind the closing one."""
+        steps: list[Step] = []
+        while True:
+            if at >= len(text) or text[at] in "\r\n":
+                raise JsonPathError("unclosed action")
+            if text[at] == "}":
+                return steps, at + 1
+            if text[at] in " @$":
+                at += 1
+                continue
+            found, at = self._next(text, at, after_descent=steps[-1:] == [do.descend])
+            steps += found
+            self._count(len(found))
+
+    def _next(self, text: str, at: int, *, after_descent: bool) -> tuple[list[Step], int]:
+        char = text[at]
+        if text.startswith("[?(", at):
+            return self._filter(text, at + 3)
+        if text.startswith("..", at):
+            if after_descent:
+                raise JsonPathError("invalid multiple recursive descent")
+            return _descent(text, at + 2)
+        if char == "[":
+            return self._bracket(text, at + 1)
+        if char == ".":
+            return _field(text, at + 1)
+        if char in "\"'":
+            return _quoted(text, at)
+        if char in "+-" or char.isdecimal():
+            return _number(text, at)
+        if char == "_" or char.isalpha():
+            return _word(text, at)
+        raise JsonPathError(f"unrecognized character in action: {char!r}")
+
+    def _count(self, more: int) -> None:
+        self._steps += more
+        if self._steps > MOST_STEPS:
+            raise JsonPathTooLong(f"may not have more than {MOST_STEPS} steps")
+
+    def _bracket(self, text: str, at: int) -> tuple[list[Step], int]:
+        end = text.find("]", at)
+        if end < 0 or "\n" in text[at:end]:
+            raise JsonPathError("unterminated array")
+        inner = text[at:end]
+        choices = inner.split(",")
+        if len(choices) > 1:
+            return [do.union([self._part(f"[{choice.strip(' ')}]") for choice in choices])], end + 1
+        key = _KEY.fullmatch(inner)
+        if key is not None:
+            # Its steps become steps out here, and are counted here.
+            return _Reader()._part(f".{key.group(1)}"), end + 1
+        return [_items(":" if inner == "*" else inner)], end + 1
+
+    def _filter(self, text: str, at: int) -> tuple[list[Step], int]:
+        end = _end_of_filter(text, at)
+        inner = text[at:end]
+        if text[end + 1 : end + 2] != "]":
+            raise JsonPathError("unclosed array expect ]")
+        parts = _comparison(inner)
+        if parts is None:
+            return [do.existing(self._part(inner))], end + 2
+        left, operator, right = parts
+        return [do.comparing(self._part(left), operator, self._part(right))], end + 2
+
+
+def _descent(text: str, at: int) -> tuple[list[Step], int]:
+    if at < len(text) and (text[at] == "_" or text[at].isalpha() or text[at].isdecimal()):
+        found, at = _field(text, at)
+        return [do.descend, *found], at
+    return [do.descend], at
+
+
+def _field(text: str, at: int) -> tuple[list[Step], int]:
+    """A name up to the next sign of the grammar; a backslash takes that meaning away."""
+    end = at
+    while end < len(text) and text[end] not in _TERMINATORS:
+        end += 2 if text[end] == "\\" else 1
+    end = min(end, len(text))
+    name = text[at:end]
+    return [do.every if name == "*" else do.field(name.replace("\\", ""))], end
+
+
+def _word(text: str, at: int) -> tuple[list[Step], int]:
+    end = at
+    while end < len(text) and text[end] not in _TERMINATORS:
+        end += 1
+    word = text[at:end]
+    if word in ("true", "false"):
+        return [do.constant(word == "true")], end
+    # ``range`` and ``end`` loop over output, of which a cell has none.
+    return [do.unknown_word], end
+
+
+def _number(text: str, at: int) -> tuple[list[Step], int]:
+    end = at + 1 if text[at] in "+-" else at
+    while end < len(text) and (text[end] == "." or text[end].isdecimal()):
+        end += 1
+    return [do.constant(_literal(text[at:end]))], end
+
+
+def _literal(text: str) -> int | float:
+    if not text.isascii() or _FLOAT.fullmatch(text) is None:
+        raise JsonPathError(f"cannot parse number {text}")
+    if "." not in text and len(text) <= 20 and abs(int(text)) <= _INT_MAX:
+        return int(text)
+    number = float(text)
+    if isinf(number):
+        raise JsonPathError(f"cannot parse number {text}")
+    return number
+
+
+def _items(text: str) -> Step:
+    match = _SLICE.fullmatch(text)
+    if match is None:
+        raise JsonPathError(f"invalid array index {text}")
+    start, stop, stride = match.groups()
+    first = _index(start) if start else None
+    if stop is None:
+        return do.items(first, (first or 0) + 1, None, single=True)
+    last, step = (_index(part[1:]) if part and part != ":" else None for part in (stop, stride))
+    return do.items(first, last, step, single=False)
+
+
+def _index(text: str) -> int:
+    if text == "-" or len(text) > 20 or abs(int(text)) > _INT_MAX:
+        raise JsonPathError(f"array index {text} is not a number")
+    return int(text)
+
+
+def _end_of_filter(text: str, at: int) -> int:
+    """Where the closing parenthesis is. Upstream knows one quoted text in a filter, no more."""
+    quote, closed = "", False
+    for end in range(at, len(text)):
+        char = text[end]
+        if char == "\n":
+            break
+        if char in "\"'":
+            if not quote:
+                quote = char
+            elif char == quote and text[end - 1] != "\\":
+                closed = True
+        elif char == ")" and bool(quote) == closed:
+            return end
+    raise JsonPathError("unterminated filter")
+
+
+def _comparison(text: str) -> tuple[str, str, str] | None:
+    """Left side, operator, right side; None when the filter asks whether something exists."""
+    size = len(text)
+    start = next((at for at in range(size) if text[at] in _OPERATOR_CHARACTERS), size)
+    end = start
+    while end < size and text[end] in _OPERATOR_CHARACTERS:
+        end += 1
+    if end == size:
+        end -= 1  # the right side is never empty
+    if start == 0 or end <= start:
+        return None
+    return text[:start], text[start:end], text[end:]
+
+
+def _quoted(text: str, at: int) -> tuple[list[Step], int]:
+    quote, end = text[at], at + 1
+    while end < len(text) and (text[end] != quote or text[end - 1] == "\\"):
+        if text[end] == "\n":
+            break
+        end += 1
+    if end >= len(text) or text[end] != quote:
+        raise JsonPathError("unterminated quoted string")
+    return [do.text(_unquoted(text[at + 1 : end], quote))], end + 1
+
+
+_ESCAPE = re.compile(r"\\(x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|[0-7]{3}|.?)", re.DOTALL)
+_SIMPLE_ESCAPES = dict(zip("abfnrtv\\", "\a\b\f\n\r\t\v\\", strict=True))
+
+
+def _unquoted(text: str, quote: str) -> str:
+    """A Go string literal's content."""
+
+    def plain(match: re.Match[str]) -> str:
+        escape = match.group(1)
+        if escape == quote:
+            return quote
+        if escape in _SIMPLE_ESCAPES:
+            return _SIMPLE_ESCAPES[escape]
+        base = 16 if escape[:1] in ("x", "u", "U") else 8
+        digits = escape[1:] if base == 16 else escape
+        code = int(digits, base) if len(escape) > 2 else -1
+        if not 0 <= code <= (0x10FFFF if escape[0] in "uU" else 0xFF):
+            raise JsonPathError(f"unquote string {text} error invalid syntax")
+        return chr(code)
+
+    return _ESCAPE.sub(plain, text)

@@ -1,0 +1,193 @@
+"""What changed between two objects of one version: added, modified and removed paths.
+
+Subtrees that are equal are never entered, so a small change to a large object is cheap.
+Knows schemas and sets, not managers.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from instar.kube.apply.field_set import LEAF, FieldSet, union
+from instar.kube.apply.owned_paths import DEDUCED_MAP, UNTRACKED, indexed, present
+from instar.kube.apply.ownership_schema import (
+    DEDUCED,
+    OBJECT_META,
+    Atom,
+    ListType,
+    MapType,
+    TypedSchema,
+)
+from instar.kube.schema.json_types import ABSENT
+
+
+class Comparison(NamedTuple):
+    """No path is in two of the sets. All empty: the objects are the same."""
+
+    added: FieldSet
+    modified: FieldSet
+    removed: FieldSet
+
+    def touched(self) -> FieldSet:
+        """Paths whose new value the writer is responsible for."""
+        return union(self.modified, self.added)
+
+    def empty(self) -> bool:
+        return not (self.added or self.modified or self.removed)
+
+
+def compare(
+    schema: TypedSchema,
+    old: dict[str, Any],
+    new: dict[str, Any],
+    skip: frozenset[str] = frozenset(),
+) -> Comparison:
+    """``old`` to ``new``, leaving out ``skip`` at the top and metadata that nobody owns."""
+    out = Comparison({}, {}, {})
+    _compare_map(schema.root.map or DEDUCED_MAP, old, new, out, _UNSEEN | skip)
+    return out
+
+
+_UNSEEN = frozenset(("apiVersion", "kind"))
+_NOTHING: frozenset[str] = frozenset()
+
+
+def same(left: Any, right: Any) -> bool:
+    """Equal as JSON: unlike Python's ``==``, true is not 1."""
+    if left != right:
+        return False
+    if isinstance(left, dict):
+        return all(same(value, right[name]) for name, value in left.items())
+    if isinstance(left, list):
+        return all(map(same, left, right))
+    return isinstance(left, bool) == isinstance(right, bool)
+
+
+def _compare_map(
+    kind: MapType,
+    old: dict[str, Any],
+    new: dict[str, Any],
+    out: Comparison,
+    unseen: frozenset[str] = _NOTHING,
+) -> None:
+    fields, other = kind.fields, kind.element or DEDUCED
+    for name, value in new.items():
+        was = old.get(name, ABSENT)
+        if was is value or name in unseen:
+            continue
+        known = fields.get(name)
+        key, atom = ("f:" + name, other) if known is None else known
+        if was is ABSENT:
+            out.added[key] = present(atom, value)
+        elif was == value and (not atom.loose or same(was, value)):
+            continue
+        elif atom is OBJECT_META and unseen:
+            _file(key, _compare_metadata(atom, was, value), out)
+        elif was.__class__ not in _CONTAINERS and value.__class__ not in _CONTAINERS:
+            out.modified[key] = LEAF
+        else:
+            _compare_at(key, atom, was, value, out)
+    if old.keys() <= new.keys():
+        return
+    for name, value in old.items():
+        if name not in new and name not in unseen:
+            known = fields.get(name)
+            key, atom = ("f:" + name, other) if known is None else known
+            out.removed[key] = present(atom, value)
+
+
+def _compare_metadata(atom: Atom, old: Any, new: Any) -> Comparison:
+    """The object's own metadata: what nobody owns does not count."""
+    below = Comparison({}, {}, {})
+    _compare_map(atom.map or DEDUCED_MAP, old or {}, new or {}, below, UNTRACKED)
+    return below
+
+
+def _file(key: str, found: Comparison, out: Comparison) -> None:
+    if found.added:
+        out.added[key] = found.added
+    if found.modified:
+        out.modified[key] = found.modified
+    if found.removed:
+        out.removed[key] = found.removed
+
+
+def _compare_at(key: str, atom: Atom, old: Any, new: Any, out: Comparison) -> None:
+    """Compare two values known to differ and file what is found under ``key``."""
+    below = Comparison({}, {}, {})
+    if _compare_value(atom, old, new, below):
+        out.modified[key] = LEAF
+    _file(key, below, out)
+
+
+def _compare_value(atom: Atom, old: Any, new: Any, below: Comparison) -> bool:
+    """True when the place itself is what changed; changes inside it go to ``below``.
+
+    Where a place may be several things, each side is looked at as what it is; null is the
+    first of them.
+    """
+    if old.__class__ is dict and new.__class__ is dict:
+        return _compare_maps(atom, old, new, below)
+    if not isinstance(old, _CONTAINERS) and not isinstance(new, _CONTAINERS):
+        return True
+    sides = (_shape(atom, old), _shape(atom, new))
+    changed = None in sides
+    if dict in sides:
+        changed |= _compare_maps(atom, _as(dict, old), _as(dict, new), below)
+    if list in sides and atom.list is not None:
+        before, after = _as(list, old), _as(list, new)
+        if atom.list.relation == "atomic" or not (before or after):
+            changed = True
+        else:
+            _compare_items(atom.list, before, after, below)
+    return changed
+
+
+def _compare_maps(atom: Atom, old: dict[str, Any], new: dict[str, Any], below: Comparison) -> bool:
+    kind = atom.map or DEDUCED_MAP
+    if kind.atomic or not (old or new):
+        return True
+    _compare_map(kind, old, new, below)
+    return False
+
+
+_CONTAINERS = (dict, list)
+
+
+def _shape(atom: Atom, value: Any) -> type | None:
+    """What a value is looked at as; None stands for something without parts."""
+    if value is None:
+        if atom.map is not None:
+            return dict
+        return list if atom.scalar is None and atom.list is not None else None
+    if isinstance(value, dict):
+        return dict
+    return list if isinstance(value, list) and atom.list is not None else None
+
+
+def _as(kind: type, value: Any) -> Any:
+    return value if isinstance(value, kind) else kind()
+
+
+def _compare_items(kind: ListType, old: list[Any], new: list[Any], out: Comparison) -> None:
+    """Items by identity. A key held by several items is one value: it can only be replaced."""
+    before, after = indexed(kind, old), indexed(kind, new)
+    for element, now in after.items():
+        was = before.get(element, [])
+        if len(now) > 1 and len(was) > 1:
+            if not same(was, now):
+                out.modified[element] = LEAF
+        elif len(now) > 1:
+            if was:
+                out.removed[element] = present(kind.element, was[0])
+            out.added[element] = LEAF
+        elif len(was) == 1:
+            if not same(was[0], now[0]):
+                _compare_at(element, kind.element, was[0], now[0], out)
+        else:
+            if was:
+                out.removed[element] = LEAF
+            out.added[element] = present(kind.element, now[0])
+    for element, was in before.items():
+        if element not in after:
+            out.removed[element] = present(kind.element, was[0]) if len(was) == 1 else LEAF

@@ -1,0 +1,309 @@
+"""Jobs and CronJobs: their specs, and what of a Job may change."""
+
+from __future__ import annotations
+
+from zoneinfo import available_timezones
+
+from instar.base.field_errors import (
+    OMITTED,
+    FieldError,
+    child,
+    index,
+    invalid,
+    not_supported,
+    required,
+    too_long,
+)
+from instar.base.json_values import Object, copy_json
+from instar.kube.api.string_rules import dns1123_subdomain, path_segment_name
+from instar.kube.builtin_rules.basics import (
+    IMMUTABLE,
+    choice_errors,
+    count_errors,
+    immutable_errors,
+)
+from instar.kube.builtin_rules.cron import schedule_trouble
+from instar.kube.builtin_rules.go_internal_text import internal, internal_template
+from instar.kube.builtin_rules.pods.pod_spec import template_errors
+from instar.kube.builtin_rules.selectors import converts, in_go_order, label_errors, selector_errors
+
+CONTROLLER_UID = "batch.kubernetes.io/controller-uid"
+_ACTIONS = ("Count", "FailIndex", "FailJob", "Ignore")
+_ENDING = ("OnFailure", "Never")
+_REPLACEMENTS = ("Failed", "TerminatingOrFailed")
+_LONGEST_CRON = 52
+_DOMAIN_PATH = 'must be a domain-prefixed path (such as "acme.io/foo")'
+_SCHEDULING = ("nodeSelector", "affinity", "tolerations", "schedulingGates")
+
+
+def cron_name(name: str, prefix: bool) -> list[str]:
+    """The names of its Jobs add eleven characters."""
+    if len(name) > _LONGEST_CRON:
+        return [f"must be no more than {_LONGEST_CRON} characters"]
+    return dns1123_subdomain(f"{name[:-1]}a" if prefix and name.endswith("-") else name)
+
+
+def job_errors(job: Object) -> list[FieldError]:
+    spec, uid = job["spec"], job["metadata"].get("uid", "")
+    return _generated_errors(spec, uid) + _selected_spec_errors(spec)
+
+
+def _selected_spec_errors(spec: Object) -> list[FieldError]:
+    found = job_spec_errors(spec, "spec")
+    selector = spec.get("selector")
+    if selector is None:
+        found.append(required("spec.selector"))
+    else:
+        found += selector_errors(selector, "spec.selector")
+    if selector is None or converts(selector):
+        labels = (spec["template"].get("metadata") or {}).get("labels")
+        found += label_errors(selector, labels, "spec.template")
+    return found
+
+
+def _generated_errors(spec: Object, uid: str) -> list[FieldError]:
+    """A selector nobody chose is the one the server makes."""
+    if spec.get("manualSelector"):
+        return []
+    selector = spec.get("selector") or {}
+    if selector == {"matchLabels": {CONTROLLER_UID: uid}}:
+        return []
+    return [invalid("spec.selector", in_go_order(selector), "`selector` not auto-generated")]
+
+
+def job_spec_errors(spec: Object, path: str) -> list[FieldError]:
+    """Also of the template of a CronJob."""
+    found = count_errors(
+        spec,
+        path,
+        "parallelism",
+        "completions",
+        "activeDeadlineSeconds",
+        "backoffLimit",
+        "ttlSecondsAfterFinished",
+        "backoffLimitPerIndex",
+        "maxFailedIndexes",
+    )
+    found += _manager_errors(spec.get("managedBy"), child(path, "managedBy"))
+    found += _mode_errors(spec, path)
+    policy = spec.get("podFailurePolicy")
+    if policy is not None:
+        found += _failure_policy_errors(policy, child(path, "podFailurePolicy"))
+    found += _replacement_errors(spec, child(path, "podReplacementPolicy"))
+    template = spec.get("template") or {}
+    found += template_errors(template, child(path, "template"))
+    restart = (template.get("spec") or {}).get("restartPolicy", "")
+    where = f"{path}.template.spec.restartPolicy"
+    if restart not in _ENDING:
+        found.append(required(where, 'valid values: "OnFailure", "Never"'))
+    elif policy is not None and restart != "Never":
+        text = 'only "Never" is supported when podFailurePolicy is specified'
+        found.append(invalid(where, restart, text))
+    return found
+
+
+def _manager_errors(manager: str | None, path: str) -> list[FieldError]:
+    if manager is None:
+        return []
+    domain, slash, rest = manager.partition("/")
+    found: list[FieldError] = []
+    if not slash or not domain or not rest:
+        found.append(invalid(path, manager, _DOMAIN_PATH))
+    else:
+        found += [invalid(path, domain, text) for text in dns1123_subdomain(domain)]
+        found += [invalid(path, rest, text) for text in path_segment_name(rest)]
+    if len(manager) > 63:
+        found.append(too_long(path, 63))
+    return found
+
+
+def _mode_errors(spec: Object, path: str) -> list[FieldError]:
+    mode = spec.get("completionMode")
+    found: list[FieldError] = []
+    if mode is not None:
+        found += choice_errors(mode, child(path, "completionMode"), ("NonIndexed", "Indexed"))
+    if mode == "Indexed":
+        if spec.get("completions") is None:
+            text = "when completion mode is Indexed"
+            found.append(required(child(path, "completions"), text))
+    elif spec.get("backoffLimitPerIndex") is not None:
+        where = child(path, "backoffLimitPerIndex")
+        text = "requires indexed completion mode"
+        found.append(invalid(where, spec["backoffLimitPerIndex"], text))
+    limits = (spec.get("maxFailedIndexes"), spec.get("completions"))
+    if limits[0] is not None and limits[1] is not None and limits[0] > limits[1]:
+        text = "must be less than or equal to completions"
+        found.append(invalid(child(path, "maxFailedIndexes"), limits[0], text))
+    return found
+
+
+def _replacement_errors(spec: Object, path: str) -> list[FieldError]:
+    value = spec.get("podReplacementPolicy")
+    if value is None:
+        return []
+    allowed = ("Failed",) if spec.get("podFailurePolicy") is not None else _REPLACEMENTS
+    return choice_errors(value, path, allowed)
+
+
+def _failure_policy_errors(policy: Object, path: str) -> list[FieldError]:
+    found: list[FieldError] = []
+    for position, rule in enumerate(policy.get("rules") or ()):
+        where = index(child(path, "rules"), position)
+        action = rule.get("action", "")
+        if not action:
+            found.append(required(child(where, "action"), _valid(_ACTIONS)))
+        elif action not in _ACTIONS:
+            found.append(not_supported(child(where, "action"), action, _ACTIONS))
+        codes, conditions = rule.get("onExitCodes"), rule.get("onPodConditions") or ()
+        if codes is not None:
+            found += _exit_code_errors(codes, child(where, "onExitCodes"))
+        if codes is not None and conditions:
+            text = "specifying both OnExitCodes and OnPodConditions is not supported"
+            found.append(invalid(where, OMITTED, text))
+        if codes is None and not conditions:
+            text = "specifying one of OnExitCodes and OnPodConditions is required"
+            found.append(invalid(where, OMITTED, text))
+    return found
+
+
+def _valid(choices: tuple[str, ...]) -> str:
+    return "valid values: " + ", ".join(f'"{choice}"' for choice in choices)
+
+
+def _exit_code_errors(codes: Object, path: str) -> list[FieldError]:
+    operator, values = codes.get("operator", ""), codes.get("values") or []
+    found = choice_errors(operator, child(path, "operator"), ("In", "NotIn"))
+    where = child(path, "values")
+    if not values:
+        found.append(invalid(where, values, "at least one value is required"))
+    for position, value in enumerate(values):
+        if operator == "In" and value == 0:
+            found.append(invalid(index(where, position), 0, "must not be 0 for the In operator"))
+    return found
+
+
+def job_change_errors(new: Object, old: Object) -> list[FieldError]:
+    """Both are Jobs."""
+    spec, former = new["spec"], old["spec"]
+    # Upstream judges the spec once as a Job's and once as a changed Job's, and tells both.
+    found = [*_selected_spec_errors(spec), *_completion_errors(spec, former)]
+    selector = spec.get("selector")
+    found += immutable_errors(
+        selector, former.get("selector"), "spec.selector", in_go_order(selector)
+    )
+    found += _template_change_errors(spec, former, old)
+    for name in (
+        "completionMode",
+        "podFailurePolicy",
+        "backoffLimitPerIndex",
+        "managedBy",
+        "successPolicy",
+    ):
+        shown = spec.get(name)
+        if name == "podFailurePolicy" and shown is not None:
+            shown = internal("batch/v1#PodFailurePolicy", {"rules": [], **shown})
+        if spec.get(name) != former.get(name):
+            found.append(invalid(f"spec.{name}", shown, IMMUTABLE))
+    return found
+
+
+def _completion_errors(spec: Object, former: Object) -> list[FieldError]:
+    """The size of an indexed Job may follow its parallelism."""
+    wanted, present = spec.get("completions"), former.get("completions")
+    if wanted == present:
+        return []
+    where = "spec.completions"
+    if spec.get("completionMode") != "Indexed" or wanted is None:
+        return [invalid(where, wanted, IMMUTABLE)]
+    if wanted != spec.get("parallelism"):
+        text = "can only be modified in tandem with parallelism"
+        return [invalid(where, wanted, text)]
+    return []
+
+
+def _template_change_errors(spec: Object, former: Object, old: Object) -> list[FieldError]:
+    if spec["template"] == former["template"]:
+        return []
+    munged = copy_json(spec["template"])
+    waits = former.get("suspend") and "startTime" not in (old.get("status") or {})
+    if waits:
+        for name in ("annotations", "labels"):
+            _keep(munged.setdefault("metadata", {}), former["template"].get("metadata") or {}, name)
+        for name in _SCHEDULING:
+            _keep(munged["spec"], former["template"]["spec"], name)
+        if not munged["metadata"] and "metadata" not in former["template"]:
+            del munged["metadata"]
+    if munged == former["template"]:
+        return []
+    return [invalid("spec.template", internal_template(munged), IMMUTABLE)]
+
+
+def _keep(new: Object, old: Object, name: str) -> None:
+    new.pop(name, None)
+    if name in old:
+        new[name] = old[name]
+
+
+def job_status_errors(new: Object) -> list[FieldError]:
+    status = new.get("status") or {}
+    found = count_errors(status, "status", "active", "succeeded", "failed", "ready", "terminating")
+    done = {
+        one.get("type") for one in status.get("conditions") or () if one.get("status") == "True"
+    }
+    ended = status.get("completionTime")
+    if "Complete" in done and ended is None:
+        text = "completionTime is required for Complete jobs"
+        found.append(required("status.completionTime", text))
+    if ended is not None and "Complete" not in done:
+        text = "cannot set completionTime when there is no Complete=True condition"
+        found.append(invalid("status.completionTime", ended, text))
+    for last, first in (("Complete", "SuccessCriteriaMet"), ("Failed", "FailureTarget")):
+        if last in done and first not in done:
+            text = f"cannot set {last}=True condition without the {first}=true condition"
+            found.append(invalid("status.conditions", OMITTED, text))
+    if {"Complete", "Failed"} <= done:
+        text = "cannot set Complete=True and Failed=true conditions"
+        found.append(invalid("status.conditions", OMITTED, text))
+    if done & {"Complete", "Failed"} and status.get("startTime") is None:
+        found.append(required("status.startTime", "startTime is required for finished job"))
+    return found
+
+
+def cron_job_errors(spec: Object) -> list[FieldError]:
+    found: list[FieldError] = []
+    schedule, zone = spec.get("schedule", ""), spec.get("timeZone")
+    if not schedule:
+        found.append(required("spec.schedule"))
+    else:
+        trouble = schedule_trouble(schedule)
+        if "TZ" in schedule:
+            trouble = "cannot use TZ or CRON_TZ in schedule, use timeZone field instead"
+        if trouble:
+            found.append(invalid("spec.schedule", schedule, trouble))
+    found += _zone_errors(zone, "spec.timeZone")
+    found += count_errors(spec, "spec", "startingDeadlineSeconds")
+    policies = ("Allow", "Forbid", "Replace")
+    found += choice_errors(spec.get("concurrencyPolicy", ""), "spec.concurrencyPolicy", policies)
+    found += count_errors(spec, "spec", "successfulJobsHistoryLimit", "failedJobsHistoryLimit")
+    job = (spec.get("jobTemplate") or {}).get("spec") or {}
+    found += job_spec_errors(job, "spec.jobTemplate.spec")
+    if job.get("manualSelector"):
+        where = "spec.jobTemplate.spec.manualSelector"
+        found.append(not_supported(where, True, ("nil", "false")))
+    return found
+
+
+def _zone_errors(zone: str | None, path: str) -> list[FieldError]:
+    if zone is None:
+        return []
+    if not zone:
+        return [invalid(path, zone, "timeZone must be nil or non-empty string")]
+    if zone.lower() == "local":
+        return [
+            invalid(
+                path, zone, "timeZone must be an explicit time zone as defined in the TZ database"
+            )
+        ]
+    if zone not in available_timezones() and zone != "UTC":
+        return [invalid(path, zone, f"unknown time zone {zone}")]
+    return []

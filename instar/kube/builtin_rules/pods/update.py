@@ -1,0 +1,167 @@
+"""What may change of a pod that exists: little, and each subresource has a part of its own."""
+
+from __future__ import annotations
+
+from instar.base.field_errors import FieldError, child, forbidden, index, invalid, required
+from instar.base.json_values import Object, copy_json
+from instar.kube.builtin_rules.basics import MOST_INT32
+from instar.kube.builtin_rules.go_internal_text import difference, internal
+from instar.kube.builtin_rules.pods.containers import ephemeral_container_errors
+from instar.kube.builtin_rules.pods.pod_spec import pod_errors
+from instar.kube.builtin_rules.pods.scheduling import gate_errors, toleration_errors
+from instar.kube.builtin_rules.pods.volumes import volume_errors
+
+_MUTABLE = (
+    "`spec.containers[*].image`,`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,"
+    "`spec.tolerations` (only additions to existing tolerations),"
+    "`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)"
+)
+_LISTS = ("containers", "initContainers")
+
+
+def change_errors(new: Object, old: Object) -> list[FieldError]:
+    """Both are specs."""
+    for name in _LISTS:
+        if len(new.get(name) or ()) != len(old.get(name) or ()):
+            what = "containers" if name == "containers" else "init containers"
+            return [forbidden(f"spec.{name}", f"pod updates may not add or remove {what}")]
+    found = pod_errors(new)
+    found += _image_errors(new)
+    found += _deadline_errors(new, old)
+    found += _toleration_errors(new, old)
+    found += _gate_errors(new, old)
+    if new == old:
+        return found
+    munged = _with_old_parts(new, old)
+    if munged == old:
+        return found
+    before, after = internal("PodSpec", old), internal("PodSpec", munged)
+    text = f"pod updates may not change fields other than {_MUTABLE}\n{difference(before, after)}"
+    return [*found, forbidden("spec", text)]
+
+
+def _image_errors(spec: Object) -> list[FieldError]:
+    found: list[FieldError] = []
+    for name in _LISTS:
+        for position, container in enumerate(spec.get(name) or ()):
+            where = child(index(f"spec.{name}", position), "image")
+            image = container.get("image", "")
+            if not image:
+                found.append(required(where))
+            elif image != image.strip():
+                text = "must not have leading or trailing whitespace"
+                found.append(invalid(where, image, text))
+    return found
+
+
+def _deadline_errors(new: Object, old: Object) -> list[FieldError]:
+    wanted, present = new.get("activeDeadlineSeconds"), old.get("activeDeadlineSeconds")
+    where = "spec.activeDeadlineSeconds"
+    if wanted is None:
+        text = "must not update from a positive integer to nil value"
+        return [] if present is None else [invalid(where, None, text)]
+    if not 0 <= wanted <= MOST_INT32:
+        return [invalid(where, wanted, f"must be between 0 and {MOST_INT32}, inclusive")]
+    if present is not None and present < wanted:
+        return [invalid(where, wanted, "must be less than or equal to previous value")]
+    return []
+
+
+def _toleration_errors(new: Object, old: Object) -> list[FieldError]:
+    wanted, present = new.get("tolerations") or [], old.get("tolerations") or []
+    if wanted == present:
+        return []
+    gone = [one for one in present if _lasting(one) not in map(_lasting, wanted)]
+    if gone:
+        text = "existing toleration can not be modified except its tolerationSeconds"
+        return [forbidden("spec.tolerations", text)]
+    return toleration_errors(wanted, "spec.tolerations")
+
+
+def _lasting(toleration: Object) -> Object:
+    return {name: value for name, value in toleration.items() if name != "tolerationSeconds"}
+
+
+def _gate_errors(new: Object, old: Object) -> list[FieldError]:
+    known = {gate.get("name") for gate in old.get("schedulingGates") or ()}
+    found: list[FieldError] = []
+    for position, gate in enumerate(new.get("schedulingGates") or ()):
+        name = gate.get("name", "")
+        if name not in known:
+            where = f"spec.schedulingGates[{position}].name"
+            text = f"only deletion is allowed, but found new scheduling gate '{name}'"
+            found.append(forbidden(where, text))
+    return found or gate_errors(new.get("schedulingGates") or [], "spec.schedulingGates")
+
+
+def _with_old_parts(new: Object, old: Object) -> Object:
+    """The new spec with everything back in its place that was free to move."""
+    munged: Object = copy_json(new)
+    for name in _LISTS:
+        for container, former in zip(munged.get(name) or (), old.get(name) or (), strict=False):
+            container["image"] = former.get("image", "")
+    free = ["activeDeadlineSeconds", "tolerations", "schedulingGates"]
+    grace = old.get("terminationGracePeriodSeconds")
+    if grace is not None and grace < 0 and new.get("terminationGracePeriodSeconds") == 1:
+        free.append("terminationGracePeriodSeconds")
+    if old.get("schedulingGates") and _only_narrows(new, old):
+        free += ["nodeSelector", "affinity"]
+    for name in free:
+        if name in old:
+            munged[name] = old[name]
+        else:
+            munged.pop(name, None)
+    return munged
+
+
+def _only_narrows(new: Object, old: Object) -> bool:
+    """While it waits at a gate, a pod may be told more of where to run, never less."""
+    wanted, present = new.get("nodeSelector") or {}, old.get("nodeSelector") or {}
+    return all(wanted.get(key) == value for key, value in present.items())
+
+
+def ephemeral_errors(new: Object, old: Object) -> list[FieldError]:
+    """Both are specs; only ephemeral containers can differ."""
+    path = "spec.ephemeralContainers"
+    wanted = new.get("ephemeralContainers") or []
+    _, volumes = volume_errors(new.get("volumes") or [], "spec.volumes")
+    found = ephemeral_container_errors(wanted, new, volumes, path)
+    named = {one.get("name"): one for one in wanted}
+    for present in old.get("ephemeralContainers") or ():
+        name = present.get("name")
+        if name not in named:
+            text = f'existing ephemeral containers "{name}" may not be removed\n'
+            found.append(forbidden(path, text))
+        elif named[name] != present:
+            text = f'existing ephemeral containers "{name}" may not be changed\n'
+            found.append(forbidden(path, text + difference(present, named[name])))
+    return found
+
+
+def resize_errors(new: Object, old: Object, qos: str) -> list[FieldError]:
+    """Both are pods; ``qos`` is what the new resources make of it."""
+    found: list[FieldError] = []
+    present = (old.get("status") or {}).get("qosClass", "")
+    if qos != present:
+        text = "Pod QOS Class may not change as a result of resizing"
+        found.append(invalid("spec", present, text))
+    if not _node_resizes(old):
+        found.append(forbidden("spec", "Pod running on node without support for resize"))
+    munged: Object = copy_json(new["spec"])
+    for name in _LISTS:
+        former = old["spec"].get(name) or ()
+        for container, other in zip(munged.get(name) or (), former, strict=False):
+            container["resources"] = other.get("resources") or {}
+    if not found and munged != old["spec"]:
+        before, after = internal("PodSpec", old["spec"]), internal("PodSpec", munged)
+        text = f"only cpu and memory resources are mutable\n{difference(before, after)}"
+        found.append(forbidden("spec", text))
+    return found
+
+
+def _node_resizes(pod: Object) -> bool:
+    """A node that can says of running containers what they have."""
+    for status in (pod.get("status") or {}).get("containerStatuses") or ():
+        if (status.get("state") or {}).get("running") is not None:
+            return status.get("resources") is not None
+    return True

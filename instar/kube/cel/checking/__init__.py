@@ -1,0 +1,1 @@
+"""CEL type checking and cost estimation of a parsed expression."""

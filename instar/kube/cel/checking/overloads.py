@@ -1,0 +1,70 @@
+"""Which overloads of a function fit the types of its arguments, and what comes out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from instar.kube.cel.functions import Library, Overload, Resolved
+from instar.kube.cel.types import DYN, CelKind, Substitution, Type, parameter_names
+
+_OPEN = (CelKind.PARAM, CelKind.ERROR)
+_RIGID = frozenset(
+    (CelKind.PRIMITIVE, CelKind.LIST, CelKind.MAP, CelKind.TYPE, CelKind.OBJECT, CelKind.OPAQUE)
+)
+
+
+def resolve(
+    types: Substitution, library: Library, name: str, actual: Sequence[Type], *, member: bool
+) -> Resolved | None:
+    """The type of the result and all overloads that fit: several do where types are open, and
+    then the result is open too. Each that fits tells ``types`` more; None when none does.
+
+    What plain types give is the same every time, and is remembered.
+    """
+    names = [
+        each.name
+        for each in actual
+        if not each.params and each.declared is None and each.kind not in _OPEN
+    ]
+    if len(names) < len(actual):
+        return _resolve(types, library.overloads(name), actual, member=member)
+    key = (name, member, tuple(names))
+    found = library.resolved.get(key)
+    if found is None:
+        found = _resolve(types, library.overloads(name), actual, member=member)
+        if found is not None and not parameter_names(found[:1]):
+            library.resolved[key] = found
+    return found
+
+
+def _conceivable(actual: Sequence[Type], params: Sequence[Type]) -> bool:
+    """A quick look before a thorough one: a list is never a string."""
+    for one, other in zip(actual, params, strict=True):
+        if one.kind is not other.kind and one.kind in _RIGID and other.kind in _RIGID:
+            return False
+    return True
+
+
+def _resolve(
+    types: Substitution, overloads: Sequence[Overload], actual: Sequence[Type], *, member: bool
+) -> Resolved | None:
+    matching: list[Overload] = []
+    result: Type | None = None
+    count = len(actual)
+    for overload in overloads:
+        if overload.member is not member or len(overload.params) != count:
+            continue
+        if not _conceivable(actual, overload.params):
+            continue
+        expected, produced = overload.params, overload.result
+        if overload.parameters:
+            *renamed, produced = types.instantiate((*expected, produced), overload.parameters)
+            expected = tuple(renamed)
+        if types.assignable_all(actual, expected):
+            matching.append(overload)
+            outcome = types.apply(produced)
+            if result is None:
+                result = outcome
+            elif result.kind is not CelKind.DYN and result != outcome:
+                result = DYN
+    return None if result is None else (result, tuple(matching))

@@ -1,0 +1,80 @@
+"""A declared type: what the checker knows of a variable, how raw JSON becomes its value, and how
+large it can get. Whoever has values (schemas, admission) fills it in; the language only reads."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import field
+from typing import Any, NamedTuple, TypeAlias
+
+from instar.base.fast_dataclass import dataclass
+from instar.kube.cel.checking.cost_ranges import Range
+from instar.kube.cel.functions import Path, SizeAt
+from instar.kube.cel.syntax.property_names import RESERVED
+from instar.kube.cel.types import Type
+
+PythonType: TypeAlias = type
+
+
+class DeclaredField(NamedTuple):
+    name: str
+    """The name in the JSON; the key it is filed under is the escaped one."""
+    declared: Declared
+
+
+@dataclass(slots=True, eq=False)
+class Declared:
+    type: Type
+    convert: Callable[[Any], Any]
+    """From raw JSON; raises CelError for data that does not fit."""
+    plain: PythonType | None = None
+    """The Python type whose values need no conversion at all; the interpreter's fast path."""
+    max_size: int = 0
+    """Largest length of a string, list or map, for estimates; scalars and objects have none."""
+    min_bytes: int = 1
+    """Smallest serialised form, for estimates."""
+    fields: dict[str, DeclaredField] = field(default_factory=dict)
+    """By the name an expression writes (escaped)."""
+    by_name: dict[str, DeclaredField] = field(default_factory=dict)
+    """By the name in the JSON, also those no expression can reach."""
+    others: Declared | None = None
+    """What any field not named above is; None: there are no others."""
+    key: Declared | None = None
+    element: Declared | None = None
+    list_type: str = "atomic"
+    list_keys: tuple[str, ...] = ()
+    nullable: bool = False
+
+    def field_named(self, name: str) -> DeclaredField | None:
+        """A field as an expression writes it; a reserved word needs no escape behind a dot."""
+        found = self.fields.get(name)
+        if found is None and name in RESERVED:
+            found = self.fields.get(f"__{name}__")
+        if found is None and self.others is not None:
+            found = DeclaredField(name, self.others)
+        return found
+
+    def convert_element(self, raw: Any) -> Any:
+        assert self.element is not None
+        return self.element.convert(raw)
+
+
+def sizes_of(root: Declared) -> SizeAt:
+    """Sizes below one declared value, whatever the variable at the head of the path is called."""
+
+    def size_at(path: Path) -> Range | None:
+        at: Declared | None = root
+        for step in path[1:]:
+            if at is None:
+                return None
+            match step:
+                case "@items" | "@values":
+                    at = at.element
+                case "@keys":
+                    at = at.key
+                case _:
+                    found = at.fields.get(step)
+                    at = None if found is None else found.declared
+        return None if at is None else Range(0, at.max_size)
+
+    return size_at

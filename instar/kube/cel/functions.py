@@ -1,0 +1,192 @@
+"""How a function is declared: its types for the checker, its code, and what a call costs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import field
+from itertools import chain
+from math import ceil
+from typing import Any, NamedTuple
+
+from instar.base.fast_dataclass import dataclass
+from instar.kube.cel.checking.cost_ranges import ONE, UNKNOWN, Range
+from instar.kube.cel.syntax.ast import Node
+from instar.kube.cel.types import CelKind, Type, parameter_names
+
+TRAVERSAL = 0.1
+"""Cost of looking at one character."""
+REGEX = 0.25
+"""Cost of one character of a pattern, per character of the text."""
+LIST_COST, MAP_COST, STRUCT_COST = 10, 30, 40
+
+Path = tuple[str, ...]
+SizeAt = Callable[[Path], Range | None]
+"""The declared size of what lies at a path from a variable: ``("self", "items", "@items")``."""
+
+
+class Argument(NamedTuple):
+    """An argument as estimates see it."""
+
+    node: Node
+    type: Type
+    path: Path | None
+    size: Range | None
+
+    def known(self) -> Range:
+        return UNKNOWN if self.size is None else self.size
+
+
+class Site(NamedTuple):
+    """One call in an expression; ``target`` is the receiver of a method."""
+
+    target: Argument | None
+    args: Sequence[Argument]
+    size_at: SizeAt
+
+    def receiver(self) -> Range:
+        return UNKNOWN if self.target is None else self.target.known()
+
+    def element(self) -> tuple[Type | None, Range]:
+        """Type and size of the receiver's elements; no type when it is no list."""
+        if self.target is None or not self.target.type.params:
+            return None, UNKNOWN
+        path = self.target.path
+        size = None if path is None else self.size_at((*path, "@items"))
+        return self.target.type.params[0], UNKNOWN if size is None else size
+
+
+class Estimate(NamedTuple):
+    cost: Range
+    size: Range | None = None
+    """Of the result, where it has one."""
+
+
+Work = Callable[..., int]
+"""Cost units of one call from the sizes of its arguments, beyond evaluating them."""
+Weigh = Callable[[Sequence[Any], Any], int]
+"""The same from the arguments themselves and the result."""
+Estimator = Callable[[Site], Estimate]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Overload:
+    function: str
+    params: tuple[Type, ...]
+    result: Type
+    impl: Callable[..., Any]
+    member: bool = False
+    work: Work | None = None
+    weigh: Weigh | None = None
+    """Without ``work`` and ``weigh`` a call costs one unit."""
+    estimate: Estimator | None = None
+    """None: one unit, a result of unknown size."""
+    by_name: bool = False
+    """Priced by the function's name; others cost one unit where the overload is not known."""
+    parameters: tuple[str, ...] = field(default=(), init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "parameters", parameter_names((*self.params, self.result)))
+
+
+def function(
+    name: str,
+    params: Sequence[Type],
+    result: Type,
+    impl: Callable[..., Any],
+    *,
+    work: Work | None = None,
+    weigh: Weigh | None = None,
+    estimate: Estimator | None = None,
+    by_name: bool = False,
+) -> Overload:
+    return Overload(name, tuple(params), result, impl, False, work, weigh, estimate, by_name)
+
+
+def method(
+    name: str,
+    params: Sequence[Type],
+    result: Type,
+    impl: Callable[..., Any],
+    *,
+    work: Work | None = None,
+    weigh: Weigh | None = None,
+    estimate: Estimator | None = None,
+    by_name: bool = False,
+) -> Overload:
+    """``params[0]`` is the receiver."""
+    return Overload(name, tuple(params), result, impl, True, work, weigh, estimate, by_name)
+
+
+Resolved = tuple[Type, tuple[Overload, ...]]
+"""The type of a call's result and the overloads that can give it."""
+
+
+class Library:
+    """All functions an expression may call, by name, and the types it may name."""
+
+    def __init__(self, overloads: Iterable[Overload], type_names: Iterable[tuple[str, Type]]):
+        self._overloads: dict[str, list[Overload]] = {}
+        for overload in overloads:
+            self._overloads.setdefault(overload.function, []).append(overload)
+        self.types = dict(type_names)
+        self.resolved: dict[tuple[str, bool, tuple[str, ...]], Resolved] = {}
+        """Calls resolved before, by function, style and the names of plain argument types."""
+
+    def overloads(self, name: str) -> Sequence[Overload]:
+        return self._overloads.get(name, ())
+
+    def extended(self, overloads: Iterable[Overload]) -> Library:
+        """The same and some functions more."""
+        held = chain.from_iterable(self._overloads.values())
+        return Library([*held, *overloads], self.types.items())
+
+    def names(self) -> list[str]:
+        return sorted(self._overloads)
+
+
+# Formulas several families share.
+
+
+def tenth(size: float) -> int:
+    """Reading a text once."""
+    return ceil(size * TRAVERSAL)
+
+
+def per_byte(*sizes: int) -> int:
+    """The first argument is read once."""
+    return tenth(sizes[0])
+
+
+def rewritten(*sizes: int) -> int:
+    """Read and written: replace, split."""
+    return ceil(sizes[0] * 2 * TRAVERSAL)
+
+
+def regex_work(text: int, pattern: int, *_more: int) -> int:
+    return ceil((1.0 + text) * TRAVERSAL) * ceil(pattern * REGEX)
+
+
+def estimated_once(site: Site) -> Estimate:
+    """The first argument of a function is read once."""
+    return Estimate(site.args[0].known().scaled(TRAVERSAL))
+
+
+def estimated_copy(site: Site) -> Estimate:
+    """The same; the result is as long as the argument."""
+    size = site.args[0].known()
+    return Estimate(size.scaled(TRAVERSAL), size)
+
+
+def estimated_same_size(site: Site) -> Estimate:
+    """The receiver is read once; the result is no longer than it."""
+    size = site.receiver()
+    return Estimate(size.scaled(TRAVERSAL), size)
+
+
+def estimated_regex(site: Site) -> Estimate:
+    text = site.receiver().plus(ONE).scaled(TRAVERSAL)
+    return Estimate(text.times(site.args[0].known().scaled(REGEX)))
+
+
+def is_text(candidate: Type) -> bool:
+    return candidate.kind is CelKind.PRIMITIVE and candidate.name in ("string", "bytes")

@@ -1,0 +1,47 @@
+"""Types for the variables of a host that has no schema: admission, selectors of devices.
+
+Their values are plain JSON as it lies in memory (``dict``, ``list``, text, numbers, None), a
+``LazyValue`` whose fields are computed on demand, or a library's own (``Authorizer``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from instar.kube.cel.declared_types import Declared, DeclaredField
+from instar.kube.cel.types import DYN, CelKind, Type, list_of, map_of
+
+
+def _as_it_is(raw: Any) -> Any:
+    return raw
+
+
+def record(name: str, fields: Mapping[str, Type]) -> Type:
+    """An object type with these fields and no others."""
+    declared = Declared(DYN, _as_it_is)
+    declared.type = Type(CelKind.OBJECT, name, declared=declared)
+    for each, type in fields.items():
+        declared.fields[each] = declared.by_name[each] = DeclaredField(
+            each, Declared(type, _as_it_is)
+        )
+    return declared.type
+
+
+def open_record(name: str) -> Type:
+    """An object type that has any field, of any type."""
+    declared = Declared(DYN, _as_it_is, others=Declared(DYN, _as_it_is))
+    declared.type = Type(CelKind.OBJECT, name, declared=declared)
+    return declared.type
+
+
+def without_objects(found: Type) -> Type:
+    """What one expression tells another of its type: of objects, nothing."""
+    match found.kind:
+        case CelKind.LIST:
+            return list_of(without_objects(found.params[0]))
+        case CelKind.MAP:
+            return map_of(*[without_objects(each) for each in found.params])
+        case CelKind.PRIMITIVE | CelKind.NULL:
+            return found
+    return found if found.name in ("duration", "timestamp") else DYN

@@ -1,0 +1,52 @@
+"""Kubernetes' ``find`` and ``findAll``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from instar.kube.cel.checking.cost_ranges import Range
+from instar.kube.cel.functions import Estimate, Overload, Site, estimated_regex, method, regex_work
+from instar.kube.cel.library.standard import pattern
+from instar.kube.cel.types import INT, STRING, Type, list_of
+
+
+def _find(text: str, expression: str) -> str:
+    match = pattern(expression).search(text)
+    return "" if match is None else match.group()
+
+
+def _find_all(text: str, expression: str, limit: int = -1) -> list[str]:
+    out: list[str] = []
+    if limit == 0:
+        return out
+    for match in pattern(expression).finditer(text):
+        out.append(match.group())
+        if len(out) == limit:
+            break
+    return out
+
+
+def _estimated_find(site: Site) -> Estimate:
+    """At worst every character is a result of its own."""
+    return Estimate(estimated_regex(site).cost, Range(0, site.receiver().high))
+
+
+def _finding(name: str, result: Type, impl: Any, *more: Type) -> Overload:
+    return method(
+        name,
+        (STRING, STRING, *more),
+        result,
+        impl,
+        work=regex_work,
+        estimate=_estimated_find,
+        by_name=True,
+    )
+
+
+def overloads() -> list[Overload]:
+    found = list_of(STRING)
+    return [
+        _finding("find", STRING, _find),
+        _finding("findAll", found, _find_all),
+        _finding("findAll", found, _find_all, INT),
+    ]

@@ -1,0 +1,42 @@
+"""The sets extension: lists compared without order and repetition."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from instar.kube.cel.checking.cost_ranges import ONE
+from instar.kube.cel.equality import freeze
+from instar.kube.cel.functions import Estimate, Estimator, Overload, Site, Work, function
+from instar.kube.cel.types import BOOL, list_of, param
+
+
+def _frozen(values: Any) -> set[Any]:
+    return {freeze(item) for item in values}
+
+
+def _comparing(factor: int) -> tuple[Work, Estimator]:
+    """Each element against each of the other list, ``factor`` times."""
+
+    def work(left: int, right: int) -> int:
+        return 1 + left * right * factor
+
+    def estimate(site: Site) -> Estimate:
+        left, right = site.args[0].known(), site.args[1].known()
+        return Estimate(left.times(right).scaled(factor).plus(ONE))
+
+    return work, estimate
+
+
+def _over_sets(name: str, factor: int, impl: Callable[[Any, Any], bool]) -> Overload:
+    pair = (list_of(param("A")), list_of(param("A")))
+    work, estimate = _comparing(factor)
+    return function(f"sets.{name}", pair, BOOL, impl, work=work, estimate=estimate)
+
+
+def overloads() -> list[Overload]:
+    return [
+        _over_sets("contains", 1, lambda a, b: _frozen(b) <= _frozen(a)),
+        _over_sets("equivalent", 2, lambda a, b: _frozen(a) == _frozen(b)),
+        _over_sets("intersects", 1, lambda a, b: bool(_frozen(a) & _frozen(b))),
+    ]

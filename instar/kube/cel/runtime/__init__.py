@@ -1,0 +1,1 @@
+"""CEL evaluation: a checked expression becomes closures, which run under a cost budget."""

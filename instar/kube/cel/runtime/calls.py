@@ -1,0 +1,339 @@
+"""The closures that call functions, and what a call costs when it runs.
+
+All arguments are evaluated, whatever happens to the first: an error is a value like any other until
+the call returns it. Calls of three arguments and more, and of compiled patterns, stop at the first
+error instead. Both are upstream's ways, and both show in the cost.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import ceil
+from typing import Any
+
+from instar.kube.cel.equality import contains, equal
+from instar.kube.cel.functions import REGEX, TRAVERSAL, Overload, Work, tenth
+from instar.kube.cel.runtime.dispatch import Pick, misfit
+from instar.kube.cel.runtime.frame import NEXT_CHECK, SPENT, Frame, Step, checkpoint
+from instar.kube.cel.values import CelError, ListValue, MapValue, ObjectValue, Opaque, size_of
+
+_CONTAINERS = frozenset((list, dict, ListValue, MapValue, ObjectValue))
+_GROWING = frozenset((str, bytes, list, dict))
+_LARGE = 1000
+_UNFIT = (TypeError, AttributeError)
+
+
+def _evaluate(step: Step, frame: Frame) -> Any:
+    """The value, or the error it ended in."""
+    try:
+        return step(frame)
+    except CelError as error:
+        return error
+
+
+def _charge(overload: Overload, values: Sequence[Any], result: Any, frame: Frame) -> None:
+    if overload.weigh is not None:
+        frame[SPENT] += overload.weigh(values, result)
+    elif overload.work is not None:
+        frame[SPENT] += overload.work(*map(size_of, values))
+    else:
+        frame[SPENT] += 1
+    if frame[SPENT] > frame[NEXT_CHECK]:
+        checkpoint(frame)
+
+
+def _apply(overload: Overload, values: Sequence[Any], frame: Frame) -> Any:
+    """One call, charged: before it runs where the arguments tell the price."""
+    if overload.weigh is None:
+        _charge(overload, values, None, frame)
+    result: Any
+    try:
+        result = overload.impl(*values)
+    except _UNFIT:
+        result = misfit(overload.function, values)
+    except CelError as error:
+        result = error
+    if overload.weigh is not None:
+        _charge(overload, values, result, frame)
+    if isinstance(result, CelError):
+        raise result
+    return _settled(result, frame)
+
+
+def _settled(result: Any, frame: Frame) -> Any:
+    """A result can be far larger than the arguments it came from: the clock is looked at."""
+    if type(result) in _GROWING and len(result) > _LARGE:
+        checkpoint(frame)
+    return result
+
+
+def call(overload: Overload, arguments: Sequence[Step]) -> Step:
+    """A call that costs one unit, which is charged already.
+
+    A null among nullable items has the static type of the others; it fits no overload.
+    """
+    impl, name = overload.impl, overload.function
+
+    def none(_frame: Frame) -> Any:
+        return impl()
+
+    def unary(frame: Frame) -> Any:
+        value = one(frame)
+        try:
+            return impl(value)
+        except _UNFIT:
+            raise misfit(name, (value,)) from None
+
+    def binary(frame: Frame) -> Any:
+        try:
+            left = one(frame)
+        except CelError:
+            _evaluate(two, frame)
+            raise
+        right = two(frame)
+        try:
+            return impl(left, right)
+        except _UNFIT:
+            raise misfit(name, (left, right)) from None
+
+    match tuple(arguments):
+        case ():
+            return none
+        case (one,):
+            return unary
+        case (one, two):
+            return binary
+    raise AssertionError("longer calls stop early")
+
+
+def metered(overload: Overload, arguments: Sequence[Step]) -> Step:
+    """A call of one or two arguments whose price depends on them."""
+    one, two = arguments[0], arguments[-1]
+
+    def unary(frame: Frame) -> Any:
+        try:
+            value = one(frame)
+        except CelError as error:
+            _charge(overload, (error,), error, frame)
+            raise
+        return _apply(overload, (value,), frame)
+
+    def binary(frame: Frame) -> Any:
+        try:
+            left = one(frame)
+        except CelError as error:
+            _charge(overload, (error, _evaluate(two, frame)), error, frame)
+            raise
+        try:
+            right = two(frame)
+        except CelError as error:
+            _charge(overload, (left, error), error, frame)
+            raise
+        return _apply(overload, (left, right), frame)
+
+    return unary if len(arguments) == 1 else binary
+
+
+def metered_texts(overload: Overload, work: Work, one: Step, two: Step) -> Step:
+    """The common case of ``metered``: two strings, whose size is their length."""
+    impl = overload.impl
+
+    def run(frame: Frame) -> Any:
+        try:
+            left = one(frame)
+        except CelError:
+            frame[SPENT] += work(1, size_of(_evaluate(two, frame)))
+            raise
+        try:
+            right = two(frame)
+        except CelError:
+            frame[SPENT] += work(size_of(left), 1)
+            raise
+        try:
+            frame[SPENT] += work(len(left), len(right))
+            if frame[SPENT] > frame[NEXT_CHECK]:
+                checkpoint(frame)
+            return _settled(impl(left, right), frame)
+        except _UNFIT:
+            raise misfit(overload.function, (left, right)) from None
+
+    return run
+
+
+def metered_with(overload: Overload, work: Work, one: Step, text: str | bytes) -> Step:
+    """The same with a literal: one thing less that could fail."""
+    impl, length = overload.impl, len(text)
+
+    def run(frame: Frame) -> Any:
+        try:
+            left = one(frame)
+        except CelError:
+            frame[SPENT] += work(1, length)
+            raise
+        try:
+            frame[SPENT] += work(len(left), length)
+            if frame[SPENT] > frame[NEXT_CHECK]:
+                checkpoint(frame)
+            return _settled(impl(left, text), frame)
+        except _UNFIT:
+            raise misfit(overload.function, (left, text)) from None
+
+    return run
+
+
+def with_pattern(overload: Overload, one: Step, expression: str) -> Step:
+    """A pattern that was compiled before; an error of the text makes the call cost nothing."""
+    impl, factor = overload.impl, ceil(len(expression) * REGEX)
+
+    def run(frame: Frame) -> Any:
+        text = one(frame)
+        try:
+            frame[SPENT] += ceil((1.0 + len(text)) * TRAVERSAL) * factor
+            if frame[SPENT] > frame[NEXT_CHECK]:
+                checkpoint(frame)
+            return _settled(impl(text, expression), frame)
+        except _UNFIT:
+            raise misfit(overload.function, (text, expression)) from None
+
+    return run
+
+
+def early(overload: Overload, arguments: Sequence[Step], costs: Sequence[int]) -> Step:
+    """A call that stops at its first error; unless that was the last argument, it costs nothing."""
+    last = len(arguments) - 1
+
+    def run(frame: Frame) -> Any:
+        values: list[Any] = []
+        try:
+            values.extend(argument(frame) for argument in arguments)
+        except CelError as error:
+            position = len(values)
+            frame[SPENT] -= sum(costs[position + 1 :])
+            if position == last:
+                _charge(overload, [*values, error], error, frame)
+            raise
+        return _apply(overload, values, frame)
+
+    return run
+
+
+def dispatched(name: str, pick: Pick, arguments: Sequence[Step], only: Overload | None) -> Step:
+    """A call whose overload is known only when its arguments are; ``only``: if any, then this."""
+
+    def run(frame: Frame) -> Any:
+        values = [_evaluate(argument, frame) for argument in arguments]
+        failure = next((value for value in values if isinstance(value, CelError)), None)
+        overload = pick(values) if failure is None else None
+        if overload is not None:
+            return _apply(overload, values, frame)
+        failure = failure or misfit(name, values)
+        if only is None:
+            frame[SPENT] += 1
+        else:
+            _charge(only, values, failure, frame)
+        raise failure
+
+    return run
+
+
+def equals_text(left: Step, text: str, negated: bool) -> Step:
+    """Comparison with a literal, charged in full; what is too much for a shorter text is known
+    for each length."""
+    length, full = len(text), tenth(len(text))
+    too_much = [full - tenth(shorter) for shorter in range(length)]
+
+    def run(frame: Frame) -> bool:
+        try:
+            value = left(frame)
+        except CelError:
+            frame[SPENT] -= full - tenth(min(1, length))
+            raise
+        if value == text:
+            return not negated
+        if type(value) is not str:
+            frame[SPENT] -= full - tenth(min(size_of(value), length))
+        elif len(value) < length:
+            frame[SPENT] -= too_much[len(value)]
+        return negated
+
+    return run
+
+
+def equals_scalar(left: Step, right: Step, negated: bool) -> Step:
+    """Numbers and bools: one unit, which is charged already."""
+
+    def run(frame: Frame) -> bool:
+        try:
+            ours = left(frame)
+        except CelError:
+            _evaluate(right, frame)
+            raise
+        return equal(ours, right(frame)) is not negated
+
+    return run
+
+
+def equals(left: Step, right: Step, negated: bool) -> Step:
+    def run(frame: Frame) -> bool:
+        try:
+            ours = left(frame)
+        except CelError:
+            frame[SPENT] += tenth(min(1, size_of(_evaluate(right, frame))))
+            raise
+        try:
+            theirs = right(frame)
+        except CelError:
+            frame[SPENT] += tenth(min(1, size_of(ours)))
+            raise
+        if type(ours) is str and type(theirs) is str:
+            length, other = len(ours), len(theirs)
+            frame[SPENT] += ceil((length if length < other else other) * TRAVERSAL)
+            return (ours == theirs) is not negated
+        if isinstance(ours, Opaque) and not negated:
+            frame[SPENT] += 1
+        else:
+            frame[SPENT] += tenth(min(size_of(ours), size_of(theirs)))
+        # Comparing containers is priced by their length but takes as long as they are deep.
+        if frame[SPENT] > frame[NEXT_CHECK] or type(ours) in _CONTAINERS:
+            checkpoint(frame)
+        return equal(ours, theirs) is not negated
+
+    return run
+
+
+def in_texts(value: Step, texts: frozenset[str]) -> Step:
+    def run(frame: Frame) -> bool:
+        sought = value(frame)
+        return type(sought) is str and sought in texts
+
+    return run
+
+
+def in_constants(value: Step, members: frozenset[Any]) -> Step:
+    """Membership in a literal list of texts, numbers or bools; ``members`` tell bools apart."""
+
+    def run(frame: Frame) -> bool:
+        sought = value(frame)
+        try:
+            return (sought.__class__ is bool, sought) in members
+        except TypeError:
+            return False
+
+    return run
+
+
+def contained(value: Step, container: Step, *, per_element: bool) -> Step:
+    """``per_element``: the container is known to be a list; a map's one unit is charged already."""
+
+    def run(frame: Frame) -> bool:
+        sought, held = _evaluate(value, frame), _evaluate(container, frame)
+        if per_element:
+            frame[SPENT] += size_of(held)
+            if frame[SPENT] > frame[NEXT_CHECK]:
+                checkpoint(frame)
+        for found in (sought, held):
+            if isinstance(found, CelError):
+                raise found
+        return contains(held, sought)
+
+    return run

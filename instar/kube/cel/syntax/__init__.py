@@ -1,0 +1,1 @@
+"""CEL syntax: lexer, parser, macros, syntax tree and compile errors."""

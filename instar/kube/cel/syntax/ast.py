@@ -1,0 +1,166 @@
+"""The syntax tree. A macro is expanded into the fold upstream makes of it, because its types and
+its estimated cost are those of the fold; the node also remembers which macro it was, so that the
+interpreter runs ``all`` as ``all``."""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import Any, TypeAlias
+
+from instar.base.fast_dataclass import dataclass
+
+
+class Macro(Enum):
+    ALL = "all"
+    EXISTS = "exists"
+    EXISTS_ONE = "exists_one"
+    FILTER = "filter"
+    MAP = "map"
+    TRANSFORM_MAP = "transformMap"
+    TRANSFORM_ENTRY = "transformMapEntry"
+    BIND = "bind"
+    """No loop: the accumulator is a name for a value that is computed when first read."""
+
+
+@dataclass(slots=True, eq=False)
+class Const:
+    pos: int
+    value: Any
+
+
+@dataclass(slots=True, eq=False)
+class Ident:
+    pos: int
+    name: str
+
+
+@dataclass(slots=True, eq=False)
+class Select:
+    """``operand.field``, or ``has(operand.field)`` when ``test`` is set."""
+
+    pos: int
+    operand: Node
+    field: str
+    test: bool = False
+
+
+@dataclass(slots=True, eq=False)
+class CallNode:
+    pos: int
+    function: str
+    target: Node | None
+    args: list[Node]
+
+
+@dataclass(slots=True, eq=False)
+class ListLiteral:
+    pos: int
+    items: list[Node]
+    optional: frozenset[int] = frozenset()
+
+
+@dataclass(slots=True, eq=False)
+class MapEntry:
+    key: Node
+    value: Node
+    optional: bool
+
+
+@dataclass(slots=True, eq=False)
+class MapLiteral:
+    pos: int
+    entries: list[MapEntry]
+
+
+@dataclass(slots=True, eq=False)
+class FieldValue:
+    """``name: value`` in a struct; ``pos`` is that of the colon."""
+
+    pos: int
+    name: str
+    value: Node
+    optional: bool
+
+
+@dataclass(slots=True, eq=False)
+class StructLiteral:
+    pos: int
+    name: str
+    fields: list[FieldValue]
+
+
+@dataclass(slots=True, eq=False)
+class Fold:
+    """``filter`` and ``body`` are what the macro was given; the rest is what upstream folds."""
+
+    pos: int
+    macro: Macro
+    variables: tuple[str, ...]
+    range: Node
+    accumulator: str
+    initial: Node
+    condition: Node
+    step: Node
+    result: Node
+    filter: Node | None = None
+    body: Node | None = None
+
+
+@dataclass(slots=True, eq=False)
+class Again:
+    """A second copy of a tree, as optMap makes of its target. Held as a reference: copies of
+    copies would double with every link of a chain."""
+
+    pos: int
+    node: Node
+
+
+Node: TypeAlias = (
+    Const | Ident | Select | CallNode | ListLiteral | MapLiteral | StructLiteral | Fold | Again
+)
+
+ACCUMULATOR = "@result"
+
+
+def qualified_name(node: Node) -> str | None:
+    """``a.b.c`` as one name, or None when the node is anything but idents and selects."""
+    parts: list[str] = []
+    while isinstance(node, Select) and not node.test:
+        parts.append(node.field)
+        node = node.operand
+    if not isinstance(node, Ident):
+        return None
+    parts.append(node.name)
+    return ".".join(reversed(parts))
+
+
+def children(node: Node) -> list[Node]:
+    """The parts of a node that are nodes themselves."""
+    match node:
+        case Select(operand=operand):
+            return [operand]
+        case CallNode(target=None, args=args):
+            return args
+        case CallNode(target=target, args=args) if target is not None:
+            return [target, *args]
+        case ListLiteral(items=items):
+            return items
+        case MapLiteral(entries=entries):
+            return [part for entry in entries for part in (entry.key, entry.value)]
+        case StructLiteral(fields=fields):
+            return [field.value for field in fields]
+        case Fold():
+            return [node.range, node.initial, node.condition, node.step, node.result]
+    return []
+
+
+def scaffold(fold: Fold) -> list[Node]:
+    """What the expansion of a loop adds around the predicate and the body it was given."""
+    found: list[Node] = []
+    todo = [fold.condition, fold.step, fold.result]
+    while todo:
+        node = todo.pop()
+        if node is not fold.filter and node is not fold.body:
+            found.append(node)
+            todo += children(node)
+    return found

@@ -1,0 +1,1 @@
+"""CustomResourceDefinitions: reading them, validating them, and computing their status."""

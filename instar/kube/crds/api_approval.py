@@ -1,0 +1,70 @@
+"""API approval of protected groups: what the annotation says, as validation and status need it."""
+
+from __future__ import annotations
+
+from enum import Enum
+from urllib.parse import urlsplit
+
+from instar.base.field_errors import FieldError, invalid, key, required
+from instar.base.json_values import Object
+
+ANNOTATION = "api-approved.kubernetes.io"
+_WHY = "see https://github.com/kubernetes/enhancements/pull/1111"
+_MISSING = f'protected groups must have approval annotation "{ANNOTATION}", {_WHY}'
+_INVALID = (
+    f'protected groups must have approval annotation "{ANNOTATION}" with either a URL or a '
+    f'reason starting with "unapproved", {_WHY}'
+)
+_PROTECTED = ("k8s.io", "kubernetes.io")
+
+
+class Approval(Enum):
+    """The value is the reason of the condition."""
+
+    APPROVED = "ApprovedAnnotation"
+    BYPASSED = "UnapprovedAnnotation"
+    MISSING = "MissingAnnotation"
+    INVALID = "InvalidAnnotation"
+
+
+def is_protected(group: str) -> bool:
+    return group in _PROTECTED or group.endswith(tuple(f".{name}" for name in _PROTECTED))
+
+
+def approval_of(annotation: str) -> tuple[Approval, str]:
+    """The state and its message in the condition."""
+    if not annotation:
+        return Approval.MISSING, _MISSING
+    if annotation.startswith("unapproved"):
+        return Approval.BYPASSED, f'not approved: "{annotation}"'
+    if _is_absolute_url(annotation):
+        return Approval.APPROVED, f"approved in {annotation}"
+    return Approval.INVALID, _INVALID
+
+
+def approval_errors(new: Object, old: Object | None) -> list[FieldError]:
+    """Silent when the state did not change: a legacy object may stay as it is."""
+    if not is_protected(new["spec"].get("group", "")):
+        return []
+    annotation = _annotation(new)
+    state, message = approval_of(annotation)
+    if old is not None and approval_of(_annotation(old))[0] is state:
+        return []
+    path = key("metadata.annotations", ANNOTATION)
+    if state is Approval.MISSING:
+        return [required(path, message)]
+    if state is Approval.INVALID:
+        return [invalid(path, annotation, message)]
+    return []
+
+
+def _annotation(crd: Object) -> str:
+    return str((crd["metadata"].get("annotations") or {}).get(ANNOTATION, ""))
+
+
+def _is_absolute_url(text: str) -> bool:
+    try:
+        parts = urlsplit(text)
+    except ValueError:
+        return False
+    return bool(parts.scheme and parts.netloc)

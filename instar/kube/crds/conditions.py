@@ -1,0 +1,189 @@
+"""The conditions of a CustomResourceDefinition, as functions of the CRD and its neighbours.
+
+What upstream spreads over six controllers. Each function takes a CRD in v1 shape and returns
+its new status, or the very same status object when there is nothing to write. Pure: ``now`` is
+passed in, and nobody here knows who writes the result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from instar.base.json_values import Object
+from instar.kube.api.crd_codec import same
+from instar.kube.crds.api_approval import ANNOTATION, Approval, approval_of, is_protected
+from instar.kube.crds.name_acceptance import NameAcceptance, decide_names
+from instar.kube.crds.nonstructural import schema_violations
+from instar.kube.crds.validation.ca_bundle import ca_bundle_problem
+
+ESTABLISHED = "Established"
+NAMES_ACCEPTED = "NamesAccepted"
+NON_STRUCTURAL = "NonStructuralSchema"
+TERMINATING = "Terminating"
+API_APPROVED = "KubernetesAPIApprovalPolicyConformant"
+
+_BUILT_IN = (
+    "apiservices.apiregistration.k8s.io",
+    "customresourcedefinitions.apiextensions.k8s.io",
+)
+
+
+def find_condition(status: Object, type: str) -> Object | None:
+    return next((item for item in status.get("conditions") or () if item["type"] == type), None)
+
+
+def is_true(status: Object, type: str) -> bool:
+    condition = find_condition(status, type)
+    return condition is not None and condition.get("status") == "True"
+
+
+def with_condition(
+    status: Object, type: str, value: str, reason: str, message: str, now: str
+) -> Object:
+    """The status with one condition written: in place if it exists, else at the end."""
+    conditions = list(status.get("conditions") or ())
+    written = {
+        "type": type,
+        "status": value,
+        "lastTransitionTime": now,
+        "reason": reason,
+        "message": message,
+    }
+    for position, existing in enumerate(conditions):
+        if existing["type"] == type:
+            conditions[position] = _overwrite(existing, written)
+            break
+    else:
+        conditions.append(written)
+    return {**status, "conditions": conditions}
+
+
+def _overwrite(existing: Object, written: Object) -> Object:
+    since = existing.get("lastTransitionTime")
+    if existing.get("status") == written["status"] and since:
+        written = {**written, "lastTransitionTime": since}
+    return {**existing, **written}
+
+
+def without_condition(status: Object, type: str) -> Object:
+    if find_condition(status, type) is None:
+        return status
+    kept = [item for item in status["conditions"] if item["type"] != type]
+    return {**status, "conditions": kept or None}
+
+
+def name_status(crd: Object, others: Sequence[Object], now: str) -> Object:
+    """Accepted names, ``NamesAccepted``, and the first word on ``Established``."""
+    status: Object = crd["status"]
+    naming = decide_names(crd, others)
+    if naming is None:
+        return status
+    existing = find_condition(status, NAMES_ACCEPTED)
+    unchanged = same(status.get("acceptedNames"), naming.accepted)
+    if unchanged and existing is not None and _says(existing, naming):
+        return status
+    value = "True" if naming.ok else "False"
+    out = {**status, "acceptedNames": naming.accepted}
+    out = with_condition(out, NAMES_ACCEPTED, value, naming.reason, naming.message, now)
+    return _first_established(out, naming.ok, now)
+
+
+def _says(condition: Object, naming: NameAcceptance) -> bool:
+    return (condition.get("status"), condition.get("reason"), condition.get("message")) == (
+        "True" if naming.ok else "False",
+        naming.reason,
+        naming.message,
+    )
+
+
+def _first_established(status: Object, accepted: bool, now: str) -> Object:
+    if is_true(status, ESTABLISHED):
+        return status
+    if accepted:
+        message = "the initial names have been accepted"
+        return with_condition(status, ESTABLISHED, "False", "Installing", message, now)
+    if find_condition(status, ESTABLISHED) is None:
+        message = "not all names are accepted"
+        return with_condition(status, ESTABLISHED, "False", "NotAccepted", message, now)
+    return status
+
+
+def established_status(crd: Object, now: str) -> Object:
+    """Established once names are accepted; a broken CA bundle holds it back."""
+    status: Object = crd["status"]
+    if not is_true(status, NAMES_ACCEPTED) or is_true(status, ESTABLISHED):
+        return status
+    if ca_bundle_problem(_ca_bundle(crd)) is None:
+        message = "the initial names have been accepted"
+        out = with_condition(status, ESTABLISHED, "True", "InitialNamesAccepted", message, now)
+    else:
+        message = "The conversion webhook CABundle is invalid"
+        out = with_condition(status, ESTABLISHED, "False", "InvalidCABundle", message, now)
+    return status if same(out, status) else out
+
+
+def _ca_bundle(crd: Object) -> str:
+    webhook = (crd["spec"].get("conversion") or {}).get("webhook") or {}
+    return (webhook.get("clientConfig") or {}).get("caBundle") or ""
+
+
+def structural_status(crd: Object, now: str) -> Object:
+    """``NonStructuralSchema``: only legacy objects ever carry it."""
+    status: Object = crd["status"]
+    value, reason, message = schema_violations(crd["spec"])
+    if not reason:
+        return without_condition(status, NON_STRUCTURAL)
+    out = with_condition(status, NON_STRUCTURAL, value, reason, message, now)
+    return status if same(out, status) else out
+
+
+def approval_status(crd: Object, now: str) -> Object:
+    """Whether a protected group shows its approval."""
+    status: Object = crd["status"]
+    if not is_protected(crd["spec"].get("group", "")):
+        return status
+    annotation = (crd["metadata"].get("annotations") or {}).get(ANNOTATION, "")
+    state, message = approval_of(annotation)
+    value = "True" if state is Approval.APPROVED else "False"
+    out = with_condition(status, API_APPROVED, value, state.value, message, now)
+    return status if same(out, status) else out
+
+
+def pending_deletion(status: Object, now: str) -> Object:
+    message = (
+        "CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon"
+    )
+    return with_condition(status, TERMINATING, "True", "InstanceDeletionPending", message, now)
+
+
+def deletion_in_progress(status: Object, now: str) -> Object:
+    message = "CustomResource deletion is in progress"
+    return with_condition(status, TERMINATING, "True", "InstanceDeletionInProgress", message, now)
+
+
+def deletion_skipped(crd: Object, now: str) -> Object | None:
+    """The final status of a CRD whose instances must not be touched; None for all others."""
+    status: Object = crd["status"]
+    if crd["metadata"].get("name") in _BUILT_IN:
+        message = "instances overlap with built-in resources in storage"
+        reason = "OverlappingBuiltInResource"
+        return with_condition(status, TERMINATING, "False", reason, message, now)
+    if not is_true(status, ESTABLISHED):
+        message = "resource was never established"
+        return with_condition(status, TERMINATING, "False", "NeverEstablished", message, now)
+    return None
+
+
+def deletion_failed(status: Object, message: str, now: str) -> Object:
+    """``message``: ``could not list instances: …`` or ``could not issue all deletes: …``."""
+    return with_condition(status, TERMINATING, "True", "InstanceDeletionFailed", message, now)
+
+
+def deletion_unconfirmed(status: Object, problem: str, now: str) -> Object:
+    message = f"could not confirm zero CustomResources remaining: {problem}"
+    return with_condition(status, TERMINATING, "True", "InstanceDeletionCheck", message, now)
+
+
+def deletion_completed(status: Object, now: str) -> Object:
+    message = "removed all instances"
+    return with_condition(status, TERMINATING, "False", "InstanceDeletionCompleted", message, now)

@@ -1,0 +1,32 @@
+"""Warnings about formats nobody checks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from instar.base.json_values import Object
+from instar.kube.crds.validation.options import schemas
+from instar.kube.crds.validation.unsupported_schema import nodes
+from instar.kube.schema.formats.named import string_format
+from instar.kube.schema.validation.numbers import NUMBER_FORMATS
+
+
+def format_warnings(new: Object, old: Object | None) -> list[str]:
+    """One text per format not recognised; on update only those the old object did not have."""
+    known_before = set() if old is None else set(_unrecognised(old["spec"]))
+    found = dict.fromkeys(_unrecognised(new["spec"]))
+    return [f'unrecognized format "{name}"' for name in found if name not in known_before]
+
+
+def _unrecognised(spec: Object) -> Iterator[str]:
+    for schema in schemas(spec):
+        for node in nodes(schema):
+            format = node.get("format")
+            if format and not _is_known(format, node.get("type", "")):
+                yield format
+
+
+def _is_known(format: str, type: str) -> bool:
+    if type in ("", "string"):
+        return string_format(format) is not None
+    return format in NUMBER_FORMATS.get(type, ())

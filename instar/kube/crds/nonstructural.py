@@ -1,0 +1,28 @@
+"""Why a stored CRD's schemas are not structural: the content of ``NonStructuralSchema``."""
+
+from __future__ import annotations
+
+from instar.base.field_errors import FieldError, invalid, messages
+from instar.base.json_values import Object
+from instar.kube.crds.validation.unsupported_schema import conversion_problem
+from instar.kube.schema.structure.parse import structural_errors
+
+
+def schema_violations(spec: Object) -> tuple[str, str, str]:
+    """Status, reason and message of the condition for a v1 spec; empty texts when all is well."""
+    errors: list[FieldError] = []
+    if spec.get("preserveUnknownFields"):
+        errors.append(invalid("spec.preserveUnknownFields", True, "must be false"))
+    for position, version in enumerate(spec.get("versions") or ()):
+        schema = (version.get("schema") or {}).get("openAPIV3Schema")
+        if schema is None:
+            continue
+        path = f"spec.versions[{position}].schema.openAPIV3Schema"
+        problem = conversion_problem(schema)
+        if problem is not None:
+            text = f"failed to check validation schema for version {version['name']}: {problem}"
+            return "Unknown", "StructuralError", text
+        errors += structural_errors(schema, path)
+    if not errors:
+        return "", "", ""
+    return "True", "Violations", messages(errors)

@@ -1,0 +1,81 @@
+"""What the server itself writes into a CustomResourceDefinition before validating it.
+
+Status on create, generation, storedVersions, the mark of deletion. Works on the internal shape
+unless said otherwise; returns new objects. Judges nothing.
+"""
+
+from __future__ import annotations
+
+from instar.base.json_values import Object
+from instar.kube.api.crd import CLEANUP_FINALIZER
+from instar.kube.api.crd_codec import same
+from instar.kube.crds.conditions import pending_deletion
+from instar.kube.crds.defaults import storage_version
+from instar.kube.crds.embedded_defaults import with_clean_defaults
+
+
+def empty_status() -> Object:
+    return {
+        "conditions": None,
+        "acceptedNames": {"plural": "", "kind": ""},
+        "storedVersions": None,
+    }
+
+
+def prepare_for_create(internal: Object) -> Object:
+    """Whatever status the client sent is lost; generation starts at 1."""
+    status = empty_status()
+    storage = storage_version(internal["spec"])
+    if storage is not None:
+        status["storedVersions"] = [storage]
+    return {
+        **internal,
+        "metadata": {**internal["metadata"], "generation": 1},
+        "spec": with_clean_defaults(internal["spec"]),
+        "status": status,
+    }
+
+
+def prepare_for_update(new: Object, old: Object) -> Object:
+    """Old status kept, generation bumped with the spec, a new storage version recorded."""
+    generation = old["metadata"].get("generation", 0)
+    if not same(new["spec"], old["spec"]):
+        generation += 1
+    status = dict(old["status"])
+    stored = list(status.get("storedVersions") or [])
+    storage = storage_version(new["spec"])
+    if storage is not None and storage not in stored:
+        status["storedVersions"] = [*stored, storage]
+    return {
+        **new,
+        "metadata": _with_generation(new["metadata"], generation),
+        "spec": with_clean_defaults(new["spec"]),
+        "status": status,
+    }
+
+
+def prepare_status_update(new: Object, old: Object) -> Object:
+    """Only the spec and the generation come from the old object; metadata may change."""
+    generation = old["metadata"].get("generation", 0)
+    return {
+        **new,
+        "metadata": _with_generation(new["metadata"], generation),
+        "spec": old["spec"],
+    }
+
+
+def mark_deleting(obj: Object, now: str) -> Object:
+    """The first DELETE of a live CRD, in any of the three shapes: date, finalizer, condition."""
+    metadata = {**obj["metadata"], "deletionTimestamp": now}
+    finalizers = list(metadata.get("finalizers") or ())
+    if CLEANUP_FINALIZER not in finalizers:
+        finalizers.append(CLEANUP_FINALIZER)
+    metadata["finalizers"] = finalizers
+    return {**obj, "metadata": metadata, "status": pending_deletion(obj.get("status") or {}, now)}
+
+
+def _with_generation(metadata: Object, generation: int) -> Object:
+    out = {**metadata, "generation": generation}
+    if not generation:
+        del out["generation"]
+    return out

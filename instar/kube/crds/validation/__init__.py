@@ -1,0 +1,1 @@
+"""Validation rules of CustomResourceDefinitions."""

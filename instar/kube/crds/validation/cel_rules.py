@@ -1,0 +1,76 @@
+"""What can be said of ``x-kubernetes-validations`` without compiling them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from instar.base.field_errors import FieldError, child, index, invalid, not_supported, required
+from instar.kube.schema.structure.field_path import PathProblem, resolve
+
+Schema = Mapping[str, Any]
+
+VALIDATIONS = "x-kubernetes-validations"
+_REASONS = (
+    "FieldValueDuplicate",
+    "FieldValueForbidden",
+    "FieldValueInvalid",
+    "FieldValueRequired",
+)
+_BLANK = "must be non-empty if specified"
+_BROKEN = "must not contain line breaks"
+
+
+def rule_errors(schema: Schema, path: str) -> Iterator[FieldError]:
+    """The static checks of every rule on one node."""
+    for position, rule in enumerate(schema.get(VALIDATIONS) or ()):
+        at = index(child(path, VALIDATIONS), position)
+        yield from _texts(rule, at)
+        yield from _message_expression(rule, at)
+        yield from _reason(rule, at)
+        yield from _field_path(rule, schema, child(at, "fieldPath"))
+
+
+def _texts(rule: Schema, at: str) -> Iterator[FieldError]:
+    """One complaint at most: each makes the next one meaningless."""
+    text, message = rule.get("rule", "").strip(), rule.get("message", "")
+    shown = message.strip()
+    if not text:
+        yield required(child(at, "rule"), "rule is not specified")
+    elif message and not shown:
+        yield invalid(child(at, "message"), message, _BLANK)
+    elif _has_break(shown):
+        yield invalid(child(at, "message"), message, _BROKEN)
+    elif _has_break(text) and not shown:
+        reason = "message must be specified if rule contains line breaks"
+        yield required(child(at, "message"), reason)
+
+
+def _message_expression(rule: Schema, at: str) -> Iterator[FieldError]:
+    text = rule.get("messageExpression", "")
+    if text and not text.strip():
+        yield required(child(at, "messageExpression"), f"messageExpression {_BLANK}")
+
+
+def _reason(rule: Schema, at: str) -> Iterator[FieldError]:
+    reason = rule.get("reason")
+    if reason is not None and reason not in _REASONS:
+        yield not_supported(child(at, "reason"), reason, _REASONS)
+
+
+def _field_path(rule: Schema, schema: Schema, at: str) -> Iterator[FieldError]:
+    path = rule.get("fieldPath", "")
+    if not path:
+        return
+    if not path.strip():
+        yield invalid(at, path, _BLANK)
+    if _has_break(path):
+        yield invalid(at, path, _BROKEN)
+    try:
+        resolve(path, schema)
+    except PathProblem:
+        yield invalid(at, path, "must be a valid path")
+
+
+def _has_break(text: str) -> bool:
+    return "\n" in text or "\r" in text

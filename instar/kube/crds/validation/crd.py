@@ -1,0 +1,218 @@
+"""A CustomResourceDefinition on its own: every rule, in the order errors are reported.
+
+Works on the internal shape, so paths are v1beta1's whatever version the client wrote.
+Metadata is the registry's business, but for the rule that ties the name to the spec.
+"""
+
+from __future__ import annotations
+
+from instar.base.field_errors import FieldError, child, index, invalid, not_supported, required
+from instar.base.json_values import Object
+from instar.kube.api.string_rules import dns1123_subdomain
+from instar.kube.crds.api_approval import approval_errors
+from instar.kube.crds.validation.columns import column_errors, subresource_errors
+from instar.kube.crds.validation.conversion import conversion_errors
+from instar.kube.crds.validation.names import name_format_errors, required_name_errors
+from instar.kube.crds.validation.options import Demands, effective, has_defaults
+from instar.kube.crds.validation.schema import RuleChecker, schema_errors
+from instar.kube.crds.validation.selectable_fields import selectable_errors
+from instar.kube.crds.validation.unsupported_schema import conversion_problem
+from instar.kube.crds.validation.versions import (
+    exclusion_errors,
+    stored_version_errors,
+    version_list_errors,
+    version_name_errors,
+    warning_errors,
+)
+
+_SCOPES = ("Cluster", "Namespaced")
+
+
+def validate_create(
+    internal: Object, *, version: str = "v1", check_rules: RuleChecker | None = None
+) -> list[FieldError]:
+    """All that is wrong with a new CRD; ``version`` is the one the client wrote it in."""
+    demands = Demands(internal, None, version)
+    return [
+        *_name_errors(internal),
+        *spec_errors(internal["spec"], demands, check_rules),
+        *common_errors(internal, None, demands),
+    ]
+
+
+def common_errors(crd: Object, old: Object | None, demands: Demands) -> list[FieldError]:
+    """What is checked after the spec, on create and update alike."""
+    return [
+        *name_format_errors(crd["status"].get("acceptedNames") or {}, "status.acceptedNames"),
+        *stored_version_errors(crd),
+        *approval_errors(crd, old),
+        *_preserve_errors(crd["spec"], demands),
+    ]
+
+
+def _name_errors(crd: Object) -> list[FieldError]:
+    name, spec = crd["metadata"].get("name", ""), crd["spec"]
+    wanted = f"{(spec.get('names') or {}).get('plural', '')}.{spec.get('group', '')}"
+    if not name or name == wanted:
+        return []
+    return [invalid("metadata.name", name, 'must be spec.names.plural+"."+spec.group')]
+
+
+def _preserve_errors(spec: Object, demands: Demands) -> list[FieldError]:
+    if not spec.get("preserveUnknownFields") or not demands.no_preserve:
+        return []
+    text = (
+        "cannot set to true, set x-kubernetes-preserve-unknown-fields to true in "
+        "spec.versions[*].schema instead"
+    )
+    return [invalid("spec.preserveUnknownFields", True, text)]
+
+
+def spec_errors(
+    spec: Object, demands: Demands, check_rules: RuleChecker | None, path: str = "spec"
+) -> list[FieldError]:
+    names = spec.get("names") or {}
+    return [
+        *_group_errors(spec.get("group", ""), child(path, "group")),
+        *_scope_errors(spec.get("scope", ""), child(path, "scope")),
+        *_presence_errors(spec, path, demands),
+        *_default_errors(spec, path, demands),
+        *_each_version(spec, path, demands, check_rules),
+        *exclusion_errors(spec, path),
+        *version_list_errors(spec, path),
+        *required_name_errors(names, child(path, "names")),
+        *name_format_errors(names, child(path, "names")),
+        *_top_level(spec, path, demands, check_rules),
+        *_conversion(spec, path, demands),
+    ]
+
+
+def _group_errors(group: str, path: str) -> list[FieldError]:
+    if not group:
+        return [required(path)]
+    found = dns1123_subdomain(group)
+    if found:
+        return [invalid(path, group, ",".join(found))]
+    if "." not in group:
+        return [invalid(path, group, "should be a domain with at least one dot")]
+    return []
+
+
+def _scope_errors(scope: str, path: str) -> list[FieldError]:
+    if not scope:
+        return [required(path)]
+    return [] if scope in _SCOPES else [not_supported(path, scope, _SCOPES)]
+
+
+def _presence_errors(spec: Object, path: str, demands: Demands) -> list[FieldError]:
+    """Every version needs a schema; where the past excuses it, every served one that prunes."""
+    if (spec.get("validation") or {}).get("openAPIV3Schema") is not None:
+        return []
+    if not demands.schema_everywhere and spec.get("preserveUnknownFields"):
+        return []
+    detail = "" if demands.schema_everywhere else "because otherwise all fields are pruned"
+    return [
+        required(f"{index(child(path, 'versions'), position)}.schema.openAPIV3Schema", detail)
+        for position, item in enumerate(spec.get("versions") or ())
+        if (item.get("schema") or {}).get("openAPIV3Schema") is None
+        and (demands.schema_everywhere or item.get("served"))
+    ]
+
+
+def _default_errors(spec: Object, path: str, demands: Demands) -> list[FieldError]:
+    if not (demands.allow_defaults and spec.get("preserveUnknownFields") and has_defaults(spec)):
+        return []
+    text = "must be false in order to use defaults in the schema"
+    return [invalid(child(path, "preserveUnknownFields"), True, text)]
+
+
+def _each_version(
+    spec: Object, path: str, demands: Demands, check_rules: RuleChecker | None
+) -> list[FieldError]:
+    errors: list[FieldError] = []
+    for position, item in enumerate(spec.get("versions") or ()):
+        at, name = index(child(path, "versions"), position), item.get("name", "")
+        errors += version_name_errors(name, child(at, "name"))
+        errors += warning_errors(item, at)
+        errors += schema_errors(
+            item.get("schema"),
+            child(at, "schema"),
+            demands,
+            has_status=_has_status(effective(spec, name, "subresources")),
+            unchanged=demands.unchanged_schema(name),
+            check_rules=check_rules,
+        )
+        errors += subresource_errors(item.get("subresources"), child(at, "subresources"))
+        columns = item.get("additionalPrinterColumns")
+        errors += column_errors(columns, child(at, "additionalPrinterColumns"))
+        errors += _version_selectable(item, at, demands)
+    return errors
+
+
+def _version_selectable(item: Object, at: str, demands: Demands) -> list[FieldError]:
+    """Upstream looks for the schema in the same place only: a shared one does not count."""
+    fields, name = item.get("selectableFields"), item.get("name", "")
+    if not fields:
+        return []
+    path = child(at, "selectableFields")
+    schema = (item.get("schema") or {}).get("openAPIV3Schema")
+    if schema is None:
+        text = "may only be set when `version.schema.openAPIV3Schema` is not included"
+        return [invalid(path, "", text)]
+    problem = conversion_problem(schema)
+    if problem is not None:
+        return [invalid(child(at, "schema.openAPIV3Schema"), "", problem)]
+    limited = demands.limits_selectable(name)
+    return selectable_errors(fields, schema, path, limited=limited)
+
+
+def _has_status(subresources: Object | None) -> bool:
+    return (subresources or {}).get("status") is not None
+
+
+def _top_level(
+    spec: Object, path: str, demands: Demands, check_rules: RuleChecker | None
+) -> list[FieldError]:
+    versions = spec.get("versions") or [{}]
+    anywhere = [spec.get("subresources"), *(item.get("subresources") for item in versions)]
+    columns = spec.get("additionalPrinterColumns")
+    return [
+        *schema_errors(
+            spec.get("validation"),
+            child(path, "validation"),
+            demands,
+            has_status=any(map(_has_status, anywhere)),
+            unchanged=demands.unchanged_schema(versions[0].get("name", "")),
+            check_rules=check_rules,
+        ),
+        *subresource_errors(spec.get("subresources"), child(path, "subresources")),
+        *column_errors(columns, child(path, "additionalPrinterColumns")),
+        *_top_selectable(spec, path, demands),
+    ]
+
+
+def _top_selectable(spec: Object, path: str, demands: Demands) -> list[FieldError]:
+    fields = spec.get("selectableFields")
+    if not fields:
+        return []
+    at = child(path, "selectableFields")
+    schema = (spec.get("validation") or {}).get("openAPIV3Schema")
+    if schema is None:
+        return [invalid(at, "", "may only be set when validations.schema is included")]
+    problem = conversion_problem(schema)
+    if problem is not None:
+        return [invalid(child(path, "validation.openAPIV3Schema"), "", problem)]
+    limited = demands.limits_selectable(None)
+    return selectable_errors(fields, schema, at, limited=limited)
+
+
+def _conversion(spec: Object, path: str, demands: Demands) -> list[FieldError]:
+    conversion, at = spec.get("conversion"), child(path, "conversion")
+    errors: list[FieldError] = []
+    strategy = (conversion or {}).get("strategy", "None")
+    if strategy != "None" and spec.get("preserveUnknownFields"):
+        text = "must be None if spec.preserveUnknownFields is true"
+        errors.append(invalid(child(at, "strategy"), strategy, text))
+    return errors + conversion_errors(
+        conversion, at, known_review=demands.known_review, valid_bundle=demands.valid_bundle
+    )

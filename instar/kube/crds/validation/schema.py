@@ -1,0 +1,136 @@
+"""One schema of a CRD: what its root may hold, its structure, its defaults, its rules.
+
+The order matters: defaults are looked at only in a structural schema, and rules are compiled
+only where the schema around them is sound. Compilation itself is a function passed in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Protocol
+
+from instar.base.field_errors import FieldError, child, forbidden, invalid
+from instar.base.json_values import Object
+from instar.kube.crds.go_values import SCHEMA_FIELDS, schema_value
+from instar.kube.crds.validation.options import Demands, has_unpruned
+from instar.kube.crds.validation.schema_node import NodeRules, node_errors
+from instar.kube.crds.validation.unsupported_schema import conversion_problem
+from instar.kube.schema.structure.parse import structural, structural_errors
+from instar.kube.schema.structure.structural import Structural
+from instar.kube.schema.validation.defaults_check import default_errors
+
+Schema = Mapping[str, Any]
+
+_ROOT_WITH_STATUS = (
+    "Description Type Format Title Maximum ExclusiveMaximum Minimum ExclusiveMinimum MaxLength "
+    "MinLength Pattern MaxItems MinItems UniqueItems MultipleOf Required Items Properties "
+    "ExternalDocs Example XPreserveUnknownFields XValidations"
+)
+
+
+class RuleChecker(Protocol):
+    """Compiles the rules of a schema and estimates their cost; returns what is wrong.
+
+    ``old_rules`` are the rule texts the old object held (they may use newer features);
+    with ``per_expression_limit_waived`` a single expression may be too dear, the total not;
+    ``spoiled`` tells which nodes, by their path, have other problems: their rules are not judged.
+    """
+
+    def __call__(
+        self,
+        root: Structural,
+        path: str,
+        old_rules: frozenset[str],
+        per_expression_limit_waived: bool,
+        spoiled: Callable[[str], bool],
+        /,
+    ) -> list[FieldError]: ...
+
+
+def schema_errors(
+    validation: Object | None,
+    path: str,
+    demands: Demands,
+    *,
+    has_status: bool,
+    unchanged: bool,
+    check_rules: RuleChecker | None,
+) -> list[FieldError]:
+    """``path`` is the place of the validation, the parent of ``openAPIV3Schema``."""
+    schema = (validation or {}).get("openAPIV3Schema")
+    if schema is None:
+        return []
+    at = child(path, "openAPIV3Schema")
+    errors = _root_errors(schema, at, has_status)
+    problem = conversion_problem(schema) if demands.structural else None
+    sound = False
+    if demands.structural and problem is None:
+        structure = _structure_errors(schema, at, demands)
+        sound = not structure
+        errors += structure
+    walked = list(node_errors(schema, at, _node_rules(demands)))
+    errors += walked
+    if problem is not None and not errors:
+        errors.append(invalid(at, "", problem))
+    if sound and check_rules is not None:
+        spoiled = _with_everything_above(walked).__contains__
+        errors += check_rules(structural(schema), at, demands.old_rules, unchanged, spoiled)
+    return errors
+
+
+def _node_rules(demands: Demands) -> NodeRules:
+    return NodeRules(
+        valid_types=demands.valid_types,
+        atomic_sets=demands.atomic_sets,
+        sound_keys=demands.sound_keys,
+        no_defaults=None if demands.allow_defaults else "",
+    )
+
+
+def _root_errors(schema: Schema, at: str, has_status: bool) -> list[FieldError]:
+    errors = _with_status(schema, at) if has_status else []
+    if schema.get("nullable"):
+        errors.append(forbidden(child(at, "nullable"), "nullable cannot be true at the root"))
+    return errors
+
+
+def _with_status(schema: Schema, at: str) -> list[FieldError]:
+    """The status part is cut out of the schema, so the root may only say what survives that."""
+    for keyword, shown in SCHEMA_FIELDS.items():
+        value = schema.get(keyword)
+        if value is None or value is False or value in ("", [], {}):
+            continue
+        if keyword == "type" and value != "object":
+            text = (
+                'only "object" is allowed as the type at the root of the schema '
+                "if the status subresource is enabled"
+            )
+            return [invalid(child(at, "type"), value, text)]
+        if shown not in _ROOT_WITH_STATUS.split():
+            text = (
+                f"only [{_ROOT_WITH_STATUS}] fields are allowed at the root of the "
+                "schema if the status subresource is enabled"
+            )
+            return [invalid(at, schema_value(schema), text)]
+    return []
+
+
+def _structure_errors(schema: Schema, at: str, demands: Demands) -> list[FieldError]:
+    errors = structural_errors(schema, at)
+    if errors:
+        return errors
+    found = default_errors(schema, at)
+    if has_unpruned(found) and not demands.pruned_defaults:
+        return default_errors(schema, at, require_pruned=False)
+    return found
+
+
+def _with_everything_above(problems: list[FieldError]) -> frozenset[str]:
+    """The places that have a problem at or below them."""
+    places: set[str] = set()
+    for problem in problems:
+        field = problem.field
+        while field and field not in places:
+            places.add(field)
+            field = field[: max(field.rfind("."), field.rfind("["), 0)]
+    return frozenset(places)

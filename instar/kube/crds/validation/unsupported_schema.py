@@ -1,0 +1,53 @@
+"""Constructs of JSON schema that have no place in the structural form at all."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from instar.kube.schema.clean_cache import once_spotless
+
+Schema = Mapping[str, Any]
+
+PRESERVE = "x-kubernetes-preserve-unknown-fields"
+_UNSUPPORTED = {
+    "id": "id",
+    "$schema": "schema",
+    "$ref": "$ref",
+    "additionalItems": "additionalItems",
+    "patternProperties": "patternProperties",
+    "definitions": "definitions",
+    "dependencies": "dependencies",
+}
+
+
+@once_spotless
+def conversion_problem(schema: Schema) -> str | None:
+    """Why no structural form can be built, if so; the first reason found."""
+    for node in nodes(schema):
+        for keyword, shown in _UNSUPPORTED.items():
+            if node.get(keyword) not in (None, "", {}):
+                return f"OpenAPIV3Schema '{shown}' is not supported"
+        if isinstance(node.get("items"), list):
+            return "OpenAPIV3Schema 'items' must be a structural schema, but is an array"
+        if node.get(PRESERVE) is False:
+            return f"internal error: '{PRESERVE}' must be true or undefined"
+    return None
+
+
+def nodes(schema: Schema) -> Iterator[Schema]:
+    """Every schema inside a schema, itself first, wherever one may stand."""
+    yield schema
+    for keyword in ("properties", "patternProperties", "definitions", "dependencies"):
+        for item in (schema.get(keyword) or {}).values():
+            if isinstance(item, Mapping):
+                yield from nodes(item)
+    for keyword in ("additionalProperties", "additionalItems", "items", "not"):
+        item = schema.get(keyword)
+        if isinstance(item, Mapping):
+            yield from nodes(item)
+    for keyword in ("items", "allOf", "oneOf", "anyOf"):
+        items = schema.get(keyword)
+        if isinstance(items, list):
+            for item in items:
+                yield from nodes(item)

@@ -1,0 +1,132 @@
+"""OpenAPI schemas of the built-in kinds, in two views of the same facts.
+
+``schema_of`` is for treating objects: structural, without references, so that a built-in kind runs
+through the same compiled schemas as a custom resource. ``definitions`` is for publishing: OpenAPI's
+own form with references. Neither has a word of documentation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from instar.base.json_values import copy_json
+from instar.kube.facts.block_file import BlockFile, located
+
+_SHELF = BlockFile("types.shelf")
+_ZEROS: tuple[Any, ...] = (0, False, {})
+_PUBLISHED_ONLY = frozenset(
+    {"$ref", "enum", "required", "x-kubernetes-group-version-kind", "x-kubernetes-unions"}
+)
+"""Built-in kinds are not judged by these: their validation is code, with words of its own."""
+_ANYTHING = {"x-kubernetes-preserve-unknown-fields": True}
+_OPAQUE = {
+    "title": "RawExtension",
+    "type": "object",
+    "x-kubernetes-preserve-unknown-fields": True,
+    "x-kubernetes-map-type": "atomic",
+}
+_SPECIAL: Mapping[str, Mapping[str, Any]] = {
+    "resource#Quantity": {"x-kubernetes-int-or-string": True, "format": "quantity"},
+    "intstr#IntOrString": {"x-kubernetes-int-or-string": True, "format": "int-or-string"},
+    "runtime#RawExtension": _OPAQUE,
+    "meta.k8s.io/v1#FieldsV1": _OPAQUE,
+    "meta.k8s.io/v1#Time": {"type": "string", "format": "date-time", "nullable": True},
+    "meta.k8s.io/v1#MicroTime": {"type": "string", "format": "micro-time", "nullable": True},
+    "apiextensions.k8s.io/v1#JSON": _ANYTHING,
+    "apiextensions.k8s.io/v1#JSONSchemaPropsOrArray": _ANYTHING,
+    "apiextensions.k8s.io/v1#JSONSchemaPropsOrBool": _ANYTHING,
+    "apiextensions.k8s.io/v1#JSONSchemaPropsOrStringArray": _ANYTHING,
+}
+"""Types whose JSON form is code in Go, in the words of a structural schema."""
+
+Schema = Mapping[str, Any]
+
+_resolved: dict[str, Schema] = {}
+
+
+def schema_of(api_version: str, kind: str) -> Schema | None:
+    """A kind's structural schema; None for a type that is not known.
+
+    Parts that several kinds share are the same values: nothing of it may be changed. Defaults are
+    those that are more than Go's zero value, and texts: a key of a list may be one that is empty.
+    A type within itself is left open. Titles are the names of Go's types.
+    """
+    if kind not in _SHELF.block(api_version):
+        return None
+    return _resolve(f"{api_version}#{kind}", ())
+
+
+def _resolve(name: str, above: tuple[str, ...]) -> Schema:
+    found = _SPECIAL.get(name) or _resolved.get(name)
+    if found is not None:
+        return found
+    if name in above:
+        return _OPAQUE
+    block, _, short = name.partition("#")
+    own = _node(_SHELF.block(block)[short], block, (*above, name))
+    found = _resolved[name] = {"title": short, **own}
+    return found
+
+
+def _node(raw: Schema, home: str, above: tuple[str, ...]) -> Schema:
+    out: dict[str, Any] = {}
+    for key, value in raw.items():
+        if key == "properties":
+            out[key] = {name: _node(item, home, above) for name, item in value.items()}
+        elif key in ("items", "additionalProperties"):
+            out[key] = _node(value, home, above)
+        elif key not in _PUBLISHED_ONLY and (key != "default" or value not in _ZEROS):
+            out[key] = value
+    if "$ref" not in raw:
+        return out
+    block, name = located(raw["$ref"].removeprefix("&"), home)
+    target = _resolve(f"{block}#{name}", above)
+    return {**target, **out} if out else target
+
+
+def definition_name(api_version: str, type: str) -> str | None:
+    """``io.k8s.api.apps.v1.Deployment``; None for a type that is not known."""
+    prefix = _SHELF.note(api_version)
+    return f"{prefix}.{type}" if prefix and type in _SHELF.block(api_version) else None
+
+
+def definitions(roots: Iterable[tuple[str, str]]) -> dict[str, dict[str, Any]]:
+    """(apiVersion, type) pairs → their published definitions and all they refer to, by name."""
+    out: dict[str, dict[str, Any]] = {}
+    todo = [root for root in roots if root[1] in _SHELF.block(root[0])]
+    while todo:
+        block, name = todo.pop()
+        published = f"{_SHELF.note(block)}.{name}"
+        if published not in out:
+            out[published] = _published(_SHELF.block(block)[name], block, todo)
+    return out
+
+
+def _published(raw: Any, home: str, todo: list[tuple[str, str]]) -> Any:
+    """A fresh copy with references spelled out; what they name is noted in ``todo``."""
+    if not isinstance(raw, dict):
+        return raw
+    out: dict[str, Any] = {}
+    for key, value in raw.items():
+        if key == "properties":
+            out[key] = {name: _published(item, home, todo) for name, item in value.items()}
+        elif key in ("items", "additionalProperties"):
+            out[key] = _published(value, home, todo)
+        elif key == "$ref":
+            block, name = target = located(value.removeprefix("&"), home)
+            todo.append(target)
+            reference = {"$ref": f"#/components/schemas/{_SHELF.note(block)}.{name}"}
+            out.update({"allOf": [reference]} if value.startswith("&") else reference)
+        else:
+            out[key] = copy_json(value)
+    return out
+
+
+def type_names(api_version: str) -> list[str]:
+    """Every type of a group version, kinds and their parts."""
+    return sorted(_SHELF.block(api_version))
+
+
+def group_versions() -> list[str]:
+    return _SHELF.names()

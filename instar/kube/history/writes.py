@@ -1,0 +1,120 @@
+"""A row of history: one write of an object, as its own words tell it.
+
+Who wrote is what ``managedFields`` says: the managers whose entry changed. A deletion has no
+author there, and no time but that of a deletion that was waited for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from instar.base import limits
+from instar.base.json_values import Object
+
+_NOISE = ("managedFields", "resourceVersion", "generation")
+"""Of ``metadata``: what changes with every write anyway."""
+
+
+class ObjectState(NamedTuple):
+    """An object as of a revision; ``None`` where it was deleted."""
+
+    revision: int
+    stored_version: str
+    obj: Object | None
+    problem: str = ""
+    """Why the object cannot be shown."""
+
+
+def rows(states: Sequence[ObjectState], before: ObjectState | None) -> list[Object]:
+    """A row for each state, oldest first; ``before`` is what the first of them changed, ``None``
+    where that is forgotten."""
+    found: list[Object] = []
+    for state in states:
+        found.append(_row(before, state))
+        before = state
+    return found
+
+
+def _row(before: ObjectState | None, state: ObjectState) -> Object:
+    row: Object = {"revision": state.revision, "operation": _operation(before, state)}
+    old = (before.obj if before is not None else None) or {}
+    if state.problem:
+        return {**row, "storedVersion": state.stored_version, "problem": state.problem}
+    if state.obj is None:
+        return {**row, "time": _metadata(old).get("deletionTimestamp"), "managers": []}
+    managers = _writers(old, state.obj)
+    metadata = _metadata(state.obj)
+    times = [str(each["time"]) for each in managers if each.get("time")]
+    if not times and row["operation"] == "create":
+        times = [str(metadata.get("creationTimestamp") or "")]
+    changes = list(changed(plain(old), plain(state.obj)))
+    return {
+        **row,
+        "time": max(times, default="") or None,
+        "managers": managers,
+        "storedVersion": state.stored_version,
+        "uid": metadata.get("uid"),
+        "generation": metadata.get("generation"),
+        "changes": changes[: limits.HISTORY_CHANGES],
+        "moreChanges": max(0, len(changes) - limits.HISTORY_CHANGES),
+    }
+
+
+def _operation(before: ObjectState | None, state: ObjectState) -> str:
+    if state.obj is None and not state.problem:
+        return "delete"
+    if before is None:
+        return "earliest"
+    return "update" if before.obj is not None or before.problem else "create"
+
+
+def _writers(old: Object, new: Object) -> list[Object]:
+    """Whose entry has a new time; who writes again within a second is known by the fields alone,
+    and who merely lost some of them to another did not write."""
+    known = {_identity(each): each for each in _managed(old)}
+    differing = [each for each in _managed(new) if known.get(_identity(each)) != each]
+    fresh = [
+        each for each in differing if known.get(_identity(each), {}).get("time") != each.get("time")
+    ]
+    names = ("manager", "operation", "subresource", "apiVersion", "time")
+    return [
+        {name: entry[name] for name in names if entry.get(name)} for entry in fresh or differing
+    ]
+
+
+def _identity(entry: Mapping[str, Any]) -> tuple[Any, ...]:
+    return tuple(entry.get(name) for name in ("manager", "operation", "subresource", "apiVersion"))
+
+
+def _managed(obj: Object) -> list[Mapping[str, Any]]:
+    entries = _metadata(obj).get("managedFields")
+    return [each for each in entries if isinstance(each, Mapping)] if entries else []
+
+
+def _metadata(obj: Object) -> Mapping[str, Any]:
+    metadata = obj.get("metadata")
+    return metadata if isinstance(metadata, Mapping) else {}
+
+
+def plain(obj: Object) -> Object:
+    """Without what says nothing about the write itself."""
+    kept = {name: value for name, value in _metadata(obj).items() if name not in _NOISE}
+    return {**obj, "metadata": kept} if obj else {}
+
+
+def changed(old: Any, new: Any, path: str = "") -> Iterator[str]:
+    """Paths of what differs; a list that changed length is named as a whole."""
+    if isinstance(old, Mapping) and isinstance(new, Mapping):
+        for name in sorted({*old, *new}):
+            if old.get(name, _ABSENT) != new.get(name, _ABSENT):
+                yield from changed(old.get(name), new.get(name), f"{path}.{name}" if path else name)
+    elif isinstance(old, list) and isinstance(new, list) and len(old) == len(new):
+        for number, (left, right) in enumerate(zip(old, new, strict=True)):
+            if left != right:
+                yield from changed(left, right, f"{path}[{number}]")
+    else:
+        yield path
+
+
+_ABSENT = object()

@@ -1,0 +1,169 @@
+"""What of a CRD is not schema: as ``__crd__`` keeps it with a class, and a CRD put together again.
+
+``__crd__`` has the spec's fields beside ``versions``, the one version the class is, without its
+schema, and labels and annotations.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from instar.base.json_values import Object
+from instar.kube.api.crd import GROUP, KIND
+from instar.kube.api.names import by_priority
+from instar.kube.models.errors import ModelError
+from instar.kube.models.from_schema import root_shape
+from instar.kube.models.shapes import Frame, ModelShape
+from instar.kube.models.to_schema import schema_of
+
+_METADATA = ("labels", "annotations")
+_FILLED_IN: dict[str, Any] = {"conversion": {"strategy": "None"}, "preserveUnknownFields": False}
+
+
+class Root(NamedTuple):
+    """A version of a CRD as a model."""
+
+    kind: str
+    version: str
+    plural: str
+    group: str
+    shape: ModelShape
+    crd: Object
+
+
+def roots_of(crd: Mapping[str, Any], versions: Sequence[str] = ()) -> Iterator[Root]:
+    """The wanted versions of a CRD in v1 form, or all."""
+    spec = crd["spec"]
+    group, names = spec["group"], spec["names"]
+    for version in spec["versions"]:
+        if versions and version["name"] not in versions:
+            continue
+        schema = (version.get("schema") or {}).get("openAPIV3Schema") or {}
+        api_version = f"{group}/{version['name']}"
+        shape = root_shape(schema, api_version=api_version, kind=names["kind"])
+        yield Root(
+            names["kind"], version["name"], names["plural"], group, shape, _said(crd, version)
+        )
+
+
+def _said(crd: Mapping[str, Any], version: Mapping[str, Any]) -> Object:
+    spec = crd["spec"]
+    kept = {
+        name: value
+        for name, value in spec.items()
+        if name not in ("versions", "names") and _FILLED_IN.get(name) != value
+    }
+    said: Object = {"group": kept.pop("group"), "scope": kept.pop("scope", "Namespaced")}
+    said["names"] = _names(spec["names"])
+    said |= kept
+    said["version"] = {name: value for name, value in version.items() if name != "schema"}
+    for name in _METADATA:
+        value = crd.get("metadata", {}).get(name)
+        if value:
+            said[name] = value
+    return said
+
+
+def _names(names: Mapping[str, Any]) -> Object:
+    """Without what a server fills in."""
+    kind = names["kind"]
+    filled = {"listKind": f"{kind}List", "singular": kind.lower()}
+    return {name: value for name, value in names.items() if filled.get(name) != value}
+
+
+class Defaults(NamedTuple):
+    """What the command line says where a model does not."""
+
+    group: str = ""
+    plural: str = ""
+    scope: str = ""
+    storage: str = ""
+
+
+def crd_of(models: Sequence[tuple[str, ModelShape, Mapping[str, Any]]], said: Defaults) -> Object:
+    """One CRD of models: their labels for messages, their shapes, their ``__crd__``."""
+    entries = [_entry(label, shape, crd, said) for label, shape, crd in models]
+    spec: Object = {"names": {}}
+    metadata: Object = {}
+    for label, common, _ in entries:
+        for name, value in common.items():
+            if name == "names":
+                _agree(label, spec["names"], value)
+            else:
+                _agree(label, metadata if name in _METADATA else spec, {name: value})
+    versions = [version for _, _, version in entries]
+    _check_versions(versions)
+    _choose_storage(versions, said.storage)
+    name = f"{spec['names']['plural']}.{spec['group']}"
+    return {
+        "apiVersion": f"{GROUP}/v1",
+        "kind": KIND,
+        "metadata": {"name": name, **metadata},
+        "spec": {**spec, "versions": versions},
+    }
+
+
+def _agree(label: str, known: Object, said: Mapping[str, Any]) -> None:
+    for name, value in said.items():
+        if known.setdefault(name, value) != value:
+            raise ModelError(f"{label}: another {name} than the models before it")
+
+
+def _entry(
+    label: str, shape: ModelShape, crd: Mapping[str, Any], said: Defaults
+) -> tuple[str, Object, Object]:
+    assert shape.members is not None
+    frame = shape.members.frame or Frame("", "")
+    group, _, version_name = frame.api_version.rpartition("/")
+    common = {name: value for name, value in crd.items() if name != "version"}
+    version = dict(crd.get("version") or {})
+    common["group"] = said.group or common.get("group") or group
+    version["name"] = version.get("name") or version_name
+    if not common["group"] or not version["name"]:
+        missing = "version" if common["group"] else "group"
+        raise ModelError(
+            f"{label} has no {missing}: give it apiVersion: Literal['group/version'], or a __crd__"
+        )
+    names = {"kind": frame.kind, **(common.get("names") or {})}
+    names["plural"] = said.plural or names.get("plural") or plural_of(names["kind"])
+    common["names"] = names
+    common["scope"] = said.scope or common.get("scope") or "Namespaced"
+    return label, common, _version(shape, version)
+
+
+def _version(shape: ModelShape, version: Mapping[str, Any]) -> Object:
+    name = version["name"]
+    assert shape.members is not None
+    has_status = any(member.name == "status" for member in shape.members.members)
+    made: Object = {"name": name, "served": True, "schema": {"openAPIV3Schema": schema_of(shape)}}
+    if has_status and len(version) == 1:
+        made["subresources"] = {"status": {}}
+    return made | dict(version)
+
+
+def _check_versions(versions: Sequence[Mapping[str, Any]]) -> None:
+    names = [version["name"] for version in versions]
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise ModelError(f"version {twice[0]} has two models")
+
+
+def _choose_storage(versions: list[Object], wanted: str) -> None:
+    """The one that is named, or marked, or the most mature."""
+    names = [version["name"] for version in versions]
+    if wanted and wanted not in names:
+        raise ModelError(f"no model is of version {wanted}: there are {', '.join(names)}")
+    marked = [version["name"] for version in versions if version.get("storage") is True]
+    chosen = [wanted] if wanted else marked or by_priority(names)[:1]
+    for version in versions:
+        version["storage"] = version["name"] in chosen
+
+
+def plural_of(kind: str) -> str:
+    word = kind.lower()
+    if word.endswith(("s", "x", "ch", "sh")):
+        return f"{word}es"
+    if word.endswith("y") and word[-2:-1] not in "aeiou":
+        return f"{word[:-1]}ies"
+    return f"{word}s"

@@ -1,0 +1,144 @@
+"""A structural schema as the shape that Python can say, with all else kept beside it.
+
+Total: a schema no server would take still becomes a shape.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from instar.base.json_values import Object
+from instar.kube.models.shapes import (
+    FRAME,
+    INT_OR_STRING,
+    PRESERVE,
+    ClassShape,
+    Frame,
+    ModelShape,
+    ShapeKind,
+    ShapeMember,
+)
+from instar.kube.models.to_schema import implied, required_names
+
+_SCALARS = {
+    "string": ShapeKind.STRING,
+    "integer": ShapeKind.INTEGER,
+    "number": ShapeKind.NUMBER,
+    "boolean": ShapeKind.BOOLEAN,
+}
+_IN_PYTHON = {ShapeKind.STRING: str, ShapeKind.INTEGER: int, ShapeKind.BOOLEAN: bool}
+
+
+def root_shape(schema: Mapping[str, Any], *, api_version: str, kind: str) -> ModelShape:
+    """A version's whole object: always a class, with the frame every object has."""
+    properties = _mapping(schema.get("properties"))
+    metadata = {
+        name: value
+        for name, value in _mapping(properties.get("metadata")).items()
+        if name != "description" and (name, value) != ("type", "object")
+    }
+    inner = {name: value for name, value in properties.items() if name not in FRAME}
+    shape = _class({**schema, "type": "object", "properties": inner})
+    assert shape.members is not None
+    frame = Frame(api_version, kind, metadata)
+    return replace(shape, members=replace(shape.members, frame=frame))
+
+
+def shape_of(raw: Mapping[str, Any]) -> ModelShape:
+    """What a place of a schema looks like."""
+    kind = _kind(raw)
+    if kind is ShapeKind.CLASS:
+        return _class(raw)
+    item = {ShapeKind.LIST: raw.get("items"), ShapeKind.MAP: raw.get("additionalProperties")}.get(
+        kind
+    )
+    shape = ModelShape(
+        kind,
+        enum=_enum(kind, raw),
+        item=shape_of(item) if isinstance(item, Mapping) else None,
+        nullable=raw.get("nullable") is True,
+        doc=_text(raw.get("description")),
+    )
+    held = set() if shape.item is None else {"items", "additionalProperties"}
+    return replace(shape, keywords=_beyond(raw, implied(shape), held))
+
+
+def _class(raw: Mapping[str, Any]) -> ModelShape:
+    """The object's own keywords go with the class; a default belongs to the place."""
+    needed = raw.get("required")
+    names = [name for name in needed if isinstance(name, str)] if isinstance(needed, list) else []
+    members = tuple(
+        _member(str(name), child if isinstance(child, Mapping) else {}, name in names)
+        for name, child in _mapping(raw.get("properties")).items()
+    )
+    found = ClassShape(members)
+    as_said: Object = {"type": "object"}
+    if set(required_names(found)) == set(names):
+        as_said["required"] = needed
+    beyond = _beyond(raw, as_said, {"properties"})
+    if names == [] and not needed:
+        beyond.pop("required", None)
+    place = {name: beyond.pop(name) for name in ("default",) if name in beyond}
+    return ModelShape(
+        ShapeKind.CLASS,
+        keywords=place,
+        members=replace(found, keywords=beyond),
+        nullable=raw.get("nullable") is True,
+        doc=_text(raw.get("description")),
+    )
+
+
+def _member(name: str, raw: Mapping[str, Any], needed: bool) -> ShapeMember:
+    """What has a default may be left out, whatever ``required`` says."""
+    return ShapeMember(name, shape_of(raw), needed and "default" not in raw)
+
+
+def _beyond(raw: Mapping[str, Any], said: Mapping[str, Any], held: set[str]) -> Object:
+    """What ``said`` leaves unsaid, and what it says too much."""
+    known = {"description", "nullable"} | held
+    beyond = {
+        name: value
+        for name, value in raw.items()
+        if name not in known and not (name in said and said[name] == value)
+    }
+    beyond |= {name: _absent(name) for name in said if name not in raw}
+    return beyond
+
+
+def _absent(name: str) -> bool | None:
+    return False if name == PRESERVE else None
+
+
+def _kind(raw: Mapping[str, Any]) -> ShapeKind:
+    given = raw.get("type") or ""
+    if raw.get(INT_OR_STRING) is True:
+        return ShapeKind.INT_OR_STRING
+    if given == "array" and isinstance(raw.get("items"), Mapping):
+        return ShapeKind.LIST
+    if given == "object":
+        if _mapping(raw.get("properties")):
+            return ShapeKind.CLASS
+        return (
+            ShapeKind.MAP
+            if isinstance(raw.get("additionalProperties"), Mapping)
+            else ShapeKind.FREE
+        )
+    return _SCALARS.get(given, ShapeKind.ANY) if isinstance(given, str) else ShapeKind.ANY
+
+
+def _enum(kind: ShapeKind, raw: Mapping[str, Any]) -> tuple[str | int | bool, ...]:
+    """Values that ``Literal`` can name; ``True`` is no integer."""
+    wanted, values = _IN_PYTHON.get(kind), raw.get("enum")
+    if wanted is None or not isinstance(values, list):
+        return ()
+    return tuple(values) if all(type(value) is wanted for value in values) else ()
+
+
+def _mapping(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else ""

@@ -1,0 +1,63 @@
+"""In which group versions Go knows DeleteOptions; documents list them with the type.
+
+A document of a built-in group names itself. Those of custom resources are made with the types of
+Go's client, so they name every group version the client has; the one v2 document has the server's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from instar.base.json_values import Object
+from instar.kube.api.names import GroupVersion
+
+_OF_CLIENTS = """
+    /v1
+    admissionregistration.k8s.io/v1,v1alpha1,v1beta1
+    apps/v1,v1beta1,v1beta2
+    authentication.k8s.io/v1,v1alpha1,v1beta1
+    authorization.k8s.io/v1,v1beta1
+    autoscaling/v1,v2
+    batch/v1,v1beta1
+    certificates.k8s.io/v1,v1alpha1,v1beta1
+    coordination.k8s.io/v1,v1alpha2,v1beta1
+    discovery.k8s.io/v1,v1beta1
+    events.k8s.io/v1,v1beta1
+    extensions/v1beta1
+    flowcontrol.apiserver.k8s.io/v1,v1beta1,v1beta2,v1beta3
+    internal.apiserver.k8s.io/v1alpha1
+    networking.k8s.io/v1,v1beta1
+    node.k8s.io/v1,v1alpha1,v1beta1
+    policy/v1,v1beta1
+    rbac.authorization.k8s.io/v1,v1alpha1,v1beta1
+    resource.k8s.io/v1,v1alpha3,v1beta1,v1beta2
+    scheduling.k8s.io/v1,v1alpha2,v1beta1
+    storage.k8s.io/v1,v1alpha1,v1beta1
+    storagemigration.k8s.io/v1beta1
+"""
+_OF_THE_SERVER = """
+    admission.k8s.io/v1,v1beta1
+    apiextensions.k8s.io/v1,v1beta1
+    apiregistration.k8s.io/v1,v1beta1
+    imagepolicy.k8s.io/v1alpha1
+"""
+
+
+def _read(table: str) -> list[GroupVersion]:
+    rows = [row.split("/") for row in table.split()]
+    return [GroupVersion(group, version) for group, all in rows for version in all.split(",")]
+
+
+OF_CLIENTS = _read(_OF_CLIENTS)
+EVERYWHERE = _read(_OF_CLIENTS + _OF_THE_SERVER)
+
+
+def of_group(group: str, version: str) -> list[GroupVersion]:
+    return [GroupVersion("", "v1"), GroupVersion(group, version)]
+
+
+def option_kinds(homes: Iterable[GroupVersion]) -> list[Object]:
+    return [
+        {"group": home.group, "kind": "DeleteOptions", "version": home.version}
+        for home in sorted(set(homes))
+    ]

@@ -1,0 +1,156 @@
+"""Patch documents as they arrive: text → something that can be applied, or upstream's complaint."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any, NamedTuple
+
+import orjson
+
+from instar.base.errors import BadRequest, Invalid, RequestTooLarge
+from instar.base.field_errors import go_plain
+from instar.base.json_values import Object, copy_json
+from instar.kube.api.encoding.go_json_errors import go_type, syntax_error
+from instar.kube.api.encoding.json_text import (
+    TooDeep,
+    decode,
+    duplicate_keys,
+    encode,
+    encode_sorted,
+)
+from instar.kube.api.encoding.strict_error_order import as_json_is_read
+from instar.kube.api.patch_types import PatchType
+from instar.kube.facts.messages import META, message_of
+from instar.kube.facts.types import Schema, schema_of
+from instar.kube.patches.go_field_order import in_go_order
+from instar.kube.patches.json_patch import MAX_OPERATIONS, PatchFailed, json_patch, merge_patch
+from instar.kube.patches.strategic_patch import strategic_merge
+
+_OPERATION_FIELDS = {"op", "path", "from", "value"}
+
+
+class Patch(NamedTuple):
+    apply: Callable[[Object], Any]
+    """The current object → the patched document; the argument stays as it is."""
+    problems: list[str]
+    """Repeated or unknown fields of the patch itself, as texts."""
+    quote: Callable[[Any, Object], str] = lambda patched, old: encode_sorted(patched).decode()
+    """The patched document and what was there before → what a refusal of it quotes."""
+    grafts: bool = False
+    """Whether what it makes is new but for what it left alone, and no deeper than either."""
+    from_values: bool = False
+    """Whether upstream makes the object of values here, where elsewhere it reads a text."""
+
+
+def read_patch(body: bytes, kind: PatchType, validation: str) -> Patch:
+    """Raises ``BadRequest``. ``validation`` decides which parser's sentence a bad patch gets."""
+    document = _parse(body, kind, validation)
+    if kind is PatchType.JSON:
+        operations = _operations(document, validation)
+        problems = _operation_problems(body, operations)
+        quote = partial(_quoted, _touched(operations))
+        return Patch(lambda obj: _apply_json(obj, operations), problems, quote)
+    if not isinstance(document, dict):
+        return Patch(lambda obj: document, [])
+    duplicates = [f'duplicate field "{path}"' for path in duplicate_keys(body, document)]
+    if kind is PatchType.STRATEGIC:
+        return Patch(
+            lambda obj: strategic_merge(obj, document, _type_of(obj)),
+            duplicates,
+            lambda patched, old: go_plain(document),
+            from_values=True,
+        )
+    quote = partial(_quoted, frozenset(document))
+    return Patch(lambda obj: merge_patch(obj, document), duplicates, quote, grafts=True)
+
+
+def _touched(operations: list[Object]) -> frozenset[str]:
+    """The members of the object that some operation goes into."""
+    paths = (str(operation.get("path", "")) for operation in operations)
+    return frozenset(path.split("/")[1] for path in paths if path.startswith("/"))
+
+
+def _quoted(touched: frozenset[str], patched: Any, old: Object) -> str:
+    """As upstream holds it: sorted where the patch went, elsewhere in the order of Go's types."""
+    message = message_of(old.get("apiVersion", ""), old.get("kind", ""))
+    if message is None or not isinstance(patched, dict):
+        return encode_sorted(patched).decode()
+    ordered = in_go_order(patched, message)
+    shown = {
+        name: orjson.Fragment(
+            encode_sorted(patched[name]) if name in touched else encode(ordered[name])
+        )
+        for name in sorted(patched)
+    }
+    return orjson.dumps(shown).decode()
+
+
+def _type_of(obj: Object) -> Schema:
+    """A kind nobody wrote down is open but for what all kinds have alike."""
+    found = schema_of(obj.get("apiVersion", ""), obj.get("kind", ""))
+    if found is not None:
+        return found
+    metadata = schema_of(META, "ObjectMeta")
+    conditions = {"x-kubernetes-patch-strategy": "merge", "x-kubernetes-patch-merge-key": "type"}
+    return {
+        "properties": {"metadata": metadata, "status": {"properties": {"conditions": conditions}}}
+    }
+
+
+def _parse(body: bytes, kind: PatchType, validation: str) -> Any:
+    wanted = "[]handlers.jsonPatchOp" if kind is PatchType.JSON else "map[string]interface {}"
+    told = "" if kind is PatchType.STRATEGIC else "error decoding patch: "
+    try:
+        document = decode(body)
+    except TooDeep as error:
+        raise BadRequest(f"{told}{error}") from error
+    except orjson.JSONDecodeError as error:
+        if validation == "Ignore" and kind is PatchType.MERGE:
+            raise BadRequest("Invalid JSON Patch") from error
+        raise BadRequest(f"{told}{syntax_error(body, error.pos)}") from error
+    fits = isinstance(document, list if kind is PatchType.JSON else dict)
+    if not fits and (validation != "Ignore" or kind is PatchType.STRATEGIC):
+        found = go_type(document)
+        raise BadRequest(f"{told}json: cannot unmarshal {found} into Go value of type {wanted}")
+    return document
+
+
+def _operations(document: Any, validation: str) -> list[Object]:
+    if not isinstance(document, list):
+        raise BadRequest(
+            f"json: cannot unmarshal {go_type(document)} into Go value of type jsonpatch.Patch"
+        )
+    if len(document) > MAX_OPERATIONS:
+        raise RequestTooLarge(
+            f"The allowed maximum operations in a JSON patch is {MAX_OPERATIONS}, "
+            f"got {len(document)}"
+        )
+    for operation in document:
+        if not isinstance(operation, dict):
+            raise BadRequest(
+                f"error decoding patch: json: cannot unmarshal {go_type(operation)} into Go value "
+                "of type handlers.jsonPatchOp"
+            )
+    return document
+
+
+def _operation_problems(body: bytes, operations: list[Object]) -> list[str]:
+    unknown = [
+        f"[{position}].{name}"
+        for position, operation in enumerate(operations)
+        for name in operation
+        if name not in _OPERATION_FIELDS
+    ]
+    if not unknown and not duplicate_keys(body, operations):
+        return []
+    return [f"json patch {text}" for text in as_json_is_read(body, unknown)]
+
+
+def _apply_json(obj: Object, operations: list[Object]) -> Any:
+    try:
+        return json_patch(copy_json(obj), operations)
+    except (PatchFailed, TypeError) as error:
+        raise Invalid(
+            "the server rejected our request due to an error in our request", details={}
+        ) from error

@@ -1,0 +1,38 @@
+"""Objects of built-in kinds in the order Go writes their fields, for texts that quote them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from instar.base.json_values import Object
+from instar.kube.facts.messages import MessageField, fields_of
+
+
+def in_go_order(value: Any, message: str) -> Any:
+    """``value``, of a type of the facts, with the members of each struct in the type's order."""
+    if not isinstance(value, dict):
+        return value
+    out: Object = {name: value[name] for name in ("kind", "apiVersion") if name in value}
+    _take(value, message, out)
+    out |= {name: item for name, item in value.items() if name not in out}
+    return out
+
+
+def _take(value: Object, message: str, out: Object) -> None:
+    for field in fields_of(message):
+        if not field.name and "#" in field.type:
+            _take(value, field.type, out)
+        elif field.name in value:
+            out[field.name] = _member(value[field.name], field)
+
+
+def _member(value: Any, field: MessageField) -> Any:
+    if field.mapped and isinstance(value, dict):
+        return {name: _typed(value[name], field.type) for name in sorted(value)}
+    if field.repeated and isinstance(value, list):
+        return [_typed(item, field.type) for item in value]
+    return _typed(value, field.type)
+
+
+def _typed(value: Any, type: str) -> Any:
+    return in_go_order(value, type) if "#" in type else value

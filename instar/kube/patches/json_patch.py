@@ -1,0 +1,248 @@
+"""JSON Patch (RFC 6902) and JSON Merge Patch (RFC 7386) on plain values. Pure; upstream's quirks.
+
+A failing patch raises ``PatchFailed`` with upstream's reason. A client's own patch is answered
+without it; what admission made of an object is told.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import orjson
+
+from instar.base.field_errors import go_quote
+from instar.base.json_values import copy_json
+
+MAX_OPERATIONS = 10_000
+MAX_COPIED_BYTES = 3_145_728
+
+_MISSING = object()
+_MISSING_VALUE = "missing value"
+
+
+class PatchFailed(Exception):
+    """The patch does not fit the document."""
+
+
+class TestFailed(PatchFailed):
+    """A ``test`` found another value."""
+
+    __test__ = False  # Not for pytest.
+
+
+class _NoIndex(PatchFailed):
+    """What stands for an index is none."""
+
+
+def merge_patch(target: Any, patch: Any) -> Any:
+    """A new value, which shares with ``target`` what is unchanged, and nothing with ``patch``."""
+    if not isinstance(patch, dict):
+        return copy_json(patch)
+    result = dict(target) if isinstance(target, dict) else {}
+    for key, value in patch.items():
+        if value is None:
+            result.pop(key, None)
+        else:
+            result[key] = merge_patch(result.get(key), value)
+    return result
+
+
+def json_patch(document: Any, operations: list[dict[str, Any]]) -> Any:
+    """The patched document; the argument is changed in place where possible."""
+    copied = 0
+    for operation in operations:
+        kind = operation.get("op", "")
+        apply = _OPERATIONS.get(kind) if isinstance(kind, str) else None
+        if apply is None:
+            raise PatchFailed(f"Unexpected kind: {kind if isinstance(kind, str) else 'unknown'}")
+        path = operation.get("path")
+        if not isinstance(path, str):
+            raise PatchFailed(f"{kind} operation failed to decode path: {_MISSING_VALUE}")
+        if kind in ("copy", "move") and not isinstance(operation.get("from"), str):
+            raise PatchFailed(
+                f"{kind} operation failed to decode from: operation, missing from field: "
+                f"{_MISSING_VALUE}"
+            )
+        if kind == "copy":
+            copied += len(orjson.dumps(_source(document, operation)))
+            if copied > MAX_COPIED_BYTES:
+                raise PatchFailed(
+                    "Unable to complete the copy, the accumulated size increase of copy is "
+                    f"{copied}, exceeding the limit {MAX_COPIED_BYTES}"
+                )
+        document = apply(document, path, operation)
+    return document
+
+
+def _pointer(path: str) -> list[str]:
+    if not path:
+        return []
+    if not path.startswith("/"):
+        raise PatchFailed
+    return [part.replace("~1", "/").replace("~0", "~") for part in path[1:].split("/")]
+
+
+def _member(container: Any, part: str) -> Any:
+    if isinstance(container, dict) and part in container:
+        return container[part]
+    if isinstance(container, list):
+        return container[_position(container, part)]
+    raise PatchFailed
+
+
+def _position(container: list[Any], part: str, *, adding: bool = False) -> int:
+    if adding and part == "-":
+        return len(container)
+    try:
+        index = int(part)
+    except ValueError as error:
+        text = f"strconv.Atoi: parsing {go_quote(part)}: invalid syntax"
+        raise _NoIndex(text) from error
+    limit = len(container) + adding
+    shown = index
+    if index < 0:
+        index += len(container)
+    if not 0 <= index < limit:
+        raise PatchFailed(f"Unable to access invalid index: {shown}: invalid index referenced")
+    return index
+
+
+def _parent(document: Any, path: str, missing: str) -> tuple[Any, str]:
+    """What holds the last step of a path, and that step; ``missing`` tells that nothing does."""
+    try:
+        steps = _pointer(path)
+        if not steps:
+            raise PatchFailed
+        value = document
+        for part in steps[:-1]:
+            value = _member(value, part)
+    except PatchFailed as error:
+        raise PatchFailed(f"{missing}: {_MISSING_VALUE}") from error
+    if not isinstance(value, dict | list):
+        raise PatchFailed(f"{missing}: {_MISSING_VALUE}")
+    return value, steps[-1]
+
+
+def _add(document: Any, path: str, operation: dict[str, Any]) -> Any:
+    missing = f'add operation does not apply: doc is missing path: "{path}"'
+    return _put(document, path, _value(operation), missing, f"error in add for path: '{path}'")
+
+
+def _value(operation: dict[str, Any]) -> Any:
+    """A copy: later operations may change what was put in, and a patch may be applied again."""
+    return copy_json(operation.get("value"))
+
+
+def _put(document: Any, path: str, value: Any, missing: str, failing: str) -> Any:
+    if not path:
+        return value
+    parent, step = _parent(document, path, missing)
+    if isinstance(parent, dict):
+        parent[step] = value
+        return document
+    try:
+        position = _position(parent, step, adding=True)
+    except _NoIndex as error:
+        told = f"{failing}: value was not a proper array index: '{step}': {error}"
+        raise PatchFailed(told) from error
+    except PatchFailed as error:
+        raise PatchFailed(f"{failing}: {error}") from error
+    parent.insert(position, value)
+    return document
+
+
+def _remove(document: Any, path: str, operation: dict[str, Any]) -> Any:
+    missing = f'remove operation does not apply: doc is missing path: "{path}"'
+    return _take(document, path, missing, f"error in remove for path: '{path}'")
+
+
+def _take(document: Any, path: str, missing: str, failing: str) -> Any:
+    parent, step = _parent(document, path, missing)
+    if isinstance(parent, dict):
+        if step not in parent:
+            text = f"Unable to remove nonexistent key: {step}: {_MISSING_VALUE}"
+            raise PatchFailed(f"{failing}: {text}")
+        del parent[step]
+        return document
+    try:
+        del parent[_position(parent, step)]
+    except PatchFailed as error:
+        raise PatchFailed(f"{failing}: {error}") from error
+    return document
+
+
+def _replace(document: Any, path: str, operation: dict[str, Any]) -> Any:
+    """An absent map key is added, as upstream does."""
+    if not path:
+        return _value(operation)
+    missing = "replace operation does not apply: doc is missing"
+    parent, step = _parent(document, path, f"{missing} path: {path}")
+    if isinstance(parent, dict):
+        parent[step] = _value(operation)
+        return document
+    try:
+        parent[_position(parent, step)] = _value(operation)
+    except PatchFailed as error:
+        raise PatchFailed(f"{missing} key: {path}: {_MISSING_VALUE}") from error
+    return document
+
+
+def _source(document: Any, operation: dict[str, Any]) -> Any:
+    kind, source = operation["op"], operation["from"]
+    if not source:
+        return document
+    missing = f"{kind} operation does not apply: doc is missing from path: {source}"
+    parent, step = _parent(document, source, missing)
+    try:
+        return _member(parent, step)
+    except PatchFailed as error:
+        told = f"from: '{source}'" if kind == "copy" else f"path: '{step}'"
+        why = str(error) or f"Unable to remove nonexistent key: {step}: {_MISSING_VALUE}"
+        raise PatchFailed(f"error in {kind} for {told}: {why}") from error
+
+
+def _move(document: Any, path: str, operation: dict[str, Any]) -> Any:
+    value, source = _source(document, operation), operation["from"]
+    failing = "error in move for path: "
+    missing = "move operation does not apply: doc is missing"
+    document = _take(document, source, f"{missing} from path: {source}", f"{failing}'{source}'")
+    return _put(document, path, value, f"{missing} destination path: {path}", f"{failing}'{path}'")
+
+
+def _copy(document: Any, path: str, operation: dict[str, Any]) -> Any:
+    missing = f"copy operation does not apply: doc is missing destination path: {path}"
+    value = copy_json(_source(document, operation))
+    return _put(document, path, value, missing, "error while adding value during copy")
+
+
+def _test(document: Any, path: str, operation: dict[str, Any]) -> Any:
+    value, wanted = document, operation.get("value")
+    if path:
+        missing = f"test operation does not apply: is missing path: {path}"
+        parent, step = _parent(document, path, missing)
+        if isinstance(parent, dict):
+            value = parent.get(step, _MISSING)
+        else:
+            try:
+                value = _member(parent, step)
+            except PatchFailed as error:
+                raise PatchFailed(f"error in test for path: '{path}': {error}") from error
+    if value is _MISSING and wanted is None and "value" in operation:
+        return document
+    if value is _MISSING or not _equal(value, wanted):
+        raise TestFailed(f"testing value {path} failed: test failed")
+    return document
+
+
+def _equal(left: Any, right: Any) -> bool:
+    return left == right and isinstance(left, bool) == isinstance(right, bool)
+
+
+_OPERATIONS = {
+    "add": _add,
+    "remove": _remove,
+    "replace": _replace,
+    "move": _move,
+    "copy": _copy,
+    "test": _test,
+}

@@ -1,0 +1,161 @@
+"""Lists under a strategic merge patch: which items are the same, and in what order they end.
+
+Knows no schema: a list has a key that tells its items apart, or it is one of scalars.
+"""
+
+from __future__ import annotations
+
+from math import inf
+from typing import Any
+
+from instar.base.errors import Invalid, Unclassified
+from instar.base.field_errors import go_plain
+
+PATCH = "$patch"
+
+Pair = tuple[Any, Any]
+"""What tells an item apart, and the item."""
+
+
+def identity(value: Any) -> Any:
+    """Equal for values that Go holds for equal: numbers are no booleans, whole ones no floats."""
+    return object() if isinstance(value, dict | list) else (value.__class__, value)
+
+
+def element_kind(*lists: list[Any]) -> type:
+    """The one type of all items of the lists."""
+    kinds: set[type] = {item.__class__ for items in lists for item in items}
+    if not kinds:
+        raise Unclassified("no elements in any of the given slices")
+    if len(kinds) > 1 or type(None) in kinds:
+        raise Unclassified(f"list element types are not identical: {go_plain(list(lists))}")
+    if list in kinds:
+        raise Invalid("the server rejected our request due to an error in our request", details={})
+    return next(iter(kinds))
+
+
+def merge_scalars(old: list[Any], new: list[Any], *, deleting: bool) -> list[Any]:
+    """Both, each value once; or the old ones without the new. All are of one type."""
+    if deleting:
+        gone = set(new)
+        return [item for item in old if item not in gone]
+    return in_order(list(dict.fromkeys([*old, *new])), new, old, None)
+
+
+def split_directed(old: list[Any], new: list[Any], key: str) -> tuple[list[Any], list[Any]]:
+    """Obey the items that are directives: what is left of the old list, and what is to merge."""
+    additions: list[Any] = []
+    gone: set[Any] = set()
+    replacing = False
+    for item in new:
+        if PATCH not in item:
+            additions.append(item)
+            continue
+        match item[PATCH]:
+            case "delete":
+                if key not in item:
+                    raise without_key(item, key)
+                gone.add(identity(item[key]))
+            case "replace":
+                replacing = True
+            case "merge":
+                raise Unclassified("merging lists cannot yet be specified in the patch")
+            case _:
+                raise unknown_directive(item)
+    if replacing:
+        return additions, []
+    if not gone:
+        return old, additions
+    return [item for item in old if identity(item.get(key)) not in gone], additions
+
+
+def in_order(items: list[Any], order: list[Any], server: list[Any], key: str | None) -> list[Any]:
+    """Items that ``order`` names come in its order, others as on the server.
+
+    Where the two meet, one only the server has goes first if it stood before the other there.
+    Without a key the items are scalars of one type, and what else is in ``order`` names none.
+    """
+    if key is None:
+        order = [name for name in order if not isinstance(name, dict | list)]
+    wanted, known = _ranks(_names(order, key)), _ranks(_names(server, key))
+    named: list[Pair] = []
+    others: list[Pair] = []
+    for pair in zip(_names(items, key), items, strict=True):
+        (named if pair[0] in wanted else others).append(pair)
+    named.sort(key=lambda pair: wanted[pair[0]])
+    others.sort(key=lambda pair: known.get(pair[0], inf))
+    return _woven(others, named, known)
+
+
+def _woven(others: list[Pair], named: list[Pair], known: dict[Any, int]) -> list[Any]:
+    result: list[Any] = []
+    at, ranks = 0, [known.get(own, inf) for own, _ in others]
+    for own, item in named:
+        limit = known.get(own, -1)
+        while at < len(others) and ranks[at] < limit:
+            result.append(others[at][1])
+            at += 1
+        result.append(item)
+    return [*result, *(item for _, item in others[at:])]
+
+
+def _names(items: list[Any], key: str | None) -> list[Any]:
+    """What tells the items apart."""
+    return items if key is None else [_name(item, key) for item in items]
+
+
+def _name(item: Any, key: str) -> Any:
+    if not isinstance(item, dict):
+        raise bad_type({}, item)
+    if key not in item:
+        raise without_key(item, key)
+    return identity(item[key])
+
+
+def _ranks(names: list[Any]) -> dict[Any, int]:
+    """Name → where it stands first."""
+    return dict(zip(reversed(names), range(len(names) - 1, -1, -1), strict=True))
+
+
+def check_order(new: list[Any], order: list[Any], key: str) -> None:
+    """Items of a patch must stand in the order that goes with it, which names them all."""
+    if not new or not order:
+        return
+    left = [item for item in new if not (isinstance(item, dict) and PATCH in item)]
+    at = 0
+    for wanted in order:
+        if at == len(left):
+            return
+        if _name(left[at], key) == _name(wanted, key) if key else left[at] == wanted:
+            at += 1
+    if at < len(left):
+        raise Unclassified(
+            f"The order in patch list:\n{go_plain(new)}\n doesn't match $setElementOrder list:\n"
+            f"{go_plain(order)}\n"
+        )
+
+
+def unknown_directive(patch: dict[str, Any]) -> Unclassified:
+    directive = patch[PATCH]
+    shown = directive if isinstance(directive, str) else go_plain(directive)
+    return Unclassified(f"unknown patch type: {shown} in map: {go_plain(patch)}")
+
+
+def without_key(item: dict[str, Any], key: str) -> Unclassified:
+    return Unclassified(f"map: {go_plain(item)} does not contain declared merge key: {key}")
+
+
+_GO_TYPES = {
+    dict: "map[string]interface {}",
+    list: "[]interface {}",
+    str: "string",
+    bool: "bool",
+    int: "int64",
+    float: "float64",
+    type(None): "%!s(<nil>)",
+}
+
+
+def bad_type(expected: Any, found: Any) -> Unclassified:
+    wanted, got = _GO_TYPES[type(expected)], _GO_TYPES[type(found)]
+    return Unclassified(f"expected a {wanted}, but received a {got}")

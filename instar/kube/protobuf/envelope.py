@@ -1,0 +1,130 @@
+"""Whole objects: the envelope that says what kind a message is, lists, and frames of a watch.
+
+The envelope is four bytes of magic and a message of type, content, and two texts nobody uses.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterable
+
+from instar.base.json_values import Object
+from instar.kube.facts.messages import META, message_of
+from instar.kube.protobuf.decoding import decoder
+from instar.kube.protobuf.encoding import encoder
+from instar.kube.protobuf.errors import EnvelopeError, MessageError, ProtobufError, UnknownKind
+from instar.kube.protobuf.special_types import parts
+from instar.kube.protobuf.wire import BYTES, END, GO_TEXT, VARINT, sized, tag, text_bytes
+
+MAGIC = b"k8s\x00"
+_TYPE_META, _RAW, _TAIL = b"\x0a", b"\x12", b"\x1a\x00\x22\x00"
+_API_VERSION, _KIND = b"\x0a", b"\x12"
+_LIST_METADATA, _ITEM = tag(1, BYTES), tag(2, BYTES)
+_FIELDS = {1: "TypeMeta", 2: "Raw"}
+_LIST_META = f"{META}#ListMeta"
+_MISFITS = (
+    AttributeError,
+    IndexError,
+    KeyError,
+    OverflowError,
+    struct.error,
+    TypeError,
+    ValueError,
+)
+"""What Python raises for a value of the wrong type."""
+
+
+def has_message(api_version: str, kind: str) -> bool:
+    """Whether objects of this kind can be written and read."""
+    return message_of(api_version, kind) is not None
+
+
+def encode_object(obj: Object) -> bytes:
+    """The whole object, by its own type. Raises ``UnknownKind`` and ``MessageError``."""
+    api_version, kind = obj.get("apiVersion", ""), obj.get("kind", "")
+    return wrapped(api_version, kind, encode_message(api_version, kind, obj))
+
+
+def encode_message(api_version: str, kind: str, obj: Object) -> bytes:
+    """The message alone, as it stands in a list; the object's own type is not looked at."""
+    message = message_of(api_version, kind)
+    if message is None:
+        raise UnknownKind(api_version, kind)
+    try:
+        return encoder(message)(obj, 0)
+    except ProtobufError as error:
+        raise MessageError(api_version, kind, str(error)) from error
+    except _MISFITS as error:
+        raise MessageError(api_version, kind, f"the object does not fit {kind}: {error}") from error
+
+
+def encode_list(api_version: str, kind: str, metadata: Object, items: Iterable[bytes]) -> bytes:
+    """A list (``kind`` is the list's) of messages that are encoded already."""
+    content = [_LIST_METADATA, sized(encoder(_LIST_META)(metadata, 0))]
+    for item in items:
+        content += (_ITEM, sized(item))
+    return wrapped(api_version, kind, b"".join(content))
+
+
+def wrapped(api_version: str, kind: str, message: bytes) -> bytes:
+    """A message in its envelope."""
+    names = _API_VERSION + sized(text_bytes(api_version)) + _KIND + sized(text_bytes(kind))
+    return b"".join((MAGIC, _TYPE_META, sized(names), _RAW, sized(message), _TAIL))
+
+
+def decode_object(body: bytes, api_version: str = "", kind: str = "") -> Object:
+    """The object in an envelope; the arguments are its type if it does not say.
+
+    Raises ``EnvelopeError``, ``MessageError`` or ``UnknownKind``.
+    """
+    stated_version, stated_kind, raw = _opened(body)
+    api_version, kind = stated_version or api_version, stated_kind or kind
+    content = decode_message(api_version, kind, raw)
+    return {"kind": kind, **({"apiVersion": api_version} if api_version else {}), **content}
+
+
+def decode_message(api_version: str, kind: str, raw: bytes) -> Object:
+    """The content of a message without its envelope."""
+    message = message_of(api_version, kind)
+    if message is None:
+        raise UnknownKind(api_version, kind)
+    try:
+        content: Object = decoder(message)(raw, 0, len(raw), 0)
+    except IndexError as error:
+        raise MessageError(api_version, kind, END) from error
+    except ProtobufError as error:
+        raise MessageError(api_version, kind, str(error)) from error
+    return content
+
+
+def _opened(body: bytes) -> tuple[str, str, bytes]:
+    """apiVersion and kind as far as they are stated, and the message."""
+    if not body:
+        raise EnvelopeError("empty data")
+    if not body.startswith(MAGIC):
+        raise EnvelopeError(
+            "provided data does not appear to be a protobuf message, expected prefix "
+            f"[{' '.join(map(str, MAGIC))}]"
+        )
+    if len(body) == len(MAGIC):
+        raise EnvelopeError("empty body")
+    try:
+        envelope = parts(body[len(MAGIC) :])
+        type_meta = _bytes(envelope, 1)
+        names = parts(type_meta)
+        return _text(names, 1), _text(names, 2), _bytes(envelope, 2)
+    except IndexError as error:
+        raise EnvelopeError(END) from error
+    except ProtobufError as error:
+        raise EnvelopeError(str(error)) from error
+
+
+def _bytes(found: dict[int, int | bytes], number: int) -> bytes:
+    value = found.get(number, b"")
+    if isinstance(value, int):
+        raise EnvelopeError(f"proto: wrong wireType = {VARINT} for field {_FIELDS[number]}")
+    return value
+
+
+def _text(found: dict[int, int | bytes], number: int) -> str:
+    return _bytes(found, number).decode("utf-8", GO_TEXT)

@@ -1,0 +1,90 @@
+"""Which messages have a JSON form of their own; what JSON shows for a message that is unset.
+
+The only place that knows types by name. All others are objects with the fields of their table.
+"""
+
+from __future__ import annotations
+
+from enum import Enum, auto
+from functools import cache
+from typing import Any
+
+from instar.kube.facts.messages import MessageField, fields_of
+
+LIMIT = 200
+"""Messages within messages. Only schemas of CRDs can nest without end."""
+TOO_DEEP = "exceeded max depth"
+SCALARS = frozenset({"string", "bytes", "bool", "int32", "int64", "double"})
+
+
+class MessageShape(Enum):
+    """The JSON form of a message."""
+
+    OBJECT = auto()
+    LIST = auto()
+    """A list of texts."""
+    TIME = auto()
+    MICRO_TIME = auto()
+    QUANTITY = auto()
+    INT_OR_STRING = auto()
+    RAW = auto()
+    """Any JSON value, carried as its text."""
+    SCHEMA_OR_BOOL = auto()
+    SCHEMA_OR_LIST = auto()
+    """A schema, or a list of schemas or texts."""
+
+
+_NAMED = {
+    "meta.k8s.io/v1#Time": MessageShape.TIME,
+    "meta.k8s.io/v1#MicroTime": MessageShape.MICRO_TIME,
+    "meta.k8s.io/v1#FieldsV1": MessageShape.RAW,
+    "resource#Quantity": MessageShape.QUANTITY,
+    "intstr#IntOrString": MessageShape.INT_OR_STRING,
+    "runtime#RawExtension": MessageShape.RAW,
+} | {
+    f"apiextensions.k8s.io/{version}#{name}": shape
+    for version in ("v1", "v1beta1")
+    for name, shape in {
+        "JSON": MessageShape.RAW,
+        "JSONSchemaPropsOrBool": MessageShape.SCHEMA_OR_BOOL,
+        "JSONSchemaPropsOrArray": MessageShape.SCHEMA_OR_LIST,
+        "JSONSchemaPropsOrStringArray": MessageShape.SCHEMA_OR_LIST,
+    }.items()
+}
+_UNSET: dict[MessageShape, Any] = {
+    MessageShape.QUANTITY: "0",
+    MessageShape.INT_OR_STRING: 0,
+    MessageShape.RAW: None,
+}
+
+
+@cache
+def shape_of(message: str) -> MessageShape:
+    found = _NAMED.get(message)
+    if found is not None:
+        return found
+    fields = fields_of(message)
+    is_list = len(fields) == 1 and fields[0].name == "items" and fields[0].type == "string"
+    return MessageShape.LIST if is_list else MessageShape.OBJECT
+
+
+def unset_value(field: MessageField) -> Any:
+    """What JSON shows for a field that is shown although it is unset; not to be changed."""
+    if not field.always or field.repeated or field.mapped:
+        return None
+    if field.type in SCALARS:
+        return {"string": "", "bytes": None, "bool": False}.get(field.type, 0)
+    shape = shape_of(field.type)
+    return unset_object(field.type) if shape is MessageShape.OBJECT else _UNSET.get(shape)
+
+
+@cache
+def unset_object(message: str) -> dict[str, Any]:
+    """The JSON of a message without a byte."""
+    shown: dict[str, Any] = {}
+    for field in fields_of(message):
+        if not field.name:
+            shown.update(unset_object(field.type))
+        elif field.shown:
+            shown[field.name] = unset_value(field)
+    return shown

@@ -1,0 +1,124 @@
+"""Whether a value holds nothing that pruning, dropping nulls or coercion would take away.
+
+One look instead of three walks: most objects come tidy. It only ever says "nothing to do"; where
+it is not sure (resources inside resources, lists among kept unknown fields) it says no, and the
+walks find out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from instar.kube.schema.defaulting import drops_null
+from instar.kube.schema.structure.interning import once_per_node
+from instar.kube.schema.structure.structural import Structural
+
+Tidy = Callable[[Any], bool]
+"""Asked for lists and objects only."""
+
+_META = ("apiVersion", "kind", "metadata")
+
+
+def compile_tidy(root: Structural) -> Tidy:
+    """Of whole objects. Nothing is pruned of their own metadata, but nulls are dropped there."""
+    known = {name: _tidy(item) for name, item in root.properties.items()}
+    known |= {name: _meta(root.properties.get(name)) for name in _META}
+    return _object(root, known, _others(root))
+
+
+def _meta(node: Structural | None) -> Tidy:
+    if node is None or not (node.properties or node.items or node.additional):
+        return _anything
+    flat = not any(item.properties or item.items or item.additional for item in _below(node))
+    return _has_no_nulls if flat else _nothing
+
+
+def _below(node: Structural) -> list[Structural]:
+    others = (node.items, node.additional)
+    return [*node.properties.values(), *(one for one in others if isinstance(one, Structural))]
+
+
+@once_per_node
+def _tidy(node: Structural) -> Tidy:
+    known = {name: _tidy(item) for name, item in node.properties.items()}
+    others = _others(node)
+    if node.embedded or (node.preserve_unknown and node.items is not None):
+        return _nothing
+    if not known and node.additional is None and node.items is None:
+        return _anything if node.preserve_unknown else _bare
+    if node.type == "array":
+        return _list(node)
+    objects = _object(node, known, others)
+    if node.type == "object":
+        return objects
+    lists = _list(node)
+    return lambda value: (objects if value.__class__ is dict else lists)(value)
+
+
+def _others(node: Structural) -> Tidy | None:
+    """Of members that are not among the properties; None where those are not known."""
+    if isinstance(node.additional, Structural):
+        return _tidy(node.additional)
+    if node.additional is not None:
+        return _bare
+    return _anything if node.preserve_unknown else None
+
+
+def _object(node: Structural, known: dict[str, Tidy], others: Tidy | None) -> Tidy:
+    find = known.get
+    droppable = {name for name, item in node.properties.items() if drops_null(item)}
+    drops_others = isinstance(node.additional, Structural) and drops_null(node.additional)
+
+    def tidy(value: Any) -> bool:
+        if value.__class__ is not dict:
+            return not value
+        for name, item in value.items():
+            kind = item.__class__
+            if kind is str and name in known:  # by far the most
+                continue
+            deeper = find(name, others)
+            if deeper is None:
+                return False
+            if kind is dict or kind is list:
+                if not deeper(item):
+                    return False
+            elif item is None and (name in droppable or (drops_others and name not in known)):
+                return False
+        return True
+
+    return tidy
+
+
+def _list(node: Structural) -> Tidy:
+    each = _bare if node.items is None else _tidy(node.items)
+
+    def tidy(value: Any) -> bool:
+        if value.__class__ is not list:
+            return not value
+        for item in value:
+            kind = item.__class__
+            if (kind is dict or kind is list) and not each(item):
+                return False
+        return True
+
+    return tidy
+
+
+def _bare(value: Any) -> bool:
+    """Without a schema every key of every object goes."""
+    if value.__class__ is dict:
+        return not value
+    return all(_bare(item) for item in value if item.__class__ in (dict, list))
+
+
+def _has_no_nulls(value: Any) -> bool:
+    return None not in (value.values() if value.__class__ is dict else value)
+
+
+def _anything(value: Any) -> bool:
+    return True
+
+
+def _nothing(value: Any) -> bool:
+    return False

@@ -1,0 +1,198 @@
+"""Rules when a CRD is written: do they compile, are they bools, what may they cost.
+
+Whether a rule text is well formed at all (blank, line breaks, reasons) is asked before, elsewhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import field, replace
+from typing import Any
+
+from instar.base.fast_dataclass import dataclass
+from instar.base.field_errors import FieldError, child, forbidden, index, internal, invalid, key
+from instar.kube.cel.checking.cost_ranges import MOST
+from instar.kube.cel.declared_types import Declared
+from instar.kube.schema.cel_rules.compile import CompiledRule, compile_rule, declared_for, type_key
+from instar.kube.schema.cel_rules.declare import MAX_REQUEST
+from instar.kube.schema.cel_rules.defaults import default_rule_errors
+from instar.kube.schema.structure.structural import Structural, ValidationRule
+
+EXPRESSION_LIMIT = 10_000_000
+SCHEMA_LIMIT = 100_000_000
+_WORTH_NAMING = SCHEMA_LIMIT // 100
+_NAMED = 4
+_CORRELATABLE_MAPS = (None, "atomic", "granular")
+_ADVICE = (
+    "(try simplifying the rule, or adding maxItems, maxProperties, and maxLength where arrays, "
+    "maps, and strings are declared)"
+)
+_UNDECLARED = (
+    "internal error: failed to construct type information for x-kubernetes-validations rules: "
+    "unable to convert structural schema to CEL declarations"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Where the walk is, and how often a value can occur there."""
+
+    path: str
+    root: bool = False
+    cardinality: int | None = 1
+    """None below something without a limit."""
+    uncorrelatable: str | None = None
+    """The outermost list or map whose content has no old partner."""
+
+    def times(self, most: Any) -> int | None:
+        known = isinstance(most, int) and self.cardinality is not None
+        return self.cardinality * max(most, 0) if known and self.cardinality is not None else None
+
+
+@dataclass(slots=True)
+class _Ledger:
+    waived: bool
+    spoiled: Callable[[str], bool]
+    errors: list[FieldError] = field(default_factory=list)
+    total: int = 0
+    costs: list[tuple[int, str]] = field(default_factory=list)
+
+    def charge(self, path: str, cost: int, what: str) -> None:
+        if cost > EXPRESSION_LIMIT and not self.waived:
+            factor = _factor(cost, EXPRESSION_LIMIT)
+            text = f"estimated {what} cost exceeds budget by factor of {factor} {_ADVICE}"
+            self.errors.append(forbidden(path, text))
+        self.total = min(self.total + cost, MOST)
+        if cost >= _WORTH_NAMING:
+            self.costs.append((cost, path))
+
+
+def _none(_path: str) -> bool:
+    return False
+
+
+def check_rules(
+    root: Structural,
+    path: str,
+    known_rules: frozenset[str],
+    per_expression_limit_waived: bool,
+    spoiled: Callable[[str], bool] = _none,
+) -> list[FieldError]:
+    """Everything wrong with the rules of one schema. ``path`` is that of the schema; ``spoiled``
+    says which nodes are wrong anyway, so that their rules are not looked at.
+
+    A default that breaks a rule comes first: then nothing else is asked, as upstream does.
+    ``known_rules`` are texts the stored CRD already has; upstream compiles them with newer
+    libraries than new ones. Every library here is old enough for both, so they are not needed.
+    """
+    found = default_rule_errors(root, path)
+    if found:
+        return found
+    ledger = _Ledger(per_expression_limit_waived, spoiled)
+    _walk(root, _Place(path, root=True), ledger)
+    if ledger.total > SCHEMA_LIMIT:
+        ledger.errors += _total_errors(ledger, path)
+    return ledger.errors
+
+
+def _total_errors(ledger: _Ledger, path: str) -> list[FieldError]:
+    dearest = sorted(ledger.costs, key=lambda entry: -entry[0])[:_NAMED]
+    named = (
+        "contributed to estimated rule cost total exceeding cost limit for entire OpenAPIv3 schema"
+    )
+    text = (
+        "x-kubernetes-validations estimated rule cost total for entire OpenAPIv3 schema exceeds "
+        f"budget by factor of {_factor(ledger.total, SCHEMA_LIMIT)} {_ADVICE}"
+    )
+    return [*(forbidden(where, named) for _, where in dearest), forbidden(path, text)]
+
+
+def _factor(cost: int, limit: int) -> str:
+    ratio = cost / limit
+    if ratio > 100:
+        return "more than 100x"
+    return f"{ratio:f}x" if ratio < 1.5 else f"{ratio:.1f}x"
+
+
+def _walk(node: Structural, place: _Place, ledger: _Ledger) -> None:
+    path = place.path
+    if node.rules and not ledger.spoiled(path):
+        _node(node, place, ledger)
+    if node.items is not None:
+        correlatable = node.list_type == "map"
+        items = replace(
+            place,
+            path=child(path, "items"),
+            root=False,
+            cardinality=place.times(node.raw.get("maxItems")),
+            uncorrelatable=place.uncorrelatable or (None if correlatable else path),
+        )
+        _walk(node.items, items, ledger)
+    inside = replace(place, root=False)
+    if place.uncorrelatable is None and node.map_type not in _CORRELATABLE_MAPS:
+        inside = replace(inside, uncorrelatable=path)
+    for name, item in node.properties.items():
+        _walk(item, replace(inside, path=key(child(path, "properties"), name)), ledger)
+    if isinstance(node.additional, Structural):
+        values = replace(
+            inside,
+            path=child(path, "additionalProperties"),
+            cardinality=place.times(node.raw.get("maxProperties")),
+        )
+        _walk(node.additional, values, ledger)
+
+
+def _node(node: Structural, place: _Place, ledger: _Ledger) -> None:
+    where = child(place.path, "x-kubernetes-validations")
+    type_of_self = type_key(node, root=place.root)
+    declared = declared_for(type_of_self)
+    if declared is None:
+        ledger.errors.append(internal(where, _UNDECLARED))
+        return
+    times = most_often(declared) if place.cardinality is None else place.cardinality
+    for position, rule in enumerate(node.rules):
+        if not rule.rule.strip():
+            continue
+        _rule(compile_rule(rule, type_of_self), index(where, position), times, place, ledger)
+
+
+def most_often(declared: Declared) -> int:
+    """How often a value can occur in one request, where nothing else limits it."""
+    return MAX_REQUEST // (declared.min_bytes + 1)
+
+
+def _rule(compiled: CompiledRule, path: str, times: int, place: _Place, ledger: _Ledger) -> None:
+    rule, condition, message = compiled.rule, compiled.condition, compiled.message
+    at = child(path, "rule")
+    ledger.charge(at, min(condition.cost * times, MOST), "rule")
+    errors = ledger.errors
+    if condition.problem:
+        errors.append(invalid(at, _shown(rule), condition.problem))
+    if message is not None:
+        at_message = child(path, "messageExpression")
+        if message.problem:
+            errors.append(invalid(at_message, _shown(rule), message.problem))
+        else:
+            ledger.charge(at_message, message.cost, "messageExpression")
+    if condition.uses_old:
+        if place.uncorrelatable is not None:
+            text = (
+                "oldSelf cannot be used on the uncorrelatable portion of the schema within "
+                f"{place.uncorrelatable}"
+            )
+            errors.append(invalid(at, rule.rule, text))
+    elif rule.optional_old_self is not None:
+        text = "may not be set if oldSelf is not used in rule"
+        errors.append(invalid(child(path, "optionalOldSelf"), rule.optional_old_self, text))
+
+
+def _shown(rule: ValidationRule) -> dict[str, Any]:
+    """The rule as upstream prints its own struct."""
+    return {
+        "Rule": rule.rule,
+        "Message": rule.message,
+        "MessageExpression": rule.message_expression,
+        "Reason": rule.reason,
+        "FieldPath": rule.field_path,
+        "OptionalOldSelf": rule.optional_old_self,
+    }

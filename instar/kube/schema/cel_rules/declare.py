@@ -1,0 +1,184 @@
+"""A structural node as a CEL declaration: the type of ``self``, and how large it can get.
+
+Sizes feed the cost estimate. ``None`` means the node cannot be declared; rules cannot sit on it and
+parents cannot see it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from instar.base.fast_dataclass import dataclass
+from instar.kube.cel import json_to_cel as convert
+from instar.kube.cel.declared_types import Declared, DeclaredField
+from instar.kube.cel.syntax.property_names import escape
+from instar.kube.cel.types import (
+    BOOL,
+    BYTES,
+    DOUBLE,
+    DURATION,
+    DYN,
+    INT,
+    STRING,
+    TIMESTAMP,
+    CelKind,
+    Type,
+    list_of,
+    map_of,
+)
+from instar.kube.schema.structure.structural import Structural
+
+MAX_REQUEST = 3 * 1024 * 1024
+_MAX_CONTENT = MAX_REQUEST - 2
+_BYTES_PER_CHARACTER = 4
+_SCALARS = ("string", "boolean", "integer", "number")
+_STRING = Structural(type="string")
+_METADATA = Structural(type="object", properties={"name": _STRING, "generateName": _STRING})
+
+
+def declare(node: Structural, *, root: bool = False, name: str = "selfType") -> Declared | None:
+    """``root``: the node is a whole resource and shows its type and name."""
+    declared = _declare(node, root or node.embedded, name)
+    if declared is not None and node.nullable:
+        declared.nullable = True
+        declared.convert = convert.or_null(declared.convert)
+    return declared
+
+
+def _declare(node: Structural, resource: bool, name: str) -> Declared | None:
+    if node.int_or_string:
+        return Declared(DYN, convert.to_scalar, max_size=_characters(node), min_bytes=1)
+    match node.type:
+        case "object":
+            if isinstance(node.additional, Structural):
+                return _map(node, node.additional, name)
+            return _object(with_meta(node) if resource else node, name)
+        case "array":
+            return _list(node, name)
+        case "string":
+            return _string(node)
+        case "boolean":
+            return Declared(BOOL, convert.plain(bool, "bool"), plain=bool, min_bytes=4)
+        case "integer":
+            return Declared(INT, convert.plain(int, "int"), plain=int, min_bytes=1)
+        case "number":
+            return Declared(DOUBLE, convert.to_double, plain=float, min_bytes=1)
+    return None
+
+
+def can_declare(node: Structural) -> bool:
+    """Whether ``declare`` would find a type."""
+    while not node.int_or_string:
+        inner = node.additional if node.type == "object" else node.items
+        if node.type == "object" and not isinstance(inner, Structural):
+            return True
+        if node.type not in ("object", "array") or not isinstance(inner, Structural):
+            return node.type in _SCALARS
+        node = inner
+    return True
+
+
+def with_meta(node: Structural) -> Structural:
+    """The node with the type and name fields every resource shows to its rules."""
+    held = node.properties
+    metadata = held.get("metadata")
+    if (
+        all(name in held and held[name].type == "string" for name in ("apiVersion", "kind"))
+        and metadata is not None
+        and metadata.type == "object"
+        and all(n in metadata.properties for n in ("name", "generateName"))
+    ):
+        return node
+    shown = {"apiVersion": _STRING, "kind": _STRING, "metadata": _METADATA}
+    return replace(node, properties={**held, **shown})
+
+
+def _object(node: Structural, name: str) -> Declared:
+    declared = Declared(DYN, convert.to_scalar)
+    declared.type = Type(CelKind.OBJECT, name, declared=declared)
+    declared.convert = convert.to_object(declared)
+    required = node.raw.get("required") or ()
+    declared.min_bytes = 2
+    for property_name, schema in node.properties.items():
+        member = declare(schema, name=f"{name}.{property_name}")
+        if member is None:
+            continue
+        field = DeclaredField(property_name, member)
+        declared.by_name[property_name] = field
+        identifier = escape(property_name)
+        if identifier is not None:
+            declared.fields[identifier] = field
+        if property_name in required and schema.default is None:
+            declared.min_bytes += len(property_name.encode()) + 4 + member.min_bytes
+    return declared
+
+
+def _map(node: Structural, values: Structural, name: str) -> Declared | None:
+    element = declare(values, name=f"{name}.@elem")
+    if element is None:
+        return None
+    most = _limit(node.raw.get("maxProperties"))
+    declared = Declared(map_of(STRING, element.type), convert.to_scalar, element=element)
+    declared.key = _KEY
+    declared.max_size = _MAX_CONTENT // (element.min_bytes + 6) if most is None else most
+    declared.min_bytes = 2
+    declared.convert = convert.to_map(declared)
+    return declared
+
+
+def _list(node: Structural, name: str) -> Declared | None:
+    element = None if node.items is None else declare(node.items, name=f"{name}.@idx")
+    if element is None:
+        return None
+    most = _limit(node.raw.get("maxItems"))
+    declared = Declared(list_of(element.type), convert.to_scalar, element=element)
+    declared.max_size = _MAX_CONTENT // (element.min_bytes + 1) if most is None else most
+    declared.min_bytes = 2
+    declared.list_type = node.list_type or "atomic"
+    declared.list_keys = node.list_map_keys
+    declared.convert = convert.to_list(declared)
+    return declared
+
+
+_KEY = Declared(STRING, convert.plain(str, "string"), plain=str, min_bytes=2)
+"""A key of a map; upstream gives it no size."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Format:
+    type: Type
+    convert: convert.Convert
+    max_size: int
+    min_bytes: int
+
+
+_FORMATS = {
+    "byte": _Format(BYTES, convert.to_bytes, _MAX_CONTENT, 2),
+    "duration": _Format(DURATION, convert.to_duration, 32, 3),
+    "date": _Format(TIMESTAMP, convert.to_date, 12, 12),
+    "date-time": _Format(TIMESTAMP, convert.to_timestamp, 32, 21),
+}
+
+
+def _string(node: Structural) -> Declared:
+    most = _limit(node.raw.get("maxLength"))
+    known = _FORMATS.get(node.raw.get("format") or "")
+    if known is not None:
+        size = most if known.type is BYTES and most is not None else known.max_size
+        return Declared(known.type, known.convert, max_size=size, min_bytes=known.min_bytes)
+    size = _characters(node)
+    values = node.raw.get("enum")
+    if most is None and isinstance(values, list) and values:
+        size = max((len(text.encode()) for text in values if isinstance(text, str)), default=0)
+    return Declared(STRING, convert.plain(str, "string"), plain=str, max_size=size, min_bytes=2)
+
+
+def _characters(node: Structural) -> int:
+    """How long a text can be, counted in bytes."""
+    most = _limit(node.raw.get("maxLength"))
+    return _MAX_CONTENT if most is None else most * _BYTES_PER_CHARACTER
+
+
+def _limit(raw: Any) -> int | None:
+    return max(raw, 0) if isinstance(raw, int) and not isinstance(raw, bool) else None

@@ -1,0 +1,61 @@
+"""What a client reads about a rule: field, value, wording, reason."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from instar.base.field_errors import (
+    NO_FIELD,
+    OMITTED,
+    FieldError,
+    duplicate,
+    forbidden,
+    invalid,
+    required,
+)
+from instar.kube.schema.cel_rules.compile import RuleNode
+from instar.kube.schema.structure.structural import Structural, ValidationRule
+
+MAX_MESSAGE = 5 * 1024
+
+
+def label(rule: ValidationRule) -> str:
+    """How a rule is named in an error about the rule itself."""
+    return rule.message.strip() or rule.rule.strip()
+
+
+def message_of(rule: ValidationRule) -> str:
+    return rule.message.strip() or f"failed rule: {rule.rule.strip()}"
+
+
+def usable_message(text: Any) -> str | None:
+    """The result of a messageExpression, unless upstream would ignore it."""
+    if type(text) is not str:
+        return None
+    trimmed = text.strip()
+    if not trimmed or "\n" in trimmed or len(trimmed.encode()) > MAX_MESSAGE:
+        return None
+    return trimmed
+
+
+def failure(rule: ValidationRule, path: str, raw: Any, text: str) -> FieldError:
+    """A rule said no."""
+    field = path or NO_FIELD
+    shown = OMITTED if isinstance(raw, (dict, list)) else raw
+    match rule.reason:
+        case "FieldValueForbidden":
+            return forbidden(field, text)
+        case "FieldValueRequired":
+            return required(field, text)
+        case "FieldValueDuplicate":
+            return duplicate(field, shown)
+    return invalid(field, shown, text)
+
+
+def broken(node: RuleNode, path: str, text: str) -> FieldError:
+    """A rule could not be evaluated; the value shown is the type of the node."""
+    return invalid(path or NO_FIELD, shown_type(node.schema), text)
+
+
+def shown_type(schema: Structural) -> str:
+    return "" if schema.int_or_string else schema.type

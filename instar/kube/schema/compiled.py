@@ -1,0 +1,154 @@
+"""Everything one version's schema can do to an object, compiled together.
+
+The steps by themselves; their order is ``pipeline.py``'s.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cached_property
+from typing import Any
+
+from instar.base.field_errors import FieldError
+from instar.kube.schema.already_normal import Tidy, compile_tidy
+from instar.kube.schema.defaulting import Step, compile_defaulter, compile_null_dropper
+from instar.kube.schema.json_types import ABSENT
+from instar.kube.schema.metadata.embedded_resources import (
+    Coercer,
+    Judge,
+    below_root,
+    compile_coercer,
+    compile_judge,
+)
+from instar.kube.schema.pruning import Pruner, compile_pruner, dropped_paths, keep
+from instar.kube.schema.structure.interning import shared
+from instar.kube.schema.structure.parse import structural
+from instar.kube.schema.structure.prune_key import skeleton
+from instar.kube.schema.structure.structural import Structural
+from instar.kube.schema.validation.list_types import (
+    Uniqueness,
+    compile_uniqueness,
+    list_type_errors,
+)
+from instar.kube.schema.validation.validate import Validator, compile_validator
+
+__all__ = ["ABSENT", "CompiledSchema", "compile_schema"]
+
+
+class CompiledSchema:
+    """One version's schema as functions, each made when it is first needed: many schemas are only
+    ever asked for one or two of them."""
+
+    def __init__(self, root: Structural, *, declared: bool, preserve_unknown: bool) -> None:
+        self.structural = root
+        self.prunes = not preserve_unknown
+        self._declared = declared
+
+    @cached_property
+    def _pruner(self) -> Pruner:
+        return compile_pruner(self.structural) if self.prunes else keep
+
+    @cached_property
+    def _skeleton(self) -> Any:
+        return skeleton(self.structural) if self.prunes else None
+
+    @cached_property
+    def _drop_nulls(self) -> Step | None:
+        return compile_null_dropper(self.structural) if self.prunes else None
+
+    @cached_property
+    def _tidy(self) -> Tidy:
+        return compile_tidy(self.structural)
+
+    @cached_property
+    def _defaulter(self) -> Step | None:
+        return compile_defaulter(self.structural)
+
+    @cached_property
+    def _validator(self) -> Validator | None:
+        if not self._declared:
+            return None
+        return compile_validator(self.structural, resource=True, pruned=self.prunes)
+
+    @cached_property
+    def _status(self) -> Validator | None:
+        status = self.structural.properties.get("status")
+        return None if status is None else compile_validator(status, pruned=self.prunes)
+
+    @cached_property
+    def _coercer(self) -> Coercer | None:
+        return compile_coercer(below_root(self.structural))
+
+    @cached_property
+    def _judge(self) -> Judge | None:
+        return compile_judge(below_root(self.structural))
+
+    @cached_property
+    def _uniqueness(self) -> Uniqueness | None:
+        return compile_uniqueness(self.structural)
+
+    @property
+    def has_defaults(self) -> bool:
+        return self._defaulter is not None
+
+    def is_tidy(self, obj: dict[str, Any]) -> bool:
+        """Whether pruning, dropping nulls and coercing would leave everything as it is, as one
+        look can tell; they may even where it cannot."""
+        if not self.prunes:
+            return self._coercer is None
+        return self._tidy(obj)
+
+    def prune(self, obj: dict[str, Any]) -> None:
+        """Remove unknown fields, in place; apiVersion, kind and metadata are left alone."""
+        self._pruner(obj)
+
+    def prune_reporting(self, obj: dict[str, Any]) -> list[str]:
+        """The same, answering the removed paths, sorted."""
+        return dropped_paths(self._pruner(obj))
+
+    def drop_nulls(self, obj: dict[str, Any]) -> None:
+        """Remove nulls that are neither allowed nor about to be defaulted, in place."""
+        if self._drop_nulls is not None:
+            self._drop_nulls(obj)
+
+    def default(self, obj: dict[str, Any]) -> None:
+        """Fill in defaults, in place."""
+        if self._defaulter is not None:
+            self._defaulter(obj)
+
+    def coerce_embedded(self, obj: dict[str, Any], *, lenient: bool) -> list[str]:
+        """Make embedded resources fit, in place; answers their unknown metadata paths, sorted.
+
+        Strict mode raises ``MetaError`` with upstream's text.
+        """
+        unknown: list[str] = []
+        if self._coercer is not None:
+            self._coercer(obj, "", lenient, unknown)
+        return sorted(unknown)
+
+    def validate(self, obj: Any, old: Any = ABSENT) -> list[FieldError]:
+        return [] if self._validator is None else self._validator.validate(obj, old)
+
+    def validate_status(self, status: Any, old: Any = ABSENT) -> list[FieldError]:
+        """Only the status, as a write to ``/status`` is judged."""
+        if self._status is None or status is ABSENT:
+            return []
+        return self._status.validate(status, old, path="status")
+
+    def embedded_errors(self, obj: Any) -> list[FieldError]:
+        return [] if self._judge is None else self._judge(obj, "")
+
+    def list_type_errors(self, new: Any, old: Any = ABSENT) -> list[FieldError]:
+        return list_type_errors(self._uniqueness, new, old)
+
+    def same_pruning(self, other: CompiledSchema) -> bool:
+        """Whether an object pruned by the one is left as it is by the other, and back."""
+        return bool(self._skeleton == other._skeleton)
+
+
+def compile_schema(
+    raw: Mapping[str, Any] | None, *, preserve_unknown: bool = False
+) -> CompiledSchema:
+    """``raw`` is a version's openAPIV3Schema; without one everything but metadata is unknown."""
+    root = shared(structural(raw)) if raw is not None else Structural()
+    return CompiledSchema(root, declared=raw is not None, preserve_unknown=preserve_unknown)

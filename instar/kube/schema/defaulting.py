@@ -1,0 +1,177 @@
+"""Nulls that may not be null, and values nobody wrote.
+
+Two walks over a value, both in place: drop a null where the schema neither allows it nor has a
+default for it; then fill in defaults. Subtrees that can need neither are not entered, so a
+schema without defaults costs nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from instar.base.json_values import copy_json
+from instar.kube.schema.metadata.embedded_resources import Coercer, coerce_identity, compile_coercer
+from instar.kube.schema.pruning import compile_node
+from instar.kube.schema.structure.interning import once_per_node
+from instar.kube.schema.structure.structural import Structural
+
+Step = Callable[[Any], None]
+"""Changes a value in place."""
+
+_META = frozenset({"apiVersion", "kind", "metadata"})
+_ONE = (str, int, bool, float)
+"""Values that need no copies."""
+
+
+def compile_null_dropper(root: Structural) -> Step:
+    """Removes keys whose value is a null that is neither nullable nor defaulted."""
+    return _null_dropper(root)
+
+
+@once_per_node
+def _null_dropper(node: Structural) -> Step:
+    known = {name: _null_dropper(item) for name, item in node.properties.items()}
+    droppable = {name for name, item in node.properties.items() if drops_null(item)}
+    additional = node.additional if isinstance(node.additional, Structural) else None
+    other = None if additional is None else _null_dropper(additional)
+    drops_other = additional is not None and drops_null(additional)
+    items = None if node.items is None else _null_dropper(node.items)
+
+    def drop(value: Any) -> None:
+        if type(value) is list:
+            if items is not None:
+                for item in value:
+                    if type(item) is dict or type(item) is list:
+                        items(item)
+            return
+        nulls: list[str] = []
+        for name, item in value.items():
+            if item is None:
+                if name in droppable or (drops_other and name not in known):
+                    nulls.append(name)
+            elif type(item) is dict or type(item) is list:
+                deeper = known.get(name, other)
+                if deeper is not None:
+                    deeper(item)
+        for name in nulls:
+            del value[name]
+
+    return drop
+
+
+def drops_null(node: Structural) -> bool:
+    """Whether a null is neither allowed nor about to be replaced."""
+    return not node.nullable and node.default is None
+
+
+Inside = tuple[str | None, ...]
+"""The way from a resource to a place in its apiVersion, kind or metadata; None is a list item."""
+
+
+def compile_defaulter(root: Structural) -> Step | None:
+    """Fills defaults; None when the schema holds no default at all."""
+    return _defaulter(root, None, at_resource=True)
+
+
+def _defaulter(node: Structural, inside: Inside | None, *, at_resource: bool) -> Step | None:
+    """``inside`` is None everywhere but in the metadata of a resource, where no schema prunes."""
+    fills: dict[str, Any] = {}
+    deeper: dict[str, Step] = {}
+    for name, item in node.properties.items():
+        place = _member(inside, name, at_resource=at_resource)
+        default = _usable_default(item, place)
+        if default is not None:
+            fills[name] = default
+        step = _defaulter(item, None if item.embedded else place, at_resource=item.embedded)
+        if step is not None:
+            deeper[name] = step
+    additional = node.additional if isinstance(node.additional, Structural) else None
+    other = _Element.of(additional, None if inside is None else (*inside, "*"))
+    items = _Element.of(node.items, None if inside is None else (*inside, None))
+    if not fills and not deeper and other is None and items is None:
+        return None
+    nullable = {name for name, item in node.properties.items() if item.nullable}
+    declared = frozenset(node.properties)
+
+    def fill(value: Any) -> None:
+        if type(value) is dict:
+            for name, default in fills.items():
+                present = value.get(name)
+                if present is None and (name not in value or name not in nullable):
+                    value[name] = default if default.__class__ in _ONE else copy_json(default)
+            for name, step in deeper.items():
+                below = value.get(name)
+                if type(below) is dict or type(below) is list:
+                    step(below)
+            if other is not None:
+                for name in value:
+                    if name not in declared:
+                        value[name] = other.filled(value[name])
+        elif type(value) is list and items is not None:
+            for position, item in enumerate(value):
+                value[position] = items.filled(item)
+
+    return fill
+
+
+class _Element:
+    """A map value or list item: its own default replaces null, then its children are filled."""
+
+    __slots__ = ("default", "replaces_null", "step")
+
+    def __init__(self, node: Structural, step: Step | None, default: Any) -> None:
+        self.default = default
+        self.replaces_null = default is not None and not node.nullable
+        self.step = step
+
+    @classmethod
+    def of(cls, node: Structural | None, inside: Inside | None) -> _Element | None:
+        if node is None:
+            return None
+        step = _defaulter(node, None if node.embedded else inside, at_resource=node.embedded)
+        default = _usable_default(node, inside)
+        return None if step is None and default is None else cls(node, step, default)
+
+    def filled(self, value: Any) -> Any:
+        if value is None:
+            if not self.replaces_null:
+                return None
+            value = copy_json(self.default)
+        if self.step is not None and (type(value) is dict or type(value) is list):
+            self.step(value)
+        return value
+
+
+def _member(inside: Inside | None, name: str, *, at_resource: bool) -> Inside | None:
+    if inside is not None:
+        return (*inside, name)
+    return (name,) if at_resource and name in _META else None
+
+
+def _usable_default(node: Structural, inside: Inside | None) -> Any:
+    """The default without what pruning, dropping nulls or coercion would take away from it."""
+    default = copy_json(node.default)
+    if inside is not None:
+        return None if default is None else _known_to_metadata(default, inside)
+    if type(default) is dict or type(default) is list:
+        compile_node(node)(default)
+        _null_dropper(node)(default)
+        coerce: Coercer | None = compile_coercer(node)
+        if coerce is not None:
+            coerce(default, "", True, [])
+    return default
+
+
+def _known_to_metadata(default: Any, inside: Inside) -> Any:
+    """What a resource would keep of the default; None when its metadata has no such field."""
+    resource = default
+    for step in reversed(inside):
+        resource = [resource] if step is None else {step: resource}
+    coerce_identity(resource)
+    for step in inside:
+        if step is None:
+            resource = resource[0] if type(resource) is list and resource else None
+        else:
+            resource = resource.get(step) if type(resource) is dict else None
+    return resource

@@ -1,0 +1,1 @@
+"""The named string formats of OpenAPI schemas."""

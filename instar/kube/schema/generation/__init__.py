@@ -1,0 +1,1 @@
+"""Generates objects that fit a schema, with hypothesis."""

@@ -1,0 +1,1 @@
+"""ObjectMeta: its types, its rules, and resources embedded in resources."""

@@ -1,0 +1,133 @@
+"""What a server would answer to a whole request, for tools that have an object and no server.
+
+A request goes through ``pipeline.py`` as it would over there. Where a status has an endpoint of
+its own, writing an object takes two requests: the first does not touch the status, the second
+nothing else; both have to be accepted. Metadata that only the server writes is left to it.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from instar.base.field_errors import FieldError
+from instar.base.json_values import Object, copy_json
+from instar.kube.schema.json_types import ABSENT, same_json
+from instar.kube.schema.metadata.rules import MAX_GENERATED_BASE
+from instar.kube.schema.metadata.types import MetaError
+from instar.kube.schema.pipeline import SchemaPipeline, Warn
+
+_OF_THE_SERVER = (
+    "uid",
+    "resourceVersion",
+    "generation",
+    "creationTimestamp",
+    "deletionTimestamp",
+    "deletionGracePeriodSeconds",
+    "selfLink",
+    "managedFields",
+)
+_SOME_REVISION = "1"
+_SOME_SUFFIX = "xxxxx"
+
+
+class SimulatedResponse(NamedTuple):
+    obj: Object
+    """A copy of what was sent: pruned and defaulted, as the server would keep it."""
+    unknown: list[str]
+    """Paths of fields that were dropped."""
+    errors: list[FieldError]
+    warnings: list[str]
+    undecodable: MetaError | None = None
+    """Why the request was refused before any check."""
+
+    @property
+    def accepted(self) -> bool:
+        return not self.errors and self.undecodable is None
+
+    @property
+    def refusals(self) -> list[str]:
+        """The reasons as texts, each once; none when it was accepted."""
+        found = self.errors if self.undecodable is None else [self.undecodable]
+        return list(dict.fromkeys(map(str, found)))
+
+
+def create(pipeline: SchemaPipeline, obj: Object) -> SimulatedResponse:
+    """The answer to whoever creates the object, and then sends its status."""
+    sent: Object = copy_json(obj)
+    try:
+        unknown = pipeline.decode(sent)
+    except MetaError as error:
+        return SimulatedResponse(sent, [], [], [], error)
+    warnings: list[str] = []
+    return SimulatedResponse(
+        sent, unknown, _creation_errors(pipeline, sent, warnings.append), warnings
+    )
+
+
+def update(pipeline: SchemaPipeline, obj: Object, old: Object) -> SimulatedResponse:
+    """The answer to whoever makes the stored ``old`` this object; both are of this version.
+
+    What was wrong in ``old`` and was not touched is forgiven, as a server does.
+    """
+    stored: Object = copy_json(old)
+    pipeline.from_storage(stored)
+    sent: Object = copy_json(obj)
+    try:
+        unknown = pipeline.decode(sent)
+    except MetaError as error:
+        return SimulatedResponse(sent, [], [], [], error)
+    warnings: list[str] = []
+    return SimulatedResponse(
+        sent, unknown, _update_errors(pipeline, sent, stored, warnings.append), warnings
+    )
+
+
+def as_new(obj: Object) -> Object:
+    """The decoded object as a create sees it: what the server writes is not there yet, and a
+    name that is left to it is made."""
+    made = {name: value for name, value in obj["metadata"].items() if name not in _OF_THE_SERVER}
+    if not made.get("name") and made.get("generateName"):
+        made["name"] = made["generateName"][:MAX_GENERATED_BASE] + _SOME_SUFFIX
+    return {**obj, "metadata": made}
+
+
+def _creation_errors(pipeline: SchemaPipeline, sent: Object, warn: Warn) -> list[FieldError]:
+    created = as_new(sent)
+    pipeline.leave_status(created)
+    found = pipeline.check_create(created, warn)
+    if found or not pipeline.has_status or "status" not in sent:
+        return found
+    pipeline.default(created)
+    return _status_write(pipeline, sent, created, warn)
+
+
+def _update_errors(
+    pipeline: SchemaPipeline, sent: Object, old: Object, warn: Warn
+) -> list[FieldError]:
+    first = {**sent, "metadata": _updated(sent["metadata"], old["metadata"])}
+    pipeline.keep_status(first, old)
+    found = pipeline.check_update(first, old, warn=warn)
+    if found or not pipeline.has_status or _same_status(sent, old):
+        return found
+    return _status_write(pipeline, sent, first, warn)
+
+
+def _same_status(new: Object, old: Object) -> bool:
+    return same_json(new.get("status", ABSENT), old.get("status", ABSENT))
+
+
+def _status_write(
+    pipeline: SchemaPipeline, sent: Object, old: Object, warn: Warn
+) -> list[FieldError]:
+    new = {name: value for name, value in old.items() if name != "status"}
+    if "status" in sent:
+        new["status"] = sent["status"]
+    return pipeline.check_update(new, old, status_only=True, warn=warn)
+
+
+def _updated(metadata: Object, old: Object) -> Object:
+    """The metadata of an update by someone who has read the object."""
+    old.setdefault("resourceVersion", _SOME_REVISION)
+    given = {name: value for name, value in metadata.items() if name not in _OF_THE_SERVER}
+    kept = {name: old[name] for name in ("namespace", *_OF_THE_SERVER) if name in old}
+    return {**kept, **given}

@@ -1,0 +1,288 @@
+"""The order of steps of a value's way in and out. It is written here and nowhere else: the
+server, the reviewer and ``instar check`` cannot disagree about an object, because they all call
+this.
+
+In: the root's metadata, prune, drop nulls, embedded resources, default; then every check. Out:
+the same but lenient, from storage; after a conversion prune again. Knows schemas and plain
+values. What comes between the steps (ownership, admission), what built-in kinds do differently
+and all that makes a request (URLs, revisions) is its callers'.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property
+from typing import Any
+
+from instar.base.field_errors import NO_FIELD, FieldError, FieldErrorCode, FieldErrorType, invalid
+from instar.base.json_values import Object
+from instar.kube.api.crd import Crd, CrdVersion, ScalePaths
+from instar.kube.schema.cel_rules.lazy_engine import compile_if_any
+from instar.kube.schema.compiled import CompiledSchema, compile_schema
+from instar.kube.schema.json_types import ABSENT
+from instar.kube.schema.metadata.object_meta import (
+    coerce_metadata,
+    coerce_metadata_lenient,
+    validate_metadata,
+    validate_metadata_update,
+)
+from instar.kube.schema.metadata.rules import NameRule, finalizer_advice, name_is_subdomain
+from instar.kube.schema.rule_engine import Program, RuleCompiler
+from instar.kube.schema.scale import scale_errors
+
+Warn = Callable[[str], None]
+
+STOPS_RULES = frozenset(
+    {
+        FieldErrorType.NOT_SUPPORTED,
+        FieldErrorType.REQUIRED,
+        FieldErrorType.TOO_LONG,
+        FieldErrorType.TOO_MANY,
+        FieldErrorType.TYPE_INVALID,
+    }
+)
+"""After an error of these kinds a rule could meet values its types rule out."""
+RULES_SKIPPED = invalid(
+    NO_FIELD,
+    None,
+    "some validation rules were not checked because the object was invalid; correct the existing "
+    "errors to complete validation",
+    FieldErrorCode.RULES_SKIPPED,
+)
+
+
+def ignore_warning(text: str) -> None:
+    """For callers nobody reads warnings of."""
+
+
+def decode_metadata(obj: Object, within: str = "") -> list[str]:
+    """Make the root's metadata ObjectMeta, in place; its unknown paths. Raises ``MetaError``, in
+    the words of a whole object of the kind ``within`` if that is given."""
+    metadata = obj.get("metadata")
+    if isinstance(metadata, dict) and metadata.get("managedFields") == []:
+        metadata["managedFields"] = [{}]
+    obj["metadata"], unknown = coerce_metadata(metadata, within=within)
+    return unknown
+
+
+def take_in(compiled: CompiledSchema, obj: Object) -> list[str]:
+    """Make a client's value one of the schema, in place; the paths of what it does not know.
+
+    The root's own metadata is not looked at. Raises ``MetaError`` for an embedded resource that
+    cannot be decoded.
+    """
+    unknown: list[str] = []
+    if not compiled.is_tidy(obj):
+        unknown += compiled.prune_reporting(obj)
+        compiled.drop_nulls(obj)
+        unknown += compiled.coerce_embedded(obj, lenient=False)
+    compiled.default(obj)
+    return unknown
+
+
+def take_in_applied(compiled: CompiledSchema, obj: Object) -> None:
+    """The same for what an apply merged: a null stays, for the checks to refuse or to keep."""
+    if not compiled.is_tidy(obj):
+        compiled.prune(obj)
+        compiled.coerce_embedded(obj, lenient=False)
+    compiled.default(obj)
+
+
+def value_errors(
+    compiled: CompiledSchema, new: Any, old: Any = ABSENT, scale: ScalePaths | None = None
+) -> list[FieldError]:
+    """What a schema says to a value, but for its rules; an unchanged part of ``old`` is
+    forgiven where upstream forgives it."""
+    found = compiled.validate(new, old)
+    if scale is not None:
+        found += scale_errors(new, scale, status_only=False)
+    found += compiled.embedded_errors(new)
+    found += compiled.list_type_errors(new, old)
+    return found
+
+
+def keep_member(new: Object, old: Object, name: str) -> None:
+    """Whatever the client sent for a member it may not change, it stays; in place."""
+    if name in old:
+        new[name] = old[name]
+    else:
+        new.pop(name, None)
+
+
+def metadata_errors(metadata: Object, name_rule: NameRule) -> list[FieldError]:
+    return validate_metadata(metadata, name_rule=name_rule, namespaced="namespace" in metadata)
+
+
+def metadata_update_errors(new: Object, old: Object, name_rule: NameRule) -> list[FieldError]:
+    """Twice, because upstream's generic layer and its strategy both report."""
+    if new == old:
+        return []
+    found = metadata_errors(new, name_rule)
+    changed = validate_metadata_update(new, old, well_formed=not found)
+    if not found and not changed:
+        return []
+    told = set(map(_identity, found))
+    found += [error for error in changed if _identity(error) not in told]
+    return found + found
+
+
+def _identity(error: FieldError) -> tuple[str, ...]:
+    """What two reports of the same thing have in common; their values need not be hashable."""
+    return (error.kind, error.path, error.detail, repr(error.value))
+
+
+class SchemaPipeline:
+    """One version of one resource, and all it takes to judge an object of it."""
+
+    def __init__(
+        self,
+        compiled: CompiledSchema,
+        *,
+        api_version: str,
+        kind: str,
+        has_status: bool = False,
+        scale: ScalePaths | None = None,
+        compile_rules: RuleCompiler = compile_if_any,
+    ) -> None:
+        self.compiled = compiled
+        self.api_version, self.kind = api_version, kind
+        self.has_status, self.scale = has_status, scale
+        self._compile_rules = compile_rules
+
+    @cached_property
+    def rules(self) -> Program | None:
+        """Compiled when the first write needs them: reads never do."""
+        return self._compile_rules(self.compiled.structural)
+
+    def decode(self, obj: Object) -> list[str]:
+        """Make what a client sent an object of this version, in place; unknown fields' paths.
+
+        Of another kind or version only the metadata is decoded: ``check_create`` and
+        ``check_update`` refuse it. Raises ``MetaError`` with upstream's text.
+        """
+        unknown = decode_metadata(obj)
+        if obj.get("kind") == self.kind and obj.get("apiVersion") == self.api_version:
+            unknown += take_in(self.compiled, obj)
+        return unknown
+
+    def from_storage(self, obj: Object) -> list[str]:
+        """Bring a stored object of this version to today's schema, in place; what was pruned."""
+        obj["metadata"] = coerce_metadata_lenient(obj.get("metadata"))
+        pruned = self.after_conversion(obj)
+        self.compiled.default(obj)
+        return pruned
+
+    def after_conversion(self, obj: Object) -> list[str]:
+        """Prune what a converter left that this version does not know, in place; its paths."""
+        compiled = self.compiled
+        if compiled.is_tidy(obj):
+            return []
+        pruned = compiled.prune_reporting(obj)
+        compiled.drop_nulls(obj)
+        compiled.coerce_embedded(obj, lenient=True)
+        return pruned
+
+    def default(self, obj: Object) -> None:
+        self.compiled.default(obj)
+
+    def leave_status(self, obj: Object) -> None:
+        """What a create does to a status that has an endpoint of its own, in place."""
+        if self.has_status:
+            obj.pop("status", None)
+
+    def keep_status(self, new: Object, old: Object) -> None:
+        """What an update does to it, in place."""
+        if self.has_status:
+            keep_member(new, old, "status")
+
+    def reads_alike(self, obj: Object) -> bool:
+        """Whether reading a decoded object back from storage would leave it as it is: a status
+        that was left out comes back with its default."""
+        return not self._fills_status or "status" in obj
+
+    @cached_property
+    def _fills_status(self) -> bool:
+        status = self.compiled.structural.properties.get("status")
+        return self.has_status and status is not None and status.default is not None
+
+    def check_create(
+        self, obj: Object, warn: Warn = ignore_warning, name_rule: NameRule = name_is_subdomain
+    ) -> list[FieldError]:
+        """Everything that is wrong with a decoded object that is to be created."""
+        wrong_type = self.type_errors(obj)
+        if wrong_type:
+            return wrong_type
+        found = metadata_errors(obj["metadata"], name_rule)
+        for text in finalizer_advice(obj["metadata"]):
+            warn(text)
+        found += value_errors(self.compiled, obj, scale=self.scale)
+        return self._with_rules(found, obj, None, warn)
+
+    def check_update(
+        self,
+        new: Object,
+        old: Object,
+        *,
+        status_only: bool = False,
+        warn: Warn = ignore_warning,
+        name_rule: NameRule = name_is_subdomain,
+    ) -> list[FieldError]:
+        """The same for an update; ``status_only`` is one through ``/status``."""
+        wrong_type = self.type_errors(new)
+        if wrong_type:
+            return wrong_type
+        found = metadata_update_errors(new["metadata"], old["metadata"], name_rule)
+        if status_only:
+            found += self._status_errors(new, old)
+        else:
+            for text in finalizer_advice(new["metadata"], old["metadata"]):
+                warn(text)
+            found += value_errors(self.compiled, new, old, self.scale)
+        return self._with_rules(found, new, old, warn)
+
+    def type_errors(self, obj: Object) -> list[FieldError]:
+        """Of another kind or version nothing else is worth checking."""
+        found: list[FieldError] = []
+        if obj.get("kind") != self.kind:
+            found.append(invalid("kind", obj.get("kind", ""), f"must be {self.kind}"))
+        if obj.get("apiVersion") != self.api_version:
+            text = f"must be {self.api_version}"
+            found.append(invalid("apiVersion", obj.get("apiVersion", ""), text))
+        return found
+
+    def _status_errors(self, new: Object, old: Object) -> list[FieldError]:
+        """Embedded resources of a status are not judged: upstream does not either."""
+        compiled = self.compiled
+        found = compiled.validate_status(new.get("status", ABSENT), old.get("status", ABSENT))
+        if self.scale is not None:
+            found += scale_errors(new, self.scale, status_only=True)
+        found += compiled.list_type_errors(new, old)
+        return found
+
+    def _with_rules(
+        self, found: list[FieldError], new: Object, old: Object | None, warn: Warn
+    ) -> list[FieldError]:
+        """``found``, and what the rules say if they can still be asked."""
+        program = self.rules
+        if program is None:
+            return found
+        if any(error.kind in STOPS_RULES for error in found):
+            return [*found, RULES_SKIPPED]
+        outcome = program.evaluate(new, old)
+        for text in outcome.warnings:
+            warn(text)
+        return found + outcome.errors
+
+
+def pipeline_of(
+    crd: Crd, version: CrdVersion, compile_rules: RuleCompiler = compile_if_any
+) -> SchemaPipeline:
+    """For whoever has a CRD and no server: a version as its API would treat objects."""
+    return SchemaPipeline(
+        compile_schema(version.schema, preserve_unknown=crd.preserve_unknown),
+        api_version=f"{crd.group}/{version.name}",
+        kind=crd.names.kind,
+        has_status=version.has_status,
+        scale=version.scale,
+        compile_rules=compile_rules,
+    )

@@ -1,0 +1,111 @@
+"""What a write must respect where a version declares ``/scale``: counts are counts, and a
+selector is a string. Reading the declared paths is shared with whoever makes a Scale of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from instar.base.field_errors import FieldError, invalid
+from instar.base.json_values import Object
+from instar.kube.api.crd import ScalePaths
+
+MOST_REPLICAS = 2_147_483_647
+
+
+class WrongType(Exception):
+    """A declared path leads to a value of another type; the text is upstream's."""
+
+    def __init__(self, path: str, value: Any, wanted: str) -> None:
+        found = _go_name(value)
+        super().__init__(
+            f"{path} accessor error: {_shown(value)} is of the type {found}, expected {wanted}"
+        )
+
+
+def scale_errors(obj: Object, paths: ScalePaths, *, status_only: bool) -> list[FieldError]:
+    """What is wrong behind the declared paths; a write of the status has not touched the spec."""
+    found: list[FieldError] = []
+    replica_paths = [paths.status_replicas]
+    if not status_only:
+        replica_paths.insert(0, paths.spec_replicas)
+    for path in replica_paths:
+        found += _checked(obj, path, _replica_errors)
+    if paths.label_selector:
+        found += _checked(obj, paths.label_selector, _selector_errors)
+    return found
+
+
+def int_at(obj: Object, path: str) -> int | None:
+    """The count at a declared path, None where there is none; raises ``WrongType``."""
+    value = _at(obj, path)
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise WrongType(path, value, "int64")
+    return value
+
+
+def string_at(obj: Object, path: str) -> str:
+    """The text at a declared path, empty where there is none; raises ``WrongType``."""
+    value = _at(obj, path)
+    if value is None:
+        return ""
+    if not isinstance(value, str):
+        raise WrongType(path, value, "string")
+    return value
+
+
+def _checked(
+    obj: Object, path: str, check: Callable[[Object, str], list[FieldError]]
+) -> list[FieldError]:
+    try:
+        return check(obj, path)
+    except WrongType as error:
+        return [invalid(path, 0, str(error))]
+
+
+def _replica_errors(obj: Object, path: str) -> list[FieldError]:
+    value = int_at(obj, path)
+    if value is None:
+        return []
+    if value < 0:
+        return [invalid(path, value, "should be a non-negative integer")]
+    if value > MOST_REPLICAS:
+        return [invalid(path, value, f"should be less than or equal to {MOST_REPLICAS}")]
+    return []
+
+
+def _selector_errors(obj: Object, path: str) -> list[FieldError]:
+    string_at(obj, path)
+    return []
+
+
+def _at(obj: Object, path: str) -> Any:
+    value: Any = obj
+    for part in path.lstrip(".").split("."):
+        if not isinstance(value, dict):
+            return None
+        value = value.get(part)
+    return value
+
+
+def _go_name(value: Any) -> str:
+    match value:
+        case bool():
+            return "bool"
+        case int():
+            return "int64"
+        case float():
+            return "float64"
+        case str():
+            return "string"
+        case list():
+            return "[]interface {}"
+        case _:
+            return "map[string]interface {}"
+
+
+def _shown(value: Any) -> str:
+    return ("true" if value else "false") if isinstance(value, bool) else str(value)

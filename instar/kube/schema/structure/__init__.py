@@ -1,0 +1,1 @@
+"""The structural schema: how it is parsed, judged, walked and interned."""

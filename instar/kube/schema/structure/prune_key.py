@@ -1,0 +1,36 @@
+"""What of a schema decides about pruning, as a plain comparable value.
+
+Equal skeletons prune alike and drop the same nulls, so an object can move between such versions
+without being parsed. Defaults do not take part: they are not applied after a conversion.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from instar.kube.schema.structure.structural import Structural
+
+_META = frozenset({"apiVersion", "kind", "metadata"})
+
+
+def skeleton(root: Structural) -> Any:
+    """The skeleton of a whole object: its metadata does not take part."""
+    return _skeleton(root, resource=True)
+
+
+def _skeleton(node: Structural | None, *, resource: bool = False) -> Any:
+    if node is None:
+        return None
+    resource = resource or node.embedded
+    members = {
+        name: _skeleton(item)
+        for name, item in node.properties.items()
+        if not (resource and name in _META)
+    }
+    additional = node.additional
+    if isinstance(additional, Structural):
+        other: Any = (_skeleton(additional),)
+    else:
+        other = additional is not None
+    items = _skeleton(node.items)
+    return (members, other, items, node.preserve_unknown, node.nullable, resource)

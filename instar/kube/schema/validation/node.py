@@ -1,0 +1,60 @@
+"""A compiled schema node: which checks a value of each JSON type has to pass.
+
+The seam between ``validate.py``, which assembles nodes, and the modules of keywords, which
+supply checks and walk into child nodes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from instar.base.field_errors import FieldError
+from instar.kube.schema.json_types import ABSENT
+from instar.kube.schema.structure.structural import Structural
+from instar.kube.schema.validation.numbers import INT64_MAX, INT64_MIN
+from instar.kube.schema.validation.ratchet import unchanged
+
+Check = Callable[[Any, Any, str, list[FieldError]], None]
+"""(value, old partner, path, errors so far)"""
+
+
+Passes = Callable[[Any], bool]
+"""Whether a value has nothing wrong with it, found out without saying what; see
+``fast_validate.py``."""
+
+
+class Unjudged:
+    """Stands for a member that is known to be fine or forgiven: no check applies to it."""
+
+
+UNJUDGED = Unjudged()
+
+
+class ValidationNode:
+    """``table`` maps the Python type of a JSON value to its checks; empty means anything goes."""
+
+    __slots__ = ("__weakref__", "passes", "schema", "table")
+
+    passes: Passes
+
+    def __init__(self, schema: Structural) -> None:
+        self.schema = schema
+        self.table: dict[type, tuple[Check, ...]] = {Unjudged: ()}
+
+    def run(self, value: Any, old: Any, path: str, out: list[FieldError]) -> None:
+        """Judge the value; all it earned is taken back when it equals its old partner."""
+        before = len(out)
+        read, kind = value, value.__class__
+        if kind is int and not INT64_MIN <= value <= INT64_MAX:
+            # Upstream reads an integer that does not fit as a float.
+            read, kind = float(value), float
+        for check in self.table[kind]:
+            check(read, old, path, out)
+        if len(out) > before and old is not ABSENT and unchanged(self.schema, value, old):
+            del out[before:]
+
+    def accepts(self, value: Any, path: str) -> bool:
+        found: list[FieldError] = []
+        self.run(value, ABSENT, path, found)
+        return not found

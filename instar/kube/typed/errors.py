@@ -1,0 +1,71 @@
+"""Where a value stands in a document, and Go's words for one that does not fit there."""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+from instar.kube.api.encoding.go_json_errors import go_type
+
+Place: TypeAlias = tuple[Any, ...]
+"""(place above, name, Go struct that has the field) for a member, None for the struct where a map's
+key is meant; (place above, position) in a list; (None, "") for the document."""
+
+
+class TypedError(ValueError):
+    """The document does not fit its kind; ``str()`` is Go's sentence."""
+
+    restored = ""
+    """What Go says of the same where the document is no text any more but values, as after a
+    strategic merge."""
+
+
+def misfit(value: Any, place: Place, wanted: str, shown: str = "") -> TypedError:
+    """``shown`` is the number itself, where Go names it."""
+    found = f"{go_type(value)} {shown}".rstrip()
+    names, struct = _names(place)
+    if names:
+        field = f"{struct}.{'.'.join(names)}"
+        text = f"json: cannot unmarshal {found} into Go struct field {field} of type {wanted}"
+    else:
+        text = f"json: cannot unmarshal {found} into Go value of type {wanted}"
+    error = TypedError(text)
+    error.restored = _restored(value, wanted)
+    return error
+
+
+def _restored(value: Any, wanted: str) -> str:
+    found = _REFLECTED.get(type(value), "string")
+    if wanted.startswith("[]"):
+        return f"cannot restore slice from {found}"
+    if wanted.startswith("map["):
+        return f"cannot restore map from {found}"
+    if "." in wanted:
+        return f"cannot restore struct from: {found}"
+    return f"unrecognized type: {wanted}"
+
+
+_REFLECTED = {dict: "map", list: "slice", bool: "bool", int: "int64", float: "float64"}
+
+
+def _names(place: Place) -> tuple[list[str], str]:
+    """The members on the way, without positions and keys; the struct of the last one."""
+    names: list[str] = []
+    struct = ""
+    while place[0] is not None:
+        if len(place) == 3 and place[2] is not None:
+            names.append(place[1])
+            struct = struct or place[2]
+        place = place[0]
+    return names[::-1], struct
+
+
+def unknown_path(place: Place, name: str) -> str:
+    """``spec.containers[0].name``."""
+    parts = [name]
+    while place[0] is not None:
+        parts.append(f"[{place[1]}]" if len(place) == 2 else str(place[1]))
+        place = place[0]
+    text = ""
+    for part in reversed(parts):
+        text += part if part.startswith("[") or not text else f".{part}"
+    return text

@@ -1,0 +1,211 @@
+"""``serviceaccounts/NAME/token``: a token for an account, made on request and kept nowhere; and the
+documents by which others verify such tokens."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from instar.base import errors
+from instar.base.field_errors import invalid
+from instar.base.json_values import Object
+from instar.kube.api.encoding.json_text import encode
+from instar.kube.api.names import GroupVersionKind
+from instar.server.identity.issuer import Issuer
+from instar.server.identity.jwt import text_of
+from instar.server.identity.service_accounts import BOUND, BoundObject, TokenRequestSpec
+from instar.server.registry.resources.context import timestamp
+from instar.server.registry.stored.entry import CacheEntry
+from instar.server.registry.verbs.subresource_admission import admit_question
+from instar.server.rest.bodies import typed_body
+from instar.server.rest.negotiate import Offer, response_form
+from instar.server.rest.options import write_options
+from instar.server.rest.request import Request
+from instar.server.rest.responses import Response, typed_response
+from instar.server.rest.subresource_call import SubresourceCall
+
+_GROUP, _KIND = "authentication.k8s.io", "TokenRequest"
+_DEFAULT_SECONDS = 3600
+_LEAST_SECONDS, _MOST_SECONDS = 600, 2**32
+_POD_SECONDS = 3607
+"""Whoever asks for exactly this is a kubelet on behalf of a pod, which may not read it again."""
+_YEAR_SECONDS = 365 * 24 * 3600
+_PUBLIC = (b"cache-control", b"public, max-age=3600")
+
+
+async def do_token(call: SubresourceCall) -> Response:
+    request, target, issuer = call.request, call.target, call.issuer
+    form = response_form(request, Offer.BUILTIN)
+    options = write_options(request, "CreateOptions")
+    wanted = await typed_body(request, f"{_GROUP}/v1", _KIND)
+    entry = target.entry()
+    if entry is None:
+        await call.context.backend.consistent()
+        entry = target.entry()
+    if entry is None:
+        _check_names(wanted, target.namespace, target.name)
+        raise errors.not_found("", "serviceaccounts", target.name)
+    account = entry.decode()["metadata"]
+    kind = GroupVersionKind(_GROUP, "v1", _KIND)
+    await admit_question(call.context, target, wanted, options, "token", kind)
+    _check_names(wanted, target.namespace, target.name)
+    _check_uid(wanted, target.name, account["uid"])
+    spec = _defaulted(wanted.get("spec") or {}, issuer)
+    _check_seconds(spec["expirationSeconds"])
+    bound = _bound(call, spec.get("boundObjectRef"))
+    if issuer.longest_seconds and spec["expirationSeconds"] > issuer.longest_seconds:
+        request.warn(
+            f"requested expiration of {spec['expirationSeconds']} seconds shortened to "
+            f"{issuer.longest_seconds} seconds"
+        )
+        spec["expirationSeconds"] = issuer.longest_seconds
+    wish = _wish(issuer, target.namespace, account, spec, bound)
+    expires = datetime.fromtimestamp(int(issuer.now()) + spec["expirationSeconds"], UTC)
+    answer: Object = {
+        "kind": _KIND,
+        "apiVersion": f"{_GROUP}/v1",
+        "metadata": {
+            "name": target.name,
+            "namespace": target.namespace,
+            "uid": account["uid"],
+            "creationTimestamp": call.context.timestamp(),
+        },
+        "spec": spec,
+        "status": {"token": issuer.issue(wish), "expirationTimestamp": timestamp(expires)},
+    }
+    return typed_response(201, answer, form)
+
+
+def _wish(
+    issuer: Issuer, namespace: str, account: Object, spec: Object, bound: tuple[BoundObject, ...]
+) -> TokenRequestSpec:
+    seconds, audiences = spec["expirationSeconds"], tuple(spec["audiences"])
+    of_pod = any(reference.claim == "pod" for reference in bound)
+    own = set(audiences) <= set(issuer.audiences)
+    if issuer.extends and of_pod and own and seconds == _POD_SECONDS:
+        return TokenRequestSpec(
+            namespace, account["name"], account["uid"], audiences, _YEAR_SECONDS, bound, seconds
+        )
+    return TokenRequestSpec(namespace, account["name"], account["uid"], audiences, seconds, bound)
+
+
+def _defaulted(spec: Object, issuer: Issuer) -> Object:
+    return {
+        "audiences": spec.get("audiences") or list(issuer.audiences),
+        "expirationSeconds": spec.get("expirationSeconds") or _DEFAULT_SECONDS,
+        "boundObjectRef": spec.get("boundObjectRef"),
+    }
+
+
+def _check_names(wanted: Object, namespace: str, name: str) -> None:
+    given, inside = _told(wanted, "name"), _told(wanted, "namespace")
+    if inside and inside != namespace:
+        raise errors.BadRequest(
+            "the namespace of the provided object does not match the namespace sent on the request"
+        )
+    if given and given != name:
+        text = "must match the service account name if specified"
+        raise errors.invalid(_GROUP, _KIND, name, [invalid("metadata.name", given, text)])
+
+
+def _told(wanted: Object, name: str) -> str:
+    metadata = wanted.get("metadata")
+    return text_of(metadata.get(name)) if isinstance(metadata, dict) else ""
+
+
+def _check_uid(wanted: Object, name: str, uid: str) -> None:
+    given = _told(wanted, "uid")
+    if given and given != uid:
+        raise errors.conflict(
+            _GROUP,
+            _KIND,
+            name,
+            f"the UID in the token request ({given}) does not match the UID of the service account "
+            f"({uid})",
+        )
+
+
+def _check_seconds(seconds: int) -> None:
+    text = ""
+    if seconds < _LEAST_SECONDS:
+        text = "may not specify a duration less than 10 minutes"
+    elif seconds > _MOST_SECONDS:
+        text = "may not specify a duration larger than 2^32 seconds"
+    if text:
+        wrong = invalid("spec.expirationSeconds", seconds, text)
+        raise errors.invalid(_GROUP, _KIND, "", [wrong])
+
+
+def _bound(call: SubresourceCall, reference: Object | None) -> tuple[BoundObject, ...]:
+    """The object a token is to live and die with; with a pod its node is told, too."""
+    if reference is None:
+        return ()
+    kind, name = reference.get("kind") or "", reference.get("name") or ""
+    version = reference.get("apiVersion") or ""
+    if version != "v1" or kind.lower() not in BOUND or kind not in ("Pod", "Secret", "Node"):
+        group = version if "/" in version else f"/{version}"
+        raise errors.BadRequest(f"cannot bind token to object of type {group}, Kind={kind}")
+    claim = kind.lower()
+    obj = _found(call, BOUND[claim], "" if kind == "Node" else call.target.namespace, name)
+    uid = obj["metadata"]["uid"]
+    given = reference.get("uid") or ""
+    if given and given != uid:
+        raise errors.conflict(
+            "",
+            kind,
+            name,
+            f"the UID in the bound object reference ({given}) does not match the UID in record. "
+            "The object might have been deleted and then recreated",
+        )
+    found = (BoundObject(claim, name, uid),)
+    return found if claim != "pod" else (*found, *_node_of(call, obj))
+
+
+def _node_of(call: SubresourceCall, pod: Object) -> tuple[BoundObject, ...]:
+    spec, account = pod.get("spec") or {}, call.target.name
+    if spec.get("serviceAccountName") != account:
+        raise errors.BadRequest(
+            f'cannot bind token for serviceaccount "{account}" to pod running with different '
+            "serviceaccount name."
+        )
+    name = spec.get("nodeName")
+    entry = _entry(call, "nodes", "", name) if name else None
+    if name is None or entry is None:
+        return ()
+    return (BoundObject("node", name, entry.decode()["metadata"]["uid"]),)
+
+
+def _entry(call: SubresourceCall, plural: str, namespace: str, name: str) -> CacheEntry | None:
+    suffix = f"{namespace}/{name}" if namespace else name
+    return call.catalog.builtin("", plural).objects.entries.get(suffix)
+
+
+def _found(call: SubresourceCall, plural: str, namespace: str, name: str) -> Object:
+    entry = _entry(call, plural, namespace, name)
+    if entry is None:
+        raise errors.not_found("", plural, name)
+    return entry.decode()
+
+
+class IssuerDocuments:
+    """What another party reads to verify our tokens by itself."""
+
+    def __init__(self, issuer: Issuer) -> None:
+        self._issuer = issuer
+        self._offered = issuer.names[0].startswith("https://")
+        self.address = ""
+        """Where this server is reached, once it listens."""
+
+    def respond(self, request: Request) -> Response | None:
+        if not self._offered or request.method not in ("GET", "HEAD"):
+            return None
+        match request.path.rstrip("/"):
+            case "/.well-known/openid-configuration":
+                document = self._issuer.discovery(f"https://{self.address}/openid/v1/jwks")
+                return _document(document, b"application/json")
+            case "/openid/v1/jwks":
+                return _document(self._issuer.jwks(), b"application/jwk-set+json")
+        return None
+
+
+def _document(document: Object, media: bytes) -> Response:
+    return Response(200, (encode(document),), [(b"content-type", media), _PUBLIC])

@@ -1,0 +1,112 @@
+"""Who is asking: a front proxy's word, a client certificate, a bearer token, or nobody. In this
+order, and the first that knows wins; what they may do is ``access/``'s."""
+
+from __future__ import annotations
+
+import csv
+import logging
+from collections.abc import Mapping
+from pathlib import Path
+
+from instar.base import errors
+from instar.base.fast_dataclass import dataclass
+from instar.kube.access.attributes import ANONYMOUS, AUTHENTICATED, User
+from instar.server.access.front_proxy import FrontProxy, Proxy
+from instar.server.identity.tokens import TokenRejected, Tokens
+from instar.server.rest.request import Request
+
+log = logging.getLogger("instar.access")
+_EXTRA_SPACE = (
+    "the provided Authorization header contains extra space before the bearer token, and is ignored"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Anonymous:
+    """Whether who shows no credential may be ``system:anonymous``."""
+
+    allowed: bool = False
+    paths: frozenset[str] | None = None
+    """Only for these; None is everywhere."""
+
+    def user_of(self, request: Request) -> User | None:
+        there = self.paths is None or request.path in self.paths
+        return ANONYMOUS if self.allowed and there else None
+
+
+class Authenticator:
+    def __init__(
+        self,
+        tokens: Tokens,
+        static: Mapping[str, User],
+        *,
+        anonymous: Anonymous,
+        front_proxy: FrontProxy | None = None,
+    ) -> None:
+        self.tokens = tokens
+        self._by_header = {f"Bearer {token}".encode(): user for token, user in static.items()}
+        """Found by a hash with a secret seed, then compared as a whole: no byte of a token is
+        learnt by measuring how long that takes."""
+        self.anonymous = anonymous
+        self._front_proxy = front_proxy
+
+    def recognise(self, request: Request, peer: User | None) -> User | None:
+        """At once; None where ``identify`` has to find out."""
+        if peer is not None:
+            return None
+        header = request.headers.get(b"authorization")
+        if header is None:
+            return self.anonymous.user_of(request)
+        user = self._by_header.get(header)
+        if user is not None:
+            return user
+        token = bearer_token(request)
+        return self.tokens.known(token) if token else None
+
+    async def identify(self, request: Request, peer: User | None) -> User:
+        """Raises ``Unauthorized``."""
+        if isinstance(peer, Proxy):
+            told = None if self._front_proxy is None else self._front_proxy.user_of(request)
+            if told is not None:
+                return told
+            peer = peer.itself
+        if peer is not None:
+            return peer
+        token = bearer_token(request)
+        if token:
+            try:
+                return self.tokens.known(token) or await self.tokens.identify(token)
+            except TokenRejected as refused:
+                request.refused_because = str(refused)
+                log.info("%s %s: a token was refused: %s", request.method, request.path, refused)
+                raise errors.Unauthorized from refused
+        if request.headers.get(b"authorization", b"")[:8].lower() == b"bearer  ":
+            request.warn(_EXTRA_SPACE)
+        nobody = self.anonymous.user_of(request)
+        if nobody is None:
+            raise errors.Unauthorized
+        return nobody
+
+
+def bearer_token(request: Request) -> str:
+    """Empty where the request shows none; other schemes are no credential that we know of."""
+    header = request.headers.get(b"authorization")
+    if header is None:
+        return ""
+    scheme, *rest = header.decode("latin-1").split(" ", 2)
+    return rest[0] if scheme.lower() == "bearer" and rest else ""
+
+
+def read_token_file(path: Path) -> dict[str, User]:
+    """Kubernetes CSV: ``token,user,uid[,"group1,group2"]``. Raises ``ValueError`` by line."""
+    tokens: dict[str, User] = {}
+    with path.open(newline="") as lines:
+        for number, row in enumerate(csv.reader(lines), start=1):
+            if not row:
+                continue
+            if len(row) < 3 or not row[0] or not row[1]:
+                raise ValueError(f'{path}:{number}: expected token,user,uid[,"group1,group2"]')
+            groups = tuple(part.strip() for part in row[3].split(",")) if len(row) > 3 else ()
+            named = tuple(group for group in groups if group)
+            tokens[row[0]] = User(row[1], (*named, AUTHENTICATED), row[2])
+    return tokens

@@ -1,0 +1,56 @@
+"""A proxy in front of us that has authenticated its client and says in headers who that is. It is
+believed by its certificate, which comes from an authority of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import field
+from urllib.parse import unquote
+
+from instar.base.fast_dataclass import dataclass
+from instar.kube.access.attributes import User
+from instar.server.identity.client_certificates import with_authenticated
+from instar.server.rest.request import Request
+
+
+@dataclass(frozen=True, slots=True)
+class Proxy(User):
+    """The peer whose headers are believed."""
+
+    itself: User | None = field(default=None, hash=False)
+    """Who it is without them, by the authority of ordinary clients."""
+
+
+@dataclass(frozen=True, slots=True)
+class FrontProxy:
+    """Which headers say what; names in lower case."""
+
+    user_headers: Sequence[bytes]
+    uid_headers: Sequence[bytes] = ()
+    group_headers: Sequence[bytes] = ()
+    extra_prefixes: Sequence[bytes] = ()
+
+    def user_of(self, request: Request) -> User | None:
+        name = self._first(request, self.user_headers)
+        if not name:
+            return None
+        groups = tuple(
+            value for header in self.group_headers for value in request.all_of(header) if value
+        )
+        uid = self._first(request, self.uid_headers)
+        return User(name, with_authenticated(name, groups), uid, dict(self._extra(request)))
+
+    def _first(self, request: Request, headers: Sequence[bytes]) -> str:
+        values = (value for header in headers for value in request.all_of(header))
+        return next(filter(None, values), "")
+
+    def _extra(self, request: Request) -> Iterator[tuple[str, tuple[str, ...]]]:
+        for prefix in self.extra_prefixes:
+            yield from extra_headers(request, prefix)
+
+
+def extra_headers(request: Request, prefix: bytes) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """Headers that begin so: the rest of their name is a key."""
+    for rest, values in request.begin_with(prefix).items():
+        if rest:
+            yield unquote(rest.decode("latin-1"), errors="replace").lower(), tuple(values)

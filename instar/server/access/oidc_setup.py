@@ -1,0 +1,37 @@
+"""Which issuers elsewhere are believed: by a configuration file, or by flags for one of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from instar.server.files.config_files import read_configuration
+from instar.server.identity.oidc.config import Authentication, ConfigTrouble, read_config
+from instar.server.identity.oidc.flags import issuer_of_flags
+from instar.server.identity.oidc.flags_set import is_given
+from instar.server.identity.oidc.trusted_issuers import TrustedIssuers
+
+_WHAT = "authentication configuration"
+
+
+def load_trusted(
+    path: Path | None, flags: Mapping[str, Any], own: tuple[str, ...], audiences: tuple[str, ...]
+) -> TrustedIssuers | None:
+    """Raises ``ValueError``. ``own``: issuers that this server is itself."""
+    if path is None:
+        issuer = issuer_of_flags(flags, own)
+        if issuer is None:
+            return None
+        return TrustedIssuers(Authentication((issuer,)), audiences)
+    if is_given(flags):
+        raise ValueError("authentication-config file and oidc-* flags are mutually exclusive")
+
+    def load() -> Authentication:
+        file = read_configuration(path, _WHAT)
+        try:
+            return read_config(file.document, own)
+        except ConfigTrouble as trouble:
+            raise file.refused(str(trouble)) from trouble
+
+    return TrustedIssuers(load(), audiences, load=load)

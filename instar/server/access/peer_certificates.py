@@ -1,0 +1,84 @@
+"""The certificate at the other end of a connection: an ordinary client's, or a front proxy's.
+
+TLS has verified it against both authorities at once; where there is a front proxy, whose it is has
+to be told apart, or a proxy could be taken for a user and a user for a proxy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Protocol
+
+from instar.kube.access.attributes import User
+from instar.kube.api.encoding.pem import blocks
+from instar.server.access.front_proxy import Proxy
+from instar.server.identity.client_certificates import user_of_certificate
+
+Signed = Callable[[bytes], bool]
+"""Whether a certificate (DER) is of an authority."""
+
+
+class Tls(Protocol):
+    def getpeercert(self, binary_form: bool = False) -> object: ...
+
+
+PeerOf = Callable[[Tls], User | None]
+
+
+def plain_peer(tls: Tls) -> User | None:
+    shown, der = tls.getpeercert(), tls.getpeercert(True)
+    return user_of_certificate(
+        shown if isinstance(shown, dict) else None, der if isinstance(der, bytes) else None
+    )
+
+
+class ProxiedPeers:
+    """Tells proxies from clients. A chain with certificates in between is neither's."""
+
+    def __init__(self, clients: Signed, proxies: Signed, allowed: frozenset[str]) -> None:
+        """``allowed`` names of proxies; none: all that their authority has signed."""
+        self._clients, self._proxies, self._allowed = clients, proxies, allowed
+
+    def __call__(self, tls: Tls) -> User | None:
+        der = tls.getpeercert(True)
+        user = plain_peer(tls)
+        if not isinstance(der, bytes):
+            return None
+        itself = user if self._clients(der) else None
+        name = user.name if user is not None else ""
+        if self._proxies(der) and (not self._allowed or name in self._allowed):
+            return Proxy(name or "front-proxy", itself=itself)
+        return itself
+
+
+def signed_by(*bundles: Path) -> Signed:
+    """Raises ``ValueError`` for a file that is no bundle of certificates."""
+    # Only here: without a front proxy nobody needs cryptography to know a peer.
+    from cryptography import x509
+    from cryptography.exceptions import InvalidSignature
+
+    authorities: list[x509.Certificate] = []
+    for path in bundles:
+        pem = path.read_bytes()
+        found = [
+            x509.load_pem_x509_certificate(pem[block.start : block.end])
+            for block in blocks(pem)
+            if block.type == b"CERTIFICATE"
+        ]
+        if not found:
+            raise ValueError(f"{path}: there is no certificate in it")
+        authorities += found
+
+    def signed(der: bytes) -> bool:
+        certificate = x509.load_der_x509_certificate(der)
+        for authority in authorities:
+            try:
+                certificate.verify_directly_issued_by(authority)
+            except (ValueError, TypeError, InvalidSignature):
+                if certificate != authority:
+                    continue
+            return True
+        return False
+
+    return signed

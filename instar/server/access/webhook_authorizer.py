@@ -1,0 +1,138 @@
+"""The authorization webhook: somebody else decides, asked by a SubjectAccessReview.
+
+Answers are believed for a while. A webhook that cannot be reached decides nothing, and nothing is
+allowed for that.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from time import monotonic
+
+from instar.base.errors import ApiError
+from instar.base.json_values import Object
+from instar.kube.access.attributes import Attributes, User
+from instar.kube.access.authorizers import AuthzDecision, AuthzVerdict, UserRules
+from instar.wire.client.client import Client
+from instar.wire.client.kubeconfig import KubeconfigError, load_access
+
+_ATTEMPTS, _FIRST_PAUSE, _FACTOR = 5, 0.5, 1.5
+_MOST_KEPT = 8192
+_LONGEST = 4096
+_TIMEOUT = 30.0
+_INCOMPLETE = "webhook authorizer does not support user rule resolution"
+
+
+class WebhookAuthorizer:
+    def __init__(
+        self,
+        client: Client,
+        believed: tuple[float, float] = (300.0, 30.0),
+        *,
+        first_pause: float = _FIRST_PAUSE,
+    ) -> None:
+        """``believed``: seconds for a yes and for a no."""
+        self._client = client
+        self._yes_seconds, self._no_seconds = believed
+        self._first_pause = first_pause
+        self._kept: dict[tuple[object, ...], tuple[AuthzDecision, float]] = {}
+
+    @classmethod
+    def of(cls, kubeconfig: Path | None, believed: tuple[float, float]) -> WebhookAuthorizer:
+        """Raises ``ValueError`` for a file that cannot be used."""
+        if kubeconfig is None:
+            raise ValueError("authorization Webhook needs --authorization-webhook-config-file")
+        try:
+            access = load_access(kubeconfig)
+            return cls(Client(access, timeout=_TIMEOUT, user_agent="instar-authorizer"), believed)
+        except KubeconfigError as error:
+            raise ValueError(f"authorization webhook: {error}") from error
+
+    async def close(self) -> None:
+        await self._client.close()
+
+    def decide(self, asked: Attributes) -> AuthzDecision | None:
+        kept = self._kept.get(_key(asked))
+        if kept is None:
+            return None
+        decision, until = kept
+        return decision if monotonic() < until else None
+
+    async def ask(self, asked: Attributes) -> AuthzDecision:
+        try:
+            # In a task of its own: the request may not have one yet, and the client needs one.
+            posting = asyncio.get_running_loop().create_task(self._posted(review_of(asked)))
+            status = _status(await posting)
+        except ApiError as error:
+            return AuthzDecision(AuthzVerdict.NO_OPINION, error=error.message)
+        decision = _decision(status)
+        key = _key(asked)
+        if len(self._kept) >= _MOST_KEPT:
+            self._kept.clear()
+        if len(str(key)) <= _LONGEST:  # a review may ask about anybody and anything
+            seconds = self._yes_seconds if decision.allowed else self._no_seconds
+            self._kept[key] = (decision, monotonic() + seconds)
+        return decision
+
+    def used(self, asked: Attributes) -> None:
+        return
+
+    def rules(self, user: User, namespace: str) -> UserRules:
+        return UserRules([], [], incomplete=True, error=_INCOMPLETE)
+
+    async def _posted(self, review: Object) -> Object:
+        pause = self._first_pause
+        for attempt in range(_ATTEMPTS):
+            try:
+                return await self._client.post("", review)
+            except ApiError as error:
+                if not error.retryable or attempt == _ATTEMPTS - 1:
+                    raise
+            await asyncio.sleep(pause)
+            pause *= _FACTOR
+        raise AssertionError("the last attempt answers or raises")
+
+
+def review_of(asked: Attributes) -> Object:
+    user = asked.user
+    spec: Object = {"user": user.name}
+    if user.groups:
+        spec["groups"] = list(user.groups)
+    if user.uid:
+        spec["uid"] = user.uid
+    if user.extra:
+        spec["extra"] = {key: list(values) for key, values in user.extra.items()}
+    if asked.resource:
+        names = ("namespace", "verb", "group", "version", "resource", "subresource", "name")
+        given = {name: getattr(asked, name) for name in names}
+        spec["resourceAttributes"] = {name: value for name, value in given.items() if value}
+    else:
+        spec["nonResourceAttributes"] = {"path": asked.path, "verb": asked.verb}
+    return {
+        "apiVersion": "authorization.k8s.io/v1",
+        "kind": "SubjectAccessReview",
+        "metadata": {},
+        "spec": spec,
+    }
+
+
+def _status(answer: Object) -> Object:
+    status = answer.get("status")
+    return status if isinstance(status, dict) else {}
+
+
+def _decision(status: Object) -> AuthzDecision:
+    """Allowed and denied at once is nonsense, and nonsense is no."""
+    reason = status.get("reason")
+    told = reason if isinstance(reason, str) else ""
+    allowed, denied = status.get("allowed") is True, status.get("denied") is True
+    if denied:
+        return AuthzDecision(AuthzVerdict.DENY, told)
+    return AuthzDecision(AuthzVerdict.ALLOW if allowed else AuthzVerdict.NO_OPINION, told)
+
+
+def _key(asked: Attributes) -> tuple[object, ...]:
+    user = asked.user
+    extra = tuple(sorted(user.extra.items()))
+    return (user.name, user.uid, user.groups, extra, *asked[1:])

@@ -1,0 +1,231 @@
+"""Events as text: upstream's JSON, member by member, or its older lines.
+
+Bodies are turned into JSON here and not before, because this runs beside the event loop.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+import orjson
+
+from instar.base.field_errors import go_quote
+from instar.kube.access.attributes import User
+from instar.kube.api.encoding.go_yaml_scalars import YamlError
+from instar.kube.api.encoding.json_text import TooDeep
+from instar.kube.api.encoding.yaml_text import read_yaml
+from instar.kube.protobuf.envelope import decode_object
+from instar.kube.protobuf.errors import ProtobufError
+from instar.server.audit.policy import AuditLevel, AuditStage
+from instar.server.audit.request_record import AuditEvent, Sent, Trail
+
+_HEAD = {"kind": "Event", "apiVersion": "audit.k8s.io/v1"}
+_DELETES = ("delete", "deletecollection")
+_DELETE_OPTIONS = {"kind": "DeleteOptions", "apiVersion": "v1"}
+_TRUNCATED = "audit.k8s.io/truncated"
+_ESCAPES = (
+    (b"&", b"\\u0026"),
+    (b"<", b"\\u003c"),
+    (b">", b"\\u003e"),
+    ("\u2028".encode(), b"\\u2028"),
+    ("\u2029".encode(), b"\\u2029"),
+)
+
+
+def json_line(event: AuditEvent, *, typed: bool = True, most: int = 0) -> bytes | None:
+    """One event, without a newline. ``typed`` says whether it names its kind, which items of a
+    list do not. One of more than ``most`` bytes (0: any) loses its objects; None where that
+    is not enough."""
+    line = _dumps(document(event), typed)
+    if most and len(line) > most:
+        short = document(event, objects=False)
+        short["annotations"] = dict(sorted({**event.annotations, _TRUNCATED: "true"}.items()))
+        line = _dumps(short, typed)
+        if len(line) > most:
+            return None
+    return line
+
+
+def event_list(lines: list[bytes]) -> bytes:
+    items = b",".join(lines)
+    return b'{"kind":"EventList","apiVersion":"audit.k8s.io/v1","metadata":{},"items":[%b]}' % items
+
+
+def _dumps(value: dict[str, Any], typed: bool) -> bytes:
+    line = orjson.dumps({**_HEAD, **value} if typed else value)
+    for plain, escaped in _ESCAPES:
+        if plain in line:
+            line = line.replace(plain, escaped)
+    return line
+
+
+def document(event: AuditEvent, *, objects: bool = True) -> dict[str, Any]:
+    trail = event.trail
+    found: dict[str, Any] = {
+        "level": trail.level.text,
+        "auditID": trail.id,
+        "stage": event.stage.value,
+        "requestURI": trail.uri,
+        "verb": trail.asked.verb,
+        "user": _user(trail.asked.user) if trail.authenticated else {},
+    }
+    # An event may be written after the request has gone on: what was known before holds.
+    early = event.stage is AuditStage.RECEIVED
+    if trail.impersonated is not None and not early:
+        found["impersonatedUser"] = _user(trail.impersonated)
+        if trail.constraint:
+            found["authenticationMetadata"] = {"impersonationConstraint": trail.constraint}
+    if trail.sources:
+        found["sourceIPs"] = trail.sources
+    if trail.agent:
+        found["userAgent"] = trail.agent
+    if trail.asked.resource:
+        found["objectRef"] = _reference(trail, {} if early else trail.about)
+    if event.status is not None:
+        found["responseStatus"] = {"metadata": {}, **_status(event)}
+    if objects:
+        found |= _objects(event)
+    found["requestReceivedTimestamp"] = moment(trail.received)
+    found["stageTimestamp"] = moment(event.when)
+    if event.annotations:
+        found["annotations"] = dict(sorted(event.annotations.items()))
+    return found
+
+
+def moment(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="microseconds")[:26] + "Z"
+
+
+def _user(user: User) -> dict[str, Any]:
+    found: dict[str, Any] = {"username": user.name}
+    if user.uid:
+        found["uid"] = user.uid
+    if user.groups:
+        found["groups"] = user.groups
+    if user.extra:
+        found["extra"] = {name: list(values) for name, values in user.extra.items()}
+    return found
+
+
+def _reference(trail: Trail, about: dict[str, str]) -> dict[str, str]:
+    asked = trail.asked
+    found = {
+        "resource": asked.resource,
+        "namespace": asked.namespace or about.get("namespace", ""),
+        "name": asked.name or about.get("name", ""),
+        "uid": about.get("uid", ""),
+        "apiGroup": asked.group,
+        "apiVersion": asked.version,
+        "resourceVersion": about.get("resourceVersion", ""),
+        "subresource": asked.subresource,
+    }
+    return {name: value for name, value in found.items() if value}
+
+
+def _status(event: AuditEvent) -> dict[str, Any]:
+    """Of a Status what it says; of anything else its code."""
+    status = event.status or {}
+    names = ("status", "message", "reason", "details", "code")
+    return {name: status[name] for name in names if status.get(name)}
+
+
+def _objects(event: AuditEvent) -> dict[str, Any]:
+    trail, found = event.trail, dict[str, Any]()
+    if event.stage is AuditStage.RECEIVED:
+        return found
+    asked = _request_object(trail)
+    if asked is not None:
+        found["requestObject"] = asked
+    if event.response is not None:
+        answered = _content(event.response, trail.decision.bare)
+        if answered is not None:
+            found["responseObject"] = answered
+    return found
+
+
+def _request_object(trail: Trail) -> Any:
+    if trail.level < AuditLevel.REQUEST:
+        return None
+    if trail.body is not None:
+        return _as_json(trail.body, trail.decision.bare)
+    if trail.raw is None:
+        return None
+    if trail.asked.verb in _DELETES:
+        options = _content(trail.raw, bare=False, whole=True)
+        return {**_DELETE_OPTIONS, **options} if isinstance(options, dict) else None
+    return _content(trail.raw, trail.decision.bare)
+
+
+def _content(sent: Sent, bare: bool, whole: bool = False) -> Any:
+    """JSON, if it can be; ``whole`` as a value in any case."""
+    data = b"".join(sent.chunks).strip(b"\n")
+    if sent.media.endswith("json"):
+        return _as_json(data, bare, whole)
+    try:
+        if sent.media.endswith("yaml"):
+            value, _ = read_yaml(data)
+        elif sent.media == "application/vnd.kubernetes.protobuf":
+            value = decode_object(data)
+        else:
+            return None
+    except (YamlError, TooDeep, ProtobufError):
+        return None
+    return _bare(value) if bare else value
+
+
+def _as_json(data: bytes, bare: bool, whole: bool = False) -> Any:
+    """As it is where nothing has to be done to it; on one line in any case."""
+    if not bare and not whole and b"\n" not in data:
+        return orjson.Fragment(data) if _is_json(data) else None
+    try:
+        value = orjson.loads(data)
+    except ValueError:
+        return None
+    return _bare(value) if bare else value
+
+
+def _is_json(data: bytes) -> bool:
+    """What cannot be parsed would spoil the whole line."""
+    try:
+        orjson.loads(data)
+    except ValueError:
+        return False
+    return True
+
+
+def _bare(value: Any) -> Any:
+    if not isinstance(value, dict):
+        return value
+    items = value.get("items")
+    if isinstance(items, list):
+        value = {**value, "items": [_bare(item) for item in items]}
+    metadata = value.get("metadata")
+    if isinstance(metadata, dict) and "managedFields" in metadata:
+        kept = {name: part for name, part in metadata.items() if name != "managedFields"}
+        value = {**value, "metadata": kept}
+    return value
+
+
+def legacy_line(event: AuditEvent) -> bytes:
+    """Upstream's line of before JSON."""
+    trail = event.trail
+    asked, user = trail.asked, trail.asked.user
+    other = trail.impersonated
+    response = "<deferred>" if event.status is None else str(event.status.get("code", ""))
+    parts = {
+        "id": trail.id,
+        "stage": event.stage.value,
+        "ip": ", ".join(trail.sources) or "<unknown>",
+        "method": asked.verb,
+        "user": user.name if trail.authenticated else "<none>",
+        "groups": ",".join(map(go_quote, user.groups)) if trail.authenticated else "<none>",
+        "as": other.name if other is not None else "<self>",
+        "asgroups": ",".join(map(go_quote, other.groups)) if other is not None else "<lookup>",
+        "user-agent": trail.agent,
+        "namespace": asked.namespace or "<none>",
+        "uri": trail.uri,
+        "response": response,
+    }
+    told = " ".join(f"{name}={go_quote(value)}" for name, value in parts.items())
+    return f"{moment(event.when)} AUDIT: {told}".encode()

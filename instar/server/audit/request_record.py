@@ -1,0 +1,155 @@
+"""What is known of one request for the record: collected while it is worked on, told in events.
+
+A trail belongs to one request; an event is what it says at one stage and does not change any
+more, so that it can be written elsewhere. Knows no HTTP and no file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import field
+from ipaddress import ip_address
+from typing import Any, NamedTuple
+
+import orjson
+
+from instar.base.fast_dataclass import dataclass
+from instar.kube.access.attributes import OURSELVES, Attributes, User
+from instar.server.audit.policy import NOTHING, AuditDecision, AuditLevel, AuditStage
+
+_LONGEST_AGENT = 1024
+_SLOW_SECONDS = 0.5
+_TYPED = ("/api/", "/apis/")
+"""Paths beside resources whose answers are objects."""
+LATENCY = "apiserver.latency.k8s.io/total"
+_PATCHES = "patch.webhook.admission.k8s.io/"
+"""What webhooks changed is content of the object, and is told only where that is."""
+
+
+class Sent(NamedTuple):
+    """A body as it went over the wire."""
+
+    media: str
+    chunks: Sequence[bytes]
+
+
+class AuditEvent(NamedTuple):
+    """A trail at one stage."""
+
+    trail: Trail
+    stage: AuditStage
+    when: float
+    annotations: Mapping[str, str]
+    status: Mapping[str, Any] | None = None
+    response: Sent | None = None
+
+
+@dataclass(slots=True)
+class Trail:
+    decision: AuditDecision
+    id: str
+    uri: str
+    asked: Attributes
+    sources: tuple[str, ...]
+    agent: str
+    received: float
+    """Seconds since 1970."""
+    authenticated: bool = True
+    impersonated: User | None = None
+    constraint: str = ""
+    """By which of upstream's rules the impersonation was allowed."""
+    body: bytes | None = None
+    """The request's object as JSON, once it was decoded."""
+    raw: Sent | None = None
+    """The same of a document that is no object, as it came: a patch, options."""
+    about: dict[str, str] = field(default_factory=dict)
+    """What the body says of the object: name, namespace, uid, resourceVersion."""
+
+    @property
+    def level(self) -> AuditLevel:
+        return self.decision.level
+
+    @property
+    def long_running(self) -> bool:
+        return self.asked.long_running
+
+    def decoded(self, obj: Mapping[str, Any]) -> None:
+        """The body was an object, which is about to be worked on."""
+        if self.level is AuditLevel.NONE:
+            return
+        metadata = obj.get("metadata")
+        if isinstance(metadata, dict):
+            for name in ("name", "namespace", "uid", "resourceVersion"):
+                value = metadata.get(name)
+                if isinstance(value, str) and value:
+                    self.about[name] = value
+        if self.level >= AuditLevel.REQUEST:
+            self.body = orjson.dumps(obj)
+
+    def came(self, media: str, body: bytes) -> None:
+        """The body was understood, and nobody has told what it was."""
+        if self.level >= AuditLevel.REQUEST and self.body is None and body:
+            self.raw = Sent(media, (body,))
+
+    def at(
+        self,
+        stage: AuditStage,
+        when: float,
+        annotations: Mapping[str, str],
+        status: Mapping[str, Any] | None = None,
+        response: Sent | None = None,
+    ) -> AuditEvent | None:
+        """None where the policy leaves the stage out."""
+        if self.level is AuditLevel.NONE or stage in self.decision.omitted:
+            return None
+        said = dict(annotations)
+        if self.level < AuditLevel.REQUEST:
+            said = {key: text for key, text in said.items() if not key.startswith(_PATCHES)}
+        slow = when - self.received > _SLOW_SECONDS and not self.long_running
+        if slow and stage is AuditStage.COMPLETE:
+            said.setdefault(LATENCY, go_duration(when - self.received))
+        typed = bool(self.asked.resource) or self.asked.path.startswith(_TYPED)
+        wanted = self.level is AuditLevel.REQUEST_RESPONSE and not self.long_running and typed
+        return AuditEvent(self, stage, when, said, status, response if wanted else None)
+
+
+UNRECORDED = Trail(NOTHING, "", "", OURSELVES, (), "", 0.0)
+"""Of every request that the policy says nothing about."""
+
+
+def source_addresses(forwarded: str, real: str, peer: str) -> tuple[str, ...]:
+    """As upstream lists them: who is said to have asked, then who did."""
+    found = [text for part in forwarded.split(",") if (text := part.strip()) and _is_address(text)]
+    if real and _is_address(real) and real not in found:
+        found.append(real)
+    if peer and (not found or found[-1] != peer):
+        found.append(peer)
+    return tuple(found)
+
+
+def _is_address(text: str) -> bool:
+    try:
+        ip_address(text)
+    except ValueError:
+        return False
+    return True
+
+
+def shown_agent(agent: str) -> str:
+    return agent if len(agent) <= _LONGEST_AGENT else agent[:_LONGEST_AGENT] + "...TRUNCATED"
+
+
+def go_duration(seconds: float) -> str:
+    """As Go prints one of less than a day: ``1m2.5s``, ``19.995379687s``, ``239.867ms``."""
+    if seconds < 1:
+        return f"{_short(seconds * 1000)}ms"
+    minutes, rest = divmod(seconds, 60)
+    hours, minutes = divmod(int(minutes), 60)
+    text = f"{_short(rest)}s"
+    if hours or minutes:
+        text = f"{minutes}m{text}"
+    return f"{hours}h{text}" if hours else text
+
+
+def _short(value: float) -> str:
+    return f"{value:.6f}".rstrip("0").rstrip(".")

@@ -1,0 +1,128 @@
+"""What clients discover, in a part for each group: a CRD's change costs its own group's part.
+
+Each part is made when somebody asks and kept until a CRD of its group changes. Its larger pieces
+may be made in a thread: they are made of values that nobody changes. Knows no HTTP.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from hashlib import sha512
+from typing import NamedTuple
+
+from instar import __version__
+from instar.kube.api import discovery
+from instar.kube.api.discovery import Rank
+from instar.kube.api.encoding.json_text import encode
+from instar.kube.api.names import GroupVersion
+from instar.server.registry.resources.catalog import Catalog
+from instar.server.registry.resources.stored_schemas import StoredSchemas
+
+SERVER_VERSION = "v1.36.4+instar." + __version__
+Piece = tuple[Rank, bytes]
+
+
+class GroupMember(NamedTuple):
+    resource: discovery.DiscoveryResource
+    stored: StoredSchemas | None
+    """None for built-in kinds, which change only with the server."""
+
+    def digest(self) -> bytes:
+        """Of everything that OpenAPI says about it."""
+        return SERVER_VERSION.encode() if self.stored is None else self.stored.digest
+
+
+class GroupPart:
+    def __init__(self, name: str, members: Sequence[GroupMember]) -> None:
+        self.name = name
+        self.members = members
+        self.resources = [member.resource for member in members]
+
+    @cached_property
+    def listed(self) -> Piece | None:
+        return _encoded(discovery.listed_group(self.name, self.resources))
+
+    @cached_property
+    def aggregated(self) -> Piece | None:
+        return _encoded(discovery.aggregated_group(self.name, self.resources))
+
+    @cached_property
+    def versions(self) -> list[GroupVersion]:
+        """Those that have a document of their own, in discovery and in OpenAPI."""
+        found = {
+            version
+            for resource in self.resources
+            if resource.established
+            for version in resource.crd.served()
+        }
+        return sorted(GroupVersion(self.name, version) for version in found)
+
+    @cached_property
+    def published(self) -> dict[GroupVersion, str]:
+        """The hash of each one's OpenAPI document. Documents say nothing but what the members do,
+        so that none has to be made for it."""
+        said: dict[GroupVersion, list[bytes]] = {version: [] for version in self.versions}
+        for member in self.members:
+            if member.resource.established:
+                for version in member.resource.crd.served():
+                    said[GroupVersion(self.name, version)].append(member.digest())
+        return {version: _hash(str(version), digests) for version, digests in said.items()}
+
+    def document(self) -> bytes | None:
+        """At ``/apis/<group>``; None where nothing is served."""
+        found = discovery.group(self.resources, self.name)
+        return None if found is None else encode(found)
+
+    def resource_list(self, version: str) -> bytes | None:
+        """At ``/apis/<group>/<version>``; None where nothing is served."""
+        kept = self._resource_lists.get(version)
+        if kept is None and GroupVersion(self.name, version) in self.versions:
+            found = discovery.resource_list(self.resources, self.name, version)
+            kept = self._resource_lists[version] = encode(found)
+        return kept
+
+    @cached_property
+    def _resource_lists(self) -> dict[str, bytes]:
+        return {}
+
+
+class Groups:
+    def __init__(self, catalog: Catalog) -> None:
+        self._catalog = catalog
+        self._parts: dict[str, GroupPart] = {}
+        catalog.on_group_changed(self._forget)
+
+    def _forget(self, group: str) -> None:
+        self._parts.pop(group, None)
+
+    def all(self) -> list[GroupPart]:
+        return [part for name in self._catalog.groups() if (part := self.part(name))]
+
+    def part(self, name: str) -> GroupPart | None:
+        """None where there is no such group."""
+        found = self._parts.get(name)
+        if found is None:
+            stored = self._catalog.stored
+            members = [
+                GroupMember(
+                    discovery.DiscoveryResource(item.crd, item.serving.builtin, item.serving.verbs),
+                    None if item.serving.builtin else stored(item.crd.name),
+                )
+                for item in self._catalog.members(name)
+            ]
+            if not members:
+                return None
+            found = self._parts[name] = GroupPart(name, members)
+        return found
+
+
+def _encoded(ranked: discovery.Ranked | None) -> Piece | None:
+    return None if ranked is None else (ranked[0], encode(ranked[1]))
+
+
+def _hash(name: str, said: list[bytes]) -> str:
+    whole = sha512(f"{SERVER_VERSION} {name}".encode())
+    for digest in sorted(said):
+        whole.update(digest)
+    return whole.hexdigest().upper()

@@ -1,0 +1,68 @@
+"""``/instar/history`` before the path of an object: what happened to it, or with ``?at=REVISION``
+the object as it was.
+
+Whoever may get the object may ask; a past state is a state of the same object. A namespace that
+was deleted and made again is another one, maybe of other people: what was before is told to those
+alone who may get such objects in every namespace.
+"""
+
+from __future__ import annotations
+
+from instar.base import limits
+from instar.base.errors import BadRequest, MethodNotAllowed
+from instar.server.registry.resources.context import Context
+from instar.server.registry.resources.resource import Resource, Target
+from instar.server.registry.verbs.history import last_deletion, object_at, writes_of
+from instar.server.rest.request import Request, ResourcePath
+from instar.server.rest.responses import Response, json_response, plain_response
+
+_PREFIX = "/instar/history"
+_OBJECTS = (f"{_PREFIX}/api/", f"{_PREFIX}/apis/")
+PATHS = {
+    f"{_PREFIX}/PATH": "who wrote the object at `/PATH`, when, and what it did (`?limit=`, "
+    "`?before=REVISION`), or with `?at=REVISION` the object as it was; granted by the right to get "
+    "the object: `instar history`",
+}
+"""Path → what is there. The reference on the site is made from it."""
+_LONGEST = 19
+"""Digits of a revision."""
+_FEW = 50
+
+
+def past_path(path: str) -> str | None:
+    """The path of the object whose past is asked for."""
+    return path[len(_PREFIX) :] if path.startswith(_OBJECTS) else None
+
+
+async def respond(
+    context: Context, request: Request, target: Target, path: ResourcePath, namespaces: Resource
+) -> Response:
+    if request.asked.verb != "get" or path.subresource:
+        raise MethodNotAllowed("the past can be read, object by object, and not be changed")
+    revision, before = _number(request, "at"), _number(request, "before")
+    limit = min(_number(request, "limit") or _FEW, limits.HISTORY_AT_ONCE)
+    since = await _told_since(context, request, namespaces)
+    if revision:
+        return plain_response(200, await object_at(context.backend, target, revision, since))
+    return json_response(200, await writes_of(context.backend, target, before, limit, since))
+
+
+async def _told_since(context: Context, request: Request, namespaces: Resource) -> int:
+    """The revision that ended the namespace's former life, for those with rights in it alone."""
+    asked, authorizer = request.asked, context.authorizer
+    if not asked.namespace:
+        return 0
+    everywhere = asked._replace(namespace="")
+    decision = authorizer.decide(everywhere) or await authorizer.ask(everywhere)
+    if decision.allowed:
+        return 0
+    return await last_deletion(context.backend, namespaces.objects.prefix + asked.namespace)
+
+
+def _number(request: Request, name: str) -> int:
+    text = request.one(name)
+    if not text:
+        return 0
+    if not (text.isascii() and text.isdigit() and len(text) <= _LONGEST and int(text)):
+        raise BadRequest(f"{name}: {text[:40]!r} is no revision or number above 0")
+    return int(text)

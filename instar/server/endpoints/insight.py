@@ -1,0 +1,113 @@
+"""What instar knows beyond the Kubernetes API: ``/instar/census``, ``/instar/usage``,
+``/instar/access``, ``/instar/webhooks`` and ``/instar/migrations``.
+
+Read-only JSON for whoever is known to the server; ``instar census`` and ``instar versions`` read
+it, and take its absence for "this is another server".
+"""
+
+from __future__ import annotations
+
+import ssl
+from collections.abc import Callable, Iterable
+from datetime import UTC, datetime
+from typing import Any
+
+from instar.base.json_values import Object
+from instar.kube.access.attributes import Attributes
+from instar.server.registry.insight.access import AccessRecord
+from instar.server.registry.insight.census import ServerCensus
+from instar.server.registry.insight.encryption_keys import seals_document
+from instar.server.registry.insight.usage import UsageRecorder
+from instar.server.registry.resources.serving import Serving
+from instar.server.registry.stored.backend import Backend
+from instar.server.rest.request import Request
+from instar.server.rest.responses import Response, json_response
+from instar.wire.webhooks.call_log import CallLog
+from instar.wire.webhooks.transport import TransportPool
+
+PATHS = {
+    "/instar/access": "what was asked for and by whom, of every user or of `?user=NAME`: "
+    "`instar access` makes roles of it",
+    "/instar/census": "how many objects of each CRD are stored at which version, and under which "
+    "key where encryption at rest is on: `instar census`",
+    "/instar/migrations": "how far the migrations are that this process works on: total, left, "
+    "rate, failures with reasons",
+    "/instar/usage": "who used which version of which resource with which verb, and when last: "
+    "`instar versions`",
+    "/instar/webhooks": "calls of webhooks, how they ended and how long they took, and the "
+    "certificates that were shown",
+}
+"""Path → what is there. The reference on the site is made from it."""
+
+
+class Insight:
+    def __init__(
+        self,
+        census: ServerCensus,
+        usage: UsageRecorder,
+        access: AccessRecord,
+        backend: Backend,
+        calls: CallLog,
+        transports: TransportPool,
+        migrations: Callable[[], Object],
+    ) -> None:
+        self._migrations = migrations
+        self._access = access
+        self._calls = calls
+        self._transports = transports
+        self._backend = backend
+        self._census = census
+        self._usage = usage
+
+    def note(self, asked: Attributes, serving: Serving, agent: str) -> None:
+        """Count a request for a version of a custom resource, served or not."""
+        if not serving.builtin and asked.version in serving.versions:
+            self._usage.note(asked, agent)
+
+    async def _counted(self) -> dict[str, Any]:
+        seals = await seals_document(self._backend)
+        await self._census.prepare()
+        document = self._census.document()
+        return document if seals is None else {**document, "encryption": seals}
+
+    def _called(self) -> dict[str, Any]:
+        shown = self._transports.certificates()
+        return {
+            **self._calls.document(),
+            "certificates": {
+                address: {
+                    "subject": _subject(certificate.get("subject") or ()),
+                    "notAfter": _moment(str(certificate.get("notAfter") or "")),
+                }
+                for address, certificate in shown.items()
+            },
+        }
+
+    async def respond(self, request: Request) -> Response | None:
+        if request.method not in ("GET", "HEAD"):
+            return None
+        match request.path:
+            case "/instar/census":
+                return json_response(200, await self._counted())
+            case "/instar/access":
+                return json_response(200, self._access.document(request.one("user")))
+            case "/instar/usage":
+                return json_response(200, self._usage.document())
+            case "/instar/migrations":
+                return json_response(200, {"migrations": self._migrations()})
+            case "/instar/webhooks":
+                return json_response(200, self._called())
+        return None
+
+
+def _subject(parts: Iterable[Iterable[tuple[str, str]]]) -> str:
+    """``commonName=webhook``, as the ssl module names the parts."""
+    return ",".join(f"{name}={value}" for part in parts for name, value in part)
+
+
+def _moment(text: str) -> str | None:
+    """``Jan  5 09:34:43 2027 GMT`` as RFC 3339."""
+    if not text:
+        return None
+    shown = datetime.fromtimestamp(ssl.cert_time_to_seconds(text), UTC).isoformat()
+    return shown.replace("+00:00", "Z")

@@ -1,0 +1,73 @@
+"""What the server counts, and its page of metrics: of all processes where several serve a port."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+
+from instar.base import offload
+from instar.base.metrics import (
+    CONTENT_TYPE,
+    Across,
+    Counter,
+    Family,
+    Histogram,
+    Labels,
+    Measured,
+    Metric,
+    written,
+)
+from instar.server.rest.responses import Response
+
+_LINE_BYTES = 100
+_BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
+
+
+class Metrics:
+    def __init__(self) -> None:
+        self._requests = Counter(
+            "apiserver_request_total", "Requests answered, by method and code.", ("method", "code")
+        )
+        self._seconds = Histogram(
+            "apiserver_request_duration_seconds",
+            "Time to an answer (to the start of it, for watches).",
+            ("method",),
+            _BUCKETS,
+        )
+        self._labels: dict[tuple[str, int], tuple[Labels, Labels]] = {}
+        help = "Processes that serve the port and whose numbers these are."
+        processes = Measured("instar_processes", help, (), lambda: [((), 1)], Across.SUM)
+        self.all: list[Metric] = [self._requests, self._seconds, processes]
+        self.of_all: Callable[[], Awaitable[list[Family]]] | None = None
+        """Asks the other processes behind the port; None where there are none."""
+        self.preparations: list[Callable[[], Awaitable[None]]] = []
+        """Awaited before a page is made."""
+
+    def add(self, *metrics: Metric) -> None:
+        """More for the page, counted elsewhere."""
+        self.all += metrics
+
+    def served(self, method: str, status: int, seconds: float) -> None:
+        labels = self._labels.get((method, status))
+        if labels is None:
+            labels = self._labels[method, status] = (method, str(status)), (method,)
+        self._requests.add(labels[0])
+        self._seconds.observe(labels[1], seconds)
+
+    def own(self) -> list[Family]:
+        return [metric.family() for metric in self.all]
+
+    async def counted(self) -> list[Family]:
+        """The same; who has much to count first does so without holding up others."""
+        for prepare in self.preparations:
+            await prepare()
+        breaks, found = offload.Breaks(), []
+        for metric in self.all:
+            found.append(metric.family())
+            await breaks.between()
+        return found
+
+    async def respond(self) -> Response:
+        families = await (self.counted() if self.of_all is None else self.of_all())
+        size = _LINE_BYTES * sum(len(family.series) for family in families)
+        text = await offload.run(size, lambda: written(families))
+        return Response(200, (text,), [(b"content-type", CONTENT_TYPE.encode())])

@@ -1,0 +1,232 @@
+"""OpenAPI documents, made when asked for: v3's one by one, v2's one of a part for each resource.
+
+Both are as large as all CRDs together, so what is kept of them is bounded by weight, v2's parts are
+kept packed, and its whole is put together while it is sent. What is kept is good for as long as the
+specs it was made of stay as they are. Knows no HTTP.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import zlib
+from collections.abc import Hashable, Iterator, Sequence
+from functools import partial
+from hashlib import sha512
+from itertools import islice
+from typing import NamedTuple, Protocol
+
+from instar.base import limits, offload
+from instar.base.json_values import Object
+from instar.base.weighted_lru import Remembered
+from instar.kube.api.encoding.json_text import encode
+from instar.kube.api.names import GroupVersion
+from instar.kube.openapi import v2, v2_protobuf, v3
+from instar.server.endpoints.groups import SERVER_VERSION, GroupMember, GroupPart, Groups
+from instar.server.endpoints.single_flight import Making
+
+_LEVEL = 1
+_SLICE = 128 << 10
+"""Bytes unpacked at once, in the event loop."""
+_LATELY_SECONDS = 60.0
+_AT_ONCE = 8
+"""Parts made in one visit to a thread."""
+
+
+class Packed(NamedTuple):
+    length: int
+    slices: tuple[bytes, ...]
+
+    def unpacked(self) -> Iterator[bytes]:
+        return map(zlib.decompress, self.slices)
+
+
+class _Part(NamedTuple):
+    """Of the v2 document; each member as it is sent, without what stands between two."""
+
+    paths: Packed
+    definitions: Packed
+
+    @property
+    def weight(self) -> int:
+        return sum(map(len, (*self.paths.slices, *self.definitions.slices)))
+
+
+class DocumentEncoder(Protocol):
+    """How the v2 document is written."""
+
+    name: str
+    between: bytes
+
+    def paths(self, found: Object) -> bytes: ...
+
+    def definitions(self, found: Object) -> bytes: ...
+
+    def frame(self, paths: int, definitions: int) -> tuple[bytes, bytes, bytes]:
+        """Before, between and after the two large objects of so many bytes."""
+        ...
+
+
+class _Json:
+    name, between = "json", b","
+
+    def paths(self, found: Object) -> bytes:
+        return encode(found)[1:-1]
+
+    definitions = paths
+
+    def frame(self, paths: int, definitions: int) -> tuple[bytes, bytes, bytes]:
+        opening = encode(v2.frame(SERVER_VERSION))[:-1] + b',"paths":{'
+        return opening, b'},"definitions":{', b"}}"
+
+
+class _Protobuf:
+    name, between = "protobuf", b""
+
+    def paths(self, found: Object) -> bytes:
+        return v2_protobuf.encode_paths(found)
+
+    def definitions(self, found: Object) -> bytes:
+        return v2_protobuf.encode_definitions(found)
+
+    def frame(self, paths: int, definitions: int) -> tuple[bytes, bytes, bytes]:
+        return *v2_protobuf.frame(v2.frame(SERVER_VERSION), paths, definitions), b""
+
+
+JSON: DocumentEncoder = _Json()
+PROTOBUF: DocumentEncoder = _Protobuf()
+
+
+class Swagger:
+    """The v2 document, as often as it is sent."""
+
+    def __init__(self, parts: Sequence[_Part], form: DocumentEncoder, digest: str) -> None:
+        self._paths = [part.paths for part in parts if part.paths.length]
+        self._definitions = [part.definitions for part in parts if part.definitions.length]
+        self._between = form.between
+        paths, definitions = self._size(self._paths), self._size(self._definitions)
+        self._frame = form.frame(paths, definitions)
+        self.length = sum(map(len, self._frame)) + paths + definitions
+        self.digest = digest
+
+    def _size(self, packed: list[Packed]) -> int:
+        between = len(self._between) * max(0, len(packed) - 1)
+        return sum(each.length for each in packed) + between
+
+    def chunks(self) -> Iterator[bytes]:
+        opening, middle, closing = self._frame
+        yield opening
+        yield from self._joined(self._paths)
+        yield middle
+        yield from self._joined(self._definitions)
+        yield closing
+
+    def _joined(self, packed: list[Packed]) -> Iterator[bytes]:
+        for position, each in enumerate(packed):
+            if position:
+                yield self._between
+            yield from each.unpacked()
+
+
+class OpenApi:
+    def __init__(self, groups: Groups) -> None:
+        self._groups = groups
+        self._documents: Remembered[GroupVersion, tuple[str, bytes]] = Remembered(
+            limits.OPENAPI_DOCUMENTS
+        )
+        self._parts: Remembered[tuple[str, str], tuple[bytes, _Part]] = Remembered(
+            limits.OPENAPI_PARTS
+        )
+        self._of_builtins: dict[str, _Part] = {}
+        self._made_lately: dict[str, tuple[Hashable, Swagger]] = {}
+        self._making = Making()
+
+    async def document(self, part: GroupPart, version: GroupVersion) -> tuple[str, bytes] | None:
+        """The hash and the text of a v3 document; None where there is none."""
+        if version not in part.versions:
+            return None
+        if "published" not in part.__dict__:
+            await offload.apart(lambda: part.published)
+        digest = part.published[version]
+        kept = self._documents.get(version)
+        if kept is not None and kept[0] == digest:
+            return kept
+
+        async def make() -> tuple[str, bytes]:
+            made = await offload.apart(
+                lambda: encode(v3.document(part.resources, version.group, version.version))
+            )
+            return self._documents.put(version, (digest, made), len(made))
+
+        return await self._making.once((version, digest), make)
+
+    async def swagger(self, form: DocumentEncoder, state: Hashable) -> Swagger:
+        """``state`` is what the catalog's is called: who comes later must not get an older one."""
+        kept = self._made_lately.get(form.name)
+        if kept is not None and kept[0] == state:
+            return kept[1]
+        return await self._making.once((form.name, state), lambda: self._lately(form, state))
+
+    async def _lately(self, form: DocumentEncoder, state: Hashable) -> Swagger:
+        """It may take longer than a client waits, who asks again then, and there may be more parts
+        than are kept."""
+        made = await self._make_swagger(form)
+        mine = self._made_lately[form.name] = (state, made)
+
+        def forget() -> None:
+            if self._made_lately.get(form.name) is mine:
+                del self._made_lately[form.name]
+
+        asyncio.get_running_loop().call_later(_LATELY_SECONDS, forget)
+        return made
+
+    async def _make_swagger(self, form: DocumentEncoder) -> Swagger:
+        parts = self._groups.all()
+        members = [member for part in parts for member in part.members]
+        shared = self._of_builtins.get(form.name)
+        if shared is None:
+            builtins = [one.resource for one in members if one.resource.builtin]
+            shared = await offload.apart(lambda: _packed(v2.shared_part(builtins), form))
+            self._of_builtins[form.name] = shared
+        found, digest = [shared], sha512(SERVER_VERSION.encode())
+        rest = iter(_custom(members))
+        while some := list(islice(rest, _AT_ONCE)):
+            for said, made in await offload.apart(partial(self._made, some, form)):
+                digest.update(said)
+                found.append(made)
+        return Swagger(found, form, digest.hexdigest().upper())
+
+    def _made(self, members: list[GroupMember], form: DocumentEncoder) -> list[tuple[bytes, _Part]]:
+        """In a thread."""
+        found = []
+        for member in members:
+            key, digest = (member.resource.crd.name, form.name), member.digest()
+            kept = self._parts.get(key)
+            if kept is None or kept[0] != digest:
+                made = _packed(v2.custom_part(member.resource), form)
+                kept = self._parts.put(key, (digest, made), made.weight)
+            found.append(kept)
+        return found
+
+
+def _custom(members: list[GroupMember]) -> list[GroupMember]:
+    """Those with something to say, in order; not one that a built-in kind stands before."""
+    taken = {
+        (one.resource.crd.group, one.resource.crd.names.plural)
+        for one in members
+        if one.resource.builtin
+    }
+    found = {
+        (one.resource.crd.group, one.resource.crd.names.plural): one
+        for one in members
+        if one.resource.established and not one.resource.builtin
+    }
+    return [found[place] for place in sorted(found) if place not in taken]
+
+
+def _packed(part: v2.DocumentPart, form: DocumentEncoder) -> _Part:
+    return _Part(_pack(form.paths(part.paths)), _pack(form.definitions(part.definitions)))
+
+
+def _pack(data: bytes) -> Packed:
+    slices = range(0, len(data), _SLICE)
+    return Packed(len(data), tuple(zlib.compress(data[at : at + _SLICE], _LEVEL) for at in slices))

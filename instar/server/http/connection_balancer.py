@@ -1,0 +1,354 @@
+"""One port, several processes: connections are taken in one place and shared out evenly.
+
+Left to the kernel, each connection goes to whichever process its address is hashed to, and of a few
+dozen that live long one process may get most. Here the first process takes them and hands each to
+who has the fewest; TLS and all that follows is done there. A process that ends just is not given
+any more. Knows sockets, no bytes that are sent on them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import logging
+import os
+import socket
+from collections.abc import Callable
+from functools import partial
+from itertools import count
+from pathlib import Path
+from typing import Protocol
+
+log = logging.getLogger(__name__)
+SOCKET = "port.sock"
+_BACKLOG = 1024
+_AT_ONCE = 64
+"""Connections taken in one turn of the event loop."""
+_SCARCE = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
+_PAUSE_SECONDS = 1.0
+_NEWS = 4096
+_GIVEN, _TAKEN, _ENDED = b"*", b"+", b"-"
+"""What is said with a connection, and of it."""
+_STUCK_SECONDS = 1.0
+"""Who has not taken what it was given before is not given more."""
+
+
+class ProtocolFactory(Protocol):
+    """Makes the protocol of a connection, and tells when one has ended."""
+
+    parted: Callable[[], None]
+
+    def __call__(self) -> asyncio.BaseProtocol: ...
+
+
+class Listening(Protocol):
+    """A port that is listened on, whoever takes its connections."""
+
+    port: int
+
+    async def start_serving(self) -> None: ...
+
+    def close(self) -> None: ...
+
+
+class Alone:
+    """By the event loop, where there is one process."""
+
+    def __init__(self, server: asyncio.Server) -> None:
+        self._server = server
+        self.port = int(server.sockets[0].getsockname()[1])
+
+    @classmethod
+    async def open(cls, make: ProtocolFactory, host: str, port: int) -> Alone:
+        loop = asyncio.get_running_loop()
+        return cls(await loop.create_server(make, host, port, backlog=_BACKLOG))
+
+    async def start_serving(self) -> None:
+        """From the beginning."""
+
+    def close(self) -> None:
+        self._server.close()
+
+
+class _Here:
+    """Connections that this process serves, whoever took them."""
+
+    def __init__(self, make: ProtocolFactory, parted: Callable[[], None]) -> None:
+        self._make = make
+        make.parted = self._parted = parted
+        self._joining: set[asyncio.Task[None]] = set()
+
+    def give(self, taken: socket.socket) -> bool:
+        task = asyncio.get_running_loop().create_task(self._join(taken))
+        self._joining.add(task)
+        task.add_done_callback(self._joining.discard)
+        return True
+
+    async def _join(self, taken: socket.socket) -> None:
+        try:
+            loop = asyncio.get_running_loop()
+            await loop.connect_accepted_socket(self._make, taken)
+        except OSError as error:  # it has hung up already
+            log.debug("a connection could not be served: %s", error)
+            taken.close()
+            self._parted()
+
+
+class Reception:
+    """In the first process."""
+
+    def __init__(
+        self, doors: list[socket.socket], meeting: socket.socket, make: ProtocolFactory
+    ) -> None:
+        self._doors = doors
+        self._meeting = meeting
+        self.port = int(doors[0].getsockname()[1])
+        own = _Seat(lambda taken: here.give(taken))
+        here = _Here(make, own.parted)
+        self._own = own
+        self._seats = {own}
+        self._workers: set[_Worker] = set()
+        self._turns = count(1)
+
+    @classmethod
+    async def open(cls, make: ProtocolFactory, host: str, port: int, folder: Path) -> Reception:
+        doors = await _bound(host, port)
+        meeting = socket.socket(socket.AF_UNIX)
+        meeting.bind(str(folder / SOCKET))
+        for each in (*doors, meeting):
+            each.setblocking(False)
+            each.listen(_BACKLOG)
+        made = cls(doors, meeting, make)
+        made._open()
+        return made
+
+    async def start_serving(self) -> None:
+        """From the beginning: what can be told before all is read is told."""
+
+    def close(self) -> None:
+        loop = asyncio.get_running_loop()
+        for each in (*self._doors, self._meeting):
+            loop.remove_reader(each)
+            each.close()
+        for worker in tuple(self._workers):
+            worker.close()
+
+    def _open(self) -> None:
+        _read(self._meeting, self._meet)
+        for door in self._doors:
+            _read(door, partial(self._take, door))
+
+    def _meet(self) -> None:
+        line = _accepted(self._meeting)
+        if line is not None:
+            worker = _Worker(line, self._left)
+            self._workers.add(worker)
+            self._seats.add(worker.seat)
+
+    def _left(self, worker: _Worker) -> None:
+        self._workers.discard(worker)
+        self._seats.discard(worker.seat)
+
+    def _take(self, door: socket.socket) -> None:
+        for _ in range(_AT_ONCE):
+            taken = _accepted(door)
+            if taken is None:
+                return
+            self._hand_on(taken)
+
+    def _hand_on(self, taken: socket.socket) -> None:
+        """To who has the fewest; of several, to who has waited longest."""
+        for seat in sorted(self._seats, key=lambda seat: (seat.taken, seat.turn)):
+            if seat.give(taken):
+                seat.taken += 1
+                seat.turn = next(self._turns)
+                return
+
+
+class _Seat:
+    """A process that serves."""
+
+    def __init__(self, give: Callable[[socket.socket], bool]) -> None:
+        self.give = give
+        self.taken = 0
+        """Connections it has."""
+        self.turn = 0
+
+    def parted(self) -> None:
+        self.taken -= 1
+
+
+class _Worker:
+    """The line to another process: sockets go there, and word of those that have ended comes."""
+
+    def __init__(self, line: socket.socket, left: Callable[[_Worker], None]) -> None:
+        self._line = line
+        self._left = left
+        self.seat = _Seat(self._give)
+        self._on_their_way = 0
+        self._sign = 0.0
+        """When it had last taken all, or some, that were on their way."""
+        asyncio.get_running_loop().add_reader(line, self._hear)
+
+    def close(self) -> None:
+        if self._line.fileno() >= 0:
+            asyncio.get_running_loop().remove_reader(self._line)
+            self._line.close()
+        self._left(self)
+
+    def _give(self, taken: socket.socket) -> bool:
+        now = asyncio.get_running_loop().time()
+        if not self._on_their_way:
+            self._sign = now
+        elif now - self._sign > _STUCK_SECONDS:
+            return False
+        try:
+            socket.send_fds(self._line, [_GIVEN], [taken.fileno()])
+        except ConnectionError:
+            self.close()
+            return False
+        except OSError:  # it does not take those it was given, or too many are on their way
+            return False
+        taken.close()
+        self._on_their_way += 1
+        return True
+
+    def _hear(self) -> None:
+        try:
+            news = self._line.recv(_NEWS)
+        except BlockingIOError:
+            return
+        except OSError:
+            news = b""
+        self.seat.taken -= news.count(_ENDED)
+        if _TAKEN in news:
+            self._on_their_way -= news.count(_TAKEN)
+            self._sign = asyncio.get_running_loop().time()
+        if not news:
+            self.close()
+
+
+class Guest:
+    """In a worker: serves what it is given, once it is ready."""
+
+    def __init__(self, make: ProtocolFactory, port: int, folder: Path) -> None:
+        self.port = port
+        self._path = folder / SOCKET
+        self._line: socket.socket | None = None
+        self._here = _Here(make, self._parted)
+        self._news = b""
+
+    async def start_serving(self) -> None:
+        """Raises ``OSError`` where nobody hands on connections."""
+        line = socket.socket(socket.AF_UNIX)
+        line.setblocking(False)
+        loop = asyncio.get_running_loop()
+        await loop.sock_connect(line, str(self._path))
+        self._line = line
+        _read(line, self._take)
+
+    def close(self) -> None:
+        line, self._line = self._line, None
+        if line is not None:
+            asyncio.get_running_loop().remove_reader(line)
+            line.close()
+
+    def _take(self) -> None:
+        """Raises ``OSError`` while there is no room for one more: what is sent to who has none is
+        lost, what is not taken yet waits."""
+        assert self._line is not None
+        os.close(os.dup(self._line.fileno()))
+        try:
+            sign, files, _, _ = socket.recv_fds(self._line, 1, 1)
+        except BlockingIOError:
+            return
+        except OSError:
+            sign, files = b"", []
+        if not sign:
+            self.close()
+            return
+        self._say(_TAKEN)
+        if not files:  # lost nevertheless
+            self._parted()
+        for file in files:
+            os.set_inheritable(file, False)
+            taken = socket.socket(fileno=file)
+            taken.setblocking(False)
+            self._here.give(taken)
+
+    def _parted(self) -> None:
+        self._say(_ENDED)
+
+    def _say(self, word: bytes) -> None:
+        """All that happens in one turn is told at once."""
+        if not self._news:
+            asyncio.get_running_loop().call_soon(self._tell)
+        self._news += word
+
+    def _tell(self) -> None:
+        if self._line is None:
+            return
+        try:
+            self._news = self._news[self._line.send(self._news) :]
+        except OSError as error:
+            log.debug("nobody hears which connections were taken and have ended: %s", error)
+        if self._news:
+            asyncio.get_running_loop().call_later(_PAUSE_SECONDS, self._tell)
+
+
+def _read(door: socket.socket, take: Callable[[], None]) -> None:
+    """Whenever something has come, but for a while after there was no room for it."""
+
+    def taking() -> None:
+        try:
+            take()
+        except OSError as error:
+            if error.errno not in _SCARCE:
+                raise
+            log.error("no more connections can be taken for now: %s", error)
+            loop.remove_reader(door)
+            loop.call_later(_PAUSE_SECONDS, again)
+
+    def again() -> None:
+        if door.fileno() >= 0:
+            loop.add_reader(door, taking)
+
+    loop = asyncio.get_running_loop()
+    loop.add_reader(door, taking)
+
+
+def _accepted(door: socket.socket) -> socket.socket | None:
+    try:
+        taken, _ = door.accept()
+    except (BlockingIOError, InterruptedError, ConnectionAbortedError):
+        return None
+    taken.setblocking(False)
+    return taken
+
+
+async def _bound(host: str, port: int) -> list[socket.socket]:
+    """As the event loop does it. Raises ``OSError``."""
+    found = await asyncio.get_running_loop().getaddrinfo(
+        host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+    )
+    doors: list[socket.socket] = []
+    refused = OSError(errno.EADDRNOTAVAIL, os.strerror(errno.EADDRNOTAVAIL))
+    try:
+        for family, kind, protocol, _, address in dict.fromkeys(found):
+            try:
+                door = socket.socket(family, kind, protocol)
+            except OSError as error:  # a kernel without this family
+                refused = error
+                continue
+            doors.append(door)
+            door.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            if family == socket.AF_INET6:
+                door.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+            door.bind(address)
+    except OSError:
+        for door in doors:
+            door.close()
+        raise
+    if not doors:
+        raise refused
+    return doors

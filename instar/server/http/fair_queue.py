@@ -1,0 +1,247 @@
+"""How many requests are worked on at once, and whose turn it is: one who floods slows nobody else.
+
+Two things are shared out. *Seats*: so many requests, reading and writing counted apart, may be
+unfinished; who finds none waits in a queue of their own, and freed seats go round among users.
+*Turns*: most requests are answered without waiting for anything, so that no number of them is ever
+unfinished, and yet a thousand of them keep the event loop busy. While several users are about,
+each has only so many requests begun in one turn of the loop; the others' come first in the next.
+Whoever is alone is not held back. Knows no HTTP and no resource.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from enum import Enum, auto
+from time import monotonic
+
+from instar.base import limits
+from instar.base.fast_dataclass import dataclass
+from instar.base.metrics import Across, Counter, Measured, Metric
+
+_ABOUT_SECONDS = 0.5
+"""A user who has asked within this time, or twice it, is about."""
+_SWEEP_SECONDS = 1.0
+_READ_ONLY = ("get", "list", "watch", "head", "options")
+Key = tuple[str, str]
+"""Kind of pool, user."""
+
+
+class FlowRefusal(Enum):
+    FULL = auto()
+    """So many wait already that it would only be late."""
+    LATE = auto()
+    """It has waited too long."""
+
+
+@dataclass(slots=True, eq=False)
+class Seat:
+    """One request's, from ``Flow.enter`` to ``Flow.leave``."""
+
+    user: str
+    pool: Pool
+    waiting: asyncio.Future[FlowRefusal | None] | None = None
+    late: float = 0.0
+    """When it has waited too long."""
+    held: bool = False
+
+    @property
+    def key(self) -> Key:
+        return self.pool.kind, self.user
+
+
+class Pool:
+    """Seats of one kind; 0 is any number."""
+
+    def __init__(self, kind: str, seats: int) -> None:
+        self.kind, self.seats = kind, seats
+        self.taken = 0
+
+    @property
+    def full(self) -> bool:
+        return 0 < self.seats <= self.taken
+
+
+class Flow:
+    def __init__(
+        self,
+        reads: int = limits.READS_AT_ONCE,
+        writes: int = limits.WRITES_AT_ONCE,
+        patience: float = 15.0,
+    ) -> None:
+        """``patience``: seconds a request may wait for a seat."""
+        self._pools = {True: Pool("readOnly", reads), False: Pool("mutating", writes)}
+        self._patience = patience
+        self._held: dict[str, int] = {}
+        self._queues: dict[Key, deque[Seat]] = {}
+        self._alone = ""
+        """The only user about; empty while there are several."""
+        self._about: set[str] = set()
+        self._before: set[str] = set()
+        self._until = 0.0
+        self._begun: dict[Key, int] = {}
+        self._ticking = self._sweeping = False
+        self._rejected = Counter(
+            "apiserver_dropped_requests_total", "Requests refused with 429.", ("request_kind",)
+        )
+
+    def metrics(self) -> tuple[Metric, ...]:
+        taken = Measured(
+            "apiserver_current_inflight_requests",
+            "Requests being worked on.",
+            ("request_kind",),
+            lambda: [((pool.kind,), pool.taken) for pool in self._pools.values()],
+            Across.SUM,
+        )
+        waiting = Measured(
+            "apiserver_current_inqueue_requests",
+            "Requests waiting for their turn.",
+            (),
+            lambda: [((), sum(map(len, self._queues.values())))],
+            Across.SUM,
+        )
+        return (taken, waiting, self._rejected)
+
+    def notice(self, user: str) -> None:
+        """Somebody is about who need not wait."""
+        if user != self._alone:
+            self._meet(user)
+
+    def begin(self, user: str, verb: str) -> Pool | None:
+        """At once, for whoever is alone and finds a seat; to be ended with ``end``. This is every
+        request of most servers, so it makes nothing and asks for no time."""
+        if user != self._alone:
+            return None
+        pool = self._pools[verb in _READ_ONLY]
+        if 0 < pool.seats <= pool.taken:
+            return None
+        pool.taken += 1
+        return pool
+
+    def end(self, pool: Pool) -> None:
+        pool.taken -= 1
+        if self._queues:
+            self._tick()
+
+    def enter(self, user: str, verb: str) -> Seat | FlowRefusal:
+        """A seat. Where ``waiting`` is set, it is had when that is done, unless it says otherwise;
+        in any case it must be left."""
+        self.notice(user)
+        pool = self._pools[verb in _READ_ONLY]
+        seat = Seat(user, pool)
+        if not pool.full and (user == self._alone or self._may_begin(seat)):
+            self._take(seat)
+            return seat
+        queue = self._queues.setdefault(seat.key, deque())
+        if len(queue) >= limits.WAITING_PER_USER:
+            self._rejected.add((pool.kind,))
+            return FlowRefusal.FULL
+        seat.waiting = asyncio.get_running_loop().create_future()
+        seat.late = monotonic() + self._patience
+        queue.append(seat)
+        self._tick()
+        self._sweep_later()
+        return seat
+
+    def leave(self, seat: Seat) -> None:
+        if not seat.held:
+            self._give_up(seat)
+            return
+        seat.held = False
+        left = self._held[seat.user] - 1
+        if left:
+            self._held[seat.user] = left
+        else:
+            del self._held[seat.user]
+        self.end(seat.pool)
+
+    def _may_begin(self, seat: Seat) -> bool:
+        """Whether it is within the user's share of the seats and of this turn."""
+        key, pool = seat.key, seat.pool
+        if key in self._queues:
+            return False  # who came first goes first
+        share = max(1, pool.seats // len(self._about | self._before))
+        if pool.seats and self._held.get(seat.user, 0) >= share:
+            return False
+        begun = self._begun.get(key, 0)
+        if begun >= limits.BEGUN_PER_TURN:
+            return False
+        self._begun[key] = begun + 1
+        self._tick()
+        return True
+
+    def _take(self, seat: Seat) -> None:
+        seat.held = True
+        seat.pool.taken += 1
+        self._held[seat.user] = self._held.get(seat.user, 0) + 1
+
+    def _meet(self, user: str) -> None:
+        """Who was alone until now has not been looked at since, and may still be about."""
+        now = monotonic()
+        if now > self._until:
+            self._before = self._about if now < self._until + _ABOUT_SECONDS else set()
+            self._about = set()
+            self._until = now + _ABOUT_SECONDS
+        if self._alone:
+            self._about.add(self._alone)
+        self._about.add(user)
+        everybody = self._about | self._before
+        self._alone = user if len(everybody) == 1 else ""
+
+    def _tick(self) -> None:
+        """See to the queues in the next turn of the loop, after what has come in meanwhile."""
+        if not self._ticking:
+            self._ticking = True
+            asyncio.get_running_loop().call_soon(self._turn)
+
+    def _turn(self) -> None:
+        self._ticking = False
+        self._begun.clear()
+        for key in list(self._queues):
+            self._serve(key, self._queues[key])
+        if any(queue and not queue[0].pool.full for queue in self._queues.values()):
+            self._tick()
+
+    def _serve(self, key: Key, queue: deque[Seat]) -> None:
+        """The user's share of one turn; the next turn begins with whoever had none."""
+        begun = 0
+        while queue and begun < limits.BEGUN_PER_TURN and not queue[0].pool.full:
+            seat = queue.popleft()
+            assert seat.waiting is not None
+            if not seat.waiting.done():
+                self._take(seat)
+                seat.waiting.set_result(None)
+                begun += 1
+        self._begun[key] = begun
+        if begun or not queue:
+            del self._queues[key]
+        if begun and queue:
+            self._queues[key] = queue
+
+    def _sweep_later(self) -> None:
+        if not self._sweeping:
+            self._sweeping = True
+            asyncio.get_running_loop().call_later(_SWEEP_SECONDS, self._sweep)
+
+    def _sweep(self) -> None:
+        """Who came first is late first."""
+        self._sweeping = False
+        now = monotonic()
+        for key, queue in list(self._queues.items()):
+            while queue and queue[0].late <= now:
+                waiting = queue.popleft().waiting
+                if waiting is not None and not waiting.done():
+                    self._rejected.add((key[0],))
+                    waiting.set_result(FlowRefusal.LATE)
+            if not queue:
+                del self._queues[key]
+        if self._queues:
+            self._sweep_later()
+
+    def _give_up(self, seat: Seat) -> None:
+        """The client has left, or was told to come again."""
+        queue = self._queues.get(seat.key)
+        if queue is not None and seat in queue:
+            queue.remove(seat)
+            if not queue:
+                del self._queues[seat.key]

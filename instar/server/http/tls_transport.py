@@ -1,0 +1,206 @@
+"""TLS between a TCP transport and the protocol above it: a connection is little more than its keys.
+
+The event loop's own TLS keeps two buffers and a page to read into for each connection, which is
+most of what an idle watch holds (docs/performance.md). Here all connections of a listener share one
+of each: OpenSSL takes whatever is in the incoming buffer into a call and leaves what it wants to
+send in the outgoing one, so both are empty between calls, and that they are is seen to after each.
+Knows no HTTP.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import ssl
+from collections.abc import Callable
+from typing import Any, cast
+
+from instar.base import limits
+
+log = logging.getLogger(__name__)
+_ROOM = 256 << 10
+_MOST = 16 << 10
+"""Bytes in one record of TLS."""
+_GOODBYE_SECONDS = 30.0
+
+
+def _nothing() -> None:
+    pass
+
+
+class TlsListener:
+    """Makes a connection for whoever calls: given to ``create_server`` in place of a context."""
+
+    def __init__(
+        self, context: Callable[[], ssl.SSLContext], above: Callable[[], asyncio.Protocol]
+    ) -> None:
+        self.context = context
+        """That of the moment: certificates change while a server runs."""
+        self.above = above
+        self.parted: Callable[[], None] = _nothing
+        """Called when a connection has ended."""
+        self.room = memoryview(bytearray(_ROOM))
+        self.incoming = ssl.MemoryBIO()
+        self.outgoing = ssl.MemoryBIO()
+
+    def __call__(self) -> TlsTransport:
+        return TlsTransport(self)
+
+
+class TlsTransport(asyncio.BufferedProtocol):
+    """To TCP the protocol, to the protocol above the transport."""
+
+    __slots__ = ("_above", "_closing", "_listener", "_outgoing", "_tcp", "_timer", "_tls")
+
+    def __init__(self, listener: TlsListener) -> None:
+        self._listener = listener
+        self._outgoing = listener.outgoing
+        self._above: asyncio.Protocol | None = None
+        """Who is served, once the handshake is done."""
+        self._closing = False
+        self._timer: asyncio.TimerHandle | None = None
+        self._tls = listener.context().wrap_bio(
+            listener.incoming, listener.outgoing, server_side=True
+        )
+
+    # --- from TCP ------------------------------------------------------------------------
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        # uvloop's transports have the methods but not the base class.
+        self._tcp = cast(asyncio.Transport, transport)
+        loop = asyncio.get_running_loop()
+        self._timer = loop.call_later(limits.HANDSHAKE_SECONDS, self.abort)
+
+    def get_buffer(self, sizehint: int) -> memoryview:
+        return self._listener.room
+
+    def buffer_updated(self, nbytes: int) -> None:
+        if self._closing:
+            return  # nothing is read any more, but their goodbye is waited for
+        listener = self._listener
+        incoming = listener.incoming
+        incoming.write(listener.room[:nbytes])
+        try:
+            if self._above is None and not self._shaken():
+                return
+            data, gone = self._received(incoming)
+        except ssl.SSLError as error:
+            self._failed(error)
+            return
+        finally:
+            if incoming.pending:
+                incoming.read()
+            self._send()
+        if data and self._above is not None:
+            self._above.data_received(data)
+        if gone:
+            self.close()
+
+    def eof_received(self) -> None:
+        """TCP closes itself then."""
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._closing = True
+        self._stop_timer()
+        above, self._above = self._above, None
+        if above is not None:
+            above.connection_lost(exc)
+        self._listener.parted()
+
+    def pause_writing(self) -> None:
+        if self._above is not None:
+            self._above.pause_writing()
+
+    def resume_writing(self) -> None:
+        if self._above is not None:
+            self._above.resume_writing()
+
+    # --- TLS -----------------------------------------------------------------------------
+
+    def _shaken(self) -> bool:
+        """Whether the handshake is done. Raises ``SSLError``."""
+        try:
+            self._tls.do_handshake()
+        except ssl.SSLWantReadError:
+            return False
+        self._stop_timer()
+        self._send()  # before anything that is said above
+        self._above = self._listener.above()
+        self._above.connection_made(cast(asyncio.BaseTransport, self))
+        return True
+
+    def _received(self, incoming: ssl.MemoryBIO) -> tuple[bytes, bool]:
+        """What came, and whether it was the last. Raises ``SSLError``."""
+        tls = self._tls
+        pieces: list[bytes] = []
+        try:
+            while incoming.pending or tls.pending():
+                piece = tls.read(_MOST)
+                if not piece:
+                    return b"".join(pieces), True
+                pieces.append(piece)
+        except ssl.SSLWantReadError:
+            pass
+        return (pieces[0] if len(pieces) == 1 else b"".join(pieces)), False
+
+    def _send(self) -> None:
+        if self._outgoing.pending:
+            self._tcp.write(self._outgoing.read())
+
+    def _failed(self, error: ssl.SSLError) -> None:
+        """What OpenSSL has to say to the other end has been sent."""
+        log.debug("TLS with a client failed: %s", error)
+        self._closing = True
+        self._tcp.close()
+
+    def _stop_timer(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    # --- from above ----------------------------------------------------------------------
+
+    def write(self, data: bytes) -> None:
+        if self._closing:
+            return
+        self._tls.write(data)
+        self._tcp.write(self._outgoing.read())
+
+    def close(self) -> None:
+        """What was written is sent, and goodbye; then theirs is waited for: what they sent and
+        nobody read would make the kernel take back what they have not read."""
+        if self._closing:
+            return
+        self._closing = True
+        with contextlib.suppress(ssl.SSLError):  # theirs has not come
+            self._tls.unwrap()
+        self._send()
+        if self._tcp.is_closing():
+            return
+        self._tcp.write_eof()
+        self._tcp.resume_reading()
+        loop = asyncio.get_running_loop()
+        self._timer = loop.call_later(_GOODBYE_SECONDS, self.abort)
+
+    def abort(self) -> None:
+        self._closing = True
+        self._tcp.abort()
+
+    def is_closing(self) -> bool:
+        return self._closing
+
+    def pause_reading(self) -> None:
+        self._tcp.pause_reading()
+
+    def resume_reading(self) -> None:
+        self._tcp.resume_reading()
+
+    def set_write_buffer_limits(self, high: int | None = None, low: int | None = None) -> None:
+        self._tcp.set_write_buffer_limits(high, low)
+
+    def get_write_buffer_size(self) -> int:
+        return self._tcp.get_write_buffer_size()
+
+    def get_extra_info(self, name: str, default: Any = None) -> Any:
+        return self._tls if name == "ssl_object" else self._tcp.get_extra_info(name, default)

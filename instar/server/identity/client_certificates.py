@@ -1,0 +1,41 @@
+"""Who a client certificate is of: CN is the user, O the groups. The TLS layer has verified it."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from instar.kube.access.attributes import AUTHENTICATED, User
+from instar.server.identity.service_accounts import CREDENTIAL_ID
+
+_UID = "1.3.6.1.4.1.57683.2"
+_NAMED_ALREADY = ("system:authenticated", "system:unauthenticated")
+
+
+def user_of_certificate(certificate: Mapping[str, Any] | None, der: bytes | None) -> User | None:
+    """From ``ssl.SSLSocket.getpeercert()``, as a dict and as bytes; None where nobody is named."""
+    if not certificate:
+        return None
+    pairs: Iterable[tuple[str, str]] = (
+        pair for relative in certificate.get("subject", ()) for pair in relative
+    )
+    name, groups, uids = "", [], []
+    for key, value in pairs:
+        if key == "commonName":
+            name = value
+        elif key == "organizationName":
+            groups.append(value)
+        elif key == _UID:
+            uids.append(value)
+    if not name or len(uids) > 1 or uids == [""]:
+        return None
+    extra = {CREDENTIAL_ID: (f"X509SHA256={hashlib.sha256(der).hexdigest()}",)} if der else {}
+    return User(name, with_authenticated(name, tuple(groups)), uids[0] if uids else "", extra)
+
+
+def with_authenticated(name: str, groups: tuple[str, ...]) -> tuple[str, ...]:
+    """Everybody who was recognised is in the group of those who were."""
+    if name == "system:anonymous" or any(group in groups for group in _NAMED_ALREADY):
+        return groups
+    return (*groups, AUTHENTICATED)

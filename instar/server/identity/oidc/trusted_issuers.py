@@ -1,0 +1,140 @@
+"""All issuers of a configuration together, and the file they come from: read again when it changed.
+
+A file that is wrong changes nothing, nor one whose issuers cannot be reached; both are told.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable, Sequence
+
+from instar.base.field_errors import messages
+from instar.server.identity.oidc.claims import Claims
+from instar.server.identity.oidc.config import (
+    AnonymousRules,
+    Authentication,
+    ConfigTrouble,
+    TrustedIssuer,
+)
+from instar.server.identity.oidc.http_fetch import fetcher
+from instar.server.identity.oidc.issuer import Keys, OidcIssuer
+from instar.server.identity.tokens import Audiences, Identified, TokenRejected
+
+log = logging.getLogger(__name__)
+_LOOK_SECONDS = 10.0
+_PATIENCE = 60.0
+
+Load = Callable[[], Authentication]
+"""The configuration as the file has it now. Raises ``ValueError``."""
+
+
+class TrustedIssuers:
+    def __init__(
+        self,
+        first: Authentication,
+        audiences: Audiences,
+        *,
+        load: Load | None = None,
+        look_seconds: float = _LOOK_SECONDS,
+    ) -> None:
+        """Raises ``ValueError``. ``load``: how to read it again; None: it never changes."""
+        self._audiences = audiences
+        self._load, self._look_seconds = load, look_seconds
+        self._config = first
+        self._issuers = self._made(first)
+        self._watching: asyncio.Task[None] | None = None
+        self.changed: Callable[[], None] = lambda: None
+        """Called when tokens are judged by other rules than before."""
+
+    @property
+    def anonymous(self) -> AnonymousRules | None:
+        return self._config.anonymous
+
+    def start(self) -> None:
+        for issuer in self._issuers:
+            issuer.start()
+        if self._load is not None:
+            self._watching = asyncio.get_running_loop().create_task(self._watch())
+
+    async def stop(self) -> None:
+        if self._watching is not None:
+            self._watching.cancel()
+            await asyncio.gather(self._watching, return_exceptions=True)
+        for issuer in self._issuers:
+            await issuer.stop()
+
+    async def identify(self, token: str, audiences: Audiences) -> Identified | None:
+        told: list[str] = []
+        for issuer in self._issuers:
+            try:
+                found = await issuer.identify(token, audiences)
+            except TokenRejected as refused:
+                told.append(str(refused))
+                continue
+            if found is not None:
+                return found
+        if told:
+            raise TokenRejected(", ".join(told))
+        return None
+
+    def _made(self, config: Authentication) -> list[OidcIssuer]:
+        return [
+            made_issuer(issuer, position, self._audiences)
+            for position, issuer in enumerate(config.issuers)
+        ]
+
+    async def _watch(self) -> None:
+        assert self._load is not None
+        told = False
+        while True:
+            await asyncio.sleep(self._look_seconds)
+            try:
+                config = await asyncio.to_thread(self._load)
+                if config != self._config:
+                    await self._take(config)
+                told = False
+            except ValueError as error:
+                if not told:
+                    log.error("the authentication configuration stays as it was: %s", error)
+                told = True
+
+    async def _take(self, config: Authentication) -> None:
+        if config.anonymous != self._config.anonymous:
+            raise ConfigTrouble("anonymous cannot change while the server runs")
+        issuers = self._made(config)
+        for issuer in issuers:
+            issuer.start()
+        try:
+            async with asyncio.timeout(_PATIENCE):
+                for issuer in issuers:
+                    await issuer.keys.found.wait()
+        except TimeoutError as error:
+            await _stopped(issuers)
+            raise ConfigTrouble("an issuer of the new configuration cannot be reached") from error
+        except asyncio.CancelledError:
+            await _stopped(issuers)
+            raise
+        former, self._issuers, self._config = self._issuers, issuers, config
+        self.changed()
+        log.info("the authentication configuration was read again")
+        await _stopped(former)
+
+
+async def _stopped(issuers: Sequence[OidcIssuer]) -> None:
+    for issuer in issuers:
+        await issuer.stop()
+
+
+def made_issuer(issuer: TrustedIssuer, position: int, audiences: Audiences) -> OidcIssuer:
+    """Raises ``ConfigTrouble`` for expressions and certificates that cannot be used."""
+    claims = Claims(issuer)
+    if claims.errors:
+        raise ConfigTrouble(f"jwt[{position}]: {messages(claims.errors)}")
+    try:
+        fetch = fetcher(issuer.authority)
+    except ValueError as error:
+        raise ConfigTrouble(f"jwt[{position}].issuer.certificateAuthority: {error}") from error
+    keys = Keys(issuer, fetch, time.monotonic)
+    return OidcIssuer(issuer, claims, keys, audiences, time.time)

@@ -1,0 +1,113 @@
+"""Bearer tokens: whoever can tell whose they are, asked one after the other; answers are kept for
+a moment."""
+
+from __future__ import annotations
+
+import hmac
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from time import monotonic
+from typing import NamedTuple, Protocol
+
+from instar.kube.access.attributes import User
+
+Audiences = tuple[str, ...]
+KEPT_SECONDS = 10.0
+_MOST_KEPT = 4096
+_LONGEST = 8192
+"""Characters of a token whose answer is kept."""
+_INVALID = "invalid bearer token"
+
+
+class TokenRejected(Exception):
+    """A token that is somebody's to judge and is not good; the text is for logs and reviews."""
+
+
+class Identified(NamedTuple):
+    user: User
+    audiences: Audiences
+    """Which of the audiences asked for it is meant for."""
+    seconds: float = KEPT_SECONDS
+    """How long that may be believed without asking again."""
+
+
+class TokenAuthenticator(Protocol):
+    async def identify(self, token: str, audiences: Audiences) -> Identified | None:
+        """None for a token of somebody else's. Raises ``TokenRejected``."""
+        ...
+
+
+class StaticTokens:
+    """Tokens from a file: for every audience of the API itself."""
+
+    def __init__(self, tokens: Mapping[str, User], audiences: Audiences) -> None:
+        self._tokens = {token.encode(): user for token, user in tokens.items()}
+        self._audiences = audiences
+
+    async def identify(self, token: str, audiences: Audiences) -> Identified | None:
+        common = matching_audiences(self._audiences, audiences)
+        given = token.encode("utf-8", "surrogatepass")
+        found: User | None = None
+        for known, user in self._tokens.items():
+            # All of them, and each in the time of its length: nothing is learnt by measuring.
+            if hmac.compare_digest(known, given):
+                found = user
+        return Identified(found, common) if found is not None and common else None
+
+
+def matching_audiences(of: Iterable[str], asked: Audiences) -> Audiences:
+    """Those of the audiences asked for that are in ``of``."""
+    known = set(of)
+    return tuple(each for each in asked if each in known)
+
+
+class Tokens:
+    """All token authenticators of a server."""
+
+    def __init__(
+        self,
+        several: Sequence[TokenAuthenticator],
+        audiences: Audiences,
+        clock: Callable[[], float] = monotonic,
+    ) -> None:
+        """``audiences`` are those of the API itself."""
+        self.audiences = audiences
+        self._several = tuple(several)
+        self._clock = clock
+        self._kept: dict[str, tuple[User, float]] = {}
+
+    def known(self, token: str) -> User | None:
+        """Whose it was a moment ago."""
+        kept = self._kept.get(token)
+        if kept is None:
+            return None
+        user, until = kept
+        if self._clock() < until:
+            return user
+        del self._kept[token]
+        return None
+
+    async def identify(self, token: str) -> User:
+        """Raises ``TokenRejected``."""
+        found = await self.review(token, self.audiences)
+        if len(self._kept) >= _MOST_KEPT:
+            self._kept.clear()
+        if len(token) <= _LONGEST:
+            self._kept[token] = (found.user, self._clock() + found.seconds)
+        return found.user
+
+    async def review(self, token: str, audiences: Audiences) -> Identified:
+        """Asked anew, whatever is kept. Raises ``TokenRejected`` with what everybody said."""
+        told: list[str] = []
+        for one in self._several:
+            try:
+                found = await one.identify(token, audiences)
+            except TokenRejected as refused:
+                told.append(str(refused))
+                continue
+            if found is not None:
+                return found
+        raise TokenRejected(f"[{', '.join([_INVALID, *told])}]" if told else _INVALID)
+
+    def forget(self) -> None:
+        """What was believed was believed by other rules."""
+        self._kept.clear()

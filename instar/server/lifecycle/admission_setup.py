@@ -1,0 +1,177 @@
+"""Which admission plugins a server has, in upstream's order and under upstream's names."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterable, Sequence
+from dataclasses import field
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from instar.base.fast_dataclass import dataclass
+from instar.base.json_values import Object
+from instar.base.metrics import Metric
+from instar.kube.access.authorizers import Authorizer
+from instar.server.registry.admission.lazy_plugin import OnDemand
+from instar.server.registry.admission.plugin_names import CRD_PROTECTION, HERE
+from instar.server.registry.admission.plugins.always_deny import AlwaysDenyPlugin
+from instar.server.registry.admission.plugins.certificate_signing import CertificateAdmission
+from instar.server.registry.admission.plugins.crd_protection import CrdProtection
+from instar.server.registry.admission.plugins.derived_defaults import ClassAdmission
+from instar.server.registry.admission.plugins.event_rate_limit import EventLimit, EventRateLimit
+from instar.server.registry.admission.plugins.limit_ranger import LimitRanger
+from instar.server.registry.admission.plugins.namespace_lifecycle import NamespaceLifecycle
+from instar.server.registry.admission.plugins.owner_reference_permissions import OwnerPermissions
+from instar.server.registry.admission.plugins.pod_defaults import PodAdmission
+from instar.server.registry.admission.plugins.pvc_resize import ClaimResize
+from instar.server.registry.admission.plugins.resource_quota import QuotaAdmission
+from instar.server.registry.admission.plugins.service_account import ServiceAccountAdmission
+from instar.server.registry.admission.policies.metrics import PolicyMetrics
+from instar.server.registry.admission.policies.plugin import KindOf, Policies
+from instar.server.registry.admission.webhooks.in_process import LocalConfiguration
+from instar.server.registry.admission.webhooks.metrics import AdmissionWebhookMetrics
+from instar.server.registry.resources.admission import AdmissionChain, Interest, Verb
+from instar.server.registry.resources.context import Uids, timestamp, utc_now
+from instar.server.registry.resources.serving import Serving
+from instar.server.registry.stored.backend import Backend
+from instar.wire.webhooks.call_log import CallLog
+from instar.wire.webhooks.transport import TransportPool
+
+if TYPE_CHECKING:
+    from instar.server.registry.admission.request_view import Subjects
+    from instar.server.registry.admission.webhooks.call import WebhookCaller
+
+_GROUP = "admissionregistration.k8s.io"
+_CERTIFICATES = frozenset(
+    {"CertificateApproval", "CertificateSigning", "CertificateSubjectRestriction"}
+)
+"""They are one here, and go together."""
+
+
+@dataclass(frozen=True)
+class Admissions:
+    """What plugins are made of."""
+
+    backend: Backend
+    authorizer: Authorizer
+    transports: TransportPool
+    of_kind: KindOf
+    strict_namespaces: bool = True
+    local: Sequence[LocalConfiguration] = ()
+    """Webhooks that are functions of this process."""
+    enabled: frozenset[str] = HERE
+    """Names of plugins."""
+    event_limits: Sequence[EventLimit] = ()
+    metrics: AdmissionWebhookMetrics = field(default_factory=AdmissionWebhookMetrics)
+    calls: CallLog = field(default_factory=CallLog)
+    policy_metrics: PolicyMetrics = field(default_factory=PolicyMetrics)
+
+    def all_metrics(self) -> Iterable[Metric]:
+        return (*self.metrics.all(), *self.policy_metrics.all())
+
+    def plugins(self) -> list[AdmissionChain]:
+        """In upstream's order; of those that are several in one, each can be off."""
+        backend, on, off = self.backend, self.enabled, HERE - self.enabled
+        listed: list[tuple[bool, AdmissionChain]] = [
+            (
+                "NamespaceLifecycle" in on and self.strict_namespaces,
+                NamespaceLifecycle(backend),
+            ),
+            ("LimitRanger" in on, LimitRanger(backend)),
+            ("ServiceAccount" in on, ServiceAccountAdmission(backend, _named)),
+            (True, PodAdmission(backend, off)),
+            (True, ClassAdmission(backend, off)),
+            (
+                "OwnerReferencesPermissionEnforcement" in on,
+                OwnerPermissions(self.authorizer, self.of_kind),
+            ),
+            ("PersistentVolumeClaimResize" in on, ClaimResize(backend)),
+            (
+                bool(_CERTIFICATES & on),
+                CertificateAdmission(self.authorizer, lambda: timestamp(utc_now())),
+            ),
+            (True, Partly(self._policies(), self._part("AdmissionPolicy"))),
+            ("MutatingAdmissionWebhook" in on, self._webhooks("mutatingwebhookconfigurations")),
+            (
+                "ValidatingAdmissionWebhook" in on,
+                self._webhooks("validatingwebhookconfigurations"),
+            ),
+            ("EventRateLimit" in on, EventRateLimit(self.event_limits)),
+            ("ResourceQuota" in on, QuotaAdmission(backend)),
+            ("AlwaysDeny" in on, AlwaysDenyPlugin()),
+            (CRD_PROTECTION in on, CrdProtection(backend)),
+        ]
+        return [plugin for wanted, plugin in listed if wanted]
+
+    def _part(self, what: str) -> Interest:
+        found = Interest.NONE
+        if f"Mutating{what}" in self.enabled:
+            found |= Interest.ADMIT
+        return found | Interest.VALIDATE if f"Validating{what}" in self.enabled else found
+
+    def _policies(self) -> Policies:
+        return Policies(
+            self.backend,
+            self.authorizer,
+            self.of_kind,
+            self.policy_metrics,
+            strict_namespaces=self.strict_namespaces,
+        )
+
+    def _webhooks(self, plural: str) -> OnDemand:
+        local = list(_of_kind(self.local, plural))
+
+        def make() -> AdmissionChain:
+            # Only here: most servers never store a configuration.
+            from instar.server.registry.admission.webhooks.configured import Hooks
+            from instar.server.registry.admission.webhooks.mutating import MutatingWebhooks
+            from instar.server.registry.admission.webhooks.validating import ValidatingWebhooks
+
+            made = MutatingWebhooks if mutating else ValidatingWebhooks
+            return made(Hooks(self.backend, plural, local), self.subjects, self._caller)
+
+        mutating = plural.startswith("mutating")
+        part = Interest.ADMIT if mutating else Interest.VALIDATE
+        return OnDemand(self.backend, _GROUP, plural, part, make, always=bool(local))
+
+    @cached_property
+    def subjects(self) -> Subjects:
+        # Only here: for whoever is asked about operations, see above.
+        from instar.server.registry.admission.request_view import Subjects
+
+        return Subjects(self.backend, self.authorizer, strict=self.strict_namespaces)
+
+    @cached_property
+    def _caller(self) -> WebhookCaller:
+        # Only here: see above.
+        from instar.server.registry.admission.webhooks.call import WebhookCaller
+        from instar.server.registry.admission.webhooks.in_process_call import LocalReviews
+
+        return WebhookCaller(self.transports, self.metrics, self.calls, LocalReviews(), Uids())
+
+
+def _named(beginning: str) -> str:
+    return f"{beginning}{secrets.token_hex(3)[:5]}"
+
+
+class Partly:
+    """One of the two parts of a plugin; the other is off."""
+
+    def __init__(self, plugin: Policies, part: Interest) -> None:
+        self._part = part
+        self._plugin = plugin
+        self.admit, self.validate = plugin.admit, plugin.validate
+
+    @property
+    def active(self) -> bool:
+        return self._plugin.active
+
+    def interest(self, serving: Serving, verb: Verb) -> Interest:
+        return self._plugin.interest(serving, verb) & self._part
+
+
+def _of_kind(local: Iterable[LocalConfiguration], plural: str) -> Iterable[LocalConfiguration]:
+    for each in local:
+        document: Object = each.document
+        if f"{str(document['kind']).lower()}s" == plural:
+            yield each

@@ -1,0 +1,214 @@
+"""The whole server without its door: no port, no TLS, no file; a request is a call.
+
+For tools that want a server's answer and nobody else to hear it. What comes out is what a client
+would get, byte for byte, because everything behind the door is the same.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+from collections.abc import AsyncIterator, Callable, Mapping
+from ipaddress import IPv4Network
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import orjson
+
+from instar.base.errors import ApiError
+from instar.base.json_values import Object, copy_json
+from instar.kube.access.attributes import ADMIN_GROUP, AUTHENTICATED, User
+from instar.server.access.authentication import Anonymous
+from instar.server.access.authorization import ALWAYS_ALLOW
+from instar.server.access.identities import AccountSettings, Identities
+from instar.server.identity.issuer import KeyFiles
+from instar.server.lifecycle.composition import Machinery, build
+from instar.server.lifecycle.lifetime import conversion_services
+from instar.server.registry.resources.resource import Resource
+from instar.server.rest.request import Request
+from instar.server.rest.responses import JSON_TYPE
+from instar.server.settings import Settings
+from instar.wire.conversion.in_process import ConvertFunction
+from instar.wire.storage.memory import MemoryStore
+from instar.wire.storage.store import Store, Write
+
+_ADMIN = User("kubernetes-admin", (ADMIN_GROUP, AUTHENTICATED))
+_NOBODY = Identities(
+    static={}, accounts=AccountSettings(), keys=KeyFiles(Path(os.devnull)), anonymous=Anonymous()
+)
+"""Every request is the admin's, who shows no credential."""
+_JSON = "application/json"
+
+
+class EmbeddedReply(NamedTuple):
+    status: int
+    document: Any
+    """A text where nothing is served at the path: Go's router answers that."""
+    warnings: list[str]
+
+    @property
+    def refused(self) -> bool:
+        return self.status >= 400
+
+
+class RawResponse(NamedTuple):
+    status: int
+    headers: Mapping[bytes, bytes]
+    body: bytes
+    """Empty for a watch, which is closed before its first event."""
+    warnings: list[str]
+
+
+class ServedKind:
+    """A kind of object, as far as somebody who asks about one must know it."""
+
+    def __init__(self, resource: Resource) -> None:
+        self.resource = resource
+
+    @property
+    def name(self) -> str:
+        serving = self.resource.serving
+        return f"{serving.plural}.{serving.group}" if serving.group else serving.plural
+
+    @property
+    def namespaced(self) -> bool:
+        return self.resource.serving.namespaced
+
+    @property
+    def versions(self) -> list[str]:
+        """The served ones."""
+        versions = self.resource.serving.versions
+        return [name for name, each in versions.items() if each.served]
+
+    def has_status(self, version: str) -> bool:
+        """Whether a status is written through an endpoint of its own."""
+        return self.resource.serving.versions[version].has_status
+
+    def path(self, version: str, namespace: str = "", name: str = "") -> str:
+        serving = self.resource.serving
+        front = f"/apis/{serving.group}/{version}" if serving.group else f"/api/{version}"
+        place = f"/namespaces/{namespace}" if namespace else ""
+        return f"{front}{place}/{serving.plural}" + (f"/{name}" if name else "")
+
+    def unknown_fields(self, obj: Object, version: str) -> list[str]:
+        """Paths that the version's schema does not have; none where the object cannot even be
+        decoded, which ``ask`` tells better."""
+        serving = self.resource.serving
+        try:
+            return serving.strategy.decode(copy_json(obj), serving.versions[version])
+        except ApiError:
+            return []
+
+
+class Embedded:
+    """One server in this process, for whoever holds it."""
+
+    def __init__(self, machinery: Machinery) -> None:
+        self._machinery = machinery
+
+    async def ask(
+        self,
+        method: str,
+        path: str,
+        body: Object | list[Any] | bytes | None = None,
+        *,
+        query: Mapping[str, str] | None = None,
+        content_type: str = _JSON,
+        user_agent: str = "instar",
+    ) -> EmbeddedReply:
+        data = b"" if body is None else body if isinstance(body, bytes) else orjson.dumps(body)
+        answer = await self.exchange(
+            method,
+            path,
+            {name: [value] for name, value in (query or {}).items()},
+            {
+                b"content-type": content_type.encode(),
+                b"accept": _JSON.encode(),
+                b"user-agent": user_agent.encode(),
+            },
+            data,
+        )
+        is_json = answer.headers.get(JSON_TYPE[0]) == JSON_TYPE[1]
+        document = orjson.loads(answer.body) if is_json else answer.body.decode().strip()
+        return EmbeddedReply(answer.status, document, answer.warnings)
+
+    async def exchange(
+        self,
+        method: str,
+        path: str,
+        query: dict[str, list[str]],
+        headers: dict[bytes, bytes],
+        body: bytes = b"",
+    ) -> RawResponse:
+        """One request as a connection would bring it, and its answer as it would be sent."""
+        request = Request(method, path, query, headers, body)
+        await asyncio.sleep(0)  # most answers wait for nothing: others want their turn, too
+        response = await self._machinery.app(request, _ADMIN)
+        if response.stream is not None:
+            response.stream.close()
+        return RawResponse(
+            response.status, dict(response.headers), b"".join(response.chunks), request.warnings
+        )
+
+    def kind(self, group: str, kind: str) -> ServedKind | None:
+        """None where nobody serves it."""
+        found = self._machinery.catalog.of_kind(group, kind)
+        return None if found is None else ServedKind(found)
+
+    async def place(self, kind: ServedKind, namespace: str, name: str, obj: Object) -> int:
+        """Store an object as it is, whatever anybody would say to it: it may have been written
+        under another schema. Replaces what is there; tells how many bytes it is."""
+        backend, resource = self._machinery.backend, kind.resource
+        suffix = f"{namespace}/{name}" if namespace else name
+        current = resource.objects.entries.get(suffix)
+        expected = 0 if current is None else current.revision
+        value = orjson.dumps(obj, option=orjson.OPT_SORT_KEYS) + b"\n"
+        revision = await backend.store.commit(
+            Write(resource.objects.prefix + suffix, value, expected)
+        )
+        await backend.at_least(revision)
+        return len(value)
+
+    async def copied_store(self, wanted: Callable[[str], bool] = lambda key: True) -> MemoryStore:
+        """What another server needs to begin as this one is now, or with some of its keys. The
+        bytes are shared, so that a copy costs little."""
+        page = await self._machinery.backend.store.range("")
+        copy = MemoryStore()
+        for record in page.records:
+            if wanted(record.key):
+                await copy.commit(Write(record.key, record.value, 0))
+        return copy
+
+    async def clear(self, kind: ServedKind) -> None:
+        """Take away every object of a kind, whatever holds it."""
+        objects = kind.resource.objects
+        for suffix, entry in list(objects.entries.items()):
+            await self._machinery.backend.remove(objects, suffix, entry.revision)
+
+
+@contextlib.asynccontextmanager
+async def embedded(
+    converters: Mapping[str, ConvertFunction] | None = None, store: Store | None = None
+) -> AsyncIterator[Embedded]:
+    """From ``async with`` to its end. Namespaces need not exist; nothing is collected. ``store``
+    is one that holds something already; it is closed with the server."""
+    settings = Settings(converters=converters or {}, conversion_cache=False)
+    machinery = build(
+        MemoryStore() if store is None else store,
+        identities=_NOBODY,
+        authorization=(ALWAYS_ALLOW,),
+        strict_namespaces=False,
+        request_timeout=settings.request_timeout,
+        collect_garbage=False,
+        service_network=IPv4Network(settings.service_cluster_ip_range),
+        furnish=False,
+        rescue_deletes=False,
+        make_conversion=lambda backend, metrics: conversion_services(settings, backend, metrics),
+    )
+    await machinery.backend.start()
+    try:
+        await machinery.start()
+        yield Embedded(machinery)
+    finally:
+        await asyncio.shield(machinery.stop())

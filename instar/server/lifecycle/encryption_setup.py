@@ -1,0 +1,130 @@
+"""Encryption at rest, the edge: the configuration's file, plugins asked in time, what is told.
+
+What is sealed how is ``storage/encryption``'s. Loaded only where a configuration was given.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import logging
+from pathlib import Path
+
+from instar.base.metrics import Counter, Measured
+from instar.server.files.config_files import read_configuration
+from instar.server.lifecycle.composition import Extras
+from instar.server.settings import EncryptionSettings
+from instar.wire.storage.encryption.config import EncryptionConfigError, read
+from instar.wire.storage.encryption.kms import AGAIN_SECONDS, EVERY_SECONDS
+from instar.wire.storage.encryption.providers import Vault
+from instar.wire.storage.encryption.store import SealedLocal, SealedStore, sealed
+from instar.wire.storage.store import Store
+
+log = logging.getLogger(__name__)
+_LOOK_SECONDS = 1.0
+
+
+class AtRest:
+    def __init__(self, settings: EncryptionSettings, vault: Vault, digest: str) -> None:
+        self._settings = settings
+        self._vault = vault
+        self._digest = self._seen = digest
+        self._store: SealedStore | None = None
+        self._reloads = Counter(
+            "apiserver_encryption_config_controller_automatic_reloads_total",
+            "Attempts to use a changed encryption configuration.",
+            ("status",),
+        )
+        self._operations = vault.operations
+
+    @classmethod
+    def load(cls, settings: EncryptionSettings) -> AtRest:
+        """Raises ``ValueError`` with one line for the operator."""
+        vault, digest = load_vault(settings.config)
+        return cls(settings, vault, digest)
+
+    def before(self, store: Store) -> SealedStore:
+        self._store = sealed(store, self._vault)
+        return self._store
+
+    def extras(self) -> Extras:
+        info = Measured(
+            "apiserver_encryption_config_controller_automatic_reload_last_config_info",
+            "The encryption configuration in use.",
+            ("hash",),
+            lambda: [((f"sha256:{self._digest}",), 1)],
+        )
+        return Extras(
+            checks={"kms-providers": lambda: self._vault.trouble},
+            metrics=(self._operations, self._reloads, info),
+        )
+
+    async def warm(self) -> None:
+        """Before the store is read. Raises ``Unavailable`` while a plugin it needs is away."""
+        await self._vault.refresh()
+        if isinstance(self._store, SealedLocal):
+            await self._store.warm()
+
+    async def run(self) -> None:
+        loop = asyncio.get_running_loop()
+        asked = loop.time()
+        while True:
+            await asyncio.sleep(_LOOK_SECONDS)
+            ill = self._vault.trouble is not None
+            if loop.time() - asked >= (AGAIN_SECONDS if ill else EVERY_SECONDS):
+                asked = loop.time()
+                await self._ask(ill)
+            if self._settings.reload:
+                await self._look()
+
+    async def _ask(self, was_ill: bool) -> None:
+        await self._vault.refresh()
+        well = self._vault.trouble is None
+        if was_ill and well and self._store is not None and self._store.unopened:
+            self._store.reopen("a KMS plugin is back")
+
+    async def _look(self) -> None:
+        """Use what is in the file now, if it can be used; else go on as before."""
+        try:
+            digest = await asyncio.to_thread(_digest_of, self._settings.config)
+        except OSError:
+            return  # being replaced; a file that stays away changes nothing
+        if digest == self._seen:
+            return
+        self._seen = digest
+        try:
+            vault, digest = await asyncio.to_thread(load_vault, self._settings.config)
+            await vault.refresh()
+            if vault.trouble is not None:
+                await vault.close()
+                raise ValueError(vault.trouble)
+        except ValueError as error:
+            self._reloads.add(("failure",))
+            log.error("the encryption configuration stays as it was: %s", error)
+            return
+        await self._use(vault, digest)
+
+    async def _use(self, vault: Vault, digest: str) -> None:
+        former, self._vault, self._digest = self._vault, vault, digest
+        vault.operations = self._operations  # one count, whatever the configuration
+        self._reloads.add(("success",))
+        log.info("a changed encryption configuration is in use")
+        assert self._store is not None
+        self._store.use(vault)
+        if self._store.unopened:
+            self._store.reopen("the encryption configuration has changed")
+        await former.close()
+
+
+def load_vault(path: Path) -> tuple[Vault, str]:
+    """With the digest of what was read. Raises ``ValueError`` with one line."""
+    file = read_configuration(path, "encryption provider configuration")
+    try:
+        rules = read(file.document)
+    except EncryptionConfigError as error:
+        raise file.refused(str(error)) from error
+    return Vault(rules), hashlib.sha256(file.data).hexdigest()
+
+
+def _digest_of(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()

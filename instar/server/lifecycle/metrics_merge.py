@@ -1,0 +1,162 @@
+"""The numbers of every process behind one port, added up, whichever of them is asked.
+
+The first process asks the others when somebody wants to know, and now and then besides: of one that
+is killed it keeps what it heard last, so that nothing it counted is ever taken back. Knows who
+counts, not what.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Awaitable, Callable
+from itertools import count
+from pathlib import Path
+
+import orjson
+
+from instar.base.errors import ServiceUnavailable
+from instar.base.metrics import Family, merge_families, without_gauges
+from instar.server.endpoints.metrics import Metrics
+from instar.wire.storage.workers.frames import FrameReader, Head, frame
+
+SOCKET = "numbers.sock"
+_PATIENCE = 1.0
+"""Seconds a worker has to tell its numbers; then those it told before must do."""
+_LONGER = 3.0
+"""What the first process has: it may wait for another worker."""
+_EVERY = 5.0
+Numbers = Callable[[], Awaitable[list[Family]]]
+
+
+@contextlib.asynccontextmanager
+async def gathered(metrics: Metrics, folder: Path) -> AsyncIterator[None]:
+    """In the first process: from here on its page is everybody's."""
+    gathering = Gathering(metrics)
+    loop = asyncio.get_running_loop()
+    server = await loop.create_unix_server(gathering.meet, str(folder / SOCKET))
+    listening = loop.create_task(gathering.listen())
+    metrics.of_all = gathering.families
+    try:
+        yield
+    finally:
+        metrics.of_all = None
+        server.close()
+        listening.cancel()
+        await asyncio.gather(listening, return_exceptions=True)
+        gathering.close()
+
+
+@contextlib.asynccontextmanager
+async def share_worker_metrics(metrics: Metrics, folder: Path) -> AsyncIterator[None]:
+    """The same in a worker. Raises ``OSError`` where nobody gathers."""
+
+    async def everybodys() -> list[Family]:
+        if not await line.ask(_LONGER):
+            text = "the process that adds up the numbers of all does not answer"
+            raise ServiceUnavailable(text, retry_after=1)
+        return line.heard
+
+    line = _Line(metrics.counted, lambda: None)
+    loop = asyncio.get_running_loop()
+    await loop.create_unix_connection(lambda: line.frames, str(folder / SOCKET))
+    await line.ask(_LONGER)  # who is asked from now on counts us in
+    metrics.of_all = everybodys
+    try:
+        yield
+    finally:
+        metrics.of_all = None
+        line.tell(metrics.own())
+        line.frames.finish()
+
+
+class Gathering:
+    def __init__(self, metrics: Metrics) -> None:
+        self._own = metrics.counted
+        self._lines: set[_Line] = set()
+        self._gone: list[Family] = []
+        """What those counted that are no more."""
+
+    def meet(self) -> FrameReader:
+        def part() -> None:
+            self._lines.discard(line)
+            self._gone = merge_families([self._gone, without_gauges(line.heard)])
+
+        line = _Line(self.families, part)
+        self._lines.add(line)
+        return line.frames
+
+    async def families(self) -> list[Family]:
+        await self._ask_all()
+        return merge_families(
+            [await self._own(), self._gone, *(line.heard for line in self._lines)]
+        )
+
+    async def listen(self) -> None:
+        while True:
+            await asyncio.sleep(_EVERY)
+            await self._ask_all()
+
+    def close(self) -> None:
+        for line in tuple(self._lines):
+            line.frames.close()
+
+    async def _ask_all(self) -> None:
+        await asyncio.gather(*(line.ask(_PATIENCE) for line in self._lines))
+
+
+class _Line:
+    """Between the first process and a worker; either end may ask the other for its numbers."""
+
+    def __init__(self, numbers: Numbers, parted: Callable[[], None]) -> None:
+        self.heard: list[Family] = []
+        """What the other end has told last."""
+        self.frames = FrameReader(self._received, self._lost)
+        self._numbers = numbers
+        self._parted = parted
+        self._questions = count(1)
+        self._asked: dict[int, asyncio.Future[bool]] = {}
+        self._answering: set[asyncio.Task[None]] = set()
+
+    async def ask(self, within: float) -> bool:
+        """Whether ``heard`` is newer than the question."""
+        if self.frames.transport is None:
+            return False
+        question = next(self._questions)
+        answered: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
+        self._asked[question] = answered
+        self.frames.send(frame([question, "ask"]))
+        try:
+            await asyncio.wait([answered], timeout=within)  # who asks may be in no task
+            return answered.done() and answered.result()
+        finally:
+            del self._asked[question]
+
+    def tell(self, families: list[Family], question: int = 0) -> None:
+        body = orjson.dumps([family.plain() for family in families])
+        self.frames.send(frame([question, "told"], (body,)))
+
+    def _received(self, head: Head, body: bytes) -> None:
+        question, what = head
+        if what == "ask":
+            task = asyncio.get_running_loop().create_task(self._answer(question))
+            self._answering.add(task)
+            task.add_done_callback(self._answering.discard)
+            return
+        self.heard = [
+            Family.of_plain(share_worker_metrics) for share_worker_metrics in orjson.loads(body)
+        ]
+        self._settle(question, True)
+
+    async def _answer(self, question: int) -> None:
+        self.tell(await self._numbers(), question)
+
+    def _settle(self, question: int, answered: bool) -> None:
+        future = self._asked.get(question)
+        if future is not None and not future.done():
+            future.set_result(answered)
+
+    def _lost(self, error: Exception | None) -> None:
+        for question in tuple(self._asked):
+            self._settle(question, False)
+        self._parted()

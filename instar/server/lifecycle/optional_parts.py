@@ -1,0 +1,88 @@
+"""What few servers have, made from settings: TLS of one's own, encryption at rest, audit, limits.
+
+Each is loaded only where it was asked for. Raises ``ValueError`` with one line for the operator.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from instar.base.metrics import Metric
+from instar.server.files.certificates import Certificates, server_context
+from instar.server.http.tls import ReloadingContext, cipher_string, minimum_version
+from instar.server.lifecycle.composition import NOTHING_MORE, Extras
+from instar.server.registry.admission.plugins.event_rate_limit import NAME as EVENT_RATE_LIMIT
+from instar.server.registry.admission.plugins.event_rate_limit import EventLimit
+from instar.server.settings import Settings
+
+if TYPE_CHECKING:
+    from instar.server.audit.auditor import Auditor
+    from instar.server.lifecycle.encryption_setup import AtRest
+
+
+def client_authorities(settings: Settings) -> list[Path]:
+    """Besides our own."""
+    proxy = settings.front_proxy
+    if proxy is not None and proxy.ca == settings.client_ca and not proxy.names:
+        raise ValueError(
+            "--requestheader-client-ca-file and --client-ca-file are the same: then "
+            "--requestheader-allowed-names must say who is a proxy"
+        )
+    given = (settings.client_ca, None if proxy is None else proxy.ca)
+    return [path for path in given if path is not None]
+
+
+def event_limits_of(settings: Settings) -> tuple[EventLimit, ...]:
+    if EVENT_RATE_LIMIT not in settings.admission_plugins:
+        return ()
+    # Only here: the plugin is off unless it is asked for.
+    from instar.server.lifecycle.admission_config import event_limits
+
+    return event_limits(settings.admission_config)
+
+
+def tls_of(settings: Settings, ours: Certificates) -> ReloadingContext:
+    """Raises ``ValueError`` for files that cannot be used."""
+    wanted, authorities = settings.tls, client_authorities(settings)
+    minimum, ciphers = minimum_version(wanted.minimum), cipher_string(wanted.ciphers)
+    if (wanted.cert is None) != (wanted.key is None):
+        raise ValueError("a serving certificate needs its key, and the key its certificate")
+    used = ours
+    if wanted.cert is not None and wanted.key is not None:
+        used = replace(ours, server_cert=wanted.cert, server_key=wanted.key)
+    return ReloadingContext(
+        lambda: server_context(used, authorities, minimum, ciphers),
+        [used.server_cert, used.server_key, *authorities],
+    )
+
+
+def foreign_certificate(settings: Settings) -> bytes:
+    """What our own kubeconfig must trust besides our authority."""
+    return b"" if settings.tls.cert is None else settings.tls.cert.read_bytes()
+
+
+def at_rest_of(settings: Settings) -> AtRest | None:
+    if settings.encryption is None:
+        return None
+    # Only here: a server without one loads no cipher.
+    from instar.server.lifecycle.encryption_setup import AtRest
+
+    return AtRest.load(settings.encryption)
+
+
+def audit_of(settings: Settings) -> tuple[Auditor | None, Sequence[Metric]]:
+    if settings.audit is None:
+        return None, ()
+    # Only here: a server without a policy has nothing to record.
+    from instar.server.audit.setup import auditor_of
+
+    auditor, metrics = auditor_of(settings.audit)
+    return auditor, metrics.all()
+
+
+def extras_of(at_rest: AtRest | None, counted: Sequence[Metric]) -> Extras:
+    found = NOTHING_MORE if at_rest is None else at_rest.extras()
+    return replace(found, metrics=(*found.metrics, *counted))

@@ -1,0 +1,122 @@
+"""Watches the event loop from a thread: how late it is, and who held it.
+
+Everything is served by one loop, so a step that takes long makes everybody wait. Lateness is a
+metric. Processor time that a single step took is a mistake of ours (a machine that is busy with
+something else is not), and the log names the request it was taken for.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import sys
+import threading
+import time
+from types import FrameType
+from typing import NamedTuple
+
+from instar.base import limits
+from instar.base.metrics import Histogram, Measured, Metric
+from instar.server.rest.request import Request
+
+log = logging.getLogger(__name__)
+METRIC = "instar_loop_lag_seconds"
+_BEAT_SECONDS = 0.05
+_LOOK_SECONDS = 0.1
+_BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
+_REMEMBERED = 100
+
+
+class LoopStall(NamedTuple):
+    seconds: float
+    """Of processor time."""
+    by: str
+
+
+class Watchdog:
+    def __init__(self, threshold: float = limits.LOOP_HELD_SECONDS) -> None:
+        self.held: list[LoopStall] = []
+        """The latest holds, for tests and for whoever asks."""
+        self._threshold = threshold
+        self._lag = Histogram(METRIC, "How late the event loop is.", (), _BUCKETS)
+        self._worst = 0.0
+        self._beats = 0
+        self._spent = 0.0
+        self._due = 0.0
+        self._suspect = ""
+        self._timer: asyncio.TimerHandle | None = None
+        self._ended = threading.Event()
+        self._thread: threading.Thread | None = None
+        self._watched = 0
+        self._clock: int | None = None
+
+    def start(self) -> None:
+        """In the loop that is to be watched."""
+        self._watched = threading.get_ident()
+        if hasattr(time, "pthread_getcpuclockid"):  # not on macOS: there nobody is named
+            self._clock = time.pthread_getcpuclockid(self._watched)
+        self._spent = time.thread_time()
+        self._schedule()
+        self._thread = threading.Thread(target=self._watch, name="watchdog", daemon=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        self._ended.set()
+        if self._thread is not None:
+            self._thread.join()
+
+    def _schedule(self) -> None:
+        loop = asyncio.get_running_loop()
+        self._due = loop.time() + _BEAT_SECONDS
+        self._timer = loop.call_later(_BEAT_SECONDS, self._beat)
+
+    def _beat(self) -> None:
+        lag = max(asyncio.get_running_loop().time() - self._due, 0.0)
+        self._lag.observe((), lag)
+        self._worst = max(self._worst, lag)
+        spent = time.thread_time()
+        taken, self._spent = spent - self._spent, spent
+        self._beats += 1
+        suspect, self._suspect = self._suspect, ""
+        if suspect and taken > self._threshold:
+            self.held = [*self.held[1 - _REMEMBERED :], LoopStall(taken, suspect)]
+            log.warning("the event loop was held for %.2f s by %s", taken, suspect)
+        self._schedule()
+
+    def _watch(self) -> None:
+        """Between two beats one step may have run or many: who is seen twice is one."""
+        seen = -1
+        while not self._ended.wait(_LOOK_SECONDS):
+            beats = self._beats
+            if beats == seen and self._taken() > self._threshold * 0.8:
+                suspect = _described(sys._current_frames().get(self._watched))
+                if beats == self._beats:
+                    self._suspect = suspect
+            seen = beats
+
+    def _taken(self) -> float:
+        """Processor time of the loop since its last beat."""
+        return 0.0 if self._clock is None else time.clock_gettime(self._clock) - self._spent
+
+    def metrics(self) -> tuple[Metric, ...]:
+        worst = "The latest it has been since the start."
+        return (
+            self._lag,
+            Measured("instar_loop_lag_worst_seconds", worst, (), lambda: [((), self._worst)]),
+        )
+
+
+def _described(frame: FrameType | None) -> str:
+    """The request being worked on, if any, and the function of ours that is at it."""
+    request, place = "", ""
+    while frame is not None:
+        module = frame.f_globals.get("__name__", "")
+        if not place and module.startswith("instar"):
+            place = f"{module}.{frame.f_code.co_name}"
+        found = frame.f_locals.get("request")
+        if isinstance(found, Request):
+            request = f"{found.method} {found.path[:200]}"
+        frame = frame.f_back
+    return f"{request or 'no request'} (in {place or 'the runtime'})"

@@ -1,0 +1,1 @@
+"""Built-in admission plugins, under upstream's names."""

@@ -1,0 +1,25 @@
+"""A plugin that says the same to everything: for tests of clients, and to freeze a server."""
+
+from __future__ import annotations
+
+from instar.base import errors
+from instar.kube.access.attributes import OURSELVES
+from instar.server.registry.resources.admission import Interest, Operation, Verb
+from instar.server.registry.resources.serving import Serving
+
+
+class AlwaysDenyPlugin:
+    def interest(self, serving: Serving, verb: Verb) -> Interest:
+        return Interest.ADMIT
+
+    def admit(self, operation: Operation) -> None:
+        if operation.asked is OURSELVES:
+            return  # or it could not even start
+        serving = operation.target.serving
+        metadata = (operation.obj or {}).get("metadata") or {}
+        name = operation.name or metadata.get("name") or metadata.get("generateName") or "Unknown"
+        text = "admission control is denying all modifications"
+        raise errors.forbidden(serving.group, serving.plural, name, text)
+
+    def validate(self, operation: Operation) -> None:
+        return

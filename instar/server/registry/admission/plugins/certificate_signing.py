@@ -1,0 +1,92 @@
+"""Who may approve and sign requests for certificates, and which nobody may make.
+
+Upstream's CertificateApproval, CertificateSigning and CertificateSubjectRestriction.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from instar.base import errors
+from instar.base.field_errors import go_quote
+from instar.base.json_values import Object
+from instar.kube.access.attributes import ADMIN_GROUP, Attributes
+from instar.kube.access.authorizers import Authorizer
+from instar.server.registry.resources.admission import Interest, Operation, Verb
+from instar.server.registry.resources.serving import Serving
+
+_GROUP, _PLURAL = "certificates.k8s.io", "certificatesigningrequests"
+_CLIENT_SIGNER = "kubernetes.io/kube-apiserver-client"
+_VERBS = {"approval": "approve", "status": "sign"}
+"""By the subresource that is written: what its writer must be allowed to do as a signer."""
+
+
+class CertificateAdmission:
+    def __init__(self, authorizer: Authorizer, now: Callable[[], str]) -> None:
+        self._authorizer, self._now = authorizer, now
+
+    def interest(self, serving: Serving, verb: Verb) -> Interest:
+        concerned = (serving.group, serving.plural) == (_GROUP, _PLURAL)
+        return Interest.BOTH if concerned else Interest.NONE
+
+    def admit(self, operation: Operation) -> None:
+        """Conditions are stamped with the time they came to be, unless they say it."""
+        if operation.verb is not Verb.UPDATE or operation.subresource not in _VERBS:
+            return
+        former = {
+            (one.get("type"), one.get("status")): one.get("lastTransitionTime")
+            for one in _conditions(operation.old)
+        }
+        for one in _conditions(operation.obj):
+            if not one.get("lastUpdateTime"):
+                one["lastUpdateTime"] = self._now()
+            if not one.get("lastTransitionTime"):
+                since = former.get((one.get("type"), one.get("status")))
+                one["lastTransitionTime"] = since or self._now()
+
+    async def validate(self, operation: Operation) -> None:
+        obj, old = operation.obj, operation.old
+        if operation.verb is Verb.CREATE and obj is not None:
+            _check_subject(obj, operation)
+        verb = _VERBS.get(operation.subresource)
+        if operation.verb is not Verb.UPDATE or verb is None or obj is None or old is None:
+            return
+        if verb == "sign" and _outcome(obj) == _outcome(old):
+            return
+        signer = str(old["spec"].get("signerName", ""))
+        if not await self._may(operation, verb, signer):
+            text = f"user not permitted to {verb} requests with signerName {go_quote(signer)}"
+            raise errors.forbidden(_GROUP, _PLURAL, operation.target.name, text)
+
+    async def _may(self, operation: Operation, verb: str, signer: str) -> bool:
+        """For the signer by name, or for all of its domain."""
+        for name in (signer, f"{signer.partition('/')[0]}/*"):
+            user = operation.asked.user
+            asked = Attributes(user, verb, _GROUP, "*", "signers", name=name)
+            decision = self._authorizer.decide(asked)
+            if decision is None:
+                decision = await self._authorizer.ask(asked)
+            if decision.allowed:
+                return True
+        return False
+
+
+def _check_subject(obj: Object, operation: Operation) -> None:
+    spec = obj["spec"]
+    if spec.get("signerName") != _CLIENT_SIGNER:
+        return
+    # Only here: reading certificates takes a library that most servers need for nothing else.
+    from instar.kube.builtin_rules.signing import organizations
+
+    if ADMIN_GROUP in organizations(str(spec.get("request", ""))):
+        text = f"use of {_CLIENT_SIGNER} signer with {ADMIN_GROUP} group is not allowed"
+        raise errors.forbidden(_GROUP, _PLURAL, str(obj["metadata"].get("name", "")), text)
+
+
+def _conditions(obj: Object | None) -> list[Object]:
+    return ((obj or {}).get("status") or {}).get("conditions") or []
+
+
+def _outcome(obj: Object) -> tuple[object, object]:
+    status = obj.get("status") or {}
+    return status.get("certificate"), status.get("conditions")

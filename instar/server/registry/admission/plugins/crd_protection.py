@@ -1,0 +1,47 @@
+"""A CRD that has objects is not deleted by a slip: they would all go with it.
+
+Ours, not upstream's, and off unless asked for (``--protect-crds``). Whoever means it says so on
+the CRD first.
+"""
+
+from __future__ import annotations
+
+from instar.base.errors import forbidden
+from instar.kube.api.crd import GROUP, PLURAL, read_crd
+from instar.server.registry.resources.admission import Interest, Operation, Verb
+from instar.server.registry.resources.serving import Serving
+from instar.server.registry.stored.backend import Backend
+from instar.wire.storage.keys import collection_prefix
+
+ALLOWS = "instar.dev/allow-deletion"
+
+
+class CrdProtection:
+    def __init__(self, backend: Backend) -> None:
+        self._backend = backend
+
+    def interest(self, serving: Serving, verb: Verb) -> Interest:
+        is_crd = (serving.group, serving.plural) == (GROUP, PLURAL)
+        return Interest.ADMIT if is_crd else Interest.NONE
+
+    def admit(self, operation: Operation) -> None:
+        if operation.verb is not Verb.DELETE or operation.old is None:
+            return
+        crd = read_crd(operation.old)
+        annotations = (operation.old.get("metadata") or {}).get("annotations") or {}
+        if annotations.get(ALLOWS) == "true":
+            return
+        plural = crd.stored_plural
+        number = len(self._backend.collection(collection_prefix(crd.group, plural)).entries)
+        if number:
+            objects = f"{number} object" + "s" * (number != 1)
+            raise forbidden(
+                GROUP,
+                PLURAL,
+                crd.name,
+                f"{objects} would be deleted with it; delete them first, or annotate the CRD with "
+                f"{ALLOWS}=true",
+            )
+
+    def validate(self, operation: Operation) -> None:
+        return

@@ -1,0 +1,48 @@
+"""Objects of other kinds that a plugin looks at: by name, or the one that is marked as default."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from instar.base.json_values import Object
+from instar.server.registry.stored.backend import Backend
+from instar.server.registry.stored.entry import UnreadableEntry
+from instar.wire.storage.keys import collection_prefix
+
+
+class Lookup:
+    def __init__(self, backend: Backend, group: str, plural: str) -> None:
+        self._objects = backend.collection(collection_prefix(group, plural))
+
+    def __bool__(self) -> bool:
+        return bool(self._objects.entries)
+
+    def get(self, name: str) -> Object | None:
+        entry = self._objects.entries.get(name)
+        try:
+            return None if entry is None else entry.decode()
+        except UnreadableEntry:
+            return None
+
+    def all(self) -> Iterator[Object]:
+        for suffix in self._objects.suffixes():
+            found = self.get(suffix)
+            if found is not None:
+                yield found
+
+    def within(self, namespace: str) -> Iterator[Object]:
+        for suffix in self._objects.suffixes(f"{namespace}/"):
+            found = self.get(suffix)
+            if found is not None:
+                yield found
+
+    def annotated(self, annotation: str) -> Object | None:
+        """The default: of several that say so the newest, then the first by name."""
+        marked = [
+            obj
+            for obj in self.all()
+            if (obj["metadata"].get("annotations") or {}).get(annotation) == "true"
+        ]
+        newest = sorted(marked, key=lambda obj: str(obj["metadata"]["name"]))
+        newest.sort(key=lambda obj: str(obj["metadata"].get("creationTimestamp")), reverse=True)
+        return newest[0] if newest else None

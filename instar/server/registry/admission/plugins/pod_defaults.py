@@ -1,0 +1,184 @@
+"""What admission does to pods: tolerations everybody gets, priorities, runtime classes."""
+
+from __future__ import annotations
+
+from instar.base.errors import Forbidden, forbidden
+from instar.base.json_values import Object
+from instar.server.registry.admission.config_cache import Followed
+from instar.server.registry.admission.plugins.lookups import Lookup
+from instar.server.registry.resources.admission import Interest, Operation, Verb
+from instar.server.registry.resources.serving import Serving
+from instar.server.registry.stored.backend import Backend
+
+_TROUBLES = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
+_PLACES = ("topology.kubernetes.io/zone", "topology.kubernetes.io/region")
+_PATIENCE = 300
+_SYSTEM = {"system-cluster-critical": 2_000_000_000, "system-node-critical": 2_000_001_000}
+_LOWER = "PreemptLowerPriority"
+_KINDS = (("", "pods"), ("", "bindings"), ("scheduling.k8s.io", "priorityclasses"))
+
+
+_PRIORITY_CLASSES = ("scheduling.k8s.io", "priorityclasses")
+
+
+class PodAdmission:
+    """Priority, DefaultTolerationSeconds, RuntimeClass and PodTopologyLabels, in this order."""
+
+    def __init__(self, backend: Backend, off: frozenset[str] = frozenset()) -> None:
+        """``off`` names those of them that are not wanted."""
+        self._off = off
+        self._priorities = Followed(backend, "scheduling.k8s.io", "priorityclasses", _as_it_is)
+        self._runtimes = Lookup(backend, "node.k8s.io", "runtimeclasses")
+        self._nodes = Lookup(backend, "", "nodes")
+
+    def interest(self, serving: Serving, verb: Verb) -> Interest:
+        concerned = (serving.group, serving.plural) in _KINDS
+        return Interest.ADMIT if concerned else Interest.NONE
+
+    def admit(self, operation: Operation) -> None:
+        serving, obj = operation.target.serving, operation.obj
+        if obj is None or operation.subresource not in ("", "binding"):
+            return
+        if operation.subresource == "binding":
+            if "PodTopologyLabels" in self._off:
+                return
+            self._label_place(obj, (obj.get("target") or {}).get("name"))
+            return
+        priority = "Priority" not in self._off
+        if priority and (serving.group, serving.plural) == _PRIORITY_CLASSES:
+            self._check_only_default(operation, obj)
+        if (serving.group, serving.plural) != ("", "pods"):
+            return
+        new = operation.verb is Verb.CREATE
+        if new and priority:
+            self._set_priority(operation, obj["spec"])
+        if "DefaultTolerationSeconds" not in self._off:
+            _tolerate_trouble(obj["spec"])
+        if new and "RuntimeClass" not in self._off:
+            self._apply_runtime(operation, obj["spec"])
+        if new and "PodTopologyLabels" not in self._off:
+            self._label_place(obj, obj["spec"].get("nodeName"))
+
+    def validate(self, operation: Operation) -> None:
+        return
+
+    def _check_only_default(self, operation: Operation, obj: Object) -> None:
+        if not obj.get("globalDefault"):
+            return
+        for other in self._priorities.current():
+            name = other["metadata"]["name"]
+            if other.get("globalDefault") and name != obj["metadata"].get("name"):
+                text = (
+                    f"PriorityClass {name} is already marked as default. Only one default can exist"
+                )
+                raise _refused(operation, text)
+
+    def _label_place(self, obj: Object, name: object) -> None:
+        """A pod carries the zone and region of its node, from its binding on."""
+        node = self._nodes.get(name) if isinstance(name, str) else None
+        labels = ((node or {}).get("metadata") or {}).get("labels") or {}
+        found = {name: labels[name] for name in _PLACES if name in labels}
+        if found:
+            obj["metadata"]["labels"] = {**(obj["metadata"].get("labels") or {}), **found}
+
+    def _set_priority(self, operation: Operation, spec: Object) -> None:
+        name = spec.get("priorityClassName")
+        chosen = self._named(name) if name else self._default_priority()
+        if chosen is None and name:
+            raise _refused(operation, f"no PriorityClass with name {name} was found")
+        value = 0 if chosen is None else chosen.get("value", 0)
+        policy = _LOWER if chosen is None else chosen.get("preemptionPolicy", _LOWER)
+        if chosen is not None and not name:
+            spec["priorityClassName"] = chosen["metadata"]["name"]
+        for name, told, wanted in (
+            ("priority", "integer value of priority", value),
+            ("preemptionPolicy", "string value of PreemptionPolicy", policy),
+        ):
+            given = spec.get(name)
+            if given is not None and given != wanted:
+                raise _refused(
+                    operation,
+                    f"the {told} ({given}) must not be provided in pod spec; priority admission "
+                    f"controller computed {wanted} from the given PriorityClass name",
+                )
+            spec[name] = wanted
+
+    def _named(self, name: str) -> Object | None:
+        """The two of the system are there, whether or not somebody keeps them as objects."""
+        found = self._priorities.get(name)
+        if found is None and name in _SYSTEM:
+            return {"metadata": {"name": name}, "value": _SYSTEM[name]}
+        return found
+
+    def _default_priority(self) -> Object | None:
+        marked = [obj for obj in self._priorities.current() if obj.get("globalDefault")]
+        return min(marked, key=lambda obj: int(obj.get("value", 0)), default=None)
+
+    def _apply_runtime(self, operation: Operation, spec: Object) -> None:
+        name = spec.get("runtimeClassName")
+        runtime = self._runtimes.get(name) if name else None
+        if name and runtime is None:
+            raise _refused(operation, f'pod rejected: RuntimeClass "{name}" not found')
+        overhead = ((runtime or {}).get("overhead") or {}).get("podFixed")
+        if "overhead" in spec and spec["overhead"] != overhead:
+            text = "Pod's Overhead doesn't match RuntimeClass's defined Overhead"
+            if not overhead:
+                text = "Pod Overhead set without corresponding RuntimeClass defined Overhead"
+            raise _refused(operation, f"pod rejected: {text}")
+        if overhead:
+            spec["overhead"] = dict(overhead)
+        scheduling = (runtime or {}).get("scheduling") or {}
+        self._merge_scheduling(operation, spec, scheduling)
+
+    def _merge_scheduling(self, operation: Operation, spec: Object, scheduling: Object) -> None:
+        wanted = scheduling.get("nodeSelector") or {}
+        own = spec.get("nodeSelector") or {}
+        for key, value in wanted.items():
+            if own.get(key, value) != value:
+                raise _refused(
+                    operation,
+                    f"pod rejected: conflict: runtimeClass.scheduling.nodeSelector[{key}] = "
+                    f"{value}; pod.spec.nodeSelector[{key}] = {own[key]}",
+                )
+        if wanted:
+            spec["nodeSelector"] = {**own, **wanted}
+        tolerations = spec.get("tolerations") or []
+        added = [one for one in scheduling.get("tolerations") or () if one not in tolerations]
+        if added:
+            spec["tolerations"] = [*tolerations, *added]
+
+
+def _as_it_is(obj: Object) -> Object:
+    return obj
+
+
+def _tolerate_trouble(spec: Object) -> None:
+    """A pod stays five minutes on a node that is lost, unless it says otherwise."""
+    tolerations = spec.get("tolerations") or []
+    missing = [
+        key
+        for key in _TROUBLES
+        if not any(
+            one.get("key") in (key, "", None) and one.get("effect") in ("NoExecute", "", None)
+            for one in tolerations
+        )
+    ]
+    if missing:
+        spec["tolerations"] = [
+            *tolerations,
+            *(
+                {
+                    "key": key,
+                    "operator": "Exists",
+                    "effect": "NoExecute",
+                    "tolerationSeconds": _PATIENCE,
+                }
+                for key in missing
+            ),
+        ]
+
+
+def _refused(operation: Operation, why: str) -> Forbidden:
+    serving = operation.target.serving
+    metadata = (operation.obj or {}).get("metadata") or {}
+    return forbidden(serving.group, serving.plural, metadata.get("name", ""), why)

@@ -1,0 +1,60 @@
+"""A claim grows only where its storage class says that volumes can: PersistentVolumeClaimResize."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from instar.base import errors
+from instar.base.json_values import Object
+from instar.kube.builtin_rules.pods.compute_resources import quantity_value
+from instar.server.registry.admission.plugins.lookups import Lookup
+from instar.server.registry.resources.admission import Interest, Operation, Verb
+from instar.server.registry.resources.serving import Serving
+from instar.server.registry.stored.backend import Backend
+
+_PLACE = ("", "persistentvolumeclaims")
+_OLD_CLASS = "volume.beta.kubernetes.io/storage-class"
+
+
+class ClaimResize:
+    def __init__(self, backend: Backend) -> None:
+        self._classes = Lookup(backend, "storage.k8s.io", "storageclasses")
+
+    def interest(self, serving: Serving, verb: Verb) -> Interest:
+        return Interest.VALIDATE if (serving.group, serving.plural) == _PLACE else Interest.NONE
+
+    def admit(self, operation: Operation) -> None:
+        return
+
+    def validate(self, operation: Operation) -> None:
+        obj, old = operation.obj, operation.old
+        if operation.verb is not Verb.UPDATE or operation.subresource or obj is None or old is None:
+            return
+        if _storage(obj) <= _storage(old):
+            return
+        if (old.get("status") or {}).get("phase") != "Bound":
+            raise self._refused(operation, "Only bound persistent volume claims can be expanded")
+        if not self._may_grow(obj, old):
+            raise self._refused(
+                operation,
+                "only dynamically provisioned pvc can be resized and the storageclass that "
+                "provisions the pvc must support resize",
+            )
+
+    def _may_grow(self, obj: Object, old: Object) -> bool:
+        name = _class_of(obj)
+        found = self._classes.get(name) if name and name == _class_of(old) else None
+        return bool(found is not None and found.get("allowVolumeExpansion"))
+
+    def _refused(self, operation: Operation, text: str) -> errors.Forbidden:
+        return errors.forbidden(*_PLACE, operation.target.name, text)
+
+
+def _storage(claim: Object) -> Fraction:
+    requests = (claim["spec"].get("resources") or {}).get("requests") or {}
+    return quantity_value(requests.get("storage", "0"))
+
+
+def _class_of(claim: Object) -> str:
+    annotations = claim["metadata"].get("annotations") or {}
+    return str(annotations.get(_OLD_CLASS) or claim["spec"].get("storageClassName") or "")

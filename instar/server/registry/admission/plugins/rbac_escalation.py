@@ -1,0 +1,132 @@
+"""Nobody grants by a role or binding what they may not do themselves.
+
+Admins may; so may whoever is allowed to ``escalate`` the role or to ``bind`` it. Runs before the
+object is checked, as upstream does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from instar.base import errors, limits, offload
+from instar.base.field_errors import go_quote
+from instar.base.json_values import Object
+from instar.kube.access.attributes import ADMIN_GROUP, Attributes, User
+from instar.kube.access.authorizers import Authorizer
+from instar.kube.access.rbac.policy import GROUP, RbacPolicy, referred
+from instar.kube.access.rbac.rules import PolicyRule, comparisons, rules_of, uncovered
+from instar.server.registry.resources.admission import Interest, Operation, Verb
+from instar.server.registry.resources.serving import Serving
+
+_EVERYTHING = (
+    PolicyRule(("*",), ("*",), ("*",)),
+    PolicyRule(("*",), urls=("*",)),
+)
+_BYTES_A_STEP = 16
+"""What a comparison weighs, when it comes to leaving the loop."""
+_ROLES = ("roles", "clusterroles")
+_HOUSEKEEPING = ("ownerReferences", "finalizers", "managedFields", "resourceVersion")
+_RESOURCES = {"Role": "roles", "ClusterRole": "clusterroles"}
+
+
+class EscalationCheck:
+    def __init__(self, authorizer: Authorizer, policy: Callable[[], RbacPolicy]) -> None:
+        self._authorizer = authorizer
+        self._policy = policy
+
+    def interest(self, serving: Serving, verb: Verb) -> Interest:
+        return Interest.ADMIT if serving.group == GROUP else Interest.NONE
+
+    async def admit(self, operation: Operation) -> None:
+        if operation.obj is None:
+            return
+        if operation.verb is Verb.DELETE or ADMIN_GROUP in operation.asked.user.groups:
+            return
+        if operation.old is not None and _only_kept_house(operation.obj, operation.old):
+            return
+        if operation.target.serving.plural in _ROLES:
+            await self._role(operation, operation.obj)
+        else:
+            await self._binding(operation, operation.obj)
+
+    def validate(self, operation: Operation) -> None:
+        return
+
+    async def _role(self, operation: Operation, role: Object) -> None:
+        asked = operation.asked
+        if await self._may(asked._replace(verb="escalate")):
+            return
+        await self._confirm(operation, rules_of(role))
+        gathers = _gathers(role) or (operation.old is not None and _gathers(operation.old))
+        if gathers and uncovered(self._held(operation), _EVERYTHING):
+            raise _forbidden(
+                operation, "must have cluster-admin privileges to use the aggregationRule"
+            )
+
+    async def _binding(self, operation: Operation, binding: Object) -> None:
+        kind, name = referred(binding)
+        namespace = operation.target.namespace
+        resource = _RESOURCES.get(kind)
+        if resource is None:
+            raise errors.Unclassified(f"unsupported role reference kind: {go_quote(kind)}")
+        asked = Attributes(operation.asked.user, "bind", GROUP, "v1", resource, "", namespace, name)
+        if await self._may(asked):
+            return
+        rules = self._policy().role(kind, name, namespace)
+        if rules is None:
+            raise errors.not_found(GROUP, operation.target.serving.plural, name)
+        await self._confirm(operation, rules)
+
+    async def _may(self, asked: Attributes) -> bool:
+        return (await self._authorizer.ask(asked)).allowed
+
+    def _held(self, operation: Operation) -> list[PolicyRule]:
+        return self._policy().rules(operation.asked.user, operation.target.namespace)
+
+    async def _confirm(self, operation: Operation, wanted: tuple[PolicyRule, ...]) -> None:
+        held = self._held(operation)
+        steps = comparisons(len(held), wanted)
+        if steps > limits.MAX_GRANT_COMPARISONS:
+            raise _forbidden(
+                operation,
+                "it grants more at once than can be compared with the permissions currently held; "
+                "use several smaller roles",
+            )
+        missing = await offload.run(
+            steps * _BYTES_A_STEP, lambda: [str(rule) for rule in uncovered(held, wanted)]
+        )
+        if not missing:
+            return
+        user, policy = operation.asked.user, self._policy()
+        text = f"{_who(user)} is attempting to grant RBAC permissions not currently held:"
+        unresolved = policy.missing(policy.grants(user, operation.target.namespace))
+        told = "\n".join((text, *missing))
+        if unresolved:
+            told += f"; resolution errors: [{', '.join(unresolved)}]"
+        raise _forbidden(operation, told)
+
+
+def _who(user: User) -> str:
+    groups = " ".join(map(go_quote, user.groups))
+    return f"user {go_quote(user.name)} (groups=[{groups}])"
+
+
+def _forbidden(operation: Operation, why: str) -> errors.Forbidden:
+    serving = operation.target.serving
+    name = (operation.obj or {})["metadata"].get("name", "")
+    return errors.forbidden(serving.group, serving.plural, name, why)
+
+
+def _gathers(role: Object) -> bool:
+    rule = role.get("aggregationRule")
+    return isinstance(rule, dict) and bool(rule.get("clusterRoleSelectors"))
+
+
+def _only_kept_house(new: Object, old: Object) -> bool:
+    """Garbage collectors write these, and grant nothing by them."""
+
+    def rest(obj: Object) -> Object:
+        metadata = {k: v for k, v in obj["metadata"].items() if k not in _HOUSEKEEPING}
+        return {**obj, "metadata": metadata}
+
+    return rest(new) == rest(old)

@@ -1,0 +1,241 @@
+"""Cluster addresses and node ports of services: which are taken, and a free one for who asks.
+
+Read off the services themselves, by an index that follows them; what a write in flight was given
+is kept for it until it shows up there, or a while. Two replicas may give one address twice in the
+same moment, as nothing in the store guards it.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable, Hashable, Iterable
+from ipaddress import IPv4Address, IPv4Network, ip_address
+from typing import Any
+
+from instar.base.errors import Internal, invalid
+from instar.base.field_errors import FieldError
+from instar.base.field_errors import invalid as wrong
+from instar.base.json_values import Object
+from instar.kube.builtin_rules.services import (
+    has_cluster_ip,
+    has_health_port,
+    has_node_ports,
+    is_headless,
+)
+from instar.server.registry.resources.admission import Operation, Verb
+from instar.server.registry.stored.backend import Backend
+from instar.server.registry.stored.entry import CacheEntry, UnreadableEntry
+from instar.wire.storage.keys import collection_prefix
+from instar.wire.storage.watchcache.collection import Change
+
+NETWORK = IPv4Network("10.0.0.0/24")
+NODE_PORTS = range(30000, 32768)
+_IN_FLIGHT_SECONDS = 30.0
+_TRIES = 64
+_STATIC_PORTS = 86
+
+
+class ServiceAddresses:
+    def __init__(
+        self,
+        backend: Backend,
+        network: IPv4Network = NETWORK,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._network = network
+        self._services = backend.collection(collection_prefix("", "services"))
+        self._backend, self._clock = backend, clock
+        self._taken: dict[Hashable, set[str]] | None = None
+        self._in_flight: dict[Hashable, tuple[float, str]] = {}
+
+    def allocate(self, operation: Operation) -> None:
+        serving, obj = operation.target.serving, operation.obj
+        if (serving.group, serving.plural) != ("", "services") or obj is None:
+            return
+        if operation.verb not in (Verb.CREATE, Verb.UPDATE) or operation.subresource:
+            return
+        version, strategy = operation.target.version, serving.strategy
+        if strategy.check_create(obj, version, lambda text: None):
+            return  # it will be refused for that
+        before = operation.old["spec"] if operation.old is not None else {}
+        self._give(operation, obj, before)
+
+    def _give(self, operation: Operation, obj: Object, before: Object) -> None:
+        spec = obj["spec"]
+        metadata = obj["metadata"]
+        owner = f"{metadata.get('namespace', '')}/{metadata.get('name', '')}"
+        found = _family_errors(spec)
+        if not found and has_cluster_ip(spec):
+            _set_families(spec)
+            found = self._give_address(spec, before, owner, operation.dry_run)
+        if not found and has_node_ports(spec):
+            found = self._give_ports(spec, owner, operation.dry_run)
+        if not found and has_health_port(spec) and not spec.get("healthCheckNodePort"):
+            spec["healthCheckNodePort"] = self._free_port("TCP", owner, operation.dry_run)
+        if found:
+            raise invalid("", "Service", metadata.get("name", ""), found)
+
+    def _give_address(
+        self, spec: Object, before: Object, owner: str, dry_run: bool
+    ) -> list[FieldError]:
+        if is_headless(spec):
+            return []
+        given = spec.get("clusterIP")
+        if not given:
+            address = self._free(_random_addresses(self._network), owner, dry_run)
+            if address is None:
+                raise Internal("failed to allocate a serviceIP: range is full")
+            spec["clusterIP"], spec["clusterIPs"] = str(address), [str(address)]
+            return []
+        if given in (before.get("clusterIPs") or ()):
+            return []
+        if ip_address(given) not in self._network:
+            why = "the provided network does not match the current range"
+        elif self._is_taken(given, owner):
+            why = "provided IP is already allocated"
+        else:
+            self._reserve(given, owner, dry_run)
+            return []
+        text = f"failed to allocate IP {given}: {why}"
+        return [wrong("spec.clusterIPs", spec["clusterIPs"], text)]
+
+    def _give_ports(self, spec: Object, owner: str, dry_run: bool) -> list[FieldError]:
+        for position, port in enumerate(spec.get("ports") or ()):
+            protocol, wanted = port.get("protocol", "TCP"), port.get("nodePort")
+            where = f"spec.ports[{position}].nodePort"
+            if not wanted:
+                port["nodePort"] = self._free_port(protocol, owner, dry_run)
+            elif wanted not in NODE_PORTS:
+                text = "provided port is not in the valid range. The range of valid ports is "
+                return [wrong(where, wanted, f"{text}{NODE_PORTS[0]}-{NODE_PORTS[-1]}")]
+            elif self._is_taken((protocol, wanted), owner):
+                return [wrong(where, wanted, "provided port is already allocated")]
+            else:
+                self._reserve((protocol, wanted), owner, dry_run)
+        return []
+
+    def _free_port(self, protocol: str, owner: str, dry_run: bool) -> int:
+        places = ((protocol, port) for port in _upper_first(NODE_PORTS, _STATIC_PORTS))
+        found = self._free(places, owner, dry_run, alone=True)
+        if found is None:
+            raise Internal("failed to allocate a nodePort: range is full")
+        port: int = found[1]
+        return port
+
+    # What is taken ------------------------------------------------------------------------------
+
+    def _free(
+        self, places: Iterable[Hashable], owner: str, dry_run: bool, *, alone: bool = False
+    ) -> Any:
+        """The first that nobody has; ``alone``: not even the same owner."""
+        for place in places:
+            if not self._is_taken(place, "" if alone else owner):
+                self._reserve(place, owner, dry_run)
+                return place
+        return None
+
+    def _is_taken(self, place: Hashable, owner: str) -> bool:
+        until, holder = self._in_flight.get(place, (0.0, ""))
+        if holder and holder != owner and until > self._clock():
+            return True
+        return bool(self._index().get(place, set()) - {owner})
+
+    def _reserve(self, place: Hashable, owner: str, dry_run: bool) -> None:
+        if dry_run:
+            return
+        now = self._clock()
+        if len(self._in_flight) > _TRIES:
+            self._in_flight = {k: v for k, v in self._in_flight.items() if v[0] > now}
+        self._in_flight[place] = (now + _IN_FLIGHT_SECONDS, owner)
+
+    def _index(self) -> dict[Hashable, set[str]]:
+        """Made when the first service is written, and kept current from then on."""
+        if self._taken is None:
+            self._taken = {}
+            for entry in self._services.entries.values():
+                self._note(entry, added=True)
+            self._services.listeners.insert(0, self._changed)
+            self._backend.cache.on_reset(self._forget)
+        return self._taken
+
+    def _forget(self) -> None:
+        if self._taken is not None:
+            self._taken.clear()
+            for entry in self._services.entries.values():
+                self._note(entry, added=True)
+
+    def _changed(self, change: Change[CacheEntry]) -> None:
+        if change.old is not None:
+            self._note(change.old, added=False)
+        if change.new is not None:
+            self._note(change.new, added=True)
+
+    def _note(self, entry: CacheEntry, *, added: bool) -> None:
+        assert self._taken is not None
+        try:
+            spec = entry.decode().get("spec") or {}
+        except UnreadableEntry:
+            return
+        for place in _places(spec):
+            holders = self._taken.setdefault(place, set())
+            if added:
+                holders.add(entry.suffix)
+                self._in_flight.pop(place, None)
+            else:
+                holders.discard(entry.suffix)
+                if not holders:
+                    del self._taken[place]
+
+
+def _places(spec: Object) -> Iterable[Hashable]:
+    yield from (address for address in spec.get("clusterIPs") or () if address != "None")
+    for port in spec.get("ports") or ():
+        if port.get("nodePort"):
+            yield (port.get("protocol", "TCP"), port["nodePort"])
+    if spec.get("healthCheckNodePort"):
+        yield ("TCP", spec["healthCheckNodePort"])
+
+
+def _set_families(spec: Object) -> None:
+    bare = is_headless(spec) and not spec.get("selector")
+    if not spec.get("ipFamilyPolicy"):
+        spec["ipFamilyPolicy"] = "RequireDualStack" if bare else "SingleStack"
+    if not spec.get("ipFamilies"):
+        spec["ipFamilies"] = ["IPv4", "IPv6"] if bare else ["IPv4"]
+
+
+def _family_errors(spec: Object) -> list[FieldError]:
+    """We have addresses of one family, as a cluster has by default."""
+    if not has_cluster_ip(spec) or (is_headless(spec) and not spec.get("selector")):
+        return []
+    found = [
+        wrong(f"spec.ipFamilies[{position}]", family, "not configured on this cluster")
+        for position, family in enumerate(spec.get("ipFamilies") or ())
+        if family != "IPv4"
+    ]
+    if spec.get("ipFamilyPolicy") == "RequireDualStack":
+        text = "this cluster is not configured for dual-stack services"
+        found.append(wrong("spec.ipFamilyPolicy", "RequireDualStack", text))
+    return found
+
+
+def _upper_first(places: range, static: int) -> Iterable[int]:
+    """The lower end is for who asks for a place by its number: given away when all else is."""
+    yield from shuffled(places[static:])
+    yield from shuffled(places[:static])
+
+
+def shuffled(places: range) -> Iterable[int]:
+    """A few by chance; then, when the range is crowded, all in a row from somewhere."""
+    yield from (random.choice(places) for _ in range(_TRIES if places else 0))
+    start = random.randrange(len(places) or 1)
+    yield from (places[(start + step) % len(places)] for step in range(len(places)))
+
+
+def _random_addresses(network: IPv4Network) -> Iterable[str]:
+    """Neither the network nor the broadcast address, nor the first: that is the API server's."""
+    first = int(network.network_address)
+    static = min(max(16, network.num_addresses // 16), 256)
+    for offset in _upper_first(range(2, network.num_addresses - 1), static - 1):
+        yield str(IPv4Address(first + offset))

@@ -1,0 +1,89 @@
+"""Parameters as they are stored: found by kind, name or selector, shown at the version the policy
+names."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from instar.base import offload
+from instar.base.json_values import Object
+from instar.kube.admission.policies.params import (
+    NOT_FOUND,
+    ParamError,
+    Wanted,
+    refuses_none,
+    wanted_params,
+)
+from instar.kube.api.names import GroupVersionKind
+from instar.server.registry.resources.resource import Resource
+from instar.server.registry.resources.serving import VersionServing
+from instar.server.registry.stored.backend import Backend
+from instar.server.registry.stored.entry import CacheEntry
+
+_REMEMBERED = 256
+
+
+class ParamKind(NamedTuple):
+    resource: Resource
+    version: VersionServing
+
+
+class Params:
+    def __init__(self, backend: Backend, of_kind: Callable[[str, str], Resource | None]) -> None:
+        self._backend, self._of_kind = backend, of_kind
+        self._known: dict[tuple[str, str], tuple[int, VersionServing, Object]] = {}
+        """(collection, suffix) → the object at a revision and version."""
+
+    def kind(self, wanted: GroupVersionKind) -> ParamKind | None:
+        """None for a kind that is not served."""
+        resource = self._of_kind(wanted.group, wanted.kind)
+        version = None if resource is None else resource.serving.served(wanted.version)
+        return None if resource is None or version is None else ParamKind(resource, version)
+
+    async def collect(self, kind: ParamKind, ref: Object, namespace: str) -> list[Object]:
+        """What a binding means for a request in ``namespace``; raises ``ParamError``."""
+        namespaced = kind.resource.serving.namespaced
+        wanted = wanted_params(ref, namespaced=namespaced, request_namespace=namespace)
+        entries = await self._entries(kind.resource, wanted)
+        found: list[Object] = []
+        breaks = offload.Breaks()
+        for entry in entries:
+            found.append(await self._shown(kind, entry))
+            await breaks.between()
+        if not wanted.name and wanted.selector is not None:
+            found = [obj for obj in found if wanted.selector.matches(_labels(obj))]
+        if not found and refuses_none(ref):
+            raise ParamError(NOT_FOUND)
+        return found
+
+    async def _entries(self, resource: Resource, wanted: Wanted) -> list[CacheEntry]:
+        prefix = f"{wanted.namespace}/" if wanted.namespace else ""
+        held = resource.objects.entries
+        if not wanted.name:
+            entries = [held[suffix] for suffix in list(resource.objects.suffixes(prefix))]
+            if wanted.selector is None or resource.serving.converts_remotely:
+                return entries  # a webhook may change labels: looked at when it has
+            return [entry for entry in entries if wanted.selector.matches(entry.labels)]
+        suffix = f"{prefix}{wanted.name}"
+        if suffix not in held:
+            # It may have been made through another replica a moment ago.
+            await self._backend.consistent()
+        entry = resource.objects.entries.get(suffix)
+        return [] if entry is None else [entry]
+
+    async def _shown(self, kind: ParamKind, entry: CacheEntry) -> Object:
+        key = (kind.resource.objects.prefix, entry.suffix)
+        known = self._known.get(key)
+        if known is not None and known[0] == entry.revision and known[1] is kind.version:
+            return known[2]
+        shown = (await kind.resource.codec.objects([entry], kind.version))[0]
+        while len(self._known) >= _REMEMBERED:
+            del self._known[next(iter(self._known))]
+        self._known[key] = entry.revision, kind.version, shown
+        return shown
+
+
+def _labels(obj: Object) -> dict[str, str]:
+    found = (obj.get("metadata") or {}).get("labels")
+    return found if isinstance(found, dict) else {}

@@ -1,0 +1,101 @@
+"""Who writes a policy may read what it reads: parameters are shown to nobody by way of a policy."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from instar.base import errors
+from instar.base.field_errors import FieldError, forbidden
+from instar.base.json_values import Object
+from instar.kube.access.attributes import ADMIN_GROUP, Attributes, User
+from instar.kube.access.authorizers import Authorizer
+from instar.kube.api.names import GroupVersionKind, parse_group_version
+from instar.server.registry.admission.policies.definitions import MUTATING, VALIDATING
+from instar.server.registry.admission.policies.params import Params
+from instar.server.registry.resources.admission import Operation
+
+if TYPE_CHECKING:
+    from instar.server.registry.admission.policies.plugin import Policies
+
+_ALL = "*"
+
+
+async def check_permissions(
+    operation: Operation, authorizer: Authorizer, params: Params, policies: Policies
+) -> None:
+    """Raises ``Invalid``. Superusers are not asked."""
+    user, obj = operation.asked.user, operation.obj
+    if ADMIN_GROUP in user.groups or obj is None or operation.subresource:
+        return
+    checker = _Checker(user, authorizer, params)
+    plural = operation.target.serving.plural
+    if plural in (VALIDATING[0], MUTATING[0]):
+        found = await checker.policy(obj, operation.old)
+    else:
+        bound = policies.validating if plural == VALIDATING[1] else policies.mutating
+        named = bound.policy(obj["spec"].get("policyName", ""))
+        kind = None if named is None else named.param_kind
+        found = await checker.binding(obj, operation.old, kind, known=named is not None)
+    if found:
+        serving, name = operation.target.serving, obj["metadata"].get("name", "")
+        raise errors.invalid(serving.group, obj["kind"], name, found)
+
+
+class _Checker:
+    def __init__(self, user: User, authorizer: Authorizer, params: Params) -> None:
+        self._user, self._authorizer, self._params = user, authorizer, params
+
+    async def policy(self, obj: Object, old: Object | None) -> list[FieldError]:
+        kind = obj["spec"].get("paramKind")
+        if kind is None or (old is not None and old["spec"].get("paramKind") == kind):
+            return []
+        gvk = GroupVersionKind(*parse_group_version(kind["apiVersion"]), kind["kind"])
+        asked = self._reading("get", gvk)._replace(name=_ALL, namespace=_ALL)
+        if (await self._authorizer.ask(asked)).allowed:
+            return []
+        told = (
+            f'user {self._shown()} must have "get" permission on all objects of the referenced '
+            f"paramKind (kind={kind['kind']}, apiVersion={kind['apiVersion']})"
+        )
+        return [forbidden("spec.paramKind", told)]
+
+    async def binding(
+        self, obj: Object, old: Object | None, kind: GroupVersionKind | None, *, known: bool
+    ) -> list[FieldError]:
+        spec = obj["spec"]
+        ref, before = spec.get("paramRef"), {} if old is None else old["spec"]
+        same = before.get("paramRef") == ref and before.get("policyName") == spec.get("policyName")
+        if ref is None or (old is not None and same):
+            return []
+        verb = "get" if ref.get("name") else "list"
+        asked = self._reading(verb, kind)._replace(
+            name=ref.get("name") or "", namespace=ref.get("namespace") or ""
+        )
+        if (await self._authorizer.ask(asked)).allowed:
+            return []
+        who = f'user {self._shown()} does not have "{verb}" permission'
+        everywhere = (
+            f"to determine minimum required permissions and {who} for all groups, versions and "
+            "resources"
+        )
+        told = f"{who} on the object referenced by paramRef"
+        if not known:
+            told = f"unable to get policy {spec.get('policyName', '')} {everywhere}"
+        elif kind is not None and self._params.kind(kind) is None:
+            told = f"unable to resolve paramKind {kind} {everywhere}"
+        return [forbidden("spec.paramRef", told)]
+
+    def _reading(self, verb: str, kind: GroupVersionKind | None) -> Attributes:
+        if kind is None:
+            return Attributes(self._user, verb, _ALL, _ALL, _ALL)
+        found = self._params.kind(kind)
+        resource = _ALL if found is None else found.resource.serving.plural
+        return Attributes(self._user, verb, kind.group, kind.version, resource)
+
+    def _shown(self) -> str:
+        """As Go prints the user."""
+        user = self._user
+        extra = " ".join(
+            f"{name}:[{' '.join(values)}]" for name, values in sorted(user.extra.items())
+        )
+        return f"&{{{user.name} {user.uid} [{' '.join(user.groups)}] map[{extra}]}}"

@@ -1,0 +1,95 @@
+"""The place of admission policies in the chain of plugins.
+
+Where nobody bound a policy, a write pays for looking into two empty collections. What policies need
+is loaded when there is one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING
+
+from instar.kube.access.attributes import OURSELVES
+from instar.kube.access.authorizers import Authorizer
+from instar.server.registry.admission.policies.definitions import (
+    GROUP,
+    MUTATING,
+    OWN_PLURALS,
+    VALIDATING,
+    BoundPolicy,
+)
+from instar.server.registry.admission.policies.metrics import PolicyMetrics
+from instar.server.registry.resources.admission import Interest, Operation, Verb
+from instar.server.registry.resources.resource import Resource
+from instar.server.registry.resources.serving import Serving
+from instar.server.registry.stored.backend import Backend
+
+if TYPE_CHECKING:
+    from instar.server.registry.admission.policies.evaluators import Working
+
+KindOf = Callable[[str, str], Resource | None]
+"""(group, kind) → the resource whose objects are of it."""
+
+_OF_ACCESS = ("authentication.k8s.io", "authorization.k8s.io")
+_QUESTIONS = frozenset(
+    {
+        *("tokenreviews", "selfsubjectreviews", "subjectaccessreviews"),
+        *("selfsubjectaccessreviews", "localsubjectaccessreviews", "selfsubjectrulesreviews"),
+    }
+)
+"""What upstream never asks policies about, besides themselves."""
+
+
+class Policies:
+    def __init__(
+        self,
+        backend: Backend,
+        authorizer: Authorizer,
+        of_kind: KindOf,
+        metrics: PolicyMetrics,
+        *,
+        strict_namespaces: bool,
+    ) -> None:
+        self.backend, self.authorizer, self.of_kind, self.metrics = (
+            backend,
+            authorizer,
+            of_kind,
+            metrics,
+        )
+        self.strict_namespaces = strict_namespaces
+        self.validating = BoundPolicy(backend, VALIDATING)
+        self.mutating = BoundPolicy(backend, MUTATING)
+        self._working: Working | None = None
+
+    @property
+    def active(self) -> bool:
+        return bool(self.validating) or bool(self.mutating)
+
+    def interest(self, serving: Serving, verb: Verb) -> Interest:
+        if serving.plural in _QUESTIONS and serving.group in _OF_ACCESS:
+            return Interest.NONE
+        return Interest.VALIDATE if _is_own(serving) else Interest.BOTH
+
+    def admit(self, operation: Operation) -> Awaitable[None] | None:
+        if not self.mutating or operation.verb is Verb.DELETE or operation.asked is OURSELVES:
+            return None
+        return self._work().mutate(operation)
+
+    def validate(self, operation: Operation) -> Awaitable[None] | None:
+        if operation.asked is OURSELVES:
+            return None
+        if _is_own(operation.target.serving):
+            return None if operation.obj is None else self._work().check_permissions(operation)
+        return self._work().validate(operation) if self.validating else None
+
+    def _work(self) -> Working:
+        if self._working is None:
+            # Only here: CEL is a fifth of what a server imports, and most have no policy.
+            from instar.server.registry.admission.policies.evaluators import Working
+
+            self._working = Working(self)
+        return self._working
+
+
+def _is_own(serving: Serving) -> bool:
+    return serving.plural in OWN_PLURALS and serving.group == GROUP

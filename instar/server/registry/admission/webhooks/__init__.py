@@ -1,0 +1,1 @@
+"""Admission webhooks: which are configured, calling them, what their answers do."""

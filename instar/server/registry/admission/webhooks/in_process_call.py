@@ -1,0 +1,49 @@
+"""Webhooks that are functions of this process: no network, the same contract.
+
+The function is somebody else's, so it gets a copy, runs in threads of its own where it may block
+(or hang) without keeping others from theirs, and its answer is read like any other.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from concurrent.futures import ThreadPoolExecutor
+
+import orjson
+
+from instar.server.registry.admission.webhooks.in_process import Review
+from instar.wire.webhooks.call_limits import Gate
+from instar.wire.webhooks.transport import go_duration
+
+CALLS_AT_ONCE = 4
+CALLS_WAITING = 512
+
+
+class LocalFailed(Exception):
+    def __init__(self, text: str, advice: str = "") -> None:
+        super().__init__(text)
+        self.advice = advice
+
+
+class LocalReviews:
+    def __init__(self) -> None:
+        self._gate = Gate("the admission of this process", CALLS_AT_ONCE, CALLS_WAITING)
+        self._threads: ThreadPoolExecutor | None = None
+
+    async def ask(self, name: str, review: Review, body: bytes, seconds: float) -> bytes:
+        """The answer to an AdmissionReview. Raises ``LocalFailed``."""
+        if self._threads is None:
+            self._threads = ThreadPoolExecutor(CALLS_AT_ONCE, thread_name_prefix="admission")
+
+        def answered() -> bytes:
+            return orjson.dumps(review(name, orjson.loads(body)))
+
+        loop = asyncio.get_running_loop()
+        try:
+            async with asyncio.timeout(seconds), self._gate:
+                return await loop.run_in_executor(self._threads, answered)
+        except TimeoutError as error:
+            raise LocalFailed(f"no answer within {go_duration(seconds)}") from error
+        except Exception as error:
+            told = f"{type(error).__name__}: {error}"
+            raise LocalFailed(told, "the admission given to the server failed; mend it") from error

@@ -1,0 +1,246 @@
+"""Mutating webhooks: one after the other, each seeing what the former made of the object.
+
+The object travels: each webhook gets it at the version it asked for, and what it patched is given
+that version's defaults. A second round is for those who want to see what others changed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from time import perf_counter
+
+from instar.base import errors, offload
+from instar.base.errors import ApiError
+from instar.base.json_values import Object
+from instar.base.limits import MAX_BODY
+from instar.kube.admission.match_rules import RequestEndpoint
+from instar.kube.admission.webhook_configurations import WebhookConfiguration
+from instar.kube.api.encoding.json_text import decode, encode, encode_sorted
+from instar.kube.patches.json_patch import PatchFailed, json_patch
+from instar.server.registry.admission.request_view import ObjectPair, Subject, Subjects
+from instar.server.registry.admission.webhooks.call import (
+    ADMIT,
+    WebhookCaller,
+    WebhookQuestion,
+    as_json,
+    conversion_failure,
+    encoded,
+)
+from instar.server.registry.admission.webhooks.configured import ConfiguredWebhook, Hooks, is_exempt
+from instar.server.registry.resources.admission import Interest, Operation, Verb
+from instar.server.registry.resources.serving import Serving
+
+_NAME = "MutatingAdmissionWebhook"
+_WORK_OF_AN_OPERATION = 64
+"""In bytes of an object."""
+
+
+class MutatingWebhooks:
+    def __init__(self, hooks: Hooks, subjects: Subjects, caller: WebhookCaller) -> None:
+        self._hooks = hooks
+        self._subjects = subjects
+        self._caller = caller
+
+    def interest(self, serving: Serving, verb: Verb) -> Interest:
+        return Interest.ADMIT
+
+    async def admit(self, operation: Operation) -> None:
+        if not self._hooks or is_exempt(operation):
+            return
+        began, rejected = perf_counter(), "true"
+        try:
+            await self._round(operation)
+            rejected = "false"
+        finally:
+            labels = (_NAME, "admit", operation.verb.value, rejected)
+            seconds = self._caller.metrics.controller_seconds
+            seconds.observe(labels, perf_counter() - began)
+
+    def validate(self, operation: Operation) -> None:
+        return
+
+    async def _round(self, operation: Operation) -> None:
+        subject = self._subjects.of(operation, validating=False)
+        memory = operation.notes.get(self)
+        if not isinstance(memory, _Memory):
+            memory = operation.notes[self] = _Memory()
+        if operation.round:
+            memory.begin_again(operation)
+        journey = _Journey(subject)
+        breaks = offload.Breaks()
+        for index, hook in enumerate(self._hooks.all()):
+            await breaks.between()
+            if operation.round and hook.webhook not in memory.reinvoked:
+                continue
+            asked, changed = await self._one(journey, hook, index)
+            if changed:
+                memory.somebody_changed_it()
+                operation.again = True
+            if asked and hook.webhook.reinvoked:
+                memory.invoked.append(hook.webhook)
+        await journey.home()
+        memory.ended(operation)
+
+    async def _one(
+        self, journey: _Journey, hook: ConfiguredWebhook, index: int
+    ) -> tuple[bool, bool]:
+        """Whether the webhook was asked, and whether it changed anything."""
+        webhook, subject = hook.webhook, journey.subject
+        endpoint = await subject.means(webhook.criteria, journey.obj)
+        if endpoint is None:
+            return False, False
+        operation = subject.operation
+        try:
+            pair = ObjectPair(await journey.at(endpoint), await subject.old_at(endpoint))
+        except ApiError as error:
+            raise conversion_failure(error, 2) from error
+        if webhook.conditions and not await self._caller.wanted(
+            ADMIT, webhook, subject, endpoint, pair
+        ):
+            return False, False
+        question = WebhookQuestion(endpoint, *await encoded(pair, operation.size))
+        verdict = await self._caller.ask(ADMIT, hook, subject, question, index)
+        if verdict is None:
+            return True, False
+        changed = False
+        if verdict.patch:
+            changed = await self._patched(journey, webhook.name, endpoint, question, verdict.patch)
+        self._note(operation, hook, index, changed, list(verdict.patch))
+        return True, changed
+
+    async def _patched(
+        self,
+        journey: _Journey,
+        name: str,
+        endpoint: RequestEndpoint,
+        question: WebhookQuestion,
+        patch: Sequence[Object],
+    ) -> bool:
+        if question.obj is None:
+            raise errors.Internal(
+                f'admission webhook "{name}" attempted to modify the object, which is not '
+                "supported for this operation"
+            )
+        before, operation = question.obj, journey.subject.operation
+        size = len(before) + len(patch) * _WORK_OF_AN_OPERATION
+
+        def work() -> tuple[Object, bytes]:
+            made = _apply(before, patch)
+            journey.readmit(made, endpoint)
+            return made, encode_sorted(made)
+
+        made, text = await offload.run(size, work)
+        if text == before:
+            return False
+        operation.size = max(operation.size, len(text))
+        journey.become(endpoint, made)
+        return True
+
+    def _note(
+        self,
+        operation: Operation,
+        hook: ConfiguredWebhook,
+        index: int,
+        changed: bool,
+        patch: list[Object],
+    ) -> None:
+        place = f"webhook.admission.k8s.io/round_{operation.round}_index_{index}"
+        who = {"configuration": hook.webhook.configuration, "webhook": hook.webhook.name}
+        operation.annotate(f"mutation.{place}", as_json({**who, "mutated": changed}))
+        if changed:
+            told = {**who, "patch": patch, "patchType": "JSONPatch"}
+            operation.annotate(f"patch.{place}", as_json(told))
+
+
+class _Memory:
+    """What the first round leaves to the second."""
+
+    def __init__(self) -> None:
+        self.invoked: list[WebhookConfiguration] = []
+        """Those who want to hear of later changes, and have not yet."""
+        self.reinvoked: list[WebhookConfiguration] = []
+        self._left: bytes | None = None
+
+    def somebody_changed_it(self) -> None:
+        self.reinvoked += self.invoked
+        self.invoked = []
+
+    def begin_again(self, operation: Operation) -> None:
+        """What runs before the webhooks may have changed the object in the meantime."""
+        if self._left is not None and self._left != _encoded(operation.obj):
+            self.somebody_changed_it()
+
+    def ended(self, operation: Operation) -> None:
+        self._left = _encoded(operation.obj) if self.invoked else None
+
+
+class _Journey:
+    """The object on its way from webhook to webhook."""
+
+    def __init__(self, subject: Subject) -> None:
+        self.subject = subject
+        self._home = subject.asked.endpoint
+        self._endpoint = self._home
+        self.obj = subject.operation.obj
+        self._views: dict[str, Object | None] = {self._home.api_version: self.obj}
+
+    async def at(self, endpoint: RequestEndpoint) -> Object | None:
+        """At another version by way of the request's own, as upstream takes it."""
+        if self.obj is None:
+            return None
+        key = endpoint.api_version
+        if key not in self._views:
+            if self._home.api_version not in self._views:
+                back = await self.subject.converted(self.obj, self._endpoint, self._home)
+                self._views[self._home.api_version] = back
+            at_home = self._views[self._home.api_version]
+            assert at_home is not None
+            self._views[key] = await self.subject.converted(at_home, self._home, endpoint)
+        return self._views[key]
+
+    def become(self, endpoint: RequestEndpoint, obj: Object) -> None:
+        self.obj, self._endpoint = obj, endpoint
+        self._views = {endpoint.api_version: obj}
+
+    def readmit(self, obj: Object, endpoint: RequestEndpoint) -> None:
+        """What was patched is an object of its version again, in place."""
+        operation = self.subject.operation
+        if operation.kind is not None:
+            return
+        serving = operation.target.serving
+        try:
+            serving.strategy.readmit(obj, serving.versions[endpoint.version])
+        except errors.BadRequest as error:
+            raise errors.Internal(error.message) from error
+
+    async def home(self) -> None:
+        operation = self.subject.operation
+        if operation.obj is None or self.obj is operation.obj or self.obj is None:
+            return
+        try:
+            final = await self.at(self._home)
+        except ApiError as error:
+            raise conversion_failure(error, 2) from error
+        assert final is not None
+        operation.obj.clear()
+        operation.obj.update(final)
+        operation.changed = True
+
+
+def _apply(before: bytes, patch: Sequence[Object]) -> Object:
+    try:
+        text = encode(json_patch(decode(before), list(patch)))
+        made = decode(text) if len(text) <= MAX_BODY else None
+    except PatchFailed as error:
+        raise errors.Internal(str(error)) from error
+    except (TypeError, ValueError, RecursionError) as error:
+        raise errors.Internal(f"the patched object cannot be written: {error}") from error
+    if made is None:
+        raise errors.Internal(f"the patched object is larger than {MAX_BODY} bytes")
+    if not isinstance(made, dict):
+        raise errors.Internal("the patched document is no object")
+    return made
+
+
+def _encoded(obj: Object | None) -> bytes | None:
+    return None if obj is None else encode_sorted(obj)

@@ -1,0 +1,108 @@
+"""Validating webhooks: all that want to know are asked at the same time; one refusal is enough."""
+
+from __future__ import annotations
+
+import asyncio
+from time import perf_counter
+from typing import NamedTuple
+
+from instar.base import offload
+from instar.base.errors import ApiError
+from instar.kube.admission.match_rules import RequestEndpoint
+from instar.server.registry.admission.request_view import ObjectPair, Subject, Subjects
+from instar.server.registry.admission.webhooks.call import (
+    VALIDATE,
+    WebhookCaller,
+    WebhookQuestion,
+    all_done,
+    conversion_failure,
+    encoded,
+)
+from instar.server.registry.admission.webhooks.configured import ConfiguredWebhook, Hooks, is_exempt
+from instar.server.registry.resources.admission import Interest, Operation, Verb
+from instar.server.registry.resources.serving import Serving
+
+_NAME = "ValidatingAdmissionWebhook"
+
+
+class _Call(NamedTuple):
+    hook: ConfiguredWebhook
+    question: WebhookQuestion
+
+
+class ValidatingWebhooks:
+    def __init__(self, hooks: Hooks, subjects: Subjects, caller: WebhookCaller) -> None:
+        self._hooks = hooks
+        self._subjects = subjects
+        self._caller = caller
+
+    def interest(self, serving: Serving, verb: Verb) -> Interest:
+        return Interest.VALIDATE
+
+    def admit(self, operation: Operation) -> None:
+        return
+
+    async def validate(self, operation: Operation) -> None:
+        if not self._hooks or is_exempt(operation):
+            return
+        began, rejected = perf_counter(), "true"
+        operation.round = 0
+        try:
+            subject = self._subjects.of(operation, validating=True)
+            await self._ask(subject, await self._calls(subject))
+            rejected = "false"
+        finally:
+            labels = (_NAME, "validate", operation.verb.value, rejected)
+            seconds = self._caller.metrics.controller_seconds
+            seconds.observe(labels, perf_counter() - began)
+
+    async def _calls(self, subject: Subject) -> list[_Call]:
+        """Who is to be asked; everything is converted before anybody is."""
+        calls: list[_Call] = []
+        questions: dict[str, WebhookQuestion] = {}
+        breaks = offload.Breaks()
+        for hook in self._hooks.all():
+            await breaks.between()
+            webhook = hook.webhook
+            endpoint = await subject.means(webhook.criteria)
+            if endpoint is None:
+                continue
+            pair = await _shown(subject, endpoint)
+            if webhook.conditions and not await self._caller.wanted(
+                VALIDATE, webhook, subject, endpoint, pair
+            ):
+                continue
+            question = questions.get(endpoint.api_version)
+            if question is None:
+                question = WebhookQuestion(endpoint, *await encoded(pair, subject.operation.size))
+                questions[endpoint.api_version] = question
+            calls.append(_Call(hook, question))
+        return calls
+
+    async def _ask(self, subject: Subject, calls: list[_Call]) -> None:
+        """All are waited for; what is told is what came first."""
+        if len(calls) == 1:
+            hook, question = calls[0]
+            await self._caller.ask(VALIDATE, hook, subject, question, 0)
+            return
+        if not calls:
+            return
+        refusals: list[Exception] = []
+
+        async def one(index: int, call: _Call) -> None:
+            try:
+                await self._caller.ask(VALIDATE, call.hook, subject, call.question, index)
+            except Exception as error:
+                refusals.append(error)
+
+        loop = asyncio.get_running_loop()
+        await all_done([loop.create_task(one(at, call)) for at, call in enumerate(calls)])
+        if refusals:
+            raise refusals[0]
+
+
+async def _shown(subject: Subject, endpoint: RequestEndpoint) -> ObjectPair:
+    try:
+        return await subject.at(endpoint)
+    except ApiError as error:
+        raise conversion_failure(error, 1) from error

@@ -1,0 +1,93 @@
+"""An APIService for each group version that CRDs serve, as long as one of them does."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+
+from instar.server.registry.controllers.bootstrap.objects import AUTOMANAGED, custom_api_piece
+from instar.server.registry.controllers.bootstrap.writer import BootstrapWriter
+from instar.server.registry.controllers.queue import Delays, Queue
+from instar.server.registry.resources.catalog import Catalog
+from instar.server.registry.stored.entry import CacheEntry
+from instar.wire.storage.watchcache.collection import Change
+
+_DELAYS = Delays(0.5, 30.0)
+_A_MOMENT = 0.05
+_AT_ONCE = 20
+
+
+class CustomApis:
+    def __init__(self, catalog: Catalog, maker: BootstrapWriter, leads: Callable[[], bool]) -> None:
+        self._catalog, self._maker, self._leads = catalog, maker, leads
+        self._services = catalog.builtin("apiregistration.k8s.io", "apiservices")
+        self._known: dict[str, frozenset[tuple[str, str]]] = {}
+        """CRD → the group versions it serves."""
+        self._serving: Counter[tuple[str, str]] = Counter()
+        self._names: Queue[tuple[str, str]] = Queue(
+            "the API service of", self._attend, _DELAYS, at_once=_AT_ONCE
+        )
+
+    def start(self) -> None:
+        crds = self._catalog.builtin("apiextensions.k8s.io", "customresourcedefinitions")
+        crds.objects.listeners.append(lambda change: self._look_at(change.suffix))
+        self._services.objects.listeners.append(self._changed)
+
+    async def stop(self) -> None:
+        await self._names.stop()
+
+    def look_at_all(self) -> None:
+        """Those of CRDs that are gone as well: they may have gone while nobody looked."""
+        for resource in self._catalog.customs():
+            self._look_at(resource.crd.name)
+        there = self._services.objects.entries
+        for group, version in self._serving:
+            if f"{version}.{group}" not in there:
+                self._names.add((group, version))
+        for entry in list(there.values()):
+            version, _, group = entry.suffix.partition(".")
+            if (group, version) not in self._serving and _is_ours(entry):
+                self._names.add((group, version))
+
+    def _look_at(self, crd: str) -> None:
+        served = self._served(crd)
+        before = self._known.get(crd, frozenset())
+        self._serving.subtract(before)
+        self._serving.update(served)
+        if served:
+            self._known[crd] = served
+        else:
+            self._known.pop(crd, None)
+        for name in before ^ served:
+            if not self._serving[name]:
+                del self._serving[name]
+            # Who wrote the CRD waits for it, and nobody waits for this.
+            self._names.add_later(name, _A_MOMENT)
+
+    def _served(self, crd: str) -> frozenset[tuple[str, str]]:
+        resource = self._catalog.custom(crd)
+        if resource is None or not resource.crd.is_true("Established"):
+            return frozenset()
+        return frozenset((resource.crd.group, version) for version in resource.crd.served())
+
+    def _changed(self, change: Change[CacheEntry]) -> None:
+        """One that somebody deleted comes back."""
+        if change.new is None:
+            version, _, group = change.suffix.partition(".")
+            if self._serving[(group, version)] > 0:
+                self._names.add((group, version))
+
+    async def _attend(self, name: tuple[str, str]) -> None:
+        if not self._leads():
+            return
+        wanted = self._serving[name] > 0
+        piece = custom_api_piece(*name)
+        resource, _, entry = self._maker.found(piece)
+        if wanted and entry is None:
+            await self._maker.make(piece)
+        elif not wanted and entry is not None and _is_ours(entry):
+            await self._maker.remove(resource, entry)
+
+
+def _is_ours(entry: CacheEntry) -> bool:
+    return entry.labels.get(AUTOMANAGED) == "true"

@@ -1,0 +1,148 @@
+"""Makes the furniture when the server is up, and what a namespace needs when one appears.
+
+Whatever is there stays as it is, except certificates of the cluster: clients trust by them. One
+server of several does it. Nothing waits for any of this.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from ipaddress import IPv4Network
+
+from instar.base.fast_dataclass import dataclass
+from instar.base.json_values import Object
+from instar.server.registry.admission.plugins.namespace_lifecycle import is_terminating
+from instar.server.registry.controllers.bootstrap.api_services import CustomApis
+from instar.server.registry.controllers.bootstrap.flow_schemas import flow_pieces
+from instar.server.registry.controllers.bootstrap.ip_addresses import HeldAddresses
+from instar.server.registry.controllers.bootstrap.objects import (
+    ACCOUNT,
+    AUTHENTICATION,
+    AUTHORITY,
+    api_pieces,
+    class_pieces,
+    namespace_pieces,
+    service_pieces,
+    system_pieces,
+)
+from instar.server.registry.controllers.bootstrap.server_lease import ServerLease
+from instar.server.registry.controllers.bootstrap.writer import BootstrapWriter
+from instar.server.registry.controllers.leadership import Company, Leadership
+from instar.server.registry.controllers.queue import Delays, Queue
+from instar.server.registry.resources.catalog import Catalog
+from instar.server.registry.resources.context import Context
+from instar.server.registry.stored.entry import CacheEntry
+from instar.wire.storage.watchcache.collection import Change
+
+_DELAYS = Delays(0.5, 30.0)
+_MENDED = (AUTHORITY, AUTHENTICATION)
+"""ConfigMaps whose data follow the server."""
+_CLUSTER = ""
+"""The key of what belongs to no namespace."""
+
+
+@dataclass(frozen=True)
+class House:
+    """What the furniture says about the server it stands in."""
+
+    authority: str
+    """The certificate clients trust us by, PEM."""
+    host: str
+    port: int
+    network: IPv4Network
+    """Where services get their addresses from."""
+
+
+class Furniture:
+    def __init__(self, context: Context, catalog: Catalog, leadership: Leadership) -> None:
+        self._context, self._catalog, self._leadership = context, catalog, leadership
+        self._house: House | None = None
+        self._maker = BootstrapWriter(context, catalog)
+        self._apis = CustomApis(catalog, self._maker, lambda: leadership.leads)
+        self._addresses = HeldAddresses(catalog, self._maker, lambda: leadership.leads)
+        self._identity = ServerLease(context, self._maker)
+        self._places: Queue[str] = Queue("furniture of", self._furnish, _DELAYS, at_once=1)
+
+    def start(self, house: House) -> None:
+        """Once the server can be reached."""
+        self._house = house
+        self._apis.start()
+        self._addresses.start()
+        if self._leadership.company is not Company.LENDER:
+            self._identity.start()
+        for plural, name in (("configmaps", AUTHORITY), ("serviceaccounts", ACCOUNT)):
+            self._watch(plural, f"/{name}")
+        namespaces = self._catalog.builtin("", "namespaces").objects
+        namespaces.listeners.append(lambda change: self._places.add(change.suffix))
+        self._context.backend.cache.on_reset(self._look_at_all)
+        self._leadership.on_elected(self._elected)
+        if self._leadership.leads:
+            self._look_at_all()
+
+    async def stop(self) -> None:
+        await self._identity.stop()
+        await self._addresses.stop()
+        await self._apis.stop()
+        await self._places.stop()
+
+    async def _elected(self) -> None:
+        self._look_at_all()
+
+    def _watch(self, plural: str, ending: str) -> None:
+        def changed(change: Change[CacheEntry]) -> None:
+            if change.old is not None and change.suffix.endswith(ending):
+                self._places.add(change.suffix.removesuffix(ending))
+
+        self._catalog.builtin("", plural).objects.listeners.append(changed)
+
+    def _look_at_all(self) -> None:
+        for name in self._catalog.builtin("", "namespaces").objects.entries:
+            self._places.add(name)
+        self._places.add(_CLUSTER)
+        self._apis.look_at_all()
+        self._addresses.look_at_all()
+
+    async def _furnish(self, place: str) -> None:
+        if not self._leadership.leads or self._house is None:
+            return
+        for piece in self._pieces(place, self._house):
+            await self._make_sure_of(piece)
+
+    def _pieces(self, place: str, house: House) -> Iterable[Object]:
+        if place != _CLUSTER:
+            entry = self._catalog.builtin("", "namespaces").objects.entries.get(place)
+            if entry is None or is_terminating(entry):
+                return ()
+            return namespace_pieces(place, house.authority)
+        return self._cluster_pieces(house)
+
+    def _cluster_pieces(self, house: House) -> Iterator[Object]:
+        yield from class_pieces()
+        yield from system_pieces(house.authority, self._context.timestamp()[:10])
+        yield from service_pieces(house.host, house.port, house.network)
+        yield from flow_pieces()
+        yield from api_pieces(self._group_versions())
+
+    def _group_versions(self) -> Iterator[tuple[str, str, bool]]:
+        versions: dict[str, list[str]] = {}
+        for resource in self._catalog.resources():
+            serving = resource.serving
+            known = versions.setdefault(serving.group, []) if serving.builtin else []
+            known += [
+                one.name
+                for one in serving.versions.values()
+                if one.served and one.name not in known
+            ]
+        for group, names in versions.items():
+            for name in names:
+                yield group, name, len(names) > 1 and name == names[0]
+
+    async def _make_sure_of(self, piece: Object) -> None:
+        resource, _, entry = self._maker.found(piece)
+        if entry is None:
+            await self._maker.make(piece)
+        elif piece["metadata"]["name"] in _MENDED:
+            obj = entry.decode()
+            data = {**(obj.get("data") or {}), **piece["data"]}
+            if obj.get("data") != data:
+                await self._maker.rewrite(resource, entry, {**obj, "data": data})

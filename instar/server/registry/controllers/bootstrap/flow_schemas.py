@@ -1,0 +1,148 @@
+"""The default FlowSchemas and PriorityLevelConfigurations, as data. Nobody acts on them here."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from instar.base.json_values import Object
+
+_API = "flowcontrol.apiserver.k8s.io/v1"
+_OURS = {"apf.kubernetes.io/autoupdate-spec": "true"}
+_LEVELS: tuple[tuple[str, int, int, tuple[int, int, int] | None], ...] = (
+    ("catch-all", 5, 0, None),
+    ("system", 30, 33, (64, 6, 50)),
+    ("node-high", 40, 25, (64, 6, 50)),
+    ("leader-election", 10, 0, (16, 4, 50)),
+    ("workload-high", 40, 50, (128, 6, 50)),
+    ("workload-low", 100, 90, (128, 6, 50)),
+    ("global-default", 20, 50, (128, 6, 50)),
+)
+"""Name, shares, percent that others may borrow, and (queues, hand, length) where they queue."""
+_EVERYONE = ("g:system:unauthenticated", "g:system:authenticated")
+_MANAGER, _SCHEDULER = "u:system:kube-controller-manager", "u:system:kube-scheduler"
+_SYSTEM_ACCOUNTS = "s:kube-system"
+_ANYTHING = ("*", "*", "*")
+_SCHEMAS: tuple[tuple[str, str, int, str, tuple[str, ...], tuple[str, str, str]], ...] = (
+    ("exempt", "exempt", 1, "", ("g:system:masters",), _ANYTHING),
+    ("probes", "exempt", 2, "", _EVERYONE, ("", "", "")),
+    (
+        "system-leader-election", "leader-election", 100, "ByUser",
+        (_MANAGER, _SCHEDULER, _SYSTEM_ACCOUNTS),
+        ("get,create,update", "coordination.k8s.io", "leases"),
+    ),
+    (
+        "endpoint-controller", "workload-high", 150, "ByUser",
+        (
+            _MANAGER, "s:kube-system/endpoint-controller",
+            "s:kube-system/endpointslicemirroring-controller",
+        ),
+        ("get,create,update", "", "endpoints"),
+    ),
+    (
+        "workload-leader-election", "leader-election", 200, "ByUser", (_SYSTEM_ACCOUNTS,),
+        ("get,create,update", "coordination.k8s.io", "leases"),
+    ),
+    (
+        "system-node-high", "node-high", 400, "ByUser", ("g:system:nodes",),
+        ("*", "", "nodes,nodes/status"),
+    ),
+    ("system-nodes", "system", 500, "ByUser", ("g:system:nodes",), _ANYTHING),
+    ("kube-controller-manager", "workload-high", 800, "ByNamespace", (_MANAGER,), _ANYTHING),
+    ("kube-scheduler", "workload-high", 800, "ByNamespace", (_SCHEDULER,), _ANYTHING),
+    (
+        "kube-system-service-accounts", "workload-high", 900, "ByNamespace", (_SYSTEM_ACCOUNTS,),
+        _ANYTHING,
+    ),
+    (
+        "service-accounts", "workload-low", 9000, "ByUser", ("g:system:serviceaccounts",),
+        _ANYTHING,
+    ),
+    ("global-default", "global-default", 9900, "ByUser", _EVERYONE, _ANYTHING),
+    ("catch-all", "catch-all", 10000, "ByUser", _EVERYONE, _ANYTHING),
+)  # fmt: skip
+"""Name, level, precedence, how flows are told apart, who, and (verbs, group, resources)."""
+
+
+def flow_pieces() -> Iterator[Object]:
+    yield _level("exempt", {"type": "Exempt"})
+    for name, shares, lent, queuing in _LEVELS:
+        response: Object = {"type": "Reject"}
+        if queuing is not None:
+            names = ("queues", "handSize", "queueLengthLimit")
+            response = {"type": "Queue", "queuing": dict(zip(names, queuing, strict=True))}
+        limited = {
+            "nominalConcurrencyShares": shares,
+            "lendablePercent": lent,
+            "limitResponse": response,
+        }
+        yield _level(name, {"type": "Limited", "limited": limited})
+    for row in _SCHEMAS:
+        yield _schema(*row)
+
+
+def _level(name: str, spec: Object) -> Object:
+    return {
+        "apiVersion": _API,
+        "kind": "PriorityLevelConfiguration",
+        "metadata": {"name": name, "annotations": dict(_OURS)},
+        "spec": spec,
+    }
+
+
+def _schema(
+    name: str,
+    level: str,
+    precedence: int,
+    method: str,
+    subjects: tuple[str, ...],
+    what: tuple[str, str, str],
+) -> Object:
+    rule: Object = {"subjects": [_subject(text) for text in subjects]}
+    verbs, group, resources = what
+    if verbs:
+        rule["resourceRules"] = [
+            {
+                "verbs": verbs.split(","),
+                "apiGroups": [group],
+                "resources": resources.split(","),
+                "clusterScope": True,
+                "namespaces": ["*"],
+            }
+        ]
+    if what == _ANYTHING:
+        rule["nonResourceRules"] = [{"verbs": ["*"], "nonResourceURLs": ["*"]}]
+    elif not verbs:
+        paths = ["/healthz", "/readyz", "/livez"]
+        rule["nonResourceRules"] = [{"verbs": ["get"], "nonResourceURLs": paths}]
+    spec: Object = {
+        "priorityLevelConfiguration": {"name": level},
+        "matchingPrecedence": precedence,
+        "rules": [rule],
+    }
+    if method:
+        spec["distinguisherMethod"] = {"type": method}
+    text = f'This FlowSchema references the PriorityLevelConfiguration object named "{level}" and'
+    told = {
+        "type": "Dangling",
+        "status": "False",
+        "reason": "Found",
+        "message": f"{text} it exists",
+    }
+    return {
+        "apiVersion": _API,
+        "kind": "FlowSchema",
+        "metadata": {"name": name, "annotations": dict(_OURS)},
+        "spec": spec,
+        "status": {"conditions": [told]},
+    }
+
+
+def _subject(text: str) -> Object:
+    kind, _, name = text.partition(":")
+    if kind == "s":
+        namespace, _, account = name.partition("/")
+        who = {"namespace": namespace, "name": account or "*"}
+        return {"kind": "ServiceAccount", "serviceAccount": who}
+    if kind == "u":
+        return {"kind": "User", "user": {"name": name}}
+    return {"kind": "Group", "group": {"name": name}}

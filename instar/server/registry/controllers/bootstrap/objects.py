@@ -1,0 +1,199 @@
+"""What a cluster is furnished with, as objects. Conditions get their time from who makes them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from ipaddress import IPv4Network, ip_address
+
+from instar.base.json_values import Object
+
+ACCOUNT, AUTHORITY = "default", "kube-root-ca.crt"
+AUTHENTICATION = "extension-apiserver-authentication"
+AUTOMANAGED = "kube-aggregator.kubernetes.io/automanaged"
+MANAGED_BY, OUR_ALLOCATOR = "ipaddress.kubernetes.io/managed-by", "ipallocator.k8s.io"
+_TRACKING = "kube-apiserver-legacy-service-account-token-tracking"
+_DESCRIPTION = "kubernetes.io/description"
+_AUTHORITY_TEXT = (
+    "Contains a CA bundle that can be used to verify the kube-apiserver when using internal "
+    "endpoints such as the internal service IP or kubernetes.default.svc. No other usage is "
+    "guaranteed across distributions of Kubernetes clusters."
+)
+_PRIORITIES = {
+    "": 18000, "apps": 17800, "events.k8s.io": 17750, "authentication.k8s.io": 17700,
+    "authorization.k8s.io": 17600, "autoscaling": 17500, "batch": 17400,
+    "certificates.k8s.io": 17300, "networking.k8s.io": 17200, "policy": 17100,
+    "rbac.authorization.k8s.io": 17000, "storage.k8s.io": 16800, "apiextensions.k8s.io": 16700,
+    "admissionregistration.k8s.io": 16700, "scheduling.k8s.io": 16600,
+    "coordination.k8s.io": 16500, "node.k8s.io": 16300, "discovery.k8s.io": 16200,
+    "flowcontrol.apiserver.k8s.io": 16100, "resource.k8s.io": 16000,
+}  # fmt: skip
+_CUSTOM_PRIORITY, _CUSTOM_VERSION_PRIORITY = 1000, 100
+_OTHER_PRIORITY, _VERSION_PRIORITY, _PREFERRED_PRIORITY = 15000, 15, 30
+
+
+def namespace_pieces(namespace: str, authority: str) -> Iterator[Object]:
+    yield {
+        "apiVersion": "v1",
+        "kind": "ServiceAccount",
+        "metadata": {"name": ACCOUNT, "namespace": namespace},
+    }
+    yield {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {
+            "name": AUTHORITY,
+            "namespace": namespace,
+            "annotations": {_DESCRIPTION: _AUTHORITY_TEXT},
+        },
+        "data": {"ca.crt": authority},
+    }
+
+
+def system_pieces(authority: str, today: str) -> Iterator[Object]:
+    """What the server tells about itself: how clients are known, and since when it counts."""
+    for name, data in (
+        (AUTHENTICATION, {"client-ca-file": authority}),
+        (_TRACKING, {"since": today}),
+    ):
+        yield {
+            "apiVersion": "v1",
+            "kind": "ConfigMap",
+            "metadata": {"name": name, "namespace": "kube-system"},
+            "data": data,
+        }
+
+
+def address_piece(address: str, namespace: str, name: str) -> Object:
+    """An address and the service that has it."""
+    family = "IPv6" if ":" in address else "IPv4"
+    labels = {"ipaddress.kubernetes.io/ip-family": family, MANAGED_BY: OUR_ALLOCATOR}
+    parent = {"resource": "services", "namespace": namespace, "name": name}
+    return {
+        "apiVersion": "networking.k8s.io/v1",
+        "kind": "IPAddress",
+        "metadata": {"name": address, "labels": labels},
+        "spec": {"parentRef": parent},
+    }
+
+
+def service_pieces(host: str, port: int, network: IPv4Network) -> Iterator[Object]:
+    """The API server as a service. Where it is reached is told only if others can reach it."""
+    yield {
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": {
+            "name": "kubernetes",
+            "namespace": "default",
+            "labels": {"component": "apiserver", "provider": "kubernetes"},
+        },
+        "spec": {
+            "clusterIP": str(network[1]),
+            "ports": [{"name": "https", "port": 443, "protocol": "TCP", "targetPort": port}],
+        },
+    }
+    yield {
+        "apiVersion": "networking.k8s.io/v1",
+        "kind": "ServiceCIDR",
+        "metadata": {"name": "kubernetes"},
+        "spec": {"cidrs": [str(network)]},
+        "status": {
+            "conditions": [
+                {
+                    "type": "Ready",
+                    "status": "True",
+                    "reason": "",
+                    "message": "Kubernetes default Service CIDR is ready",
+                }
+            ]
+        },
+    }
+    if not _is_reachable(host):
+        return
+    yield {
+        "apiVersion": "v1",
+        "kind": "Endpoints",
+        "metadata": {
+            "name": "kubernetes",
+            "namespace": "default",
+            "labels": {"endpointslice.kubernetes.io/skip-mirror": "true"},
+        },
+        "subsets": [
+            {
+                "addresses": [{"ip": host}],
+                "ports": [{"name": "https", "port": port, "protocol": "TCP"}],
+            }
+        ],
+    }
+    yield {
+        "apiVersion": "discovery.k8s.io/v1",
+        "kind": "EndpointSlice",
+        "metadata": {
+            "name": "kubernetes",
+            "namespace": "default",
+            "labels": {"kubernetes.io/service-name": "kubernetes"},
+        },
+        "addressType": "IPv6" if ":" in host else "IPv4",
+        "endpoints": [{"addresses": [host], "conditions": {"ready": True}}],
+        "ports": [{"name": "https", "port": port, "protocol": "TCP"}],
+    }
+
+
+def _is_reachable(host: str) -> bool:
+    """Endpoints may not be on a loopback address: upstream's server cannot tell them either."""
+    try:
+        address = ip_address(host)
+    except ValueError:
+        return False
+    return not (address.is_loopback or address.is_unspecified or address.is_link_local)
+
+
+def class_pieces() -> Iterator[Object]:
+    pods = "Used for system critical pods that must"
+    for name, value, text in (
+        (
+            "system-cluster-critical",
+            2_000_000_000,
+            "run in the cluster, but can be moved to another node if necessary.",
+        ),
+        ("system-node-critical", 2_000_001_000, "not be moved from their current node."),
+    ):
+        yield {
+            "apiVersion": "scheduling.k8s.io/v1",
+            "kind": "PriorityClass",
+            "metadata": {"name": name},
+            "value": value,
+            "description": f"{pods} {text}",
+        }
+
+
+def api_pieces(group_versions: Iterable[tuple[str, str, bool]]) -> Iterator[Object]:
+    """(group, version, whether it is one of several and preferred) of what is built in."""
+    for group, version, preferred in group_versions:
+        priority = _PRIORITIES.get(group, _OTHER_PRIORITY)
+        among = _PREFERRED_PRIORITY if preferred else _VERSION_PRIORITY
+        yield _api_piece(group, version, "onstart", priority, among)
+
+
+def custom_api_piece(group: str, version: str) -> Object:
+    return _api_piece(group, version, "true", _CUSTOM_PRIORITY, _CUSTOM_VERSION_PRIORITY)
+
+
+def _api_piece(group: str, version: str, managed: str, priority: int, among: int) -> Object:
+    told = {
+        "type": "Available",
+        "status": "True",
+        "reason": "Local",
+        "message": "Local APIServices are always available",
+    }
+    return {
+        "apiVersion": "apiregistration.k8s.io/v1",
+        "kind": "APIService",
+        "metadata": {"name": f"{version}.{group}", "labels": {AUTOMANAGED: managed}},
+        "spec": {
+            "group": group,
+            "version": version,
+            "groupPriorityMinimum": priority,
+            "versionPriority": among,
+        },
+        "status": {"conditions": [told]},
+    }

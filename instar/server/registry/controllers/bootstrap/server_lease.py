@@ -1,0 +1,77 @@
+"""The Lease by which a server says that it is there, renewed while it is."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import hashlib
+import logging
+from socket import gethostname
+
+from instar.base.errors import ApiError
+from instar.base.json_values import Object
+from instar.server.registry.controllers.bootstrap.writer import BootstrapWriter
+from instar.server.registry.controllers.leadership import micro_time
+from instar.server.registry.resources.context import Context
+from instar.wire.storage.store import Stale
+
+log = logging.getLogger(__name__)
+_RENEW_SECONDS = 10.0
+_DURATION_SECONDS = 3600
+_NAME_LENGTH = 26
+
+
+class ServerLease:
+    def __init__(self, context: Context, maker: BootstrapWriter, host: str = "") -> None:
+        """``host`` names the machine; a server that starts again on it takes over its Lease."""
+        self._context, self._maker = context, maker
+        self._host = host or gethostname()
+        digest = base64.b32encode(hashlib.sha256(self._host.encode()).digest()).decode().lower()
+        self._name = f"apiserver-{digest[:_NAME_LENGTH]}"
+        self._holder = f"{self._name}_{context.new_uid()}"
+        self._task: asyncio.Task[None] | None = None
+
+    def start(self) -> None:
+        self._task = asyncio.get_running_loop().create_task(self._run())
+
+    async def stop(self) -> None:
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+
+    async def _run(self) -> None:
+        while True:
+            try:
+                await self._renew()
+            except (ApiError, Stale) as error:
+                log.info("the lease %s was not renewed: %s", self._name, error)
+            await asyncio.sleep(_RENEW_SECONDS)
+
+    async def _renew(self) -> None:
+        piece = self._lease()
+        resource, _, entry = self._maker.found(piece)
+        if entry is None:
+            await self._maker.make(piece)
+        else:
+            obj = entry.decode()
+            obj["spec"] = {**(obj.get("spec") or {}), **piece["spec"]}
+            await self._maker.rewrite(resource, entry, obj)
+
+    def _lease(self) -> Object:
+        return {
+            "apiVersion": "coordination.k8s.io/v1",
+            "kind": "Lease",
+            "metadata": {
+                "name": self._name,
+                "namespace": "kube-system",
+                "labels": {
+                    "apiserver.kubernetes.io/identity": "kube-apiserver",
+                    "kubernetes.io/hostname": self._host,
+                },
+            },
+            "spec": {
+                "holderIdentity": self._holder,
+                "leaseDurationSeconds": _DURATION_SECONDS,
+                "renewTime": micro_time(self._context.now()),
+            },
+        }

@@ -1,0 +1,98 @@
+"""Events go an hour after their last write, as if the store forgot them.
+
+Writes come in the order of time, so the next to go stands first in a queue: nothing is searched.
+What was there before the server started gets its hour from then.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Callable
+from time import monotonic
+
+from instar.base.errors import ApiError
+from instar.server.registry.controllers.leadership import Leadership
+from instar.server.registry.resources.context import Context
+from instar.server.registry.resources.resource import Resource
+from instar.server.registry.stored.entry import CacheEntry
+from instar.wire.storage.store import Stale
+from instar.wire.storage.watchcache.collection import Change
+
+log = logging.getLogger(__name__)
+HOUR = 3600.0
+_AGAIN_SECONDS = 5.0
+
+
+class Expiry:
+    def __init__(
+        self,
+        context: Context,
+        events: Resource,
+        leadership: Leadership,
+        *,
+        seconds: float = HOUR,
+        clock: Callable[[], float] = monotonic,
+    ) -> None:
+        self._context, self._events, self._leadership = context, events, leadership
+        self._seconds, self._clock = seconds, clock
+        self._written: deque[tuple[float, str, int]] = deque()
+        """(when it goes, which, at which revision), the next first."""
+        self._task: asyncio.Task[None] | None = None
+        self._more = asyncio.Event()
+
+    def start(self) -> None:
+        for entry in self._events.objects.entries.values():
+            self._note(entry)
+        self._events.objects.listeners.append(self._changed)
+        self._context.backend.cache.on_reset(self._start_over)
+        self._task = asyncio.get_running_loop().create_task(self._run())
+
+    async def stop(self) -> None:
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+
+    def _start_over(self) -> None:
+        self._written.clear()
+        for entry in self._events.objects.entries.values():
+            self._note(entry)
+
+    def _changed(self, change: Change[CacheEntry]) -> None:
+        if change.new is not None:
+            self._note(change.new)
+
+    def _note(self, entry: CacheEntry) -> None:
+        self._written.append((self._clock() + self._seconds, entry.suffix, entry.revision))
+        self._more.set()
+
+    async def _run(self) -> None:
+        while True:
+            if not self._written:
+                self._more.clear()
+                await self._more.wait()
+                continue
+            due, suffix, revision = self._written[0]
+            wait = due - self._clock()
+            if wait > 0:
+                await asyncio.sleep(wait)
+                continue
+            if await self._forget(suffix, revision):
+                self._written.popleft()
+            else:
+                await asyncio.sleep(_AGAIN_SECONDS)
+
+    async def _forget(self, suffix: str, revision: int) -> bool:
+        """Whether it is settled: gone, written again since, or another server's to remove."""
+        entry = self._events.objects.entries.get(suffix)
+        if entry is None or entry.revision != revision or not self._leadership.leads:
+            return True
+        try:
+            await self._context.backend.remove(self._events.objects, suffix, revision)
+        except Stale:
+            return True
+        except ApiError as error:
+            log.info("event %s is to go and stays for now: %s", suffix, error)
+            return False
+        return True

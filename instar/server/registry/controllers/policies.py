@@ -1,0 +1,80 @@
+"""The status of ValidatingAdmissionPolicies: what type checking says of their expressions.
+
+Once for each generation, as upstream does it: a schema that changes later is not looked at again.
+The work itself is ``instar/kube/admission/policies/type_checking.py``'s.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from instar.base import offload
+from instar.base.json_values import Object
+from instar.server.registry.controllers.leadership import Leadership
+from instar.server.registry.controllers.queue import Delays, Queue
+from instar.server.registry.resources.catalog import Catalog
+from instar.server.registry.resources.context import Context
+from instar.server.registry.stored.entry import CacheEntry, UnreadableEntry
+from instar.server.registry.stored.make_entry import put_own
+from instar.wire.storage.watchcache.collection import Change
+
+if TYPE_CHECKING:
+    from instar.server.registry.controllers.policy_types import PolicyTypes
+
+_DELAYS = Delays(0.2, 30.0)
+_PLURAL = "validatingadmissionpolicies"
+
+
+class PolicyController:
+    def __init__(self, context: Context, catalog: Catalog, leadership: Leadership) -> None:
+        self._context, self._catalog, self._leadership = context, catalog, leadership
+        self._policies = catalog.builtin("admissionregistration.k8s.io", _PLURAL)
+        self._changed: Queue[str] = Queue("policy", self._check, _DELAYS, at_once=1)
+        self._types: PolicyTypes | None = None
+
+    def start(self) -> None:
+        self._policies.objects.listeners.append(self._noticed)
+        self._context.backend.cache.on_reset(self._look_at_all)
+        self._leadership.on_elected(self._elected)
+        self._look_at_all()
+
+    async def stop(self) -> None:
+        await self._changed.stop()
+
+    async def _elected(self) -> None:
+        self._look_at_all()
+
+    def _look_at_all(self) -> None:
+        for name in self._policies.objects.entries:
+            self._changed.add(name)
+
+    def _noticed(self, change: Change[CacheEntry]) -> None:
+        if change.new is not None:
+            self._changed.add(change.suffix)
+
+    async def _check(self, name: str) -> None:
+        entry = self._policies.objects.entries.get(name)
+        if entry is None or not self._leadership.leads:
+            return
+        try:
+            policy = entry.decode()
+        except UnreadableEntry:
+            return
+        status, generation = policy.get("status") or {}, policy["metadata"].get("generation")
+        if "typeChecking" in status and status.get("observedGeneration") == generation:
+            return
+        warnings = await self._warnings(policy["spec"], entry.size)
+        found: Object = {"expressionWarnings": warnings} if warnings else {}
+        policy["status"] = {**status, "observedGeneration": generation, "typeChecking": found}
+        backend = self._context.backend
+        await put_own(backend, self._policies, name, policy, entry.revision)
+
+    async def _warnings(self, spec: Object, size: int) -> list[Object]:
+        if self._types is None:
+            # Only here: CEL, which most servers start without.
+            from instar.server.registry.controllers.policy_types import PolicyTypes
+
+            self._types = PolicyTypes(self._catalog)
+        kinds, params = self._types.of(spec)
+        types = self._types
+        return await offload.run(size, lambda: types.check(spec, kinds, params))

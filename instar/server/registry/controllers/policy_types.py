@@ -1,0 +1,56 @@
+"""The kinds a policy's rules name, and the types their schemas give them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from instar.base.json_values import Object
+from instar.kube.admission.policies.kind_types import object_type
+from instar.kube.admission.policies.type_checking import (
+    MAX_KINDS,
+    TypedKind,
+    check_types,
+    resources_to_check,
+)
+from instar.kube.api.names import GroupVersionKind, parse_group_version
+from instar.kube.cel.types import Type
+from instar.server.registry.resources.catalog import Catalog
+from instar.server.registry.resources.serving import VersionServing
+
+
+class PolicyTypes:
+    def __init__(self, catalog: Catalog) -> None:
+        self._catalog = catalog
+
+    def of(self, spec: Object) -> tuple[list[TypedKind], Type | None]:
+        """Kinds that are not served are passed over."""
+        found: dict[GroupVersionKind, VersionServing] = {}
+        for resources in resources_to_check(spec):
+            served = (self._version(*each) for each in resources)
+            known = [version for version in served if version is not None]
+            found |= {_kind(version): version for version in known[:MAX_KINDS]}
+        kinds = [TypedKind(kind, _type(version)) for kind, version in found.items()]
+        return kinds, self._params(spec.get("paramKind"))
+
+    def check(self, spec: Object, kinds: Iterable[TypedKind], params: Type | None) -> list[Object]:
+        return [*check_types(spec, kinds, params)]
+
+    def _version(self, group: str, version: str, resource: str) -> VersionServing | None:
+        served = self._catalog.find(group, resource)
+        return None if served is None else served.serving.served(version)
+
+    def _params(self, kind: Object | None) -> Type | None:
+        if kind is None:
+            return None
+        group, version = parse_group_version(kind.get("apiVersion", ""))
+        resource = self._catalog.of_kind(group, kind.get("kind", ""))
+        served = None if resource is None else resource.serving.served(version)
+        return None if served is None else _type(served)
+
+
+def _kind(version: VersionServing) -> GroupVersionKind:
+    return GroupVersionKind(*parse_group_version(version.api_version), version.kind)
+
+
+def _type(version: VersionServing) -> Type:
+    return object_type(version.compiled.structural, version.kind)

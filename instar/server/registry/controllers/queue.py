@@ -1,0 +1,134 @@
+"""The one queue of all controllers: keys without doubles, retried with back-off, stopped in order.
+
+A key is worked on by one task at a time; what is added meanwhile is looked at once more afterwards.
+Knows nothing of what the keys mean.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Hashable
+from functools import partial
+from typing import Generic, TypeVar
+
+from instar.base.errors import ApiError
+from instar.wire.storage.store import Stale
+
+log = logging.getLogger(__name__)
+K = TypeVar("K", bound=Hashable)
+
+
+class Delays:
+    """How long a key that failed waits: doubling from the first to the longest."""
+
+    def __init__(self, first: float, longest: float) -> None:
+        self.first, self.longest = first, longest
+
+    def after(self, failures: int) -> float:
+        return min(self.first * 2.0 ** min(failures - 1, 32), self.longest)
+
+
+class Queue(Generic[K]):
+    """``attend`` does the work of a key; seconds in return mean "look again then".
+
+    What it raises is logged (an ``ApiError`` or ``Stale`` in a line, anything else as our fault),
+    and the key comes back after a delay.
+    """
+
+    def __init__(
+        self,
+        what: str,
+        attend: Callable[[K], Awaitable[float | None]],
+        delays: Delays,
+        *,
+        at_once: int = 0,
+    ) -> None:
+        """``at_once``: how many keys may be worked on together; 0 is no limit."""
+        self._what = what
+        self._attend = attend
+        self._delays = delays
+        self._at_once = at_once
+        self._waiting: dict[K, None] = {}
+        self._running: dict[K, asyncio.Task[None]] = {}
+        self._again: set[K] = set()
+        self._failures: dict[K, int] = {}
+        self._timers: dict[K, asyncio.TimerHandle] = {}
+        self._stopping = False
+
+    def add(self, key: K) -> None:
+        """Have the key looked at as soon as possible."""
+        if self._stopping:
+            return
+        timer = self._timers.pop(key, None)
+        if timer is not None:
+            timer.cancel()
+        if key in self._running:
+            self._again.add(key)
+        else:
+            self._waiting[key] = None
+            self._start()
+
+    def add_later(self, key: K, seconds: float) -> None:
+        """The same for what can wait a moment, while others are waited for."""
+        if key in self._running:
+            self._again.add(key)
+        elif not self._stopping and not self.holds(key):
+            self._timers[key] = asyncio.get_running_loop().call_later(seconds, self._due, key)
+
+    def drop(self, key: K) -> None:
+        """What happened to the key so far has been seen: do not look again for that."""
+        self._again.discard(key)
+        self._waiting.pop(key, None)
+
+    def holds(self, key: K) -> bool:
+        """Whether the key is waiting or being worked on."""
+        return key in self._running or key in self._waiting or key in self._timers
+
+    async def stop(self) -> None:
+        self._stopping = True
+        self._waiting.clear()
+        for timer in self._timers.values():
+            timer.cancel()
+        tasks = list(self._running.values())
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    def _start(self) -> None:
+        while self._waiting and not (self._at_once and len(self._running) >= self._at_once):
+            key = next(iter(self._waiting))
+            del self._waiting[key]
+            task = asyncio.get_running_loop().create_task(self._work(key))
+            self._running[key] = task
+            task.add_done_callback(partial(self._left, key))
+
+    def _left(self, key: K, task: asyncio.Task[None]) -> None:
+        del self._running[key]
+        if key in self._again:
+            self._again.discard(key)
+            self.add(key)
+        if not self._stopping:
+            self._start()
+
+    async def _work(self, key: K) -> None:
+        try:
+            delay = await self._attend(key)
+        except (ApiError, Stale) as error:
+            log.info("%s %s will be looked at again: %s", self._what, key, error)
+            delay = self._failed(key)
+        except Exception:
+            log.exception("%s %s ran into trouble", self._what, key)
+            delay = self._failed(key)
+        else:
+            self._failures.pop(key, None)
+        if delay is not None and not self._stopping:
+            self._timers[key] = asyncio.get_running_loop().call_later(delay, self._due, key)
+
+    def _failed(self, key: K) -> float:
+        failures = self._failures[key] = self._failures.get(key, 0) + 1
+        return self._delays.after(failures)
+
+    def _due(self, key: K) -> None:
+        self._timers.pop(key, None)
+        self.add(key)

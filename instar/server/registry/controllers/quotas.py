@@ -1,0 +1,119 @@
+"""The status of ResourceQuotas: what is allowed, and what is taken of it right now.
+
+A namespace is looked at when something in it changed, and only where it has a quota.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from fractions import Fraction
+
+from instar.base.json_values import Object
+from instar.server.registry.admission.plugins.limit_ranger import amount_text
+from instar.server.registry.admission.plugins.quota_usage import taken
+from instar.server.registry.admission.plugins.resource_quota import usage
+from instar.server.registry.controllers.leadership import Leadership
+from instar.server.registry.controllers.queue import Delays, Queue
+from instar.server.registry.resources.catalog import Catalog
+from instar.server.registry.resources.context import Context
+from instar.server.registry.resources.resource import Resource
+from instar.server.registry.stored.entry import CacheEntry, UnreadableEntry
+from instar.server.registry.stored.make_entry import put_own
+from instar.wire.storage.watchcache.collection import Change
+
+_DELAYS = Delays(0.2, 30.0)
+_OF_PODS = ("requests.", "limits.")
+_BARE = frozenset({"cpu", "memory", "ephemeral-storage"})
+
+
+class QuotaController:
+    def __init__(self, context: Context, catalog: Catalog, leadership: Leadership) -> None:
+        self._context, self._catalog, self._leadership = context, catalog, leadership
+        self._quotas = catalog.builtin("", "resourcequotas")
+        self._held: dict[str, int] = {}
+        """Namespaces with quotas, and how many."""
+        self._changed: Queue[str] = Queue("quotas of namespace", self._count, _DELAYS, at_once=1)
+
+    def start(self) -> None:
+        self._quotas.objects.listeners.append(self._quota_changed)
+        for resource in self._catalog.resources():
+            self._follow(resource)
+        self._catalog.on_opened(self._follow)
+        self._context.backend.cache.on_reset(self._look_at_all)
+        self._leadership.on_elected(self._elected)
+        self._look_at_all()
+
+    async def stop(self) -> None:
+        await self._changed.stop()
+
+    async def _elected(self) -> None:
+        self._look_at_all()
+
+    def _look_at_all(self) -> None:
+        self._held.clear()
+        for suffix in self._quotas.objects.entries:
+            namespace = suffix.partition("/")[0]
+            self._held[namespace] = self._held.get(namespace, 0) + 1
+            self._changed.add(namespace)
+
+    def _quota_changed(self, change: Change[CacheEntry]) -> None:
+        namespace = change.suffix.partition("/")[0]
+        grown = (change.new is not None) - (change.old is not None)
+        if grown:
+            self._held[namespace] = self._held.get(namespace, 0) + grown
+        if not self._held.get(namespace):
+            self._held.pop(namespace, None)
+        if change.new is not None:
+            self._changed.add(namespace)
+
+    def _follow(self, resource: Resource) -> None:
+        if resource.serving.namespaced and resource is not self._quotas:
+            resource.follow(self._object_changed)
+
+    def _object_changed(self, change: Change[CacheEntry]) -> None:
+        if self._held and change.suffix.partition("/")[0] in self._held:
+            self._changed.add(change.suffix.partition("/")[0])
+
+    async def _count(self, namespace: str) -> None:
+        if not self._leadership.leads:
+            return
+        for suffix in list(self._quotas.objects.suffixes(f"{namespace}/")):
+            entry = self._quotas.objects.entries.get(suffix)
+            if entry is not None:
+                await self._report(entry, namespace)
+
+    async def _report(self, entry: CacheEntry, namespace: str) -> None:
+        try:
+            quota = entry.decode()
+        except UnreadableEntry:
+            return
+        hard = dict((quota.get("spec") or {}).get("hard") or {})
+        used = {name: amount_text(name, n) for name, n in self._used(quota, namespace, hard)}
+        status = {"hard": hard, "used": dict(sorted(used.items()))} if hard else {}
+        if (quota.get("status") or {}) != status:
+            quota["status"] = status
+            backend = self._context.backend
+            await put_own(backend, self._quotas, entry.suffix, quota, entry.revision)
+
+    def _used(self, quota: Object, namespace: str, hard: Object) -> Iterator[tuple[str, Fraction]]:
+        spec = quota["spec"] if hard else {}
+        scope = quota if spec.get("scopes") or spec.get("scopeSelector") else None
+        for resource in self._catalog.resources():
+            serving = resource.serving
+            place = (serving.group, serving.plural)
+            if not serving.namespaced or serving.stored_in:
+                continue
+            names = [name for name in hard if _counts(place, name)]
+            if names:
+                yield from usage(resource.objects, place, namespace, names, scope).items()
+
+
+def _counts(place: tuple[str, str], name: str) -> bool:
+    if place == ("", "pods") and (name in _BARE or name.startswith(_OF_PODS)):
+        return name != "requests.storage"
+    if place == ("", "services") and name.startswith("services."):
+        return True
+    stored = name == "requests.storage" or ".storageclass.storage.k8s.io/" in name
+    if place == ("", "persistentvolumeclaims") and stored:
+        return True
+    return name in taken(*place, {})

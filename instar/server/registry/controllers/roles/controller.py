@@ -1,0 +1,157 @@
+"""Makes the default roles and bindings when a server starts, mends what is missing of
+them, and keeps aggregated ClusterRoles equal to what they gather.
+
+Whatever a user added stays; an object whose autoupdate annotation says no is left alone.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+
+from instar.base import errors, offload
+from instar.base.json_values import Object, copy_json
+from instar.kube.access.rbac.aggregation import gathered
+from instar.kube.access.rbac.policy import GROUP
+from instar.server.registry.controllers.leadership import Leadership
+from instar.server.registry.controllers.queue import Delays, Queue
+from instar.server.registry.controllers.roles.defaults import (
+    AUTOUPDATE,
+    brought_up_to_date,
+    default_bindings,
+    default_roles,
+)
+from instar.server.registry.resources.catalog import Catalog
+from instar.server.registry.resources.context import Context, WriteOptions
+from instar.server.registry.resources.resource import Resource, Target
+from instar.server.registry.stored.entry import CacheEntry, UnreadableEntry
+from instar.server.registry.verbs.apply import apply_configuration
+from instar.server.registry.verbs.delete import delete
+from instar.server.registry.verbs.delete_options import DeleteOptions
+from instar.server.registry.verbs.write import create, update
+from instar.server.registry.verbs.write_request import Proposal, UpdateRules
+from instar.wire.storage.watchcache.collection import Change
+
+log = logging.getLogger(__name__)
+_OPTIONS = WriteOptions(manager="kube-apiserver")
+_RULES = UpdateRules(unconditional=True, uid_is_precondition=False)
+_AGGREGATING = WriteOptions(manager="clusterrole-aggregation-controller", force=True)
+_DELAYS = Delays(0.2, 30.0)
+_DEFAULTS, _AGGREGATION = "defaults", "aggregation"
+"""There is one key for all aggregated roles: a role that changes may be part of any."""
+
+
+class RoleKeeper:
+    def __init__(self, context: Context, catalog: Catalog, leadership: Leadership) -> None:
+        self._context, self._catalog, self._leadership = context, catalog, leadership
+        self._roles = catalog.builtin(GROUP, "clusterroles")
+        self._work: Queue[str] = Queue("roles:", self._attend, _DELAYS, at_once=1)
+
+    async def start(self) -> None:
+        """Whoever is not an admin waits for the defaults, so the server does, too."""
+        self._roles.objects.listeners.append(self._role_changed)
+        self._context.backend.cache.on_reset(lambda: self._work.add(_AGGREGATION))
+        self._leadership.on_elected(self._elected)
+        try:
+            await self._furnish()
+        except errors.ApiError as error:
+            log.warning("the default roles are not all there yet: %s", error)
+            self._work.add(_DEFAULTS)
+
+    async def stop(self) -> None:
+        await self._work.stop()
+
+    async def _elected(self) -> None:
+        await self._aggregate()
+
+    async def _attend(self, what: str) -> None:
+        await (self._furnish() if what == _DEFAULTS else self._aggregate())
+
+    # --- the defaults -------------------------------------------------------------------------
+
+    async def _furnish(self) -> None:
+        for pieces in (default_roles(), default_bindings()):
+            await asyncio.gather(*(self._make_sure_of(piece) for piece in pieces))
+
+    async def _make_sure_of(self, piece: Object) -> None:
+        resource = self._catalog.of_kind(GROUP, piece["kind"])
+        assert resource is not None, f"{piece['kind']} is a kind of ours"
+        target = _target(resource, piece["metadata"])
+        entry = target.entry()
+        try:
+            obj = None if entry is None else entry.decode()
+        except UnreadableEntry:
+            return  # an operator's to mend; a new one of that name cannot be written
+        if obj is not None and _bound_elsewhere(obj, piece):
+            with contextlib.suppress(errors.NotFound):
+                await delete(self._context, target, DeleteOptions())
+            obj = None
+        if obj is None:
+            await self._make(target, copy_json(piece))
+        elif brought_up_to_date(obj, piece) is not None:
+            await self._mend(target, piece)
+
+    async def _make(self, target: Target, piece: Object) -> None:
+        target.serving.strategy.decode(piece, target.version)
+        try:
+            await create(self._context, target.named(""), piece, _OPTIONS)
+        except (errors.AlreadyExists, errors.Forbidden, errors.NotFound):
+            return  # another's was first, or its namespace is not there
+
+    async def _mend(self, target: Target, piece: Object) -> None:
+        async def propose(old: Object, entry: CacheEntry) -> Proposal:
+            return Proposal(brought_up_to_date(old, piece) or old)
+
+        await update(self._context, target, propose, _OPTIONS, _RULES)
+
+    # --- roles made of others -------------------------------------------------------------------
+
+    def _role_changed(self, change: Change[CacheEntry]) -> None:
+        if self._leadership.leads:
+            self._work.add(_AGGREGATION)
+
+    async def _aggregate(self) -> None:
+        if not self._leadership.leads:
+            return
+        entries = list(self._roles.objects.entries.values())
+        size = sum(entry.size for entry in entries)
+        for name, rules in (await offload.run(size, lambda: _stale(entries))).items():
+            await self._apply(name, rules)
+
+    async def _apply(self, name: str, rules: list[Object]) -> None:
+        serving = self._roles.serving
+        target = _target(self._roles, {"name": name})
+        config: Object = {
+            "apiVersion": serving.storage.api_version,
+            "kind": serving.kind,
+            "metadata": {"name": name},
+            "rules": rules,
+        }
+        await apply_configuration(self._context, target, config, (), _AGGREGATING, "")
+
+
+def _stale(entries: list[CacheEntry]) -> dict[str, list[Object]]:
+    """Aggregated roles whose rules are not what they gather, and what they should be."""
+    roles: dict[str, Object] = {}
+    for entry in entries:
+        try:
+            roles[entry.suffix] = entry.decode()
+        except UnreadableEntry:
+            continue
+    wanted = gathered(roles)
+    return {
+        name: rules for name, rules in wanted.items() if (roles[name].get("rules") or []) != rules
+    }
+
+
+def _bound_elsewhere(obj: Object, wanted: Object) -> bool:
+    if "roleRef" not in wanted or obj.get("roleRef") == wanted["roleRef"]:
+        return False
+    return (obj["metadata"].get("annotations") or {}).get(AUTOUPDATE) != "false"
+
+
+def _target(resource: Resource, metadata: Object) -> Target:
+    serving = resource.serving
+    namespace, name = metadata.get("namespace", ""), metadata["name"]
+    return Target(resource, serving, resource.codec, serving.storage, namespace, name)

@@ -1,0 +1,133 @@
+"""The default roles and bindings as objects, and how one that is there already is brought up to
+date: nothing a user added is taken away. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from instar.base.json_values import Object, copy_json
+from instar.kube.access.rbac.policy import GROUP
+from instar.kube.access.rbac.rules import rules_of, uncovered
+from instar.server.registry.controllers.roles.default_rules import (
+    AGGREGATED,
+    BINDINGS,
+    CLUSTER_BINDINGS,
+    CLUSTER_ROLES,
+    FEEDS,
+    ROLES,
+)
+
+_API = f"{GROUP}/v1"
+_LABELS = {"kubernetes.io/bootstrapping": "rbac-defaults"}
+AUTOUPDATE = "rbac.authorization.kubernetes.io/autoupdate"
+
+
+def default_roles() -> Iterator[Object]:
+    """Roles first: a binding of a role that is missing would refuse."""
+    for name, lines in CLUSTER_ROLES.items():
+        yield _role("ClusterRole", name, lines)
+    for name in AGGREGATED:
+        labels = {_feeds(name): "true"}
+        rule = {"clusterRoleSelectors": [{"matchLabels": labels}]}
+        yield {**_role("ClusterRole", name, ()), "aggregationRule": rule}
+    for (namespace, name), lines in ROLES.items():
+        yield _role("Role", name, lines, namespace)
+
+
+def default_bindings() -> Iterator[Object]:
+    for name, subjects in CLUSTER_BINDINGS.items():
+        yield _binding("ClusterRoleBinding", name, ("ClusterRole", name), subjects)
+    for (namespace, name), (role, subjects) in BINDINGS.items():
+        yield _binding("RoleBinding", name, ("Role", role), subjects, namespace)
+
+
+def brought_up_to_date(obj: Object, wanted: Object) -> Object | None:
+    """What a stored object becomes; None where it stays. Labels of its own win, rules and subjects
+    that are missing are added."""
+    metadata = obj["metadata"]
+    if (metadata.get("annotations") or {}).get(AUTOUPDATE) == "false":
+        return None
+    new = copy_json(obj)
+    for name in ("labels", "annotations"):
+        given = wanted["metadata"].get(name) or {}
+        if given:
+            new["metadata"][name] = {**given, **(metadata.get(name) or {})}
+    if "roleRef" in wanted:
+        _add(new, wanted, "subjects")
+    elif "aggregationRule" in wanted:
+        _add(new.setdefault("aggregationRule", {}), wanted["aggregationRule"], _SELECTORS)
+    else:
+        missing = uncovered(rules_of(obj), rules_of(wanted))
+        if missing:
+            new["rules"] = [*(obj.get("rules") or ()), *(rule.to_object() for rule in missing)]
+    return new if new != obj else None
+
+
+_SELECTORS = "clusterRoleSelectors"
+
+
+def _add(new: Object, wanted: Object, name: str) -> None:
+    present = new.get(name) or []
+    missing = [item for item in wanted.get(name) or () if item not in present]
+    if missing:
+        new[name] = [*present, *missing]
+
+
+def _feeds(name: str) -> str:
+    return f"rbac.authorization.k8s.io/aggregate-to-{name}"
+
+
+def _metadata(name: str, namespace: str = "") -> Object:
+    feeds = {_feeds(FEEDS[name]): "true"} if name in FEEDS else {}
+    metadata: Object = {
+        "name": name,
+        "labels": {**_LABELS, **feeds},
+        "annotations": {AUTOUPDATE: "true"},
+    }
+    if namespace:
+        metadata["namespace"] = namespace
+    return metadata
+
+
+def _role(kind: str, name: str, lines: tuple[str, ...], namespace: str = "") -> Object:
+    return {
+        "apiVersion": _API,
+        "kind": kind,
+        "metadata": _metadata(name, namespace),
+        "rules": [_rule(line) for line in lines] or None,
+    }
+
+
+def _rule(line: str) -> Object:
+    verbs, *rest = (part.split() for part in line.split(" | "))
+    if len(rest) == 1:
+        return {"verbs": sorted(verbs), "nonResourceURLs": sorted(rest[0])}
+    groups, resources, *names = rest
+    rule: Object = {
+        "verbs": sorted(verbs),
+        "apiGroups": sorted("" if group == "core" else group for group in groups),
+        "resources": sorted(resources),
+    }
+    if names:
+        rule["resourceNames"] = sorted(names[0])
+    return rule
+
+
+def _binding(
+    kind: str, name: str, role: tuple[str, str], subjects: tuple[str, ...], namespace: str = ""
+) -> Object:
+    return {
+        "apiVersion": _API,
+        "kind": kind,
+        "metadata": _metadata(name, namespace),
+        "subjects": [_subject(text) for text in subjects],
+        "roleRef": {"apiGroup": GROUP, "kind": role[0], "name": role[1]},
+    }
+
+
+def _subject(text: str) -> Object:
+    kind, _, name = text.partition(" ")
+    if kind == "ServiceAccount":
+        namespace, _, account = name.partition("/")
+        return {"kind": kind, "name": account, "namespace": namespace}
+    return {"kind": kind, "apiGroup": GROUP, "name": name}

@@ -1,0 +1,76 @@
+"""Who did what: each kind of request that was allowed, by user, since this process started.
+
+Bounded: when it is full, what was seen longest ago is forgotten, and the record says since when it
+is whole. Names of objects are not kept.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+from instar.kube.access.attributes import OURSELVES, Attributes
+from instar.server.registry.insight.usage import moment_text
+
+MOST_LINES = 20_000
+_LONGEST = 512
+"""Characters of a line that is kept; longer ones are nobody's habit."""
+
+
+class AccessRecord:
+    def __init__(
+        self, *, of_several: bool, clock: Callable[[], float] = time.time, most: int = MOST_LINES
+    ) -> None:
+        """``of_several``: whether other processes serve the same port and have their own."""
+        self._of_several = of_several
+        self._clock = clock
+        self._most = most
+        self._since = clock()
+        self._seen: dict[tuple[str, ...], list[float]] = {}
+
+    def note(self, asked: Attributes) -> None:
+        """Once per request: plain tuples and lists."""
+        user, verb, group, _, resource, subresource, namespace, _, path = asked
+        where = namespace if resource else path
+        key = (user.name, verb, group, resource, subresource, where)
+        seen = self._seen.get(key)
+        if seen is not None:
+            seen[0] += 1
+            seen[2] = self._clock()
+        elif user is not OURSELVES.user and sum(map(len, key)) < _LONGEST:
+            self._add(key)
+
+    def _add(self, key: tuple[str, ...]) -> None:
+        now = self._clock()
+        if len(self._seen) >= self._most:
+            recent = sorted(self._seen.items(), key=lambda item: item[1][2])
+            forgotten = len(recent) // 2
+            self._since = recent[forgotten - 1][1][2]
+            self._seen = dict(recent[forgotten:])
+        self._seen[key] = [1, now, now]
+
+    def document(self, user: str) -> dict[str, Any]:
+        """The body of ``/instar/access``; an empty user means all."""
+        lines = [_line(key, seen) for key, seen in self._seen.items() if not user or key[0] == user]
+        return {
+            "since": moment_text(self._since),
+            "ofSeveralProcesses": self._of_several,
+            "uses": lines,
+        }
+
+
+def _line(key: tuple[str, ...], seen: list[float]) -> dict[str, Any]:
+    user, verb, group, resource, subresource, where = key
+    number, first, last = seen
+    line: dict[str, Any] = {"user": user, "verb": verb}
+    if resource:
+        line |= {
+            "group": group,
+            "resource": resource,
+            "subresource": subresource,
+            "namespace": where,
+        }
+    else:
+        line["path"] = where
+    return {**line, "count": int(number), "first": moment_text(first), "last": moment_text(last)}

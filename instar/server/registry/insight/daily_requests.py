@@ -1,0 +1,47 @@
+"""How many requests a version had in the last day, out of counters that only ever grow: what they
+were is noted every hour, and subtracted."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Mapping
+from typing import NamedTuple
+
+DAY, HOUR = 86_400.0, 3_600.0
+_MOST_MARKS = 26
+
+
+class VersionKey(NamedTuple):
+    group: str
+    resource: str
+    version: str
+
+
+Totals = Mapping[VersionKey, int]
+
+
+class DailyRequests:
+    def __init__(self) -> None:
+        self._marks: deque[tuple[float, Totals]] = deque(maxlen=_MOST_MARKS)
+
+    def is_due(self, now: float) -> bool:
+        return not self._marks or now - self._marks[-1][0] >= HOUR
+
+    def mark(self, now: float, totals: Totals) -> None:
+        self._marks.append((now, dict(totals)))
+
+    def since(self, now: float) -> float:
+        """The moment from which requests are counted: a day ago, or when the counting began."""
+        return self._mark(now)[0]
+
+    def counts(self, now: float, totals: Totals) -> dict[VersionKey, int]:
+        before = self._mark(now)[1]
+        return {key: max(count - before.get(key, 0), 0) for key, count in totals.items()}
+
+    def _mark(self, now: float) -> tuple[float, Totals]:
+        """The newest that is a day old, else the oldest there is."""
+        found: tuple[float, Totals] = self._marks[0] if self._marks else (now, {})
+        for mark in self._marks:
+            if mark[0] <= now - DAY:
+                found = mark
+        return found

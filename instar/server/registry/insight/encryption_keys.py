@@ -1,0 +1,47 @@
+"""Under which key the objects of each resource lie: what is left to do after keys were rotated."""
+
+from __future__ import annotations
+
+from collections import Counter
+from itertools import islice
+from typing import Any
+
+from instar.base import offload
+from instar.server.registry.stored.backend import Backend
+from instar.wire.storage.keys import CORE
+from instar.wire.storage.store import Seal
+
+_PLAIN = "identity"
+_AT_ONCE = 1_000
+
+
+async def seals_document(backend: Backend) -> dict[str, Any] | None:
+    """By resource, for those that lie under a key or should; None where nothing is sealed."""
+    if not backend.seals:
+        return None
+    found: dict[str, Any] = {}
+    breaks = offload.Breaks()
+    for collection in backend.cache.collections():
+        counts: Counter[Seal | None] = Counter()
+        entries = iter(list(collection.entries.values()))
+        while some := list(islice(entries, _AT_ONCE)):
+            counts.update(entry.seal for entry in some)
+            await breaks.between()
+        current = backend.seal_of(collection)
+        if current is None and not any(counts):
+            continue
+        group, plural = collection.prefix.rstrip("/").split("/")
+        names: Counter[str] = Counter()
+        for seal, count in counts.items():
+            names[_shown(seal)] += count
+        found[plural if group == CORE else f"{plural}.{group}"] = {
+            "current": _shown(current),
+            "objects": dict(sorted(names.items())),
+        }
+    return dict(sorted(found.items()))
+
+
+def _shown(seal: Seal | None) -> str:
+    if seal is None:
+        return _PLAIN
+    return f"{seal.name} (cannot be opened)" if seal.problem else seal.name

@@ -1,0 +1,200 @@
+"""The way of built-in kinds: Go's types instead of a schema, and what their kinds have in common.
+
+What is special of one kind is a class of its own in a module of its name; the table names it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from instar.base.field_errors import FieldError
+from instar.base.json_values import Object
+from instar.kube.api.patch_types import OF_BUILTIN
+from instar.kube.facts.messages import message_of
+from instar.kube.schema.metadata.object_meta import coerce_metadata_lenient
+from instar.kube.schema.metadata.rules import unqualified_errors
+from instar.kube.schema.metadata.types import MetaError
+from instar.kube.schema.pipeline import Warn, decode_metadata, keep_member
+from instar.kube.typed.reading import TypedError, read_object, zero_object
+from instar.server.registry.resources.strategy import Strategy
+
+if TYPE_CHECKING:
+    from instar.server.registry.resources.serving import VersionServing
+
+
+class BuiltinStrategy(Strategy):
+    """Hooks for kinds: ``default``, ``check``, ``check_change``, ``prepare``; flags below."""
+
+    unconditional_update = True
+    scheme = "pkg/api/legacyscheme/scheme.go:30"
+    keeps_nulls = False
+    piecewise = False
+    patch_types = OF_BUILTIN
+    counts_generation = False
+    """Whether ``metadata.generation`` is kept, and grows with each change of the spec."""
+    keeps_new_status = False
+    """Whether a status given at creation stays."""
+    status_keeps_metadata = False
+    """Whether a write to ``/status`` leaves labels, annotations and finalizers alone."""
+    status_keeps_labels = False
+    any_finalizer = False
+    """Whether a finalizer may have a name without a domain."""
+
+    # Hooks ------------------------------------------------------------------------------------
+
+    def default(self, obj: Object, version: VersionServing) -> None:
+        """Fill in what the version defaults, in place; called again on what is read."""
+
+    def check(self, obj: Object, version: VersionServing) -> list[FieldError]:
+        """What is wrong with an object, new or changed; metadata aside."""
+        return []
+
+    def check_change(self, new: Object, old: Object, version: VersionServing) -> list[FieldError]:
+        """What may not change; ``check`` has been asked already."""
+        return []
+
+    def check_status_change(
+        self, new: Object, old: Object, version: VersionServing
+    ) -> list[FieldError]:
+        """The same for a write to ``/status``; the rest of the object cannot have changed."""
+        return []
+
+    def advise(self, obj: Object, old: Object | None, version: VersionServing) -> list[str]:
+        """What is right and may not be meant: told as warnings."""
+        return []
+
+    def prepare(self, obj: Object, old: Object | None, version: VersionServing) -> None:
+        """What the kind sets by itself before anything is checked; ``old`` None: it is new."""
+
+    # The way in and out -------------------------------------------------------------------------
+
+    def clean_metadata(self, obj: Object) -> list[str]:
+        return decode_metadata(obj, within=obj.get("kind", ""))
+
+    def unset(self, version: VersionServing) -> Object:
+        return zero_object(version.api_version, version.kind)
+
+    def metadata_errors(self, obj: Object, version: VersionServing) -> list[FieldError]:
+        found = super().metadata_errors(obj, version)
+        return found if self.any_finalizer else [*found, *unqualified_errors(obj["metadata"])]
+
+    def metadata_update_errors(
+        self, new: Object, old: Object, version: VersionServing
+    ) -> list[FieldError]:
+        found = super().metadata_update_errors(new, old, version)
+        return found if self.any_finalizer else [*found, *unqualified_errors(new["metadata"])]
+
+    def decode(self, obj: Object, version: VersionServing) -> list[str]:
+        self.refuse_other_kinds(obj, version)
+        try:
+            unknown = self.clean_metadata(obj)
+            unknown += read_object(obj, version.api_version, version.kind)
+        except TypedError as error:
+            raise self.undecodable(obj, version, str(error), error.restored) from error
+        except MetaError as error:
+            raise self.undecodable(obj, version, str(error)) from error
+        self.default(obj, version)
+        return unknown
+
+    def readmit(self, obj: Object, version: VersionServing) -> None:
+        """Built-in kinds have types, which know no unknown fields."""
+        self.decode(obj, version)
+
+    def refuse_other_kinds(self, obj: Object, version: VersionServing) -> None:
+        """Go decodes whatever kind it knows, and then finds that it is another one."""
+        api_version, kind = obj.get("apiVersion", ""), obj.get("kind", "")
+        if (api_version, kind) == (version.api_version, version.kind):
+            return
+        if message_of(api_version, kind) is None:
+            text = f'no kind "{kind}" is registered for version "{api_version}" in scheme '
+            raise self.undecodable(obj, version, f'{text}"{self.scheme}"')
+        try:
+            read_object(obj, api_version, kind)
+        except TypedError as error:
+            raise self.undecodable(obj, version, str(error)) from error
+        theirs = f"{api_version.rpartition('/')[2]}.{kind}"
+        group = version.api_version.rpartition("/")[0].partition(".")[0] or "core"
+        ours = f"{group}.{version.kind}"
+        raise self.undecodable(
+            obj, version, f"converting ({theirs}) to ({ours}): unknown conversion"
+        )
+
+    def from_storage(self, obj: Object, version: VersionServing) -> None:
+        metadata = obj.get("metadata")
+        counted = isinstance(metadata, dict) and "generation" in metadata
+        obj["metadata"] = coerce_metadata_lenient(metadata)
+        if not counted:
+            del obj["metadata"]["generation"]
+        try:
+            read_object(obj, version.api_version, version.kind)
+        except TypedError:
+            return  # by another's hand: shown as it lies
+        self.default(obj, version)
+
+    def after_conversion(self, obj: Object, version: VersionServing) -> None:
+        return
+
+    def prepare_create(self, obj: Object, version: VersionServing) -> None:
+        obj["metadata"].pop("generation", None)
+        if self.counts_generation:
+            obj["metadata"]["generation"] = 1
+        if version.has_status and not self.keeps_new_status:
+            self.reset_status(obj, version)
+        self.prepare(obj, None, version)
+
+    def reset_status(self, obj: Object, version: VersionServing) -> None:
+        """As it is before anybody has reported anything."""
+        obj.pop("status", None)
+        empty = zero_object(version.api_version, version.kind).get("status")
+        if empty is not None:
+            obj["status"] = dict(empty)
+
+    def prepare_update(self, new: Object, old: Object, version: VersionServing) -> None:
+        version.pipeline.keep_status(new, old)
+        self.prepare(new, old, version)
+        metadata = new["metadata"]
+        metadata.pop("generation", None)
+        if self.counts_generation:
+            metadata["generation"] = old["metadata"].get("generation", 0)
+            if self.is_new_generation(new, old):
+                metadata["generation"] += 1
+
+    def is_new_generation(self, new: Object, old: Object) -> bool:
+        return bool(new.get("spec") != old.get("spec"))
+
+    def prepare_status(self, new: Object, old: Object, version: VersionServing) -> None:
+        """The status, and most metadata: labels, annotations and finalizers may change with it."""
+        for name in set(new) | set(old):
+            if name not in ("metadata", "status", "apiVersion", "kind"):
+                keep_member(new, old, name)
+        metadata, present = new["metadata"], old["metadata"]
+        if self.status_keeps_metadata:
+            managed = metadata.get("managedFields")
+            metadata = new["metadata"] = dict(present)
+            if managed is not None:
+                metadata["managedFields"] = managed
+        elif self.status_keeps_labels:
+            keep_member(metadata, present, "labels")
+        if "generation" in present:
+            metadata["generation"] = present["generation"]
+
+    def check_create(self, obj: Object, version: VersionServing, warn: Warn) -> list[FieldError]:
+        wrong_type = version.pipeline.type_errors(obj)
+        if wrong_type:
+            return wrong_type
+        for text in self.advise(obj, None, version):
+            warn(text)
+        return [*self.metadata_errors(obj, version), *self.check(obj, version)]
+
+    def check_update(
+        self, new: Object, old: Object, version: VersionServing, subresource: str, warn: Warn
+    ) -> list[FieldError]:
+        wrong_type = version.pipeline.type_errors(new)
+        if wrong_type:
+            return wrong_type
+        found = self.metadata_update_errors(new, old, version)
+        if subresource == "status":
+            return found + self.check_status_change(new, old, version)
+        for text in self.advise(new, old, version):
+            warn(text)
+        return [*found, *self.check(new, version), *self.check_change(new, old, version)]

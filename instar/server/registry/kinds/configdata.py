@@ -1,0 +1,50 @@
+"""ConfigMaps and Secrets: named pieces of data, which may be frozen."""
+
+from __future__ import annotations
+
+import base64
+from typing import TYPE_CHECKING
+
+from instar.base.json_values import Object
+from instar.kube.builtin_rules.basics import immutable_errors
+from instar.kube.builtin_rules.configdata import config_map_errors, frozen_errors, secret_errors
+from instar.kube.schema.pipeline import Warn
+from instar.server.registry.kinds.builtin import BuiltinStrategy
+
+if TYPE_CHECKING:
+    from instar.base.field_errors import FieldError
+    from instar.server.registry.resources.serving import VersionServing
+
+_NO_PEM = "tls: failed to find any PEM data in certificate input"
+
+
+class ConfigMapStrategy(BuiltinStrategy):
+    def check(self, obj: Object, version: VersionServing) -> list[FieldError]:
+        return config_map_errors(obj)
+
+    def check_change(self, new: Object, old: Object, version: VersionServing) -> list[FieldError]:
+        return frozen_errors(new, old, ("data", "binaryData"))
+
+
+class SecretStrategy(BuiltinStrategy):
+    def default(self, obj: Object, version: VersionServing) -> None:
+        plain = obj.pop("stringData", None)
+        if plain:
+            encoded = {k: base64.b64encode(v.encode()).decode() for k, v in plain.items()}
+            obj["data"] = {**(obj.get("data") or {}), **encoded}
+        obj.setdefault("type", "Opaque")
+
+    def check(self, obj: Object, version: VersionServing) -> list[FieldError]:
+        return secret_errors(obj)
+
+    def check_create(self, obj: Object, version: VersionServing, warn: Warn) -> list[FieldError]:
+        found = super().check_create(obj, version, warn)
+        if not found and obj.get("type") == "kubernetes.io/tls":
+            certificate = base64.b64decode(obj["data"]["tls.crt"] or "")
+            if b"-----BEGIN " not in certificate:
+                warn(_NO_PEM)
+        return found
+
+    def check_change(self, new: Object, old: Object, version: VersionServing) -> list[FieldError]:
+        found = immutable_errors(new.get("type"), old.get("type"), "type")
+        return found + frozen_errors(new, old, ("data",))

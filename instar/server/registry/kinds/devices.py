@@ -1,0 +1,75 @@
+"""Devices: claims of them, and what drivers offer."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from instar.base.json_values import Object
+from instar.kube.builtin_rules.devices import (
+    claim_errors,
+    class_errors,
+    frozen_spec_errors,
+    frozen_template_errors,
+    slice_change_errors,
+    slice_errors,
+)
+from instar.server.registry.kinds.builtin import BuiltinStrategy
+
+if TYPE_CHECKING:
+    from instar.base.field_errors import FieldError
+    from instar.server.registry.resources.serving import VersionServing
+
+
+class ResourceClaimStrategy(BuiltinStrategy):
+    def default(self, obj: Object, version: VersionServing) -> None:
+        default_claim(obj["spec"])
+
+    def check(self, obj: Object, version: VersionServing) -> list[FieldError]:
+        return claim_errors(obj["spec"], "spec")
+
+    def check_change(self, new: Object, old: Object, version: VersionServing) -> list[FieldError]:
+        return frozen_spec_errors(new, old, "ResourceClaimSpec")
+
+
+class ResourceClaimTemplateStrategy(BuiltinStrategy):
+    def default(self, obj: Object, version: VersionServing) -> None:
+        default_claim(obj["spec"].setdefault("spec", {}))
+
+    def check(self, obj: Object, version: VersionServing) -> list[FieldError]:
+        return claim_errors(obj["spec"].get("spec") or {}, "spec.spec")
+
+    def check_change(self, new: Object, old: Object, version: VersionServing) -> list[FieldError]:
+        return frozen_template_errors(new, old)
+
+
+def default_claim(spec: Object) -> None:
+    for request in (spec.get("devices") or {}).get("requests") or ():
+        for wish in (request.get("exactly"), *(request.get("firstAvailable") or ())):
+            if wish is None:
+                continue
+            wish.setdefault("allocationMode", "ExactCount")
+            if wish["allocationMode"] == "ExactCount":
+                wish.setdefault("count", 1)
+
+
+class ResourceSliceStrategy(BuiltinStrategy):
+    counts_generation = True
+
+    def prepare(self, obj: Object, old: Object | None, version: VersionServing) -> None:
+        now = obj["metadata"].get("creationTimestamp")
+        for device in obj["spec"].get("devices") or ():
+            for taint in device.get("taints") or ():
+                taint.setdefault("timeAdded", now)
+
+    def check(self, obj: Object, version: VersionServing) -> list[FieldError]:
+        return slice_errors(obj["spec"])
+
+    def check_change(self, new: Object, old: Object, version: VersionServing) -> list[FieldError]:
+        return slice_change_errors(new["spec"], old["spec"])
+
+
+class DeviceClassStrategy(BuiltinStrategy):
+    counts_generation = True
+
+    def check(self, obj: Object, version: VersionServing) -> list[FieldError]:
+        return class_errors(obj["spec"])

@@ -1,0 +1,65 @@
+"""Namespaces as objects; how one is emptied is the namespace controller's."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from instar.base.json_values import Object
+from instar.kube.api.string_rules import dns1123_label
+from instar.kube.builtin_rules.cluster import (
+    namespace_errors,
+    namespace_status_errors,
+    pod_security_errors,
+)
+from instar.kube.schema.metadata.object_meta import NameRule
+from instar.kube.schema.pipeline import keep_member
+from instar.server.registry.kinds.builtin import BuiltinStrategy
+
+if TYPE_CHECKING:
+    from instar.base.field_errors import FieldError
+    from instar.server.registry.resources.serving import VersionServing
+
+
+class NamespaceStrategy(BuiltinStrategy):
+    name_rule: NameRule = staticmethod(lambda name, prefix: dns1123_label(name.rstrip("-")))
+
+    def prepare(self, obj: Object, old: Object | None, version: VersionServing) -> None:
+        labels = obj["metadata"].setdefault("labels", {})
+        labels["kubernetes.io/metadata.name"] = obj["metadata"].get("name", "")
+        if old is not None:
+            keep_member(obj, old, "spec")
+            return
+        finalizers = obj["spec"].get("finalizers") or []
+        if "kubernetes" not in finalizers:
+            obj["spec"]["finalizers"] = [*finalizers, "kubernetes"]
+        obj["status"] = {"phase": "Active"}
+
+    def check(self, obj: Object, version: VersionServing) -> list[FieldError]:
+        return [*namespace_errors(obj), *pod_security_errors(obj)]
+
+    def check_status_change(
+        self, new: Object, old: Object, version: VersionServing
+    ) -> list[FieldError]:
+        return namespace_status_errors(new)
+
+    def prepare_subresource(
+        self, subresource: str, new: Object, old: Object, version: VersionServing
+    ) -> None:
+        """``finalize`` is how a controller takes its own finalizer off ``spec``."""
+        if subresource == "finalize":
+            new["status"] = old.get("status", {})
+            labels = new["metadata"].setdefault("labels", {})
+            labels["kubernetes.io/metadata.name"] = new["metadata"].get("name", "")
+        else:
+            super().prepare_subresource(subresource, new, old, version)
+
+    def mark_deleting(self, stored: Object, now: str) -> bool:
+        """Emptied first by the namespace controller, which then takes the finalizer off."""
+        metadata = stored["metadata"]
+        if "deletionTimestamp" not in metadata:
+            metadata["deletionTimestamp"] = now
+            stored["status"] = {**stored.get("status", {}), "phase": "Terminating"}
+        return True
+
+    def gone_when_released(self, obj: Object) -> bool:
+        return not (obj.get("spec") or {}).get("finalizers")

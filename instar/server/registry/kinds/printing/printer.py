@@ -1,0 +1,83 @@
+"""Built-in kinds as tables: columns from the facts, cells from the family's module.
+
+A kind that no module knows has its name and the moment it was made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from importlib import import_module
+from typing import Any
+
+from instar.base.json_values import Object
+from instar.kube.facts.resources import BuiltinColumn, ResourceFacts
+from instar.server.registry.resources.columns import AGE_DESCRIPTION, NAME_DESCRIPTION, TablePrinter
+
+Cells = Callable[[Object, datetime], list[Any]]
+"""One object → the cells after (or, where the first column is another, around) its name."""
+
+_FAMILIES: Mapping[str, str] = {
+    "": "core",
+    "admissionregistration.k8s.io": "admission",
+    "apiregistration.k8s.io": "cluster",
+    "apps": "workloads",
+    "autoscaling": "autoscaling",
+    "batch": "workloads",
+    "certificates.k8s.io": "cluster",
+    "coordination.k8s.io": "cluster",
+    "discovery.k8s.io": "networking",
+    "events.k8s.io": "events",
+    "flowcontrol.apiserver.k8s.io": "cluster",
+    "networking.k8s.io": "networking",
+    "node.k8s.io": "cluster",
+    "policy": "autoscaling",
+    "rbac.authorization.k8s.io": "rbac",
+    "resource.k8s.io": "devices",
+    "scheduling.k8s.io": "cluster",
+    "storage.k8s.io": "storage",
+}
+_DESCRIPTIONS = {"Name": NAME_DESCRIPTION, "Age": AGE_DESCRIPTION, "Created At": AGE_DESCRIPTION}
+
+
+class BuiltinPrinter(TablePrinter):
+    def __init__(self, columns: tuple[BuiltinColumn, ...], cells: Cells) -> None:
+        self.definitions = [
+            {
+                "name": column.name,
+                "type": column.type,
+                "format": column.format,
+                "description": _DESCRIPTIONS.get(column.name, f"{column.name} of the object."),
+                "priority": column.priority,
+            }
+            for column in columns
+        ]
+        self._show = cells
+
+    def cells(self, obj: Object, now: datetime) -> list[Any]:
+        return self._show(obj, now)
+
+
+class PodPrinter(BuiltinPrinter):
+    """Pods that are done say so beside their cells: kubectl leaves them out on demand."""
+
+    def conditions(self, obj: Object) -> list[Object]:
+        # Only here: as all printers, loaded with the first table.
+        from instar.server.registry.kinds.printing.pods import done
+
+        return done(obj)
+
+
+def printer_for(facts: ResourceFacts) -> TablePrinter:
+    """Made when the first table is asked for."""
+    family = _FAMILIES.get(facts.group)
+    known: Mapping[str, Cells] = {}
+    if family is not None:
+        known = import_module(f"instar.server.registry.kinds.printing.{family}").CELLS
+    printer = PodPrinter if (facts.group, facts.plural) == ("", "pods") else BuiltinPrinter
+    return printer(facts.columns, known.get(facts.plural, _name_and_birth))
+
+
+def _name_and_birth(obj: Object, now: datetime) -> list[Any]:
+    metadata = obj.get("metadata") or {}
+    return [metadata.get("name", ""), metadata.get("creationTimestamp") or "<unknown>"]

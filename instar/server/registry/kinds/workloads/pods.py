@@ -1,0 +1,121 @@
+"""Pods as objects: defaults, the status they begin with, and what of them may change."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from instar.base.field_errors import FieldError
+from instar.base.json_values import Object
+from instar.kube.api.string_rules import dns1123_label
+from instar.kube.builtin_rules.pods.pod_spec import new_pod_errors, status_address_errors
+from instar.kube.builtin_rules.pods.update import change_errors, ephemeral_errors, resize_errors
+from instar.kube.schema.pipeline import Warn, keep_member
+from instar.server.registry.kinds.builtin import BuiltinStrategy
+from instar.server.registry.kinds.workloads.advice import pod_name_advice, volume_advice
+from instar.server.registry.kinds.workloads.podspec_defaults import (
+    default_pod_only,
+    default_pod_spec,
+)
+from instar.server.registry.kinds.workloads.qos import qos_class
+
+if TYPE_CHECKING:
+    from instar.server.registry.resources.serving import VersionServing
+
+
+class PodStrategy(BuiltinStrategy):
+    counts_generation = True
+
+    def decode(self, obj: Object, version: VersionServing) -> list[str]:
+        """An overhead that says nothing is one nevertheless: admission asks where it is from."""
+        asked = obj.get("spec")
+        empty = isinstance(asked, dict) and asked.get("overhead") == {}
+        unknown = super().decode(obj, version)
+        if empty:
+            obj["spec"]["overhead"] = {}
+        return unknown
+
+    def default(self, obj: Object, version: VersionServing) -> None:
+        spec = obj["spec"]
+        default_pod_spec(spec)
+        default_pod_only(spec)
+        status = obj.get("status") or {}
+        if status.get("podIP") and not status.get("podIPs"):
+            status["podIPs"] = [{"ip": status["podIP"]}]
+
+    def prepare(self, obj: Object, old: Object | None, version: VersionServing) -> None:
+        spec = obj["spec"]
+        if old is not None:
+            if spec.get("overhead") == {}:
+                del spec["overhead"]
+            return
+        obj["status"] = {"phase": "Pending", "qosClass": qos_class(spec)}
+        if spec.get("schedulingGates"):
+            obj["status"]["conditions"] = [
+                {
+                    "type": "PodScheduled",
+                    "status": "False",
+                    "lastProbeTime": None,
+                    "lastTransitionTime": obj["metadata"].get("creationTimestamp"),
+                    "reason": "SchedulingGated",
+                    "message": "Scheduling is blocked due to non-empty scheduling gates",
+                }
+            ]
+
+    def prepare_subresource(
+        self, subresource: str, new: Object, old: Object, version: VersionServing
+    ) -> None:
+        """A binding is no change of the spec as its owner means it: the generation stays."""
+        if subresource == "binding":
+            return
+        if subresource == "ephemeralcontainers":
+            added = new["spec"].get("ephemeralContainers")
+            new["spec"] = {**old["spec"]}
+            new["spec"].pop("ephemeralContainers", None)
+            if added:
+                new["spec"]["ephemeralContainers"] = added
+        super().prepare_subresource(subresource, new, old, version)
+
+    def prepare_status(self, new: Object, old: Object, version: VersionServing) -> None:
+        super().prepare_status(new, old, version)
+        status, former = new.setdefault("status", {}), old.get("status") or {}
+        if "qosClass" in former:
+            keep_member(status, former, "qosClass")
+
+    def advise(self, obj: Object, old: Object | None, version: VersionServing) -> list[str]:
+        found = volume_advice(obj["spec"], "spec")
+        if old is None:
+            found = pod_name_advice(dns1123_label(obj["metadata"].get("name", ""))) + found
+        return found
+
+    def check(self, obj: Object, version: VersionServing) -> list[FieldError]:
+        return new_pod_errors(obj["spec"])
+
+    def check_update(
+        self, new: Object, old: Object, version: VersionServing, subresource: str, warn: Warn
+    ) -> list[FieldError]:
+        """A pod that exists is not judged as a new one: it may be older than a rule."""
+        wrong_type = version.pipeline.type_errors(new)
+        if wrong_type:
+            return wrong_type
+        found = self.metadata_update_errors(new, old, version)
+        spec, former = new["spec"], old["spec"]
+        if subresource == "status":
+            return found + status_address_errors(new.get("status") or {})
+        if subresource == "ephemeralcontainers":
+            return found + ephemeral_errors(spec, former)
+        if subresource == "resize":
+            return found + resize_errors(new, old, qos_class(spec))
+        if subresource == "binding":
+            return found
+        for text in self.advise(new, old, version):
+            warn(text)
+        return found + change_errors(spec, former)
+
+    def grace_period(self, stored: Object, wanted: int | None) -> int | None:
+        """Only what runs somewhere needs time to stop."""
+        spec = stored["spec"]
+        ended = (stored.get("status") or {}).get("phase") in ("Succeeded", "Failed")
+        if not spec.get("nodeName") or ended:
+            return 0
+        period = spec.get("terminationGracePeriodSeconds", 0) if wanted is None else wanted
+        return 1 if period < 0 else int(period)

@@ -1,0 +1,123 @@
+"""What every verb needs and no verb owns: the backend, the clock, chance, and house policies."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from dataclasses import field
+from datetime import UTC, datetime
+from math import inf
+from random import random
+from time import time
+
+from instar.base.fast_dataclass import dataclass
+from instar.base.json_values import Object
+from instar.kube.access.attributes import OURSELVES, Attributes
+from instar.kube.access.authorizers import AlwaysAllow, Authorizer
+from instar.kube.admission.admission_request import options_document
+from instar.kube.schema.metadata.rules import MAX_GENERATED_BASE
+from instar.server.registry.resources.admission import Chain, Verb
+from instar.server.registry.stored.backend import Backend
+
+_SUFFIX_ALPHABET = "bcdfghjklmnpqrstvwxz2456789"
+_PAIRS = [one + other for one in _SUFFIX_ALPHABET for other in _SUFFIX_ALPHABET]
+_SUFFIXES = len(_PAIRS) ** 2 * len(_SUFFIX_ALPHABET)
+_UIDS_AT_ONCE = 256
+
+
+def utc_now() -> datetime:
+    return datetime.now(UTC)
+
+
+def timestamp(moment: datetime) -> str:
+    """RFC 3339, UTC, whole seconds: how every time in an object is written."""
+    return moment.isoformat(timespec="seconds")[:19] + "Z"
+
+
+class Uids:
+    """Random (version 4) UUIDs. The system is asked for many at once: asking for each, and the
+    standard library's class around it, would be a fiftieth of a write."""
+
+    def __init__(self) -> None:
+        self._pool: Iterator[str] = iter(())
+
+    def __call__(self) -> str:
+        digits = next(self._pool, "")
+        if not digits:
+            chance = os.urandom(16 * _UIDS_AT_ONCE).hex()
+            self._pool = iter([chance[at : at + 32] for at in range(0, len(chance), 32)])
+            digits = next(self._pool)
+        variant = "89ab"[int(digits[16], 16) & 3]
+        return (
+            f"{digits[:8]}-{digits[8:12]}-4{digits[13:16]}-{variant}{digits[17:20]}-{digits[20:]}"
+        )
+
+
+class _Clock:
+    """The text of a second, made once in it."""
+
+    def __init__(self) -> None:
+        self._second = -1
+        self._text = ""
+
+    def text(self) -> str:
+        second = int(time())
+        if second != self._second:
+            self._second, self._text = second, timestamp(datetime.fromtimestamp(second, UTC))
+        return self._text
+
+
+@dataclass(frozen=True)
+class Context:
+    backend: Backend
+    authorizer: Authorizer = field(default_factory=AlwaysAllow)
+    admission: Chain = field(default_factory=Chain)
+    rescue_deletes: bool = False
+    """Whether an object that cannot be converted may be deleted nevertheless."""
+    now: Callable[[], datetime] = utc_now
+    new_uid: Callable[[], str] = field(default_factory=Uids)
+    _clock: _Clock = field(default_factory=_Clock, init=False, repr=False)
+
+    def timestamp(self) -> str:
+        return self._clock.text() if self.now is utc_now else timestamp(self.now())
+
+    def generated_name(self, base: str) -> str:
+        return base[:MAX_GENERATED_BASE] + _suffix(int(random() * _SUFFIXES))
+
+
+def _suffix(chance: int) -> str:
+    """Five characters; by pairs, because characters one by one take thrice as long."""
+    rest, first = divmod(chance, len(_PAIRS))
+    last, second = divmod(rest, len(_PAIRS))
+    return _PAIRS[first] + _PAIRS[second] + _SUFFIX_ALPHABET[last]
+
+
+@dataclass(slots=True)
+class WriteOptions:
+    """The query of a write, checked; ``warn`` takes texts for ``Warning`` headers. Nobody changes
+    one: it is not frozen only because that would cost each write a microsecond."""
+
+    manager: str = "unknown"
+    dry_run: bool = False
+    field_validation: str = "Warn"
+    force: bool = False
+    asked: Attributes = OURSELVES
+    size: int = 0
+    """Bytes the request came with: how much work it may be."""
+    warn: Callable[[str], None] = field(default=lambda text: None)
+    annotate: Callable[[str, str], None] = field(default=lambda key, value: None)
+    """Takes what the audit log should know, under a key."""
+    seconds_left: Callable[[], float] = field(default=lambda: inf)
+    """Until the request must be answered."""
+    named_manager: str = ""
+    """``manager`` where the client gave one."""
+    named_validation: str = ""
+
+    def document(self, verb: Verb) -> Object:
+        """A patch is an update, or a creation, to whoever is asked about it."""
+        return options_document(
+            "CreateOptions" if verb is Verb.CREATE else "UpdateOptions",
+            dryRun=["All"] if self.dry_run else None,
+            fieldManager=self.named_manager,
+            fieldValidation=self.named_validation,
+        )

@@ -1,0 +1,263 @@
+"""Everything needed to serve one resource, frozen: a CRD change builds a new one and swaps it in.
+
+A ``Serving`` is the bundle per CRD, a ``VersionServing`` the part per version. The costly parts
+(compiled schema, rules, printers) are built on first use, so accepting a CRD stays cheap, and those
+of CRDs that are hardly used are let go of (``schema_eviction.py``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import cached_property
+from typing import Any, TypeVar
+
+from instar.base.fast_dataclass import dataclass
+from instar.kube.api.crd import Crd, CrdVersion, Selectable
+from instar.kube.apply.managers import ignored_fields
+from instar.kube.apply.ownership_schema import TypedSchema
+from instar.kube.apply.ownership_schema import compile_schema as compile_typed
+from instar.kube.crds.deprecation import deprecation_warning
+from instar.kube.schema.clean_cache import text_size
+from instar.kube.schema.compiled import CompiledSchema, compile_schema
+from instar.kube.schema.pipeline import SchemaPipeline
+from instar.kube.schema.rule_engine import Program, RuleCompiler
+from instar.server.registry.resources.columns import TablePrinter
+from instar.server.registry.resources.schema_eviction import FORMS
+from instar.server.registry.resources.strategy import Strategy
+from instar.wire.conversion.caching import SharedConverter
+from instar.wire.storage.keys import collection_prefix
+
+T = TypeVar("T")
+_FORMS = ("compiled", "pipeline", "typed")
+MakePrinter = Callable[[], TablePrinter]
+"""Called when the first table is asked for."""
+
+
+class VersionServing:
+    """One version of a resource: its schema compiled, its columns, its constant bytes."""
+
+    def __init__(
+        self,
+        crd: Crd,
+        version: CrdVersion,
+        compile_rules: RuleCompiler,
+        api_version: str = "",
+        *,
+        builtin: bool = False,
+        make_printer: MakePrinter | None = None,
+    ) -> None:
+        """``api_version`` only where it is of another group."""
+        self.name = version.name
+        self.definition = version
+        own = f"{crd.group}/{version.name}" if crd.group else version.name
+        self.api_version = api_version or own
+        self.kind = crd.names.kind
+        self.list_kind = crd.names.list_kind
+        self.served = version.served
+        self.has_status = version.has_status
+        self.deprecation = deprecation_warning(crd, version.name)
+        self.builtin = builtin
+        self.opening = f'{{"apiVersion":"{self.api_version}"'.encode()
+        self.list_opening = f'{{"apiVersion":"{self.api_version}","items":['.encode()
+        self.list_closing = f'],"kind":"{self.list_kind}","metadata":{{'.encode()
+        self._preserve_unknown = crd.preserve_unknown
+        self._compile_rules = compile_rules
+        self._make_printer = make_printer
+        self._aside: dict[str, Any] = {}
+
+    @cached_property
+    def compiled(self) -> CompiledSchema:
+        return self._form("compiled", self._compile)
+
+    def _compile(self) -> CompiledSchema:
+        return compile_schema(self.definition.schema, preserve_unknown=self._preserve_unknown)
+
+    @cached_property
+    def pipeline(self) -> SchemaPipeline:
+        return self._form("pipeline", self._make_pipeline)
+
+    def _make_pipeline(self) -> SchemaPipeline:
+        return SchemaPipeline(
+            self.compiled,
+            api_version=self.api_version,
+            kind=self.kind,
+            has_status=self.has_status,
+            scale=self.definition.scale,
+            compile_rules=self._compile_rules,
+        )
+
+    def _form(self, name: str, make: Callable[[], T]) -> T:
+        """What was put aside comes back before anything is made. It is counted once it is there:
+        who is found with nothing is struck off, and making may take long."""
+        aside, self._aside = self._aside, {}
+        self.__dict__.update(aside)
+        found: T = aside[name] if name in aside else make()
+        self.__dict__[name] = found
+        if not self.builtin:
+            FORMS.keep(self, self._weight)
+        return found
+
+    @cached_property
+    def _weight(self) -> int:
+        schema = self.definition.schema
+        return 0 if schema is None else text_size(schema)
+
+    def put_aside(self) -> bool:
+        found = {name: self.__dict__.pop(name) for name in _FORMS if name in self.__dict__}
+        self._aside = {**self._aside, **found}
+        return bool(found)
+
+    def let_go(self) -> None:
+        self._aside = {}
+
+    @property
+    def rules(self) -> Program | None:
+        return self.pipeline.rules
+
+    @cached_property
+    def printer(self) -> TablePrinter:
+        if self._make_printer is not None:
+            return self._make_printer()
+        return TablePrinter(self.definition.columns)
+
+    @cached_property
+    def typed(self) -> TypedSchema:
+        return self._form("typed", lambda: compile_typed(self.compiled.structural))
+
+    @cached_property
+    def selectable(self) -> Mapping[str, Selectable]:
+        """Field-selector labels of this version and the path each reads."""
+        paths = {
+            path.lstrip("."): Selectable(tuple(path.lstrip(".").split(".")))
+            for path in self.definition.selectable_fields
+        }
+        return {**paths, **self.definition.further_selectable}
+
+
+@dataclass(frozen=True, eq=False)
+class Serving:
+    """How one resource is served right now."""
+
+    crd: Crd
+    versions: Mapping[str, VersionServing]
+    """Every version of ``spec.versions``, served or not: any may be a stored one."""
+    storage: VersionServing
+    converter: SharedConverter
+    make_strategy: Callable[[], Strategy]
+    """Asked once, when the first object comes."""
+    verbs: tuple[str, ...] | None = None
+    """For built-ins that offer less than everything; None for custom resources."""
+    builtin: bool = False
+    stored_in: str = ""
+    """The collection prefix, where another group's objects are shown."""
+
+    @cached_property
+    def mark(self) -> object:
+        """Stands for this in what is kept longer: when its CRD changes, the next has another."""
+        return object()
+
+    @cached_property
+    def strategy(self) -> Strategy:
+        return self.make_strategy()
+
+    @cached_property
+    def group(self) -> str:
+        return self.crd.group
+
+    @cached_property
+    def plural(self) -> str:
+        return self.crd.names.plural
+
+    @cached_property
+    def kind(self) -> str:
+        return self.crd.names.kind
+
+    @cached_property
+    def namespaced(self) -> bool:
+        return self.crd.namespaced
+
+    @cached_property
+    def prefix(self) -> str:
+        if self.stored_in:
+            return self.stored_in
+        return collection_prefix(self.crd.group, self.crd.stored_plural)
+
+    def served(self, version: str) -> VersionServing | None:
+        found = self.versions.get(version)
+        return found if found is not None and found.served else None
+
+    @cached_property
+    def converts_remotely(self) -> bool:
+        """Whether a conversion may call someone, and so may fail or be slow."""
+        return self.crd.conversion.strategy == "Webhook" and not self.builtin
+
+    def ignored_fields(
+        self, version: VersionServing, subresource: str
+    ) -> Mapping[str, frozenset[str]]:
+        """What an endpoint leaves alone, for field ownership."""
+        key = (version.name, subresource)
+        known = self._ignored.get(key)
+        if known is None:
+            has_status = {v.api_version: v.has_status for v in self.versions.values()}
+            known = ignored_fields(subresource, version.api_version, has_status)
+            self._ignored[key] = known
+        return known
+
+    @cached_property
+    def _ignored(self) -> dict[tuple[str, str], Mapping[str, frozenset[str]]]:
+        return {}
+
+    def splices(self, stored: VersionServing, wanted: VersionServing) -> bool:
+        """Whether the wanted version differs from the stored one in ``apiVersion`` only."""
+        key = (stored.name, wanted.name)
+        known = self._splices.get(key)
+        if known is None:
+            known = (
+                self.crd.conversion.strategy == "None"
+                and not self.strategy.reshapes
+                and stored.compiled.same_pruning(wanted.compiled)
+            )
+            self._splices[key] = known
+        return known
+
+    @cached_property
+    def _splices(self) -> dict[tuple[str, str], bool]:
+        return {}
+
+
+def build_serving(
+    crd: Crd,
+    *,
+    converter: SharedConverter,
+    strategy: Callable[[], Strategy],
+    compile_rules: RuleCompiler,
+    verbs: tuple[str, ...] | None = None,
+    builtin: bool = False,
+    printer: MakePrinter | None = None,
+    stored_in: str = "",
+    foreign: Mapping[str, str] | None = None,
+) -> Serving:
+    """``foreign``: apiVersions of versions that belong to another group, by name. ``printer``: for
+    tables whose columns are not the CRD's."""
+    elsewhere = foreign or {}
+    versions = {
+        version.name: VersionServing(
+            crd,
+            version,
+            compile_rules,
+            elsewhere.get(version.name, ""),
+            builtin=builtin,
+            make_printer=printer,
+        )
+        for version in crd.versions
+    }
+    return Serving(
+        crd=crd,
+        versions=versions,
+        storage=versions[crd.storage_version()],
+        converter=converter,
+        make_strategy=strategy,
+        verbs=verbs,
+        builtin=builtin,
+        stored_in=stored_in,
+    )

@@ -1,0 +1,398 @@
+"""One stored object as the cache holds it: its bytes at the stored version, ready to be sent.
+
+``view`` is the stored JSON with ``metadata.resourceVersion`` spliced in, so a read at the stored
+version costs no decoding at all. Whether those bytes still fit the CRD's schema of today is noted
+in ``token`` by ``codec.py``. Labels are read only when a selector asks. An entry holds its bytes
+(``InMemoryEntry``) or knows where they are (``lazy_entry.py``); readers need not know which.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from sys import intern
+from typing import Any
+
+import orjson
+
+from instar.base.errors import Internal, Unclassified
+from instar.wire.storage.store import Record, Seal
+
+_API_VERSION = b'{"apiVersion":"'
+_UID = b'"uid":"'
+_NAME = b'"name":"'
+_BEHIND_LABELS = tuple(
+    b'},"%b' % name
+    for name in b"creationT deletion finalizers generat kind labels manag metadata name".split()
+)
+"""How metadata goes on behind labels or annotations, and an object behind what is before it."""
+_NAMED = len('"name":"",')
+_NAMESPACED = len('"name":"","namespace":"",') - len("/")
+_KIND = b'","kind":"'
+_METADATA = b'","metadata":{'
+_LABELS = b'"labels":{'
+_EARLY = 400
+"""Where the kind is, whatever the group is called."""
+_RESOURCE_VERSION = b'"resourceVersion":"'
+_NO_LABELS: dict[str, str] = {}
+_MOST_SHARED = 16
+_LONGEST_SHARED = 1024
+
+
+@lru_cache(maxsize=4096)
+def _shared(items: tuple[tuple[str, str], ...]) -> dict[str, str]:
+    return dict(items)
+
+
+@lru_cache(maxsize=4096)
+def labels_of(text: bytes) -> dict[str, str]:
+    """The dict of a text that ``labels_text`` found. Raises ``ValueError`` where it is none."""
+    found: dict[str, str] = orjson.loads(text)
+    return found
+
+
+def kept(labels: dict[str, str] | None) -> dict[str, str]:
+    """Many objects carry the same labels, and a dict of them is a fifth of a small object."""
+    if not labels:
+        return _NO_LABELS
+    if len(labels) > _MOST_SHARED:
+        return labels
+    try:
+        return _shared(tuple(labels.items()))
+    except TypeError:  # foreign bytes: a label whose value is no string
+        return labels
+
+
+class UnreadableEntry(Unclassified):
+    """What lies in the store is no object: foreign or damaged bytes."""
+
+
+class Unopened(Internal, UnreadableEntry):
+    """What lies in the store is sealed, and no key of ours opens it."""
+
+    retryable = False
+
+
+class CacheEntry:
+    """What may be asked of a stored object, wherever its bytes are."""
+
+    __slots__ = ("revision", "suffix", "token")
+    revision: int
+    suffix: str
+    token: object
+    """The schema these bytes are known to be normal for (see ``codec.py``)."""
+    raw: bytes | None
+    """The bytes as they were read, as long as nobody asked for ``view``."""
+    ready: bytes
+    """``view``, where it is at hand: lists look here to spare a call."""
+    normal: bytes | None
+    """The view by today's schema, where it is at hand and differs from the stored bytes."""
+
+    @property
+    def size(self) -> int:
+        """About how many bytes the object has."""
+        raise NotImplementedError
+
+    @property
+    def view_size(self) -> int:
+        """Bytes of ``view``, where the stored bytes are as this server writes them."""
+        return self.size
+
+    @property
+    def seal(self) -> Seal | None:
+        """The key it lies under in the store; None where it lies there as it is."""
+        raise NotImplementedError
+
+    @property
+    def api_version(self) -> str:
+        raise NotImplementedError
+
+    @property
+    def labels(self) -> dict[str, str]:
+        raise NotImplementedError
+
+    def near(self) -> InMemoryEntry:
+        """The entry with its bytes at hand: itself, or one for this reader alone."""
+        raise NotImplementedError
+
+    def keep_normal(self, near: InMemoryEntry, token: object) -> None:
+        """``near`` shows this by the schema ``token``. Who keeps no bytes keeps no view, either:
+        where those that lie there are not normal, each reader works."""
+        if near.normal is None and (near is self or len(near.view) == self.view_size):
+            self.token = token
+
+    def replaced(self) -> None:
+        """Another has taken its place; this one may stay for those who read what was."""
+
+    @property
+    def view(self) -> bytes:
+        return self.near().view
+
+    def json(self) -> bytes:
+        """The object in whichever form is at hand, to be searched."""
+        near = self.near()
+        return near.raw if near.raw is not None else near.ready
+
+    def stored(self) -> bytes:
+        """The bytes as they lie in the store, but for the newline at their end."""
+        return self.near().stored()
+
+    def decode(self) -> dict[str, Any]:
+        """A fresh dict, resourceVersion included."""
+        return self.near().decode()
+
+    def content(self) -> dict[str, Any]:
+        """A fresh dict of what lies in the store, without a resourceVersion."""
+        return self.near().content()
+
+
+class InMemoryEntry(CacheEntry):
+    """Immutable to its readers; fields starting with an underscore are filled in on demand."""
+
+    __slots__ = (
+        "_api_version",
+        "_labels",
+        "at",
+        "normal",
+        "raw",
+        "ready",
+        "seal",
+    )
+
+    def __init__(self, raw: bytes, revision: int, suffix: str, at: int = -1) -> None:
+        self.raw: bytes | None = raw
+        self.revision = revision
+        self.suffix = suffix
+        self.seal: Seal | None = None
+        self.at = at
+        """Where the resourceVersion goes, or is; -1 until it is needed."""
+        self.token: object = None
+        self.normal: bytes | None = None
+        self.ready: bytes = b""
+        self._labels: dict[str, str] | None = None
+        self._api_version: str | None = None
+
+    @classmethod
+    def of_view(cls, view: bytes, revision: int, suffix: str) -> InMemoryEntry:
+        held = cls(b"", revision, suffix)
+        held.raw, held.ready = None, view
+        return held
+
+    def near(self) -> InMemoryEntry:
+        return self
+
+    @property
+    def size(self) -> int:
+        return len(self.raw) if self.raw is not None else len(self.ready)
+
+    @property
+    def view(self) -> bytes:
+        self.make_ready()
+        return self.ready
+
+    def stored(self) -> bytes:
+        if self.raw is not None:
+            return self.raw.removesuffix(b"\n")
+        if self.at < 0:
+            self.at = _inserted_at(self.ready, self.revision)
+        length = len(revision_member(self.revision))
+        return self.ready[: self.at] + self.ready[self.at + length :]
+
+    def decode(self) -> dict[str, Any]:
+        return self._parsed(self.view)
+
+    def content(self) -> dict[str, Any]:
+        if self.raw is None:
+            return self._parsed(self.stored())
+        obj = self._parsed(self.raw)
+        if self.at < 0:
+            self.at = offset_by_uid(self.raw, obj)
+        return obj
+
+    @property
+    def api_version(self) -> str:
+        if self._api_version is None:
+            self._api_version = self._read_api_version()
+        return self._api_version
+
+    @property
+    def labels(self) -> dict[str, str]:
+        if self._labels is None:
+            text = labels_text(self.raw if self.raw is not None else self.ready)
+            if text is not None:
+                self._labels = labels_of(text) if text else _NO_LABELS
+                return self._labels
+            try:
+                metadata = self.decode().get("metadata")
+            except UnreadableEntry:
+                metadata = None
+            found = metadata.get("labels") if isinstance(metadata, dict) else None
+            self._labels = kept(found if isinstance(found, dict) else None)
+        return self._labels
+
+    @property
+    def known_labels(self) -> dict[str, str] | None:
+        """None where nobody has asked for them yet."""
+        return self._labels
+
+    def know(self, *, api_version: str, labels: dict[str, str] | None) -> None:
+        """Facts the writer already has, so nobody parses the bytes for them."""
+        self._api_version = api_version
+        self._labels = kept(labels)
+
+    def _read_api_version(self) -> str:
+        data = self.raw if self.raw is not None else self.ready
+        if (opening := opening_of(data)) is not None:
+            return intern(opening.decode(errors="replace"))
+        return str(self._parsed(data).get("apiVersion", ""))
+
+    def make_ready(self) -> None:
+        """Make ``ready``, which replaces the bytes it is made of."""
+        raw, at = self.raw, self.at
+        if raw is None:
+            return
+        if at < 0:
+            raw = raw.removesuffix(b"\n")
+            at = self._place_for_revision(raw)
+        if at >= 0:
+            self.at = at
+            end = len(raw) - raw.endswith(b"\n")
+            self.ready = b"".join((raw[:at], revision_member(self.revision), raw[at:end]))
+        else:
+            self._make_ready_slowly(raw)
+        self.raw = None
+
+    def _make_ready_slowly(self, raw: bytes) -> None:
+        """Foreign bytes (no uid, unsorted keys): write them anew in the form everyone expects."""
+        obj = self._parsed(raw)
+        metadata = obj.setdefault("metadata", {})
+        if not isinstance(metadata, dict):
+            raise self._unreadable("its metadata is no object")
+        metadata.pop("resourceVersion", None)
+        metadata["uid"] = str(metadata.get("uid") or "")
+        rewritten = orjson.dumps(obj, option=orjson.OPT_SORT_KEYS)
+        at = revision_offset(rewritten)
+        self.at = at
+        self.ready = rewritten[:at] + revision_member(self.revision) + rewritten[at:]
+        self._api_version = None
+
+    def _place_for_revision(self, raw: bytes) -> int:
+        """-1 where the bytes must be written anew: they bring a revision along, or no uid."""
+        if _RESOURCE_VERSION in raw:
+            return -1
+        try:
+            return revision_offset(raw)
+        except ValueError as error:
+            raise self._unreadable(str(error)) from error
+
+    def _parsed(self, data: bytes) -> dict[str, Any]:
+        try:
+            obj = orjson.loads(data)
+        except ValueError as error:
+            raise self._unreadable(str(error)) from error
+        if not isinstance(obj, dict):
+            raise self._unreadable("it is no JSON object")
+        return obj
+
+    def _unreadable(self, why: str) -> UnreadableEntry:
+        if self.seal is not None and self.seal.problem:
+            return Unopened(self.seal.problem)
+        return UnreadableEntry(f"the stored value of {self.suffix} cannot be read: {why}")
+
+
+def ingest(record: Record, suffix: str) -> InMemoryEntry:
+    """The cache's way in for bytes this process did not write itself.
+
+    Where it is plain to see, the revision is put in at once: the view takes the place of the bytes
+    just read, while a later one would leave a hole behind, too small for the next. It is where the
+    only uid stands behind the first name: a label may be called uid, too, and an owner has both.
+    """
+    _, raw, revision, seal = record
+    at = raw.find(_UID)
+    name = at - len(suffix) - (_NAMESPACED if "/" in suffix else _NAMED)
+    plain = (
+        name > 0
+        and raw.find(_NAME, 0, name + len(_NAME)) == name
+        and not raw.startswith(_BEHIND_LABELS, raw.find(b"}", at))
+        and raw.find(_UID, at + 1) < 0
+        and _RESOURCE_VERSION not in raw
+    )
+    entry = InMemoryEntry(raw, revision, suffix, at if plain else -1)
+    if seal is not None:
+        entry.seal = seal
+    if plain:
+        entry.make_ready()
+    return entry
+
+
+def labels_text(data: bytes) -> bytes | None:
+    """The labels as they lie in an object that this server wrote, empty where it has none; None
+    where only parsing can tell.
+
+    Sorted metadata begins right after the kind and ends with the uid; nothing else in it has a
+    member of that name whose value is an object. A brace in a label would cut the text short.
+    """
+    kind = data.find(_KIND)
+    start = data.find(b'"', kind + len(_KIND)) if 0 < kind < _EARLY else -1
+    if start < 0 or not data.startswith(_METADATA, start):
+        return None
+    at = data.find(_LABELS, start)
+    if at < 0:
+        return b""
+    uid = data.find(_UID, start)
+    if not at < uid or data.find(_LABELS, at + 1, uid) >= 0:
+        return None
+    text = data[at + len(_LABELS) - 1 : data.find(b"}", at) + 1]
+    if len(text) > _LONGEST_SHARED:
+        return None
+    try:
+        return text if labels_of(text) else b""
+    except ValueError:
+        return None
+
+
+def opening_of(data: bytes) -> bytes | None:
+    """The apiVersion of what this server wrote; None where it is not where it would be."""
+    if not data.startswith(_API_VERSION):
+        return None
+    return data[len(_API_VERSION) : data.find(b'"', len(_API_VERSION))]
+
+
+def revision_offset(raw: bytes) -> int:
+    """Where ``"resourceVersion":"…",`` belongs: before ``uid``, the last key of sorted metadata.
+
+    Owner references also end in a uid, so each candidate is tried. -1 when there is none.
+    """
+    at = raw.find(_UID)
+    while at >= 0:
+        probe = orjson.loads(raw[:at] + revision_member(0) + raw[at:])
+        metadata = probe.get("metadata") if isinstance(probe, dict) else None
+        if isinstance(metadata, dict) and metadata.get("resourceVersion") == "0":
+            return at
+        at = raw.find(_UID, at + 1)
+    return -1
+
+
+def _inserted_at(view: bytes, revision: int) -> int:
+    """Where the revision was put into a view. Another object inside it may look the same."""
+    member = revision_member(revision)
+    marker = member + _UID
+    at = view.find(marker)
+    if view.find(marker, at + 1) < 0:
+        return at
+    while "resourceVersion" in orjson.loads(view[:at] + view[at + len(member) :])["metadata"]:
+        at = view.find(marker, at + 1)
+    return at
+
+
+def offset_by_uid(raw: bytes, obj: dict[str, Any]) -> int:
+    """The same for bytes whose content is known, at the price of a search; -1 when unsure."""
+    metadata = obj.get("metadata")
+    if not isinstance(metadata, dict) or "resourceVersion" in metadata:
+        return -1
+    marker = f'"uid":"{metadata.get("uid", "")}"}}'.encode()
+    at = raw.find(marker)
+    return at if at >= 0 and raw.find(marker, at + 1) < 0 else -1
+
+
+def revision_member(revision: int) -> bytes:
+    return b'"resourceVersion":"%d",' % revision

@@ -1,0 +1,91 @@
+"""Which objects carry a label, answered without looking at objects that do not.
+
+Built for a collection when the first selector arrives and kept current from then on. It holds
+labels as stored: a resource whose webhook may change labels does not use it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+
+from instar.base import offload
+from instar.kube.api.selectors import LabelSelector
+from instar.server.registry.stored.backend import Objects
+from instar.server.registry.stored.entry import CacheEntry
+from instar.server.registry.stored.storage_errors import guarded
+from instar.wire.storage.watchcache.collection import Change
+
+_AT_ONCE = 20_000
+_LOOKED_AT = 100
+"""Objects between two looks at the clock."""
+
+
+class LabelIndex:
+    def __init__(self, objects: Objects) -> None:
+        self._objects = objects
+        self._carriers: dict[tuple[str, str], set[str]] = {}
+        self._complete = False
+        self._task: asyncio.Task[None] | None = None
+        objects.listeners.insert(0, self._changed)
+
+    async def built(self) -> None:
+        """Wait until it knows all objects; of many it learns in slices. Where one cannot be read
+        that is an error, and the next who asks has them all looked at again."""
+        if self._complete:
+            return
+        if len(self._objects.entries) <= _AT_ONCE:
+            for entry in self._objects.entries.values():
+                self._add(entry)
+            self._complete = True
+            return
+        if self._task is None or self._task.done():
+            self._task = asyncio.get_running_loop().create_task(self._build())
+        task = self._task
+        await asyncio.wait((task,))  # who gives up does not take it from the others
+        if not task.cancelled() and (failure := task.exception()) is not None:
+            raise failure
+
+    def close(self) -> None:
+        self._objects.listeners.remove(self._changed)
+        if self._task is not None:
+            self._task.cancel()
+
+    async def _build(self) -> None:
+        breaks, current = offload.Breaks(), self._objects.entries
+        for position, entry in enumerate(await guarded(self._objects.gather)):
+            if current.get(entry.suffix) is entry:  # what has changed since is known already
+                self._add(entry)
+            if position % _LOOKED_AT == 0:
+                await breaks.between()
+        self._complete = True
+
+    def matching(self, selector: LabelSelector) -> list[str] | None:
+        """Suffixes that may match, in key order; None when only a full walk can tell."""
+        equalities = selector.equalities()
+        if not equalities:
+            return None
+        carriers = [self._carriers.get(pair) for pair in equalities]
+        if not all(carriers):
+            return []
+        smallest = min((found for found in carriers if found), key=len)
+        if len(smallest) > _AT_ONCE:
+            return None  # putting so many in order takes longer than a turn
+        return sorted(smallest)
+
+    def _changed(self, change: Change[CacheEntry]) -> None:
+        if change.old is not None:
+            self._remove(change.old)
+        if change.new is not None:
+            self._add(change.new)
+
+    def _add(self, entry: CacheEntry) -> None:
+        for pair in entry.labels.items():
+            self._carriers.setdefault(pair, set()).add(entry.suffix)
+
+    def _remove(self, entry: CacheEntry) -> None:
+        for pair in entry.labels.items():
+            carriers = self._carriers.get(pair)
+            if carriers is not None:
+                carriers.discard(entry.suffix)
+                if not carriers:
+                    del self._carriers[pair]

@@ -1,0 +1,174 @@
+"""Stored objects whose bytes are elsewhere: in the store's file, or in memory of other processes.
+
+Such an entry knows its key, revision and labels, where its bytes are (``value_reader.py``) and
+nothing more; who reads it gets a ``InMemoryEntry`` one for itself, which is gone when the reader
+is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from instar.server.registry.stored.entry import (
+    CacheEntry,
+    InMemoryEntry,
+    UnreadableEntry,
+    ingest,
+    kept,
+    labels_of,
+    labels_text,
+    opening_of,
+    revision_member,
+)
+from instar.server.registry.stored.storage_errors import as_api_error
+from instar.wire.storage.store import Record, Seal, StoreError
+from instar.wire.storage.value_reader import RecentValues, Values
+
+_MOST_KINDS = 4096
+_MOST_SIZES = 16384
+_MOST_TEXTS = 16384
+
+
+class LazyEntryKind(NamedTuple):
+    """What many entries have in common: one for all of them."""
+
+    values: Values
+    api_version: str
+    seal: Seal | None
+
+
+class Far(CacheEntry):
+    """Small, because there may be millions."""
+
+    __slots__ = ("_kind", "_labels", "_size", "place")
+    raw = None
+    ready = b""
+    normal = None
+
+    def __init__(
+        self, kind: LazyEntryKind, place: int, revision: int, suffix: str, size: int
+    ) -> None:
+        self._kind = kind
+        self.place = place
+        self.revision = revision
+        self.suffix = suffix
+        self._size = size
+        self.token: object = None
+        """Unlike a ``InMemoryEntry`` one's it is there only where the view *is* normal as it
+        lies."""
+        self._labels: dict[str, str] | bytes | None = None
+        """As they lie there, which is small, until somebody wants to know."""
+
+    def near(self) -> InMemoryEntry:
+        try:
+            return self.of(self._kind.values.read(self.place))
+        except StoreError as error:
+            raise as_api_error(error) from error
+
+    def of(self, value: bytes) -> InMemoryEntry:
+        """The entry with its bytes, for whoever has read them."""
+        held = ingest(Record("", value, self.revision, self._kind.seal), self.suffix)
+        held.token = self.token
+        return held
+
+    @property
+    def size(self) -> int:
+        return self._size
+
+    @property
+    def api_version(self) -> str:
+        return self._kind.api_version
+
+    @property
+    def seal(self) -> Seal | None:
+        return self._kind.seal
+
+    @property
+    def labels(self) -> dict[str, str]:
+        known = self._labels
+        if isinstance(known, bytes):
+            return labels_of(known) if known else kept(None)
+        if known is None:
+            known = self._labels = self.near().labels
+        return known
+
+    @property
+    def values(self) -> Values:
+        return self._kind.values
+
+    @property
+    def view_size(self) -> int:
+        return self._size + len(revision_member(self.revision))
+
+    def know(self, labels: dict[str, str] | bytes | None, token: object) -> None:
+        self._labels, self.token = labels, token
+
+
+def load_entries(entries: Sequence[CacheEntry]) -> list[InMemoryEntry]:
+    """All of them with their bytes at hand, read together."""
+    far = [entry for entry in entries if isinstance(entry, Far)]
+    if not far:
+        return [entry.near() for entry in entries]
+    try:
+        values = iter(far[0].values.read_many([entry.place for entry in far]))
+    except StoreError as error:
+        raise as_api_error(error) from error
+    return [entry.of(next(values)) if isinstance(entry, Far) else entry.near() for entry in entries]
+
+
+class Distance:
+    """Makes entries that leave their bytes in ``values``."""
+
+    def __init__(self, values: Values) -> None:
+        self._values = values
+        self._settled = values.values if isinstance(values, RecentValues) else values
+        """What is not of just now need not be at hand."""
+        self._kinds: dict[tuple[bytes, Seal | None], LazyEntryKind] = {}
+        self._sizes: dict[int, int] = {}
+        self._texts: dict[bytes, bytes] = {}
+
+    def of_record(self, record: Record, suffix: str) -> Far:
+        place, size = self._settled.keep(record), self._size(record.value)
+        far = Far(self._kind(record), place, record.revision, suffix, size)
+        text = labels_text(record.value)
+        if text is not None:
+            far.know(self._texts.get(text) or self._noted(text), None)
+        return far
+
+    def _noted(self, text: bytes) -> bytes:
+        """The one of many that are alike."""
+        if len(self._texts) < _MOST_TEXTS:
+            self._texts[text] = text
+        return text
+
+    def of_held(self, held: InMemoryEntry, record: Record) -> Far:
+        """The entry of what was just written here; what the writer knows is kept."""
+        place, size = self._values.keep(record), self._size(record.value)
+        far = Far(self._kind(record), place, record.revision, held.suffix, size)
+        far.know(held.known_labels, held.token)
+        return far
+
+    def _kind(self, record: Record) -> LazyEntryKind:
+        opening = opening_of(record.value)
+        kind = None if opening is None else self._kinds.get((opening, record.seal))
+        if kind is not None:
+            return kind
+        held = InMemoryEntry(record.value, record.revision, "")
+        try:
+            kind = LazyEntryKind(self._values, held.api_version, record.seal)
+        except UnreadableEntry:
+            kind = LazyEntryKind(self._values, "", record.seal)
+        if opening is not None and len(self._kinds) < _MOST_KINDS:
+            self._kinds[opening, record.seal] = kind
+        return kind
+
+    def _size(self, value: bytes) -> int:
+        """One number for all of that size: it is as large as four references."""
+        size = len(value) - value.endswith(b"\n")
+        known = self._sizes.get(size)
+        if known is None:
+            known = size
+            if len(self._sizes) < _MOST_SIZES:
+                self._sizes[size] = size
+        return known

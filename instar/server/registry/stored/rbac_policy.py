@@ -1,0 +1,69 @@
+"""The stored roles and bindings as ``access/rbac``'s policy: read at the first question, followed
+from then on. A server that only its admin asks never reads them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+from instar.base.json_values import Object
+from instar.kube.access.rbac.policy import GROUP, Place, RbacPolicy
+from instar.server.registry.stored.backend import Backend
+from instar.server.registry.stored.entry import CacheEntry, UnreadableEntry
+from instar.wire.storage.keys import collection_prefix
+from instar.wire.storage.watchcache.collection import Change
+
+Put = Callable[[RbacPolicy, Place, Object], None]
+Drop = Callable[[RbacPolicy, Place], None]
+_KINDS: tuple[tuple[str, Put, Drop], ...] = (
+    ("clusterroles", RbacPolicy.put_role, RbacPolicy.drop_role),
+    ("roles", RbacPolicy.put_role, RbacPolicy.drop_role),
+    ("clusterrolebindings", RbacPolicy.put_binding, RbacPolicy.drop_binding),
+    ("rolebindings", RbacPolicy.put_binding, RbacPolicy.drop_binding),
+)
+
+
+class StoredPolicy:
+    """Call it for the policy of now."""
+
+    def __init__(self, backend: Backend) -> None:
+        self._backend = backend
+        self._policy: RbacPolicy | None = None
+        self._follows = False
+
+    def __call__(self) -> RbacPolicy:
+        policy = self._policy
+        return policy if policy is not None else self._read()
+
+    def _read(self) -> RbacPolicy:
+        policy = self._policy = RbacPolicy()
+        for plural, put, drop in _KINDS:
+            objects = self._backend.collection(collection_prefix(GROUP, plural))
+            for suffix, entry in objects.entries.items():
+                _take(policy, put, drop, suffix, entry)
+            if not self._follows:
+                objects.listeners.append(partial(self._changed, put, drop))
+        if not self._follows:
+            self._follows = True
+            self._backend.cache.on_reset(self._forget)
+        return policy
+
+    def _forget(self) -> None:
+        """Everything was loaded anew: read again at the next question."""
+        self._policy = None
+
+    def _changed(self, put: Put, drop: Drop, change: Change[CacheEntry]) -> None:
+        if self._policy is not None:
+            _take(self._policy, put, drop, change.suffix, change.new)
+
+
+def _take(policy: RbacPolicy, put: Put, drop: Drop, suffix: str, entry: CacheEntry | None) -> None:
+    namespace, _, name = suffix.rpartition("/")
+    try:
+        obj = None if entry is None else entry.decode()
+    except UnreadableEntry:
+        obj = None  # what cannot be read grants nothing
+    if obj is None:
+        drop(policy, (namespace, name))
+    else:
+        put(policy, (namespace, name), obj)

@@ -1,0 +1,165 @@
+"""Many objects' JSON at one version, put together only when it is written.
+
+A list of ten thousand objects is references to bytes the cache holds anyway; where the version
+differs in ``apiVersion`` alone, the other opening is put in while the list is joined. Where the
+bytes are elsewhere, a long list holds none of them: it reads what it is about to write.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import overload
+
+from instar.base.errors import Expired
+from instar.server.registry.stored.entry import CacheEntry
+
+_AT_ONCE = 100
+_FEW_PIECES = 1 << 20
+
+
+class Views(Sequence[bytes]):
+    """Object ``i`` is ``lead`` and then ``bodies[i]`` without its first ``skip`` bytes."""
+
+    __slots__ = ("_bodies", "_joined", "_keeps", "_lead", "_size", "_skip", "lasting")
+
+    def __init__(
+        self,
+        bodies: list[bytes],
+        lead: bytes = b"",
+        skip: int = 0,
+        size: int = -1,
+        *,
+        lasting: bool = False,
+    ) -> None:
+        """``size`` where it is known: of a million objects it is not found in a moment."""
+        self._size = size
+        self.lasting = lasting
+        """Whether nothing but a write, or another schema, can make them look different."""
+        self._keeps = False
+        self._joined: list[bytes] | None = None
+        self._bodies = bodies
+        self._lead = lead
+        self._skip = skip
+
+    def __len__(self) -> int:
+        return len(self._bodies)
+
+    @overload
+    def __getitem__(self, index: int) -> bytes: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[bytes]: ...
+    def __getitem__(self, index: int | slice) -> bytes | list[bytes]:
+        if isinstance(index, slice):
+            return list(self._made(self._bodies[index]))
+        return self._lead + self._bodies[index][self._skip :]
+
+    def __iter__(self) -> Iterator[bytes]:
+        return self._made(self._bodies)
+
+    @property
+    def held(self) -> int:
+        """Bytes that stay in memory, changed meanwhile or not, until all is written."""
+        return self.size
+
+    @property
+    def size(self) -> int:
+        """Bytes of all objects together."""
+        if self._size < 0:
+            self._size = self._summed()
+        return self._size
+
+    def _summed(self) -> int:
+        changed = (len(self._lead) - self._skip) * len(self._bodies)
+        return sum(map(len, self._bodies)) + changed
+
+    def keep(self) -> None:
+        """Others will be sent the same: its pieces are kept once they have been made."""
+        self._keeps = True
+
+    def pieces(self, size: int) -> Iterator[bytes]:
+        """The objects with commas between them, in pieces of about ``size`` bytes."""
+        if self._joined is not None:
+            return iter(self._joined)
+        return self._kept_pieces(size) if self._keeps else self._made_pieces(size)
+
+    def _kept_pieces(self, size: int) -> Iterator[bytes]:
+        made = []
+        for piece in self._made_pieces(size):
+            made.append(piece)
+            yield piece
+        self._joined = made
+
+    def _made_pieces(self, size: int) -> Iterator[bytes]:
+        if not self._bodies:
+            return
+        count = max(1, len(self._bodies) * size // self.size)
+        separator, skip = b"," + self._lead, self._skip
+        for start in range(0, len(self._bodies), count):
+            bodies = self._bodies[start : start + count]
+            if skip:
+                bodies = [body[skip:] for body in bodies]
+            if start:
+                bodies.insert(0, b"")  # what stands between two stands before this one, too
+            elif self._lead:
+                bodies[0] = self._lead + bodies[0]
+            yield separator.join(bodies)
+
+    def _made(self, bodies: list[bytes]) -> Iterator[bytes]:
+        if not self._skip:
+            return iter(bodies)
+        lead, skip = self._lead, self._skip
+        return (lead + body[skip:] for body in bodies)
+
+
+Read = Callable[[Sequence[CacheEntry]], list[bytes]]
+
+
+class FarViews(Views):
+    """The same of objects whose bytes are elsewhere: read piece by piece, each time anew."""
+
+    __slots__ = ("_entries", "_read")
+
+    def __init__(self, entries: Sequence[CacheEntry], read: Read, size: int) -> None:
+        """``size`` is what reading them all gave, or will give."""
+        super().__init__([], size=size)
+        self._entries = entries
+        self._read = read
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    @overload
+    def __getitem__(self, index: int) -> bytes: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[bytes]: ...
+    def __getitem__(self, index: int | slice) -> bytes | list[bytes]:
+        if isinstance(index, slice):
+            return self._read(self._entries[index])
+        return self._read([self._entries[index]])[0]
+
+    def __iter__(self) -> Iterator[bytes]:
+        for start in range(0, len(self._entries), _AT_ONCE):
+            yield from self._read(self._entries[start : start + _AT_ONCE])
+
+    @property
+    def held(self) -> int:
+        return min(self.size, _FEW_PIECES)
+
+    def _piece(self, start: int, stop: int) -> bytes:
+        return b",".join(self._read(self._entries[start:stop]))
+
+    def _made_pieces(self, size: int) -> Iterator[bytes]:
+        """Raises ``Expired`` where what is left to read was compacted meanwhile."""
+        if not self._entries:
+            return
+        left, many = self.size, len(self._entries)
+        count = max(1, many * size // max(1, self.size))
+        for start in range(0, many, count):
+            stop = min(start + count, many)
+            piece = self._piece(start, stop)
+            left -= len(piece) - (stop - start) + 1
+            if left < 0:
+                break
+            yield b"," + piece if start else piece
+        if left:
+            raise Expired("the objects of the list have changed while it was sent")

@@ -1,0 +1,48 @@
+"""From bytes that may be stored to what their writer is answered. Knows no rule about objects."""
+
+from __future__ import annotations
+
+from instar.base import errors
+from instar.server.registry.resources.context import Context
+from instar.server.registry.resources.resource import Target
+from instar.server.registry.stored.make_entry import new_entry
+from instar.server.registry.stored.prepared_object import Prepared
+
+
+async def commit(context: Context, target: Target, prepared: Prepared, expected: int) -> bytes:
+    """Store what is ready to be stored, and tell it as the writer's version shows it. Nothing can
+    fail any more once it is stored."""
+    _check_timely(target)
+    draft = new_entry(prepared, target.suffix)
+    stored = target.serving.storage
+    draft.know(api_version=stored.api_version, labels=prepared.obj["metadata"].get("labels"))
+    if target.version is stored and stored.pipeline.reads_alike(prepared.obj):
+        draft.token = stored
+    back, learnt = prepared.back, None
+    if back is not None:
+        learnt = target.codec.learnt(back, target.version)
+    strategy = target.serving.strategy
+    if strategy.store_new is not None and not expected:
+        entry = await strategy.store_new(draft, prepared.obj)
+    else:
+        entry = await context.backend.put(target.resource.objects, draft, expected, learnt)
+    if strategy.after_write is not None:
+        await strategy.after_write(target.name)
+    if learnt is not None:
+        return learnt.view(entry)
+    if entry is draft and draft.token is target.version:
+        return draft.view
+    view = target.codec.view_now(entry, target.version)
+    return view if view is not None else (await target.codec.views([entry], target.version))[0]
+
+
+def _check_timely(target: Target) -> None:
+    """An object prepared under a former CRD must not be stored any more where that is gone, nor
+    in a version that a migration may believe it has seen the last of."""
+    if target.resource.closed:
+        raise errors.NotFound("the server could not find the requested resource")
+    if target.resource.serving.storage.api_version != target.serving.storage.api_version:
+        raise errors.ServiceUnavailable(
+            "the storage version changed while the request was worked on; nothing was written",
+            retry_after=1,
+        )

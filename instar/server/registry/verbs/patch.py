@@ -1,0 +1,153 @@
+"""Patch: a change to the object as it is, tried again on what somebody else made of it meanwhile.
+
+What a patch leaves alone is normal already and is not decoded again; the rest goes through the same
+door as a body. ``apply`` is a verb of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import orjson
+
+from instar.base import offload
+from instar.base.errors import BadRequest, Invalid, Undecodable
+from instar.base.field_errors import invalid
+from instar.base.json_values import Object
+from instar.kube.api.encoding.object_text import MalformedObject, object_of, read_json
+from instar.kube.patches.documents import Patch
+from instar.kube.schema.json_types import ABSENT
+from instar.server.registry.resources.context import Context, WriteOptions
+from instar.server.registry.resources.resource import Target
+from instar.server.registry.stored.entry import CacheEntry
+from instar.server.registry.verbs.metadata import check_names
+from instar.server.registry.verbs.write import update
+from instar.server.registry.verbs.write_request import Proposal, UpdateRules, Written
+
+Quote = Callable[[], str]
+"""What a refusal shows of the patch or its result."""
+
+
+async def patch(
+    context: Context, target: Target, change: Patch, options: WriteOptions, subresource: str = ""
+) -> Written:
+    def patched(old: Object, entry: CacheEntry) -> Object:
+        patched = change.apply(old)
+        kept = _kept_members(target, entry, old, patched)
+
+        def quote() -> str:
+            # Decoding may have changed it meanwhile.
+            shown = change.apply(old) if change.grafts else patched
+            return change.quote(shown, old)
+
+        obj = _decode_patched(target, patched, kept, quote, change, options)
+        check_names(obj, target)
+        return obj
+
+    async def propose(old: Object, entry: CacheEntry) -> Proposal:
+        size = max(options.size, entry.size)
+        if offload.is_small(size):
+            return Proposal(patched(old, entry))
+        return Proposal(await offload.apart(lambda: patched(old, entry)))
+
+    rules = UpdateRules(
+        subresource,
+        unconditional=target.serving.strategy.unconditional_update,
+        uid_is_precondition=False,
+    )
+    return await update(context, target, propose, options, rules)
+
+
+class _Kept(NamedTuple):
+    """What a patch left alone is normal already: it need not be decoded, pruned or judged."""
+
+    members: Object
+    metadata: Object
+    """The same of its metadata, ``managedFields`` among it: often the larger half of an object."""
+    all: bool = False
+    """Whether so is everything below members that the patch did change."""
+
+
+def _kept_members(target: Target, entry: CacheEntry, old: Object, patched: Any) -> _Kept:
+    """But for an object that lies in another version: reading it gave it no defaults of this."""
+    version = target.version
+    if not target.serving.strategy.piecewise or not isinstance(patched, dict):
+        return _Kept({}, {})
+    metadata, before = patched.get("metadata"), old["metadata"]
+    if isinstance(metadata, dict):
+        metadata = {k: v for k, v in metadata.items() if v is before.get(k, ABSENT)}
+    else:
+        metadata = {}
+    if version.compiled.has_defaults and entry.api_version != version.api_version:
+        return _Kept({}, metadata)
+    members = {
+        name: value
+        for name, value in patched.items()
+        if value.__class__ is dict and value is old.get(name) and name != "metadata"
+    }
+    return _Kept(members, metadata, all=True)
+
+
+def _decode_patched(
+    target: Target, patched: Any, kept: _Kept, quote: Quote, change: Patch, options: WriteOptions
+) -> Object:
+    changed, members, metadata = patched, kept.members, kept.metadata
+    if members or metadata:
+        changed = {name: value for name, value in patched.items() if name not in members}
+    if metadata:
+        given = patched["metadata"]
+        changed["metadata"] = {name: given[name] for name in given if name not in metadata}
+    if change.grafts and kept.all and metadata:
+        obj = _object(changed, quote)  # decoding finds nothing to change in what is the old one's
+    else:
+        obj = read_patched(changed, quote)
+    try:
+        unknown = target.serving.strategy.decode(obj, target.version)
+    except Undecodable as error:
+        why = error.restored if change.from_values else error.why
+        raise undecodable(quote, why) from error
+    except BadRequest as error:
+        raise undecodable(quote, error.message) from error
+    if unknown or change.problems:
+        listed = [*change.problems, *(f'unknown field "{path}"' for path in unknown)]
+        report_strictly(quote, listed, options)
+    obj["metadata"] |= metadata
+    obj |= members
+    return obj
+
+
+def read_patched(changed: Any, quote: Quote) -> Object:
+    """The result of a patch as an object."""
+    try:
+        text = orjson.dumps(changed)
+    except TypeError as error:
+        raise BadRequest("the patched object exceeded max depth") from error
+    try:
+        value = read_json(text)
+    except MalformedObject as error:
+        raise undecodable(quote, f"couldn't get version/kind; {error}") from error
+    return _object(value, quote)
+
+
+def _object(value: Any, quote: Quote) -> Object:
+    try:
+        return object_of(value, []).obj
+    except MalformedObject as error:
+        raise undecodable(quote, f"couldn't get version/kind; {error}") from error
+
+
+def report_strictly(quote: Quote, problems: list[str], options: WriteOptions) -> None:
+    """Report what decoding the patch and its result left out, as the client asked."""
+    if not problems or options.field_validation == "Ignore":
+        return
+    if options.field_validation == "Strict":
+        raise undecodable(quote, "strict decoding error: " + ", ".join(problems))
+    for text in problems:
+        options.warn(text)
+
+
+def undecodable(quote: Quote, text: str) -> Invalid:
+    """The patched document cannot be an object of this kind."""
+    error = invalid("patch", quote(), text)
+    return Invalid(f' "" is invalid: {error}', details={"causes": [error.cause()]})

@@ -1,0 +1,360 @@
+"""Watch: where a stream starts, what each change looks like in it, and how it ends."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Callable, Coroutine, Hashable, Sequence
+from typing import Any
+
+import orjson
+
+from instar.base import limits
+from instar.base.errors import ApiError, Expired, Internal, invalid_options
+from instar.base.fast_dataclass import dataclass
+from instar.base.field_errors import FieldError, forbidden, not_supported
+from instar.kube.api.encoding.json_text import encode
+from instar.server.registry.resources.resource import Target
+from instar.server.registry.stored.backend import Backend
+from instar.server.registry.stored.entry import CacheEntry
+from instar.server.registry.stored.watchers import Sign, Watcher, WatchHub, is_error
+from instar.server.registry.verbs.read import ListOptions
+from instar.server.registry.verbs.selecting import Selection
+from instar.wire.storage.store import Compacted
+from instar.wire.storage.watchcache.collection import Change
+
+Render = Callable[[str, bytes], bytes]
+"""(event type, object JSON) → one line of the stream, in the representation asked for."""
+
+INITIAL_END = "k8s.io/initial-events-end"
+
+
+@dataclass(frozen=True, slots=True)
+class WatchOptions:
+    select: ListOptions
+    bookmarks: bool = False
+
+
+def plain_event(type_: str, view: bytes) -> bytes:
+    return b'{"type":"' + type_.encode() + b'","object":' + view + b"}\n"
+
+
+def error_event(error: ApiError) -> bytes:
+    return plain_event("ERROR", encode(error.to_status()))
+
+
+def check_watch_options(options: WatchOptions) -> None:
+    select, field = options.select, "resourceVersionMatch"
+    errors: list[FieldError] = []
+    initial = select.send_initial_events
+    if initial is None and select.match:
+        errors.append(
+            forbidden(field, f"{field} is forbidden for watch unless sendInitialEvents is provided")
+        )
+    if initial is not None and select.match != "NotOlderThan":
+        errors.append(
+            forbidden(field, f"sendInitialEvents requires setting {field} to NotOlderThan")
+        )
+        if select.match:
+            errors.append(not_supported(field, select.match, ("NotOlderThan",)))
+    if errors:
+        raise invalid_options("ListOptions", errors)
+
+
+@dataclass(slots=True)
+class WatchStream:
+    """A running watch: first what is already known, then whatever the watcher receives."""
+
+    opening: list[bytes]
+    watcher: Watcher
+    hub: WatchHub
+    finished: bool = False
+    """The opening already holds everything (an error): nothing follows."""
+
+    def close(self) -> None:
+        self.hub.leave(self.watcher)
+
+    def bookmark(self, revision: int) -> bytes:
+        return self.watcher.channel.bookmark(revision)
+
+    def complete(self) -> bool:
+        """Whether every change there was has reached the watcher: some wait for a conversion."""
+        return not self.watcher.channel.busy
+
+
+async def open_watch(
+    backend: Backend, target: Target, options: WatchOptions, kind: Hashable, render: Render
+) -> WatchStream:
+    """``kind`` names the representation; watches equal in all else share their bytes."""
+    check_watch_options(options)
+    select = options.select
+    initial = _wants_initial(select)
+    if select.revision is None:
+        await backend.consistent()
+    refusal = None
+    if initial and select.revision is not None:
+        refusal = await _refusal(backend, select.revision)
+    target = target.renewed()
+    resource, below = target.resource, f"{target.namespace}/" if target.namespace else ""
+    frames = _Frames(target, select, below, render)
+    # A watch from a revision yet to come is silent until then, so it shares with its like alone.
+    ahead = select.revision or 0
+    ahead = ahead if ahead > backend.revision else 0
+    frames.after = ahead
+    channel: Hashable = (
+        ahead,
+        target.codec,
+        target.version.name,
+        below,
+        target.name,
+        select.labels,
+        select.fields,
+        kind,
+    )
+    watcher = resource.hub.join(channel, frames, backend.revision)
+    stream = WatchStream([], watcher, resource.hub)
+    try:
+        if refusal is not None:
+            raise refusal
+        if initial:
+            await _open_with_state(target, options, stream, frames, render)
+        else:
+            await _open_after(backend, target, select, stream, frames)
+    except ApiError as error:
+        stream.opening.append(error_event(as_internal(error)))
+        stream.finished = True
+    except BaseException:
+        stream.close()
+        raise
+    return stream
+
+
+async def _refusal(backend: Backend, revision: int) -> ApiError | None:
+    """Why a state at least that new cannot be shown, which the stream itself then tells."""
+    try:
+        await backend.at_least(revision)
+    except ApiError as error:
+        return error
+    return None
+
+
+def _wants_initial(select: ListOptions) -> bool:
+    if select.send_initial_events is not None:
+        return select.send_initial_events
+    return not select.revision
+
+
+async def _open_with_state(
+    target: Target,
+    options: WatchOptions,
+    stream: WatchStream,
+    frames: _Frames,
+    render: Render,
+) -> None:
+    revision = stream.watcher.last_revision
+    selection = frames.selection
+    entries = frames.current()
+    views = await target.codec.views(entries, target.version)
+    slice_ = _Slice()
+    for entry, view in zip(entries, views, strict=True):
+        if selection.by_entry(entry) or selection.matches(view):
+            stream.opening.append(render("ADDED", view))
+        if slice_.full(len(view)):
+            await asyncio.sleep(0)
+    if options.bookmarks:
+        stream.opening.append(
+            render("BOOKMARK", _bookmark(target, revision, {INITIAL_END: "true"}))
+        )
+
+
+async def _open_after(
+    backend: Backend, target: Target, select: ListOptions, stream: WatchStream, frames: _Frames
+) -> None:
+    asked = select.revision or backend.revision
+    frames_from = max(asked, 0)
+    if asked >= stream.watcher.last_revision:
+        return
+    try:
+        changes = target.resource.objects.changes_after(frames_from)
+    except Compacted as error:
+        raise Expired(f"too old resource version: {asked} ({error.oldest})") from error
+    known = stream.watcher.last_revision
+    missed = [change for change in changes if change.revision <= known]
+    if len(missed) > 1:
+        await frames.prefetch(missed)
+    slice_ = _Slice()
+    for change in missed:
+        made = frames(change)
+        frame = made if isinstance(made, bytes) else await made
+        if slice_.full(len(frame)):
+            await asyncio.sleep(0)
+        if frame:
+            stream.opening.append(frame)
+        if is_error(frame):
+            stream.finished = True
+            return
+
+
+class _Slice:
+    """As much of an opening as is made in one turn of the event loop."""
+
+    def __init__(self) -> None:
+        self._left = limits.LOOP_BYTES
+
+    def full(self, size: int) -> bool:
+        self._left -= size
+        if self._left > 0:
+            return False
+        self._left = limits.LOOP_BYTES
+        return True
+
+
+def _bookmark(target: Target, revision: int, annotations: dict[str, str] | None = None) -> bytes:
+    metadata: dict[str, Any] = {"resourceVersion": str(revision)}
+    if annotations:
+        metadata = {"annotations": annotations, **metadata}
+    return encode(
+        {
+            "apiVersion": target.version.api_version,
+            "kind": target.version.kind,
+            "metadata": metadata,
+        }
+    )
+
+
+class _Frames:
+    """Turns changes of the collection into lines for one kind of watch."""
+
+    def __init__(self, target: Target, select: ListOptions, below: str, render: Render) -> None:
+        self._target = target
+        self._below = below
+        self._name = target.name
+        self._render = render
+        self.selection = Selection(target, select.labels, select.fields)
+        self.signs = self._signs(select)
+        self.after = 0
+        """Changes up to this revision are not told."""
+
+    def _signs(self, select: ListOptions) -> Sequence[Sign] | None:
+        """By key, label or namespace, whichever tells most changes apart."""
+        if self._name:
+            return (self._target.suffix,)
+        if select.labels is not None and not self.selection.looks_inside:
+            pairs = select.labels.one_of()
+            if pairs:
+                return pairs
+        return (self._below,) if self._below else None
+
+    def current(self) -> list[CacheEntry]:
+        """What may belong into the opening; entries the selection can judge do."""
+        objects, selection = self._target.resource.objects, self.selection
+        if self._name:
+            entry = self._target.entry()
+            found = [entry] if entry is not None else []
+        else:
+            found = [objects.entries[suffix] for suffix in objects.suffixes(self._below)]
+        if selection.everything:
+            return found
+        return [
+            entry
+            for entry in found
+            if selection.names(entry.suffix)
+            and (not selection.by_entry(entry) or selection.keeps(entry))
+        ]
+
+    def __call__(self, change: Change[CacheEntry]) -> bytes | Coroutine[Any, Any, bytes]:
+        if not self._concerns(change):
+            return b""
+        try:
+            if all(self.selection.by_entry(entry) for entry in _entries(change)):
+                return self._framed(change)
+        except ApiError as error:
+            return error_event(as_internal(error))
+        return self._converted(change)
+
+    async def prefetch(self, changes: Sequence[Change[CacheEntry]]) -> None:
+        """Convert what these changes need in one go; what fails, fails again on its own."""
+        codec, version = self._target.codec, self._target.version
+        concerned = [change for change in changes if self._concerns(change)]
+        entries = [entry for change in concerned for entry in _entries(change)]
+        if codec.remembers:
+            with contextlib.suppress(ApiError):
+                await codec.views(entries, version)
+
+    def bookmark(self, revision: int) -> bytes:
+        return self._render("BOOKMARK", _bookmark(self._target, revision))
+
+    def _concerns(self, change: Change[CacheEntry]) -> bool:
+        if change.revision <= self.after:
+            return False
+        if self._name and change.suffix != self._target.suffix:
+            return False
+        return change.suffix.startswith(self._below) and self.selection.names(change.suffix)
+
+    def _framed(self, change: Change[CacheEntry]) -> bytes | Coroutine[Any, Any, bytes]:
+        type_, entry = self._seen(change)
+        if entry is None:
+            return b""
+        view = self._target.codec.view_now(entry, self._target.version)
+        if view is None:
+            return self._later(type_, entry, change.revision)
+        return self._line(type_, entry, view, change.revision)
+
+    def _seen(self, change: Change[CacheEntry]) -> tuple[str, CacheEntry | None]:
+        new, old = change.new, change.old
+        if not self.selection.everything:
+            new = new if new is not None and self.selection.keeps(new) else None
+            old = old if old is not None and self.selection.keeps(old) else None
+        if new is None:
+            return "DELETED", old
+        return ("ADDED" if old is None else "MODIFIED"), new
+
+    async def _later(self, type_: str, entry: CacheEntry, revision: int) -> bytes:
+        try:
+            views = await self._target.codec.views([entry], self._target.version)
+        except ApiError as error:
+            return error_event(as_internal(error))
+        return self._line(type_, entry, views[0], revision)
+
+    async def _converted(self, change: Change[CacheEntry]) -> bytes:
+        try:
+            views = await self._target.codec.views(_entries(change), self._target.version)
+        except ApiError as error:
+            return error_event(as_internal(error))
+        matched = [view if self.selection.matches(view) else None for view in views]
+        new = matched[0] if change.new is not None else None
+        old = matched[-1] if change.old is not None else None
+        if new is not None:
+            return self._render("MODIFIED" if old is not None else "ADDED", new)
+        if old is None or change.old is None:
+            return b""
+        return self._line("DELETED", change.old, old, change.revision)
+
+    def _line(self, type_: str, entry: CacheEntry, view: bytes, revision: int) -> bytes:
+        if type_ == "DELETED" and entry.revision != revision:
+            view = _at_revision(view, entry.revision, revision)
+        return self._render(type_, view)
+
+
+def _at_revision(view: bytes, old: int, new: int) -> bytes:
+    """A deletion shows the last state with the revision of the deletion."""
+    member = b'"resourceVersion":"%d","uid"' % old
+    if view.count(member) == 1:
+        return view.replace(member, b'"resourceVersion":"%d","uid"' % new)
+    obj = orjson.loads(view)
+    obj["metadata"]["resourceVersion"] = str(new)
+    return encode(obj)
+
+
+def _entries(change: Change[CacheEntry]) -> list[CacheEntry]:
+    return [entry for entry in (change.new, change.old) if entry is not None]
+
+
+def as_internal(error: ApiError) -> ApiError:
+    """A stream's last word: upstream wraps a bare error; what ours tells beside it is kept."""
+    if error.reason:
+        return error
+    wrapped, told = Internal(error.message), error.details or {}
+    causes = [{"message": error.message}, *told.get("causes", ())]
+    wrapped.details = {**told, "causes": causes}
+    return wrapped

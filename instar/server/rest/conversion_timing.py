@@ -1,0 +1,41 @@
+"""A request that may need a webhook: how long it waited for conversions, and past the cache.
+
+``X-Instar-Conversion-Cache: bypass`` makes every conversion of one request afresh and remembers
+none of them, for whoever suspects that a webhook does not always answer the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+
+from instar.base.errors import BadRequest
+from instar.server.registry.resources.resource import Target
+from instar.server.rest.request import Request
+from instar.wire.conversion.instrumented import ConversionMetrics, request_clock
+
+CACHE_HEADER = b"x-instar-conversion-cache"
+_BYPASS = "bypass"
+
+
+def as_asked(request: Request, target: Target) -> Target:
+    """The target with a codec that uses the cache as the request wants it."""
+    if CACHE_HEADER not in request.headers:
+        return target
+    wish = request.header(CACHE_HEADER)
+    if wish.lower() != _BYPASS:
+        name = CACHE_HEADER.decode().title()
+        raise BadRequest(f'{name}: "{wish}" is not known; the only value is "{_BYPASS}"')
+    return replace(target, codec=target.codec.uncached())
+
+
+@contextmanager
+def waiting_counted(metrics: ConversionMetrics, target: Target) -> Iterator[None]:
+    """Count the sum of what the request waited for conversions, if it did."""
+    with request_clock() as clock:
+        try:
+            yield
+        finally:
+            if clock.seconds:
+                metrics.request_waited(target.serving.crd.name, clock.seconds)

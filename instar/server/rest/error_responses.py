@@ -1,0 +1,55 @@
+"""The one place an error becomes an answer."""
+
+from __future__ import annotations
+
+import logging
+
+from instar.base import offload
+from instar.base.errors import AccessDenied, ApiError, Internal, TooManyRequests
+from instar.server.rest.negotiate import error_form
+from instar.server.rest.request import Request
+from instar.server.rest.responses import Header, Response, text_response, typed_response
+
+log = logging.getLogger(__name__)
+
+
+def problem(error: ApiError, request: Request) -> Response:
+    headers: list[Header] = []
+    if error.retry_after:
+        headers.append((b"retry-after", str(error.retry_after).encode()))
+    if isinstance(error, TooManyRequests) and not error.retry_after:
+        headers.append((b"retry-after", b"1"))
+    if isinstance(error, AccessDenied):
+        headers.append((b"x-content-type-options", b"nosniff"))
+    form = error_form(request)
+    response = typed_response(error.code, error.to_status(), form)
+    response.headers += headers
+    return response
+
+
+async def told(error: ApiError, request: Request) -> Response:
+    """The same, where what is wrong may be more than can be said in a moment."""
+    causes = (error.details or {}).get("causes") or ()
+    size = len(error.message) + 100 * len(causes)
+    try:
+        return await offload.run(size, lambda: problem(error, request))
+    except TooManyRequests as busy:
+        return problem(busy, request)
+
+
+def too_many_requests() -> Response:
+    """What upstream answers who asks for too much at once: plain text, no Status."""
+    response = text_response(429, "Too many requests, please try again later.\n")
+    response.headers += [(b"x-content-type-options", b"nosniff"), (b"retry-after", b"1")]
+    return response
+
+
+def page_not_found() -> Response:
+    """What upstream answers for a path nobody serves: plain text, no Status."""
+    return text_response(404, "404 page not found\n")
+
+
+def unexpected(error: Exception, request: Request) -> Response:
+    """A bug of ours: the log gets the traceback, the client gets a Status."""
+    log.error("%s %s failed", request.method, request.path, exc_info=error)
+    return problem(Internal(f"{type(error).__name__}: see the server's log"), request)

@@ -1,0 +1,71 @@
+"""A list that is made while it is sent, at the client's pace: its objects are worked on in parts.
+
+Where a part fails the answer is broken off; its client sees that it is not whole.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from contextlib import aclosing
+
+from instar.base import limits
+from instar.base.errors import ApiError
+from instar.server.registry.resources.serving import VersionServing
+from instar.server.registry.stored.views import Views
+from instar.server.registry.verbs.read import Listing, Parts
+from instar.server.rest.responses import JSON_TYPE, Outlet, Response, list_closing
+
+log = logging.getLogger(__name__)
+_PIECE = 96 << 10
+
+
+def streamed_list(listing: Listing, more: Parts, version: VersionServing) -> Response:
+    """Nobody knows how long it will be."""
+    closing = list_closing(listing, version)
+    feed = ListFeed(version.list_opening, listing.views, more, closing)
+    return Response(200, (), [JSON_TYPE], stream=feed)
+
+
+class ListFeed:
+    def __init__(self, opening: bytes, first: Views, more: Parts, closing: bytes) -> None:
+        self._opening, self._first, self._more, self._closing = opening, first, more, closing
+        self._room = asyncio.Event()
+        self._task: asyncio.Task[None] | None = None
+
+    def open(self, outlet: Outlet) -> None:
+        self._task = asyncio.get_running_loop().create_task(self._send(outlet))
+
+    def resume(self) -> None:
+        self._room.set()
+
+    def close(self) -> None:
+        if self._task is not None and not self._task.done():
+            self._task.cancel()
+
+    async def _send(self, outlet: Outlet) -> None:
+        try:
+            outlet.send(self._opening)
+            await self._send_views(outlet, self._first)
+            async with aclosing(self._more):
+                async for views in self._more:
+                    outlet.send(b",")
+                    await self._send_views(outlet, views)
+            outlet.send(self._closing)
+        except ApiError as error:
+            log.warning("a list was broken off: %s", error)
+            outlet.abort()
+        except Exception:
+            log.exception("a list was broken off")
+            outlet.abort()
+        else:
+            self._task = None  # it ends by itself
+            outlet.finish()
+
+    async def _send_views(self, outlet: Outlet, views: Views) -> None:
+        for piece in views.pieces(_PIECE):
+            outlet.send(piece)
+            await asyncio.sleep(0)
+            while outlet.backlog() > limits.WRITE_BUFFER:
+                self._room.clear()
+                await self._room.wait()

@@ -1,0 +1,173 @@
+"""What is asked of a pod rather than stored in it, over HTTP: binding, eviction, and everything
+that would need a kubelet, of which there is none here."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from ipaddress import ip_address
+from typing import Any
+
+import orjson
+
+from instar.base import errors
+from instar.base.json_values import Object
+from instar.server.registry.resources.context import Context, WriteOptions
+from instar.server.registry.resources.resource import Resource, Target
+from instar.server.registry.verbs.binding import bind_pod
+from instar.server.registry.verbs.eviction import evict_pod
+from instar.server.registry.verbs.metadata import check_namespace
+from instar.server.registry.verbs.read import get
+from instar.server.registry.verbs.subresource_admission import admit_connection
+from instar.server.rest.bodies import typed_body
+from instar.server.rest.negotiate import response_form
+from instar.server.rest.options import delete_options_of, write_options
+from instar.server.rest.request import Request
+from instar.server.rest.responses import Response, typed_response
+
+Reach = Callable[[Context, Request, Target, Resource], Awaitable[Response]]
+_DONE = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201}
+
+
+async def do_bind(context: Context, request: Request, target: Target) -> Response:
+    form = response_form(request)
+    binding = await _posted(request, target, "v1", "Binding")
+    if _name_of(binding) != target.name:
+        raise errors.BadRequest("name in URL does not match name in Binding object")
+    await bind_pod(context, target, binding, write_options(request, "CreateOptions"))
+    return typed_response(201, _DONE, form)
+
+
+async def do_bind_named(
+    context: Context, request: Request, bindings: Target, pods: Resource
+) -> Response:
+    """The same beside the pod: the body says which one is meant."""
+    form = response_form(request)
+    binding = await _posted(request, bindings, "v1", "Binding")
+    target = _beside(pods, bindings.namespace, _name_of(binding))
+    await bind_pod(context, target, binding, write_options(request, "CreateOptions"))
+    return typed_response(201, _DONE, form)
+
+
+async def do_evict(
+    context: Context, request: Request, target: Target, budgets: Resource
+) -> Response:
+    form = response_form(request)
+    eviction = await _posted(request, target, "policy/v1", "Eviction")
+    if _name_of(eviction) != target.name:
+        raise errors.BadRequest("name in URL does not match name in Eviction object")
+    options = write_options(request, "CreateOptions")
+    how = delete_options_of(eviction.get("deleteOptions") or {}, request.asked)
+    beside = _beside(budgets, target.namespace, "")
+    await evict_pod(context, target, eviction, beside, how, options)
+    return typed_response(201, _DONE, form)
+
+
+async def _posted(request: Request, target: Target, api_version: str, kind: str) -> Object:
+    """The body; like any object that is created it is of the namespace it is sent to."""
+    body = await typed_body(request, api_version, kind)
+    check_namespace(body.setdefault("metadata", {}), target)
+    return body
+
+
+async def do_log(context: Context, request: Request, target: Target, nodes: Resource) -> Response:
+    pod = await _pod(context, target)
+    _check_container(pod, request.one("container"))
+    if not pod["spec"].get("nodeName"):
+        return Response(204)
+    _check_node(pod, nodes)
+    raise errors.NotFound(
+        f"the server could not find the requested resource ( pods/log {target.name})",
+        details={"name": target.name, "kind": "pods/log"},
+    )
+
+
+async def do_stream(
+    context: Context, request: Request, target: Target, nodes: Resource
+) -> Response:
+    """exec, attach and portforward."""
+    await _admit(context, request, target)
+    pod = await _pod(context, target)
+    node = pod["spec"].get("nodeName")
+    if not node:
+        raise errors.BadRequest(f"pod {target.name} does not have a host assigned")
+    _check_node(pod, nodes)
+    if b"upgrade" not in request.headers:
+        raise errors.BadRequest("Upgrade request required")
+    raise errors.Internal(f"error dialing backend: no kubelet answers for node {node}")
+
+
+async def do_proxy(context: Context, request: Request, target: Target, nodes: Resource) -> Response:
+    await _admit(context, request, target)
+    pod = await _pod(context, target)
+    address = (pod.get("status") or {}).get("podIP") or ""
+    try:
+        allowed = not (ip_address(address).is_loopback or ip_address(address).is_link_local)
+    except ValueError:
+        allowed = False
+    if not allowed:
+        raise errors.BadRequest("address not allowed")
+    raise errors.ServiceUnavailable(f"error trying to reach service: dial tcp {address}: no route")
+
+
+def _name_of(body: Object) -> str:
+    metadata: Any = body.get("metadata")
+    return str(metadata.get("name", "")) if isinstance(metadata, dict) else ""
+
+
+_CONNECTIONS: Mapping[str, tuple[str, tuple[str, ...], tuple[str, ...]]] = {
+    "exec": ("PodExecOptions", ("stdin", "stdout", "stderr", "tty"), ("container",)),
+    "attach": ("PodAttachOptions", ("stdin", "stdout", "stderr", "tty"), ("container",)),
+    "portforward": ("PodPortForwardOptions", (), ()),
+    "proxy": ("PodProxyOptions", (), ("path",)),
+}
+"""By subresource: the kind of its options, and which of them are flags and texts."""
+
+
+async def _admit(context: Context, request: Request, target: Target) -> None:
+    subresource = request.asked.subresource
+    kind, flags, texts = _CONNECTIONS[subresource]
+    wanted: Object = {"kind": kind, "apiVersion": "v1"}
+    wanted |= {name: True for name in flags if request.flag(name)}
+    wanted |= {name: request.one(name) for name in texts if request.one(name)}
+    if subresource == "exec" and request.query.get("command"):
+        wanted["command"] = list(request.query["command"])
+    if subresource == "portforward" and request.query.get("ports"):
+        wanted["ports"] = [int(port) for port in request.query["ports"] if port.isdecimal()]
+    options = WriteOptions(
+        asked=request.asked,
+        warn=request.warn,
+        annotate=request.annotate,
+        seconds_left=request.seconds_left,
+    )
+    await admit_connection(context, target, wanted, options, subresource)
+
+
+def _beside(resource: Resource, namespace: str, name: str) -> Target:
+    """Another resource's object of the same namespace, in the version it is stored in."""
+    serving = resource.serving
+    return Target(resource, serving, resource.codec, serving.storage, namespace, name)
+
+
+async def _pod(context: Context, target: Target) -> Object:
+    pod: Object = orjson.loads(await get(context.backend, target, None))
+    return pod
+
+
+def _check_node(pod: Object, nodes: Resource) -> None:
+    name = pod["spec"]["nodeName"]
+    if name not in nodes.objects.entries:
+        raise errors.not_found("", "nodes", name)
+
+
+def _check_container(pod: Object, asked: str) -> None:
+    spec, name = pod["spec"], pod["metadata"]["name"]
+    lists = ("containers", "initContainers", "ephemeralContainers")
+    names = {part: [one["name"] for one in spec.get(part) or ()] for part in lists}
+    if not asked and len(names["containers"]) > 1:
+        choices = " ".join(names["containers"])
+        text = f"a container name must be specified for pod {name}, choose one of: [{choices}]"
+        if names["initContainers"]:
+            text += f" or one of the init containers: [{' '.join(names['initContainers'])}]"
+        raise errors.BadRequest(text)
+    if asked and not any(asked in found for found in names.values()):
+        raise errors.BadRequest(f"container {asked} is not valid for pod {name}")

@@ -1,0 +1,22 @@
+"""A server that only shows: which requests would change something, and what they are told."""
+
+from __future__ import annotations
+
+from instar.base.errors import Forbidden, forbidden
+from instar.server.registry.resources.resource import Target
+from instar.server.rest.request import Request
+
+_READS = ("get", "list", "watch")
+_WHY = "this server is read-only: nothing can be written, except as a dry run"
+
+
+def refusal(request: Request, target: Target) -> Forbidden | None:
+    """None for what writes nothing: reads, questions about access, dry runs."""
+    asked, serving = request.asked, target.serving
+    if asked.verb in _READS or serving.verbs == ("create",) or "All" in _dry_run(request):
+        return None
+    return forbidden(serving.group, serving.plural, asked.name, _WHY)
+
+
+def _dry_run(request: Request) -> list[str]:
+    return request.query.get("dryRun") or []

@@ -1,0 +1,19 @@
+"""One request to a path that is a verb of its own, and what its answer may need."""
+
+from __future__ import annotations
+
+from instar.base.fast_dataclass import dataclass
+from instar.server.identity.issuer import Issuer
+from instar.server.registry.resources.catalog import Catalog
+from instar.server.registry.resources.context import Context
+from instar.server.registry.resources.resource import Target
+from instar.server.rest.request import Request
+
+
+@dataclass(frozen=True, slots=True)
+class SubresourceCall:
+    context: Context
+    catalog: Catalog
+    issuer: Issuer
+    request: Request
+    target: Target

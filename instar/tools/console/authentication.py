@@ -1,0 +1,93 @@
+"""Who is at the console: by the cookie of a session, a certificate, or a header of their own.
+
+Knows no cluster. A cookie counts only on requests of our own page (``origin_checks.py``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Literal
+
+from instar.base.errors import RequestTooLarge, Unauthorized
+from instar.base.fast_dataclass import dataclass
+from instar.kube.access.attributes import User
+from instar.server.rest.request import Request
+from instar.tools.console import cookies
+from instar.tools.console.origin_checks import check_origin, may_show_cookie
+from instar.tools.console.sessions import Ended, NoSession, Session, Sessions
+
+Why = Literal["NotSignedIn", "SessionExpired", "CredentialRefused"]
+_TEXTS: dict[Why, str] = {
+    "NotSignedIn": "nobody is signed in",
+    "SessionExpired": "the session has ended; sign in again",
+    "CredentialRefused": "the server does not take this credential",
+}
+
+
+class NotSignedIn(Unauthorized):
+    def __init__(self, why: Why) -> None:
+        super().__init__(_TEXTS[why])
+        self.why = why
+        self.details = {"causes": [{"reason": why, "message": _TEXTS[why]}]}
+
+
+@dataclass(frozen=True, slots=True)
+class Visitor:
+    how: str
+    """``token``, ``oidc``, ``certificate``, ``header`` or ``kubeconfig``."""
+    authorization: bytes | None = None
+    """What their requests show."""
+    peer: User | None = None
+    """Whose certificate their connection shows."""
+    expires: float | None = None
+
+
+class Visitors:
+    def __init__(
+        self, sessions: Sessions, clock: Callable[[], float], *, scheme: str, cookie: str
+    ) -> None:
+        self._sessions = sessions
+        self._clock = clock
+        self._scheme = scheme
+        self._cookie = cookie
+
+    def check(self, request: Request) -> None:
+        """Raises ``Forbidden`` where it is another site's request."""
+        check_origin(request, self._scheme)
+
+    def of(self, request: Request, peer: User | None) -> Visitor:
+        """Raises ``NotSignedIn``; ``Forbidden`` where it is another site's request."""
+        shown = request.headers.get(b"authorization")
+        if shown is not None:
+            return Visitor("header", shown, peer)
+        if not may_show_cookie(request):
+            raise NotSignedIn("NotSignedIn")
+        self.check(request)
+        sealed = cookies.joined(cookies.read_cookies(request.all_of(b"cookie")), self._cookie)
+        if sealed:
+            return self._opened(sealed)
+        if peer is not None:
+            return Visitor("certificate", peer=peer)
+        raise NotSignedIn("NotSignedIn")
+
+    def _opened(self, sealed: str) -> Visitor:
+        try:
+            session = self._sessions.open(sealed, self._clock())
+        except (NoSession, Ended):
+            raise NotSignedIn("SessionExpired") from None
+        shown = f"Bearer {session.token}".encode() if session.token else None
+        return Visitor(session.how, shown, expires=session.expires)
+
+    def begin(self, session: Session) -> list[str]:
+        """The lines that keep it in the browser."""
+        sealed = self._sessions.seal(session)
+        if not cookies.fits(sealed):
+            raise RequestTooLarge("a token of this size cannot be kept in a session")
+        return self._lines(sealed, max(int(session.expires - self._clock()), 1))
+
+    def end(self) -> list[str]:
+        return self._lines("", 0)
+
+    def _lines(self, value: str, seconds: int) -> list[str]:
+        secure = self._scheme == "https"
+        return cookies.set_cookies(self._cookie, value, seconds, secure=secure, same_site="Strict")

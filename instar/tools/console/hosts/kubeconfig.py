@@ -1,0 +1,117 @@
+"""The console of any cluster, beside a browser on the same machine: requests go out with what a
+kubeconfig holds, for the one browser that was shown the link."""
+
+from __future__ import annotations
+
+import hmac
+import secrets
+from collections.abc import Callable
+from typing import Any
+
+from instar.base.errors import BadRequest, ServiceUnavailable
+from instar.base.json_values import Object
+from instar.kube.access.attributes import User
+from instar.server.rest.request import Request
+from instar.server.rest.responses import Header, Response
+from instar.tools.console.authentication import NotSignedIn, Visitor
+from instar.tools.console.hosts.proxy_stream import PassedOn
+from instar.tools.console.sessions import LONGEST_SECONDS, Session
+from instar.wire.client.client import Client
+from instar.wire.client.http import Http
+from instar.wire.client.transport import ConnectionLost
+
+_KEPT = (b"accept", b"content-type", b"if-none-match", b"if-modified-since")
+"""Of a browser's headers; the rest is between it and us."""
+_OURS = frozenset(
+    (
+        *("connection", "content-encoding", "content-length", "keep-alive", "transfer-encoding"),
+        *("set-cookie", "strict-transport-security", "date", "server"),
+        *("proxy-authenticate", "trailer", "upgrade", "www-authenticate"),
+    )
+)
+"""Headers of an answer that are about its way from there to here."""
+
+
+class Links:
+    """The secret of the link that signs a browser in: good once, then there is another."""
+
+    def __init__(self, show: Callable[[str], None]) -> None:
+        """``show`` is told each secret, for the person at the terminal."""
+        self._show = show
+        self._secret = ""
+
+    def renew(self) -> None:
+        self._secret = secrets.token_urlsafe(32)
+        self._show(self._secret)
+
+    def use(self, shown: str) -> bool:
+        good = hmac.compare_digest(shown.encode(), self._secret.encode())
+        if good:
+            self.renew()
+        return good
+
+
+class Beside:
+    mode = "cluster"
+
+    def __init__(self, client: Client, links: Links, context: str | None) -> None:
+        self._client = client
+        self._links = links
+        self._context = context
+
+    def client(self, visitor: Visitor, request: Request) -> Client:
+        _check(visitor)
+        return self._client
+
+    async def stranger(self, request: Request, peer: User | None) -> Response:
+        raise NotSignedIn("NotSignedIn")
+
+    async def pass_on(self, visitor: Visitor, request: Request) -> Response:
+        _check(visitor)
+        if request.uri[:1] != b"/":
+            raise BadRequest("only paths of the cluster's API are passed on")  # not ``.elsewhere``
+        http, access = await self._client.connected(), self._client.access
+        assert isinstance(http, Http), "a client of a kubeconfig has connections of its own"
+        headers = [
+            (name.decode(), request.header(name)) for name in _KEPT if name in request.headers
+        ]
+        request.patience = 0.0  # as long as the cluster takes, or the browser waits
+        try:
+            opened = await http.open(
+                request.method,
+                access.server + request.uri.decode("latin-1"),
+                headers=[*headers, *access.headers()],
+                body=request.content() or None,
+                server_name=access.server_name,
+            )
+        except ConnectionLost as error:
+            raise ServiceUnavailable(f"{request.method} {request.path}: {error}") from None
+        return Response(opened.status, (), _told(opened.headers.items()), PassedOn(opened))
+
+    def sign_in(self, shown: Object, now: float) -> Session:
+        link = shown.get("link")
+        if not isinstance(link, str):
+            raise BadRequest("open the link that instar console printed")
+        if not self._links.use(link):
+            raise NotSignedIn("CredentialRefused")
+        return Session("kubeconfig", "", now + LONGEST_SECONDS)
+
+    def login(self) -> dict[str, Any]:
+        return {"token": False, "certificate": False, "oidc": None, "link": True}
+
+    def server(self, request: Request) -> dict[str, Any]:
+        return {"url": self._client.access.server, "context": self._context}
+
+
+def _check(visitor: Visitor) -> None:
+    """A header of one's own is no way in: who sends it was not shown the link."""
+    if visitor.how != "kubeconfig":
+        raise NotSignedIn("NotSignedIn")
+
+
+def _told(headers: Any) -> list[Header]:
+    return [
+        (name.lower().encode("latin-1"), value.encode("latin-1", "replace"))
+        for name, value in headers
+        if name.lower() not in _OURS
+    ]

@@ -1,0 +1,51 @@
+"""An answer of a cluster on its way to the browser, at the browser's pace: lists and watches."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+
+from instar.base import limits
+from instar.server.rest.responses import Outlet
+from instar.wire.client.http import OpenedResponse
+from instar.wire.client.transport import ConnectionLost
+
+log = logging.getLogger(__name__)
+
+
+class PassedOn:
+    """A ``Feed``."""
+
+    def __init__(self, opened: OpenedResponse) -> None:
+        self._opened = opened
+        self._outlet: Outlet | None = None
+        self._task: asyncio.Task[None] | None = None
+        self._room = asyncio.Event()
+
+    def open(self, outlet: Outlet) -> None:
+        self._outlet = outlet
+        self._task = asyncio.get_running_loop().create_task(self._carry(outlet))
+
+    def resume(self) -> None:
+        self._room.set()
+
+    def close(self) -> None:
+        self._outlet = None
+        self._opened.close()
+        if self._task is not None:
+            self._task.cancel()
+
+    async def _carry(self, outlet: Outlet) -> None:
+        try:
+            async for chunk in self._opened.chunks():
+                outlet.send(chunk)
+                while outlet.backlog() > limits.WRITE_BUFFER:
+                    self._room.clear()
+                    await self._room.wait()
+        except ConnectionLost as error:
+            # What was sent cannot be taken back: a broken answer must not look like a whole one.
+            log.info("an answer of the cluster broke off: %s", error)
+            outlet.abort()
+            return
+        self._task = None
+        outlet.finish()

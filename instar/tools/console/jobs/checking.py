@@ -1,0 +1,52 @@
+"""The laws of ``instar check``, with objects made here and converted by whoever converts them in
+the cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import orjson
+
+from instar.base.json_values import Object
+from instar.tools.console.jobs.protocol import JobLine
+from instar.tools.sdk.checking.case import Uncheckable, case_of
+from instar.tools.sdk.checking.definition import parse_crd
+from instar.tools.sdk.checking.laws import LAWS
+from instar.tools.sdk.checking.render import as_json, check_document
+from instar.tools.sdk.checking.search import check
+from instar.tools.sdk.errors import ConversionError
+
+
+class AskedResponder:
+    """A ``Responder`` at the other end of the line."""
+
+    def __init__(self, line: JobLine) -> None:
+        self._line = line
+
+    def convert(self, objects: Sequence[Object], api_version: str) -> Sequence[Any]:
+        answer = self._line.ask({"objects": list(objects), "to": api_version.rpartition("/")[2]})
+        if "failed" not in answer:
+            converted: list[Any] = answer["objects"]
+            return converted
+        if answer["unreachable"]:
+            raise Uncheckable(answer["failed"])
+        raise ConversionError(answer["failed"])
+
+
+def checked(work: Object, line: JobLine) -> Any:
+    """Raises ``Uncheckable``. Each finished law is noted at once."""
+    case = case_of(parse_crd(work["crd"]), AskedResponder(line), versions=work["versions"])
+    wanted = set(work["laws"])
+    unknown = wanted - {law.name for law in LAWS}
+    if unknown:
+        raise Uncheckable(f"there is no law {', '.join(sorted(unknown))}")
+    report = check(
+        case,
+        converter=work["by"],
+        laws=[law for law in LAWS if not wanted or law.name in wanted],
+        examples=work["examples"],
+        seed=work["seed"],
+        progress=lambda outcome: line.note(check_document(outcome)),
+    )
+    return orjson.loads(as_json(report))

@@ -1,0 +1,33 @@
+"""A job's line to its server: one JSON document a line, each way."""
+
+from __future__ import annotations
+
+from typing import Any, BinaryIO
+
+import orjson
+
+from instar.base.json_values import Object
+
+
+class JobLine:
+    def __init__(self, source: BinaryIO, target: BinaryIO) -> None:
+        self._source = source
+        self._target = target
+
+    def hear(self) -> Object:
+        text = self._source.readline()
+        if not text:
+            raise SystemExit(1)  # the server is gone: nobody wants the answer
+        message: Object = orjson.loads(text)
+        return message
+
+    def tell(self, message: Object) -> None:
+        self._target.write(orjson.dumps(message) + b"\n")
+        self._target.flush()
+
+    def note(self, found: Any) -> None:
+        self.tell({"note": found})
+
+    def ask(self, question: Object) -> Object:
+        self.tell({"ask": question})
+        return self.hear()

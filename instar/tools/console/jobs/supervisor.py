@@ -1,0 +1,148 @@
+"""The server's side of a job: start a process, hand it the work, answer its questions, stop it.
+
+The process talks in lines of JSON: ``{"ask": …}`` wants an answer, ``{"note": …}`` tells what has
+been found so far, ``{"result": …}`` or ``{"refused": "…"}`` is the end.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import os
+import sys
+from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import field
+from typing import Any
+
+import orjson
+
+from instar.base import limits
+from instar.base.errors import ApiError, BadRequest, Internal, Timeout, TooManyRequests
+from instar.base.fast_dataclass import dataclass
+from instar.base.json_values import Object
+
+log = logging.getLogger(__name__)
+_WORKER = "instar.tools.console.jobs.worker"
+_LONGEST_LINE = 64 << 20
+_KEPT_ENVIRONMENT = ("HOME", "LANG", "LC_ALL", "PATH", "PYTHONPATH", "TMPDIR", "VIRTUAL_ENV")
+Answer = Callable[[Object], Awaitable[Object]]
+
+
+async def _nothing_to_ask(question: Object) -> Object:
+    raise Internal("a job asked for something that nobody offers")
+
+
+@dataclass
+class JobResult:
+    """What came of a job."""
+
+    result: Any = None
+    notes: list[Any] = field(default_factory=list)
+    complete: bool = True
+    """False: its time was up, and there are only the notes."""
+
+
+class Jobs:
+    """A few at a time, since each takes a processor; some more may wait."""
+
+    def __init__(self, at_once: int = limits.JOBS_AT_ONCE, more: int = limits.JOBS_WAITING) -> None:
+        self._turn = asyncio.Semaphore(at_once)
+        self._most = at_once + more
+        self._unfinished = 0
+
+    async def run(
+        self, job: str, work: Object, *, seconds: float, answer: Answer = _nothing_to_ask
+    ) -> JobResult:
+        """Raises ``TooManyRequests``, ``BadRequest`` with the job's own words, ``ApiError`` of an
+        answer."""
+        async with self._admitted(), self._turn:
+            running = await _Running.start(seconds)
+            try:
+                async with asyncio.timeout(seconds):
+                    return await running.talk({"job": job, **work}, answer)
+            except TimeoutError:
+                return JobResult(notes=running.notes, complete=False)
+            finally:
+                await running.stop()
+
+    @contextlib.asynccontextmanager
+    async def _admitted(self) -> AsyncIterator[None]:
+        if self._unfinished >= self._most:
+            raise TooManyRequests("too many reviews and checks are being made, try again later")
+        self._unfinished += 1
+        try:
+            yield
+        finally:
+            self._unfinished -= 1
+
+
+class _Running:
+    def __init__(self, process: asyncio.subprocess.Process) -> None:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        self._process = process
+        self._stdin, self._stdout = process.stdin, process.stdout
+        self.notes: list[Any] = []
+
+    @classmethod
+    async def start(cls, seconds: float) -> _Running:
+        kept = {name: os.environ[name] for name in _KEPT_ENVIRONMENT if name in os.environ}
+        command = (sys.executable, "-P", "-m", _WORKER, str(int(seconds) + 1))
+        process = await asyncio.create_subprocess_exec(
+            *command,
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.DEVNULL,
+            limit=_LONGEST_LINE,
+            env=kept,
+        )
+        return cls(process)
+
+    async def talk(self, work: Object, answer: Answer) -> JobResult:
+        await self._say(work)
+        while True:
+            message = await self._hear()
+            match message:
+                case {"ask": question}:
+                    await self._say(await _answered(question, answer))
+                case {"note": note}:
+                    self.notes.append(note)
+                case {"refused": text}:
+                    raise BadRequest(text)
+                case {"result": result}:
+                    return JobResult(result, self.notes)
+
+    async def _say(self, message: Object) -> None:
+        try:
+            self._stdin.write(orjson.dumps(message) + b"\n")
+            await self._stdin.drain()
+        except ConnectionError:
+            raise _died() from None
+
+    async def _hear(self) -> Object:
+        try:
+            line = await self._stdout.readline()
+        except ValueError:
+            raise Internal("what was found is too large to be shown") from None
+        if not line:
+            raise _died()
+        message: Object = orjson.loads(line)
+        return message
+
+    async def stop(self) -> None:
+        with contextlib.suppress(ProcessLookupError):
+            self._process.kill()
+        self._stdin.close()
+        await asyncio.shield(self._process.wait())
+
+
+async def _answered(question: Object, answer: Answer) -> Object:
+    try:
+        return await answer(question)
+    except ApiError as error:
+        return {"failed": error.message, "unreachable": error.code in (429, 503)}
+
+
+def _died() -> ApiError:
+    return Timeout("the work took more memory or time than it may, and was given up")

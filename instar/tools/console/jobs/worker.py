@@ -1,0 +1,62 @@
+"""The process that does a job: ``python -m instar.tools.console.jobs.worker SECONDS``.
+
+Holds no credential and opens no connection: what it needs of a cluster it asks its server for,
+line by line. See ``supervisor.py`` for what the lines are.
+"""
+
+from __future__ import annotations
+
+import os
+import resource
+import sys
+from typing import Any
+
+from instar.base.json_values import Object
+from instar.tools.console.jobs.protocol import JobLine
+
+_BYTES = 2 << 30
+_NICER = 10
+
+
+class JobRejected(Exception):
+    """The work cannot be done, and why."""
+
+
+def main() -> int:
+    seconds = int(sys.argv[1])
+    resource.setrlimit(resource.RLIMIT_AS, (_BYTES, _BYTES))
+    resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds + 1))
+    os.nice(_NICER)
+    line = JobLine(sys.stdin.buffer, sys.stdout.buffer)
+    sys.stdout = sys.stderr  # whoever prints must not be taken for us
+    line.tell(_done(line, line.hear()))
+    return 0
+
+
+def _done(line: JobLine, work: Object) -> Object:
+    try:
+        return {"result": _result(line, work)}
+    except JobRejected as error:
+        return {"refused": str(error)}
+
+
+def _result(line: JobLine, work: Object) -> Any:
+    # Only here: each job brings half of a tool along.
+    if work["job"] == "review":
+        from instar.tools.console.jobs.reviewing import reviewed
+
+        return reviewed(work)
+    from instar.tools.sdk.checking.case import Uncheckable
+
+    try:
+        from instar.tools.console.jobs.checking import checked
+    except ModuleNotFoundError as error:
+        raise JobRejected(f"this needs {error.name}: pip install 'instar[sdk]'") from error
+    try:
+        return checked(work, line)
+    except Uncheckable as error:
+        raise JobRejected(str(error)) from error
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,23 @@
+"""What the page sends: a JSON object."""
+
+from __future__ import annotations
+
+import orjson
+
+from instar.base.errors import BadRequest, UnsupportedMediaType
+from instar.base.json_values import Object
+from instar.server.rest.request import Request
+
+
+def body_of(request: Request) -> Object:
+    """Raises ``ApiError``. Only JSON: a form of another site can send no such type."""
+    media = request.header(b"content-type").partition(";")[0].strip().lower()
+    if media != "application/json":
+        raise UnsupportedMediaType("the console takes application/json")
+    try:
+        document = orjson.loads(request.content() or b"{}")
+    except orjson.JSONDecodeError as error:
+        raise BadRequest(f"the body is not JSON: {error}") from None
+    if not isinstance(document, dict):
+        raise BadRequest("the body is not a JSON object")
+    return document

@@ -1,0 +1,96 @@
+"""A console that listens beside a browser, for the cluster of a client."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import time
+from collections.abc import AsyncIterator, Callable
+
+from instar.base.errors import ApiError
+from instar.kube.access.attributes import User
+from instar.server.http.http1 import Connections
+from instar.server.rest.error_responses import problem
+from instar.server.rest.handler_types import Handler
+from instar.server.rest.request import Request
+from instar.server.rest.responses import Response
+from instar.tools.console.api import Api
+from instar.tools.console.assets import Assets
+from instar.tools.console.authentication import NotSignedIn, Visitors
+from instar.tools.console.hosts.kubeconfig import Beside, Links
+from instar.tools.console.local_migrations import LocalMigrations
+from instar.tools.console.origin_checks import check_host
+from instar.tools.console.pages import Console
+from instar.tools.console.routing import Door
+from instar.tools.console.security_headers import redirect, secured
+from instar.tools.console.sessions import Sealer, Sessions
+from instar.wire.client.client import Client
+from instar.wire.conversion.factory import ConversionServices
+
+_GRACE_SECONDS = 1.0
+
+
+@contextlib.asynccontextmanager
+async def serving(
+    client: Client, host: str, port: int, show: Callable[[str], None], context: str | None = None
+) -> AsyncIterator[str]:
+    """From ``async with`` to its end; ``show`` is told each address that signs a browser in.
+    Raises ``OSError`` where nobody can listen."""
+    services, local = ConversionServices(memo=None), LocalMigrations(client)
+    answering = _Answering()
+    connections = Connections(answering)
+    loop = asyncio.get_running_loop()
+    listening = await loop.create_server(connections, host, port)
+    port = listening.sockets[0].getsockname()[1]
+    shown = f"[{host}]" if ":" in host else host
+    links = Links(lambda secret: show(f"http://{shown}:{port}/console/#link={secret}"))
+    # Cookies do not tell ports apart, so each console has a name of its own.
+    visitors = Visitors(
+        Sessions(Sealer(os.urandom(32))), time.time, scheme="http", cookie=f"instar-console-{port}"
+    )
+    console = Console(
+        Beside(client, links, context), visitors, Assets(), lambda: Api(services, local), time.time
+    )
+    names = {"localhost", "127.0.0.1", "[::1]", shown}
+    allowed = frozenset(f"{name}:{port}" for name in names)
+    answering.handler = only_here(Door(_nobody, lambda: console), allowed)
+    links.renew()
+    try:
+        yield f"http://{shown}:{port}"
+    finally:
+        listening.close()
+        await connections.close(_GRACE_SECONDS)
+        await local.close()
+        await services.close()
+
+
+class _Answering:
+    """The handler, once it is known on which port it answers."""
+
+    handler: Handler
+
+    async def __call__(self, request: Request, peer: User | None) -> Response:
+        return await self.handler(request, peer)
+
+
+def only_here(door: Handler, allowed: frozenset[str]) -> Handler:
+    """Only for browsers that ask for us by a name of this machine: any other name that leads here
+    was made to do so."""
+
+    async def handle(request: Request, peer: User | None) -> Response:
+        await asyncio.sleep(0)  # connections of a client want a task, see ``base/eager_tasks.py``
+        try:
+            check_host(request, allowed)
+        except ApiError as error:
+            return secured(problem(error, request))
+        if request.path == "/":
+            return secured(redirect(308, "/console/"))
+        return await door(request, peer)
+
+    return handle
+
+
+async def _nobody(request: Request, peer: User | None) -> Response:
+    """Whoever is not the page of the console."""
+    return secured(problem(NotSignedIn("NotSignedIn"), request))

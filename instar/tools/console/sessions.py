@@ -1,0 +1,94 @@
+"""Who is signed in, sealed into a text that only servers with the same secret can open.
+
+Nothing is kept on the server. What the text holds is encrypted and authenticated (AES-GCM, with a
+key derived from the secret for this purpose alone), so a cookie that is read by others shows no
+token, and one that was changed is none.
+"""
+
+from __future__ import annotations
+
+import os
+import zlib
+from typing import Any
+
+import orjson
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.kdf.hkdf import HKDF
+
+from instar.base.fast_dataclass import dataclass
+from instar.server.identity import jwt
+
+LONGEST_SECONDS = 12 * 3600
+_NONCE = 12
+_MOST_OPENED = 64 << 10
+_PURPOSE = b"instar console session 1"
+
+
+class NoSession(Exception):
+    """The text is none of ours: changed, cut off, or sealed with another secret."""
+
+
+class Ended(Exception):
+    """It was a session until its time was up."""
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    how: str
+    """``token``, ``oidc`` or ``kubeconfig``."""
+    token: str
+    """The user's own credential; empty where the host holds it (``kubeconfig``)."""
+    expires: float
+    """Seconds since 1970."""
+
+
+class Sealer:
+    def __init__(self, secret: bytes, purpose: bytes = _PURPOSE) -> None:
+        derive = HKDF(algorithm=SHA256(), length=32, salt=None, info=purpose)
+        self._cipher = AESGCM(derive.derive(secret))
+        self._purpose = purpose
+
+    def seal(self, content: dict[str, Any]) -> str:
+        nonce = os.urandom(_NONCE)
+        packed = zlib.compress(orjson.dumps(content))
+        return jwt.encoded(nonce + self._cipher.encrypt(nonce, packed, self._purpose))
+
+    def open(self, text: str, now: float) -> dict[str, Any]:
+        """Raises ``NoSession`` and ``Ended``; ``expires`` is part of every content."""
+        try:
+            data = jwt.decoded(text)
+            packed = self._cipher.decrypt(data[:_NONCE], data[_NONCE:], self._purpose)
+        except (ValueError, InvalidTag) as error:
+            raise NoSession from error
+        # Ours, so whatever is in it was put there by us.
+        content: dict[str, Any] = orjson.loads(zlib.decompress(packed, bufsize=_MOST_OPENED))
+        if content["expires"] <= now:
+            raise Ended
+        return content
+
+
+class Sessions:
+    """Sessions as texts."""
+
+    def __init__(self, sealer: Sealer) -> None:
+        self._sealer = sealer
+
+    def seal(self, session: Session) -> str:
+        return self._sealer.seal(
+            {"how": session.how, "token": session.token, "expires": session.expires}
+        )
+
+    def open(self, text: str, now: float) -> Session:
+        """Raises ``NoSession`` and ``Ended``."""
+        content = self._sealer.open(text, now)
+        return Session(content["how"], content["token"], content["expires"])
+
+
+def session_of(how: str, token: str, now: float) -> Session:
+    """As long as the token itself says it is good, and never longer than a working day."""
+    until = now + LONGEST_SECONDS
+    shown = jwt.read(token) if token else None
+    own = None if shown is None else jwt.seconds_of(shown.claims.get("exp"))
+    return Session(how, token, until if own is None else min(until, own))

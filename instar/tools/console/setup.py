@@ -1,0 +1,54 @@
+"""Puts a console together: for ``instar serve``, and for ``instar console``."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+from instar.server.rest.handler_types import Front, Handler, Secret
+from instar.tools.console.routing import Door
+from instar.tools.console.settings import OidcSettings
+
+if TYPE_CHECKING:
+    from instar.tools.console.api import Api
+    from instar.tools.console.oidc import OidcSignIn
+    from instar.tools.console.pages import Console
+
+
+def before(oidc: OidcSettings | None = None) -> Front:
+    """The console of a server: nothing of it is loaded until somebody asks for it."""
+
+    def stand(api: Handler, secret: Secret) -> Handler:
+        return Door(api, lambda: _within(api, secret, oidc))
+
+    return stand
+
+
+def _within(api: Handler, secret: Secret, oidc: OidcSettings | None) -> Console:
+    # Only here: few servers are looked at with a browser, and all want to start soon.
+    from instar.tools.console.assets import Assets
+    from instar.tools.console.authentication import Visitors
+    from instar.tools.console.hosts.embedded import Within
+    from instar.tools.console.pages import Console
+    from instar.tools.console.sessions import Sealer, Sessions
+
+    sessions = Sessions(Sealer(secret()))
+    visitors = Visitors(sessions, time.time, scheme="https", cookie="__Host-instar-console")
+    signing_in = None if oidc is None else _oidc(oidc, secret)
+    host = Within(api, None if signing_in is None else signing_in.offer())
+    return Console(host, visitors, Assets(), _api, time.time, signing_in)
+
+
+def _oidc(settings: OidcSettings, secret: Secret) -> OidcSignIn:
+    # Only here: most have no issuer.
+    from instar.tools.console.oidc import PURPOSE, OidcSignIn
+    from instar.tools.console.sessions import Sealer
+
+    return OidcSignIn(settings, Sealer(secret(), PURPOSE), time.time)
+
+
+def _api() -> Api:
+    # Only here: half of the tools, which the first page does not wait for.
+    from instar.tools.console.api import Api
+
+    return Api()

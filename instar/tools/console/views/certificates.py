@@ -1,0 +1,52 @@
+"""When certificates end: of whom a caBundle trusts, and of the webhook itself."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from datetime import UTC, datetime
+
+from cryptography import x509
+
+from instar.base.json_values import Object
+
+SOON_DAYS = 14
+_MOST = 20
+
+
+def in_bundle(bundle: str, now: datetime) -> list[Object]:
+    """Each certificate of a caBundle; one line that says so where it cannot be read."""
+    try:
+        found = x509.load_pem_x509_certificates(base64.b64decode(bundle, validate=True))
+    except (ValueError, binascii.Error):
+        return [_line("caBundle", "", None, now, "the caBundle cannot be read")]
+    return [
+        _line("caBundle", item.subject.rfc4514_string(), item.not_valid_after_utc, now)
+        for item in found[:_MOST]
+    ]
+
+
+def shown(subject: str, until: str | None, now: datetime) -> Object:
+    """What a webhook showed when it was last connected to."""
+    ends = None if until is None else datetime.fromisoformat(until)
+    return _line("serving", subject, ends, now)
+
+
+def _line(
+    what: str, subject: str, until: datetime | None, now: datetime, problem: str = ""
+) -> Object:
+    days = None if until is None else (until - now).days
+    if until is not None and until <= now:
+        problem = f"it ended on {until:%Y-%m-%d}"
+    elif days is not None and days < SOON_DAYS:
+        problem = f"it ends on {until:%Y-%m-%d}"
+    return {
+        "what": what,
+        "subject": subject,
+        "notAfter": None
+        if until is None
+        else until.astimezone(UTC).isoformat().replace("+00:00", "Z"),
+        "daysLeft": days,
+        "ended": until is not None and until <= now,
+        "problem": problem,
+    }

@@ -1,0 +1,110 @@
+"""Who converts objects of a CRD, asked for real: by the server where it offers that, else as the
+server would ask, on a way that is open from here. Nothing is stored."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+import orjson
+
+from instar.base.errors import ApiError, BadRequest, Forbidden, NotFound
+from instar.base.json_values import Object
+from instar.kube.api.crd import Crd, ServiceReference
+from instar.wire.client.client import Client
+from instar.wire.client.paths import resource_path
+from instar.wire.conversion.converter import VersionConverter
+from instar.wire.conversion.factory import ConversionServices, converter_for
+from instar.wire.conversion.webhook import WebhookConverter
+from instar.wire.webhooks.failure import CallFailed
+from instar.wire.webhooks.transport import webhook_address
+
+
+class ConversionClient(Protocol):
+    by: str
+    """For people."""
+
+    async def convert(self, objects: Sequence[Object], version: str) -> list[Object]:
+        """Raises ``ApiError``."""
+        ...
+
+
+def said_by(crd: Crd) -> str:
+    client = crd.conversion.client
+    if crd.conversion.strategy != "Webhook" or client is None:
+        return crd.conversion.strategy
+    return f"webhook {webhook_address(client)}"
+
+
+class ByServer:
+    """A server of ours converts what it is shown."""
+
+    def __init__(self, client: Client, crd: Crd, namespace: str) -> None:
+        self.by = said_by(crd)
+        self._client = client
+        self._path = f"/instar/convert/{crd.group}/{crd.names.plural}"
+        self._namespace = namespace
+
+    async def convert(self, objects: Sequence[Object], version: str) -> list[Object]:
+        body = {"objects": list(objects), "version": version}
+        answer = await self._client.post(self._path, body, namespace=self._namespace or None)
+        converted: list[Object] = answer["objects"]
+        return converted
+
+
+class Directly:
+    """As the server of a cluster would: a URL is called, a service through the API's own proxy,
+    for which the visitor needs the right."""
+
+    def __init__(self, client: Client, crd: Crd, services: ConversionServices) -> None:
+        self.by = said_by(crd)
+        self._crd = crd
+        self._converter = _converter(client, crd, services)
+
+    async def convert(self, objects: Sequence[Object], version: str) -> list[Object]:
+        return await self._converter.convert(objects, f"{self._crd.group}/{version}")
+
+
+def _converter(client: Client, crd: Crd, services: ConversionServices) -> VersionConverter:
+    webhook = crd.conversion.client
+    service = None if webhook is None else webhook.service
+    if crd.conversion.strategy == "Webhook" and service is not None:
+        return WebhookConverter(crd, ThroughApi(client, service), limits=services.limits)
+    try:
+        return converter_for(crd, services)
+    except ValueError as error:
+        raise BadRequest(str(error)) from None
+
+
+class ThroughApi:
+    """A ``Transport`` to a service by way of ``services/proxy``."""
+
+    def __init__(self, client: Client, service: ServiceReference) -> None:
+        self._client = client
+        name = f"https:{service.name}:{service.port}"
+        base = resource_path(
+            "", "v1", "services", namespace=service.namespace, name=name, subresource="proxy"
+        )
+        self.address = base + (service.path if service.path.startswith("/") else "/")
+
+    async def post(self, body: bytes, *, seconds: float) -> bytes:
+        try:
+            answer = await self._client.post(self.address, orjson.loads(body))
+        except ApiError as error:
+            raise CallFailed(error.message, unreachable=True) from error
+        return orjson.dumps(answer)
+
+
+async def conversion_of(
+    client: Client, crd: Crd, namespace: str, services: ConversionServices | None
+) -> ConversionClient:
+    """``services``: for clusters whose server does not convert on request; None where ours is the
+    only one there can be. Raises ``Forbidden``."""
+    by_server = ByServer(client, crd, namespace)
+    try:
+        await by_server.convert([], crd.storage_version())  # whether it is offered, and allowed
+    except (NotFound, Forbidden):
+        if services is None:
+            raise
+        return Directly(client, crd, services)
+    return by_server

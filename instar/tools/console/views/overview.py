@@ -1,0 +1,86 @@
+"""Home: every CRD with its versions, how many objects are stored in each, who asked for them."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from instar.base.json_values import Object
+from instar.kube.api.user_agents import is_ours
+from instar.tools.console.views.server_facts import Unknown, told
+from instar.tools.console.views.summaries import Summaries
+from instar.wire.client.client import Client
+
+VersionKey = tuple[str, str, str]
+
+
+class Uses(NamedTuple):
+    recent: dict[VersionKey, int]
+    last: dict[VersionKey, str]
+
+
+async def overview(client: Client, summaries: Summaries) -> Object:
+    unknown = Unknown()
+    crds = await summaries.all(client)
+    census = await told(client, "census", unknown)
+    usage = await told(client, "usage", unknown)
+    webhooks = await told(client, "webhooks", unknown)
+    counted = (census or {}).get("crds") or {}
+    uses = None if usage is None else _uses(usage)
+    called = None if webhooks is None else _conversions(webhooks)
+    return {
+        "exact": census is not None,
+        "usageSince": None if usage is None else usage.get("since"),
+        "recentSince": None if usage is None else usage.get("recentSince"),
+        "crds": [_row(crd, counted.get(crd["name"]), uses, called) for crd in crds],
+        "unknown": unknown.lines,
+    }
+
+
+def _row(
+    crd: Object, counted: Object | None, uses: Uses | None, called: dict[str, Object] | None
+) -> Object:
+    objects = None if counted is None else counted.get("objects") or {}
+    calls = None if called is None else called.get(crd["name"], {})
+    shown = {name: value for name, value in crd.items() if name != "webhook"}
+    return {
+        **shown,
+        "conversion": {
+            "strategy": crd["conversion"],
+            "failures": None if calls is None else calls.get("failures", 0),
+            "lastFailure": ((calls or {}).get("lastFailure") or {}).get("at"),
+        },
+        "total": None if objects is None else sum(objects.values()),
+        "versions": [_version(crd, version, objects, uses) for version in crd["versions"]],
+    }
+
+
+def _version(crd: Object, version: Object, objects: Object | None, uses: Uses | None) -> Object:
+    name = version["name"]
+    key = (crd["group"], crd["plural"], name)
+    stored = None if objects is None else objects.get(name, 0)
+    return {
+        **version,
+        "stored": stored,
+        "storedAtMost": stored,
+        "recent": None if uses is None else uses.recent.get(key, 0),
+        "lastUsed": None if uses is None else uses.last.get(key),
+    }
+
+
+def _uses(usage: Object) -> Uses:
+    recent = {_key(item): int(item["count"]) for item in usage.get("recent") or ()}
+    last: dict[VersionKey, str] = {}
+    for item in usage.get("uses") or ():
+        if not is_ours(item.get("userAgent") or ""):
+            key = _key(item)
+            last[key] = max(last.get(key, ""), str(item["last"]))
+    return Uses(recent, last)
+
+
+def _key(item: Object) -> VersionKey:
+    return str(item["group"]), str(item["resource"]), str(item["version"])
+
+
+def _conversions(webhooks: Object) -> dict[str, Any]:
+    listed = webhooks.get("webhooks") or ()
+    return {item["name"]: item for item in listed if item.get("type") == "conversion"}

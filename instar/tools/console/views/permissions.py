@@ -1,0 +1,50 @@
+"""Whether the visitor may do what an action needs, asked of the cluster itself."""
+
+from __future__ import annotations
+
+import asyncio
+
+from instar.base.errors import ApiError
+from instar.base.json_values import Object
+from instar.wire.client.client import Client
+
+Wanted = tuple[str, str, str, str]
+"""Verb, group, resource, subresource."""
+_REVIEWS = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
+
+
+async def missing(client: Client, wanted: dict[str, Wanted]) -> dict[str, list[str]]:
+    """By action: the right that it needs and the visitor lacks. Who cannot be asked is believed:
+    the action itself is judged as well."""
+    answers = await asyncio.gather(*(_allowed(client, right) for right in wanted.values()))
+    return {
+        action: [_text(right)]
+        for (action, right), allowed in zip(wanted.items(), answers, strict=True)
+        if not allowed
+    }
+
+
+async def _allowed(client: Client, right: Wanted) -> bool:
+    verb, group, resource, subresource = right
+    review: Object = {
+        "apiVersion": "authorization.k8s.io/v1",
+        "kind": "SelfSubjectAccessReview",
+        "spec": {
+            "resourceAttributes": {
+                "verb": verb,
+                "group": group,
+                "resource": resource,
+                "subresource": subresource,
+            }
+        },
+    }
+    try:
+        answer = await client.post(_REVIEWS, review)
+    except ApiError:
+        return True
+    return bool((answer.get("status") or {}).get("allowed"))
+
+
+def _text(right: Wanted) -> str:
+    verb, group, resource, subresource = right
+    return f"{verb} {resource}.{group}" + (f"/{subresource}" if subresource else "")

@@ -1,0 +1,143 @@
+"""CRDs in short. A real one is up to a megabyte of schema, and a page that shows them all asks
+every few seconds: what was read once is kept by its revision.
+
+What is kept is what the list of metadata just named to this visitor, who may read the whole.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from instar.base.errors import NotFound
+from instar.base.json_values import Object
+from instar.base.weighted_lru import Remembered
+from instar.kube.api.crd import Crd, read_crd
+from instar.kube.api.crd_codec import CrdDecodeError
+from instar.wire.client.client import Client
+from instar.wire.client.paths import crd_path
+
+_FEW = 8
+_PAGE = 25
+
+
+class Summaries:
+    """By uid and resourceVersion, so it can never be out of date."""
+
+    def __init__(self) -> None:
+        self._kept: Remembered[tuple[str, str], Object] = Remembered(4 << 20)
+
+    async def all(self, client: Client) -> list[Object]:
+        """Of every CRD the visitor may list. Raises ``ApiError``."""
+        named: dict[str, tuple[str, str]] = {}
+        async for page in client.metadata_pages(crd_path()):
+            for item in page.get("items") or ():
+                metadata = item["metadata"]
+                named[metadata["name"]] = (metadata.get("uid", ""), metadata["resourceVersion"])
+        missing = [name for name, key in named.items() if self._kept.get(key) is None]
+        fresh = await self._read(client, missing)
+        found = (fresh.get(name) or self._kept.get(key) for name, key in named.items())
+        return [summary for summary in found if summary is not None]
+
+    async def _read(self, client: Client, names: list[str]) -> dict[str, Object]:
+        found: dict[str, Object] = {}
+        if len(names) <= _FEW:
+            for name in names:
+                try:
+                    self._keep(await client.get(crd_path(name)), found)
+                except NotFound:
+                    continue  # it went while we looked
+            return found
+        async for page in client.pages(crd_path(), limit=_PAGE):
+            for raw in page.get("items") or ():
+                self._keep(raw, found)
+        return found
+
+    def _keep(self, raw: Object, found: dict[str, Object]) -> None:
+        summary, metadata = summary_of(raw), raw["metadata"]
+        found[metadata["name"]] = summary
+        key = (metadata.get("uid", ""), metadata["resourceVersion"])
+        bundle = len((summary["webhook"] or {}).get("bundle", ""))
+        self._kept.put(key, summary, 1_000 + 200 * len(summary["versions"]) + bundle)
+
+
+def summary_of(raw: Object) -> Object:
+    metadata = raw["metadata"]
+    base: dict[str, Any] = {
+        "name": metadata["name"],
+        "resourceVersion": metadata.get("resourceVersion", ""),
+        "created": metadata.get("creationTimestamp"),
+    }
+    try:
+        crd = read_crd(raw)
+    except CrdDecodeError as error:
+        spec = raw.get("spec") or {}
+        return {
+            **base,
+            "group": str(spec.get("group") or ""),
+            "kind": "",
+            "plural": "",
+            "scope": "",
+            "established": False,
+            "deleting": False,
+            "migrating": False,
+            "conversion": "",
+            "webhook": None,
+            "storageVersion": "",
+            "storedVersions": [],
+            "versions": [],
+            "problems": [f"not a usable CRD: {error}"],
+        }
+    return {**base, **_short(crd)}
+
+
+def _short(crd: Crd) -> Object:
+    return {
+        "group": crd.group,
+        "kind": crd.names.kind,
+        "plural": crd.names.plural,
+        "scope": "Namespaced" if crd.namespaced else "Cluster",
+        "established": crd.is_true("Established"),
+        "deleting": crd.deleting,
+        "migrating": crd.is_true("StorageMigrating"),
+        "conversion": crd.conversion.strategy,
+        "storageVersion": crd.storage_version(),
+        "storedVersions": list(crd.stored_versions),
+        "versions": [
+            {
+                "name": version.name,
+                "served": version.served,
+                "storage": version.storage,
+                "deprecated": version.deprecated,
+            }
+            for version in crd.versions
+        ],
+        "problems": list(_problems(crd)),
+        "webhook": _webhook(crd),
+    }
+
+
+def _webhook(crd: Crd) -> Object | None:
+    """Who converts, where that is a webhook."""
+    client = crd.conversion.client
+    if crd.conversion.strategy != "Webhook" or client is None:
+        return None
+    service = client.service
+    where = client.url or ""
+    if service is not None:
+        where = service_text(service.namespace, service.name, service.port, service.path)
+    return {"where": where, "bundle": client.ca_bundle or ""}
+
+
+def service_text(namespace: str, name: str, port: int, path: str) -> str:
+    return f"service {namespace}/{name}:{port}{path if path.startswith('/') else f'/{path}'}"
+
+
+_BAD = {"NonStructuralSchema": "True", "NamesAccepted": "False", "Established": "False"}
+
+
+def _problems(crd: Crd) -> list[str]:
+    return [
+        f"{type}: {condition.get('message') or condition.get('reason') or ''}"
+        for type, condition in crd.conditions.items()
+        if condition.get("status") == _BAD.get(type)
+    ]

@@ -1,0 +1,1 @@
+"""Rewrites stored objects at the storage version of their CRD, proven object by object."""

@@ -1,0 +1,1 @@
+"""Counts before a migration: objects by stored version, fields, users of a version."""

@@ -1,0 +1,57 @@
+"""Fields counted over the objects of a cluster, a page at a time."""
+
+from __future__ import annotations
+
+import time
+from functools import partial
+from typing import Any, NamedTuple
+
+from instar.base import offload
+from instar.base.errors import ApiError
+from instar.kube.apply.field_usage import FieldTally
+from instar.tools.migrator.live_crd import LiveCrd
+from instar.wire.client.client import Client
+
+
+class FieldCount(NamedTuple):
+    tally: FieldTally
+    version: str
+    """At which the objects were read."""
+    complete: bool
+
+
+async def count_fields(
+    client: Client, live: LiveCrd, *, most: int = 0, seconds: float = 0.0
+) -> FieldCount:
+    """Read at the first version that can be listed; at most so many objects, for at most so long,
+    where that is said. Raises ``ApiError`` when none can be listed."""
+    trouble: ApiError | None = None
+    for version in live.read_versions:
+        try:
+            return await _count(client, live, version, most, seconds)
+        except ApiError as error:
+            trouble = trouble or error
+    raise trouble or ApiError(f"no version of {live.name} is served")
+
+
+async def _count(
+    client: Client, live: LiveCrd, version: str, most: int, seconds: float
+) -> FieldCount:
+    known = live.crd.version(version)
+    tally = FieldTally(None if known is None else known.schema)
+    until = time.monotonic() + seconds
+    async for page in client.pages(live.path(version)):
+        items = page.get("items") or []
+        room = len(items) if not most else most - tally.total
+        await offload.apart(partial(_add, tally, items[:room]))
+        more = bool((page.get("metadata") or {}).get("continue")) or len(items) > room
+        full = bool(most) and tally.total >= most
+        late = bool(seconds) and time.monotonic() > until
+        if more and (full or late):
+            return FieldCount(tally, version, complete=False)
+    return FieldCount(tally, version, complete=True)
+
+
+def _add(tally: FieldTally, objects: list[Any]) -> None:
+    for obj in objects:
+        tally.add(obj)

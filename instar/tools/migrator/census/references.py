@@ -1,0 +1,165 @@
+"""Who still names a version: owner references of other objects, ownership entries of its own.
+
+An owner reference says ``apiVersion``; once that version is gone, the garbage collector cannot
+find the owner any more and dependents are orphaned or never cleaned up. Nothing rewrites them:
+they lie in objects of any kind, which their owner's CRD knows nothing about.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import field
+from functools import partial
+
+from instar.base.errors import ApiError, Conflict, NotFound
+from instar.base.fast_dataclass import dataclass
+from instar.base.json_values import Object
+from instar.tools.migrator.live_crd import USER_AGENT, LiveCrd, key_of
+from instar.tools.migrator.ownership import versions_named
+from instar.tools.migrator.retries import RetryPolicy, call_with_retries
+from instar.wire.client.client import Client
+from instar.wire.client.discovery import ResourceType, listable
+
+_ATTEMPTS = 5
+_NAMED = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Dependent:
+    """An object with an owner reference to be changed."""
+
+    type: ResourceType
+    key: str
+
+    def __str__(self) -> str:
+        return f"{self.type.name} {self.key}"
+
+    @property
+    def path(self) -> str:
+        namespace, _, name = self.key.rpartition("/")
+        return self.type.path(namespace, name)
+
+
+@dataclass
+class Dependents:
+    found: list[Dependent] = field(default_factory=list)
+    unseen: dict[str, str] = field(default_factory=dict)
+    """Kinds that could not be looked at, and why."""
+
+
+@dataclass
+class Repointed:
+    changed: int = 0
+    failed: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass
+class VersionReference:
+    """Objects of the CRD whose managedFields name a version."""
+
+    count: int = 0
+    keys: list[str] = field(default_factory=list)
+    unseen: str = ""
+    """Why they could not be looked at."""
+
+
+async def dependents(client: Client, live: LiveCrd, versions: Collection[str]) -> Dependents:
+    """Over all kinds: whoever is owned by an object of this CRD by way of one of ``versions``."""
+    discovered = await listable(client)
+    result = Dependents(unseen=dict(discovered.unknown))
+    for kind in discovered.types:
+        try:
+            async for page in client.metadata_pages(kind.path()):
+                result.found += [
+                    Dependent(kind, key_of(item))
+                    for item in page.get("items") or ()
+                    if any(_names(live, versions, ref) for ref in _references(item))
+                ]
+        except NotFound:
+            continue
+        except ApiError as error:
+            result.unseen[kind.name] = error.message
+    return result
+
+
+async def repoint(
+    client: Client,
+    live: LiveCrd,
+    versions: Collection[str],
+    found: Collection[Dependent],
+    patience: RetryPolicy,
+) -> Repointed:
+    """Make each reference name the version that stays; nothing else of the object is touched."""
+    result = Repointed()
+    for dependent in found:
+        try:
+            result.changed += await _repoint_one(client, live, versions, dependent, patience)
+        except NotFound:
+            continue
+        except ApiError as error:
+            result.failed[str(dependent)] = error.message
+    return result
+
+
+async def naming_entries(client: Client, live: LiveCrd, version: str) -> VersionReference:
+    """Objects that lose ownership when ``version`` goes, unless it is carried over first."""
+    named = VersionReference()
+    path = live.path(live.write_version)
+    try:
+        async for page in client.metadata_pages(path):
+            for item in page.get("items") or ():
+                if version in versions_named(item, live.crd.group):
+                    named.count += 1
+                    named.keys = [*named.keys, key_of(item)][:_NAMED]
+    except ApiError as error:
+        named.unseen = error.message
+    return named
+
+
+async def _repoint_one(
+    client: Client,
+    live: LiveCrd,
+    versions: Collection[str],
+    dependent: Dependent,
+    patience: RetryPolicy,
+) -> bool:
+    for attempt in range(_ATTEMPTS):
+        obj = await call_with_retries(partial(client.get, dependent.path), patience)
+        changed = repointed(live, versions, _references(obj))
+        if changed is None:
+            return False
+        revision = obj["metadata"]["resourceVersion"]
+        body = {"metadata": {"resourceVersion": revision, "ownerReferences": changed}}
+        write = partial(client.patch, dependent.path, body, fieldManager=USER_AGENT)
+        try:
+            await call_with_retries(write, patience)
+            return True
+        except Conflict:
+            if attempt == _ATTEMPTS - 1:
+                raise
+    return False
+
+
+def repointed(
+    live: LiveCrd, versions: Collection[str], references: list[Object]
+) -> list[Object] | None:
+    """The references as they should be; None when they are already."""
+    api_version = f"{live.crd.group}/{live.write_version}"
+    changed = [
+        {**ref, "apiVersion": api_version} if _names(live, versions, ref) else ref
+        for ref in references
+    ]
+    return None if changed == references else changed
+
+
+def _references(obj: Object) -> list[Object]:
+    found = obj["metadata"].get("ownerReferences") or []
+    return [ref for ref in found if isinstance(ref, dict)]
+
+
+def _names(live: LiveCrd, versions: Collection[str], reference: Object) -> bool:
+    group, _, version = str(reference.get("apiVersion", "")).rpartition("/")
+    crd = live.crd
+    if group != crd.group or reference.get("kind") != crd.names.kind:
+        return False
+    return version in versions or crd.version(version) is None

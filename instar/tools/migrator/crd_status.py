@@ -1,0 +1,122 @@
+"""The migration as its CRD shows it: a condition while it runs, storedVersions trimmed at the end.
+
+Every write is guarded by the CRD's resourceVersion, and the trimming by its generation too: a
+storage version that moved during the run may have put objects back.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+from instar.base.errors import ApiError, Conflict
+from instar.base.json_values import Object
+from instar.tools.migrator.live_crd import LiveCrd, read_live_crd
+from instar.tools.migrator.retries import RetryPolicy, call_with_retries
+from instar.wire.client.client import Client
+from instar.wire.client.paths import crd_path
+
+CONDITION = "StorageMigrating"
+_ATTEMPTS = 20
+
+
+class CrdStatus:
+    def __init__(self, client: Client, live: LiveCrd, patience: RetryPolicy, who: str) -> None:
+        self._client = client
+        self._name = live.name
+        self._uid = live.crd.uid
+        self._generation = live.crd.generation
+        self._patience = patience
+        self._who = who
+
+    async def begin(self) -> str:
+        """Mark the CRD as migrating; what another run left there, to be told to the user."""
+        crd = await self._read()
+        found = _condition(crd)
+        other = found["message"] if found.get("status") == "True" else ""
+        written = _written(
+            found, "True", "MigrationRunning", f"instar migrate ({self._who}) is running"
+        )
+        written["observedGeneration"] = self._generation
+        await self._change(lambda current: {"conditions": _replaced(current, written)})
+        return str(other)
+
+    async def end(self, *, prune: bool, message: str) -> str:
+        """Why storedVersions was not trimmed; empty when it was."""
+        for _ in range(_ATTEMPTS):
+            crd = await self._read()
+            live = read_live_crd(crd)
+            refusal = "" if prune else message
+            if live.crd.uid != self._uid:
+                return "the CRD was deleted and created anew during the run"
+            if prune and live.crd.generation != self._generation:
+                refusal = (
+                    f"the CRD was changed during the run (generation {self._generation} then, "
+                    f"{live.crd.generation} now); run again"
+                )
+            reason = "MigrationFailed" if refusal else "MigrationSucceeded"
+            text = (
+                refusal or "The migration has succeeded and the stored versions have been updated"
+            )
+            status: Object = {
+                "conditions": _replaced(crd, _written(_condition(crd), "False", reason, text))
+            }
+            if not refusal:
+                status["storedVersions"] = [live.storage]
+            try:
+                await self._patch(crd, status)
+            except Conflict:
+                continue
+            return refusal
+        return "the CRD is changed by somebody all the time"
+
+    async def _change(self, make: Any) -> None:
+        for _ in range(_ATTEMPTS):
+            crd = await self._read()
+            try:
+                await self._patch(crd, make(crd))
+                return
+            except Conflict:
+                continue
+            except ApiError as error:
+                if error.code in (403, 405):
+                    return
+                raise
+
+    async def _read(self) -> Object:
+        return await call_with_retries(
+            lambda: self._client.get(crd_path(self._name)), self._patience
+        )
+
+    async def _patch(self, crd: Object, status: Object) -> None:
+        body = {
+            "metadata": {"resourceVersion": crd["metadata"]["resourceVersion"]},
+            "status": status,
+        }
+        path = crd_path(self._name, subresource="status")
+        await call_with_retries(lambda: self._client.patch(path, body), self._patience)
+
+
+def _condition(crd: Object) -> Object:
+    conditions = (crd.get("status") or {}).get("conditions") or ()
+    return next((item for item in conditions if item.get("type") == CONDITION), {})
+
+
+def _written(before: Object, value: str, reason: str, message: str) -> Object:
+    since = before.get("lastTransitionTime")
+    if before.get("status") != value or not since:
+        since = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return {
+        **before,
+        "type": CONDITION,
+        "status": value,
+        "reason": reason,
+        "message": message,
+        "lastTransitionTime": since,
+    }
+
+
+def _replaced(crd: Object, condition: Object) -> list[Object]:
+    conditions = (crd.get("status") or {}).get("conditions") or ()
+    kept = [item for item in conditions if item.get("type") != CONDITION]
+    return [*kept, condition]

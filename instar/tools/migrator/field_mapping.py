@@ -1,0 +1,127 @@
+"""A set of fields of one version, as fields of another. Pure.
+
+Two readings of one object show what a conversion does: a path that both have is the same field; a
+path only the old one has went to the one path only the new one has with the same value; what is
+left over on both sides (a field split in two, a unit changed) belongs together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import orjson
+
+from instar.base.json_values import Object
+from instar.kube.apply.field_set import FieldSet, members, single, union
+
+_MISSING = object()
+Path = tuple[str, ...]
+
+
+def carried(fields: FieldSet, old: Object | None, new: Object) -> tuple[FieldSet, int]:
+    """The set at the new version, and how many of its members found no place there."""
+    kept: FieldSet = {}
+    homeless: list[Path] = []
+    for path in members(fields):
+        if _value(new, path) is _MISSING:
+            homeless.append(path)
+        else:
+            kept = union(kept, single(path))
+    if not homeless or old is None:
+        return kept, len(homeless)
+    moves = _moves(old, new)
+    unmatched = 0
+    for path in homeless:
+        moved = _moved(path, moves, old, new)
+        if moved is not None:
+            kept = union(kept, single(moved))
+        elif _value(old, path) is not _MISSING:
+            unmatched += 1
+    if not unmatched:
+        return kept, 0
+    arrived = set(moves.values())
+    fresh = [path for path in _leaves(new) if _value(old, path) is _MISSING]
+    rest = [path for path in fresh if not any(path[: len(to)] == to for to in arrived)]
+    for path in rest:
+        kept = union(kept, single(path))
+    return kept, 0 if rest else unmatched
+
+
+def _moves(old: Object, new: Object) -> dict[Path, Path]:
+    """Where values went that have one place on each side and not the same one."""
+    left = _by_value((path, value) for path, value in _nodes(old) if _value(new, path) is _MISSING)
+    right = _by_value((path, value) for path, value in _nodes(new) if _value(old, path) is _MISSING)
+    return {
+        paths[0]: right[text][0]
+        for text, paths in left.items()
+        if len(paths) == 1 and len(right.get(text, ())) == 1
+    }
+
+
+def _moved(path: Path, moves: dict[Path, Path], old: Object, new: Object) -> Path | None:
+    """The path itself, or one of its parents, moved."""
+    for length in range(len(path), 0, -1):
+        target = moves.get(path[:length])
+        if target is not None:
+            whole = (*target, *path[length:])
+            return whole if _value(new, whole) is not _MISSING else None
+    return None
+
+
+def _by_value(nodes: Iterator[tuple[Path, Any]]) -> dict[bytes, list[Path]]:
+    found: dict[bytes, list[Path]] = {}
+    for path, value in nodes:
+        text = orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
+        found.setdefault(text, []).append(path)
+    return found
+
+
+def _nodes(obj: Object) -> Iterator[tuple[Path, Any]]:
+    """Every object member below the body, with its value; lists count as one value."""
+    todo: list[tuple[Path, Any]] = [
+        ((f"f:{name}",), value)
+        for name, value in obj.items()
+        if name not in ("apiVersion", "kind", "metadata")
+    ]
+    while todo:
+        path, value = todo.pop()
+        if isinstance(value, dict):
+            todo += [((*path, f"f:{name}"), inner) for name, inner in value.items()]
+        if len(path) > 1:
+            yield path, value
+
+
+def _leaves(obj: Object) -> Iterator[Path]:
+    return (path for path, value in _nodes(obj) if not (isinstance(value, dict) and value))
+
+
+def _value(obj: Any, path: Path) -> Any:
+    """What a path of wire elements (``f:spec``, ``k:{…}``, ``v:…``) leads to."""
+    node = obj
+    for element in path:
+        node = _step(node, element)
+        if node is _MISSING:
+            return _MISSING
+    return node
+
+
+def _step(node: Any, element: str) -> Any:
+    kind, _, text = element.partition(":")
+    if kind == "f":
+        return node.get(text, _MISSING) if isinstance(node, dict) else _MISSING
+    if not isinstance(node, list):
+        return _MISSING
+    wanted = orjson.loads(text)
+    if kind == "k":
+        return next((item for item in node if _has(item, wanted)), _MISSING)
+    if kind == "v":
+        return next((item for item in node if item == wanted), _MISSING)
+    return node[wanted] if 0 <= wanted < len(node) else _MISSING
+
+
+def _has(item: Any, keys: Object) -> bool:
+    """Keys with a default may be missing in the item; then what is there must agree."""
+    return isinstance(item, dict) and all(
+        item.get(name, value) == value for name, value in keys.items()
+    )

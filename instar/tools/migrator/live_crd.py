@@ -1,0 +1,85 @@
+"""What a migration is about: one CRD as the migrator needs it. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime
+from functools import cached_property
+
+from instar.base.fast_dataclass import dataclass
+from instar.base.json_values import Object
+from instar.kube.api import user_agents
+from instar.kube.api.crd import Crd, read_crd
+from instar.wire.client.paths import path_in
+
+USER_AGENT = user_agents.MIGRATE
+"""Also the field manager."""
+
+
+@dataclass(frozen=True)
+class LiveCrd:
+    crd: Crd
+    revision: str
+    """The CRD's resourceVersion when it was read."""
+    changed: datetime | None
+    """When its spec was last written, as far as its managers noted it."""
+
+    @property
+    def name(self) -> str:
+        return self.crd.name
+
+    @cached_property
+    def storage(self) -> str:
+        return self.crd.storage_version()
+
+    @cached_property
+    def write_version(self) -> str:
+        """The version objects are read and written at: the fewest conversions, if it is served."""
+        served = self.crd.served()
+        return self.storage if self.storage in served else served[0]
+
+    @cached_property
+    def read_versions(self) -> list[str]:
+        """Every served version, the one we write at first."""
+        first = self.write_version
+        return [first, *(version for version in self.crd.served() if version != first)]
+
+    @property
+    def old_versions(self) -> list[str]:
+        """Versions in which objects may still be stored, besides the right one."""
+        return [version for version in self.crd.stored_versions if version != self.storage]
+
+    @property
+    def leaving(self) -> list[str]:
+        """Versions on their way out: what names them should name another one."""
+        return [
+            version.name
+            for version in self.crd.versions
+            if version.name != self.write_version and (version.deprecated or not version.served)
+        ]
+
+    def path(self, version: str, key: str = "", subresource: str = "") -> str:
+        """The collection over all namespaces, or one object by ``namespace/name``."""
+        return path_in(self.crd, version, key, subresource)
+
+
+def read_live_crd(obj: Object) -> LiveCrd:
+    metadata = obj.get("metadata") or {}
+    times = [
+        entry.get("time")
+        for entry in metadata.get("managedFields") or ()
+        if not entry.get("subresource")
+    ]
+    changed = latest(times) if all(times) else None
+    return LiveCrd(read_crd(obj), metadata.get("resourceVersion", ""), changed)
+
+
+def latest(times: Iterable[str | None]) -> datetime | None:
+    return max((datetime.fromisoformat(text) for text in times if text), default=None)
+
+
+def key_of(obj: Object) -> str:
+    """``namespace/name``, or the name alone: an object's identity in journal and report."""
+    metadata = obj["metadata"]
+    namespace, name = metadata.get("namespace"), metadata["name"]
+    return f"{namespace}/{name}" if namespace else str(name)

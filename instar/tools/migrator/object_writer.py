@@ -1,0 +1,161 @@
+"""One object written back unchanged, guarded by its resourceVersion."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from functools import partial
+
+from instar.base.errors import ApiError, Conflict, NotFound
+from instar.base.json_values import Object
+from instar.tools.migrator.content_diff import changes, digest
+from instar.tools.migrator.listed_object import ListedObject
+from instar.tools.migrator.live_crd import USER_AGENT, LiveCrd
+from instar.tools.migrator.object_pages import Lister
+from instar.tools.migrator.outcomes import (
+    Fate,
+    ObjectResult,
+    differs,
+    dispossessed,
+    failed,
+    unwritable,
+)
+from instar.tools.migrator.ownership import entries_of, lost
+from instar.tools.migrator.retries import RetryPolicy, call_with_retries
+from instar.wire.client.client import Client
+
+_ROUNDS = 4
+"""So often somebody else may be faster before we leave an object to them."""
+_RESTORES = 4
+
+
+class NoopWriter:
+    def __init__(
+        self,
+        client: Client,
+        live: LiveCrd,
+        patience: RetryPolicy,
+        lister: Lister,
+        *,
+        dry_run: bool = False,
+        via_status: bool = False,
+    ) -> None:
+        self._client = client
+        self._live = live
+        self._patience = patience
+        self._lister = lister
+        self._dry_run = dry_run
+        self._subresource = "status" if via_status else ""
+
+    async def rewrite(self, found: ListedObject) -> ObjectResult:
+        """Never raises an ``ApiError``: whatever happens is the object's outcome."""
+        if self._subresource and found.managed_fields is not None:
+            text = "its managedFields name a version that is gone, and /status cannot mend them"
+            return ObjectResult(found.key, Fate.FAILED, reason="OwnershipAtRisk", message=text)
+        first, reading = found, None
+        for _ in range(_ROUNDS):
+            try:
+                after = await call_with_retries(partial(self._patch, found), self._patience)
+            except NotFound as error:
+                return await self._not_found(found, error)
+            except Conflict as error:
+                outcome, found = await self._after_conflict(first, found, error)
+                if outcome is not None:
+                    return outcome
+                reading = found
+            except ApiError as error:
+                return failed(found.key, error)
+            else:
+                outcome = await self._judged(found, after)
+                return replace(outcome, reading=reading)
+        return ObjectResult(found.key, Fate.OVERTAKEN, found.revision, reading=reading)
+
+    async def _patch(self, found: ListedObject) -> Object:
+        metadata: Object = {"resourceVersion": found.revision}
+        if found.managed_fields is not None:
+            metadata["managedFields"] = found.managed_fields
+        path = self._live.path(self._live.write_version, found.key, self._subresource)
+        return await self._client.patch(
+            path,
+            {"metadata": metadata},
+            fieldManager=USER_AGENT,
+            dryRun="All" if self._dry_run else None,
+        )
+
+    async def _judged(self, found: ListedObject, after: Object) -> ObjectResult:
+        version = self._live.write_version
+        revision = after["metadata"].get("resourceVersion", "")
+        before = found.digests.get(version)
+        if before is not None and digest(after) != before:
+            what = changes(found.obj, after) if found.obj is not None else []
+            return differs(found.key, revision, version, what)
+        missing = lost(found.expected, entries_of(after))
+        restored = False
+        if missing and not self._dry_run and not self._subresource:
+            after, missing = await self._restored(found, after, missing)
+            revision, restored = after["metadata"].get("resourceVersion", ""), not missing
+        if missing:
+            return dispossessed(found.key, revision, missing)
+        if self._dry_run:
+            return ObjectResult(found.key, Fate.WOULD_PASS, revision)
+        fate = Fate.CURRENT if revision == found.revision else Fate.REWRITTEN
+        return ObjectResult(found.key, fate, revision, restored=restored)
+
+    async def _restored(
+        self, found: ListedObject, after: Object, missing: list[str]
+    ) -> tuple[Object, list[str]]:
+        """A server that drops entries when a webhook hiccups takes them back when asked."""
+        for _ in range(_RESTORES):
+            revision = after["metadata"].get("resourceVersion", "")
+            again = replace(found, revision=revision, managed_fields=_merged(found, after))
+            try:
+                after = await call_with_retries(partial(self._patch, again), self._patience)
+            except ApiError:
+                break
+            missing = lost(found.expected, entries_of(after))
+            if not missing:
+                break
+        return after, missing
+
+    async def _not_found(self, found: ListedObject, error: NotFound) -> ObjectResult:
+        """Gone is what a read calls gone: a write may miss the namespace instead."""
+        try:
+            await self._lister.again(found.key)
+        except NotFound:
+            return ObjectResult(found.key, Fate.GONE)
+        except ApiError as failure:
+            return failed(found.key, failure)
+        return unwritable(found.key, error)
+
+    async def _after_conflict(
+        self, first: ListedObject, found: ListedObject, error: Conflict
+    ) -> tuple[ObjectResult | None, ListedObject]:
+        """Somebody was faster: perhaps we ourselves, before a kill or a lost answer. Read again;
+        what says the same as at first is still compared with the first reading."""
+        try:
+            now = await self._lister.again(found.key)
+        except NotFound:
+            return ObjectResult(found.key, Fate.GONE), found
+        except ApiError as failure:
+            return failed(found.key, failure), found
+        if now.revision == found.revision:
+            return failed(found.key, error), found
+        if now.uid == first.uid and now.same_content(first.digests):
+            now = now.with_digests_of({**now.digests, **first.digests})
+            if first.expected and not now.entries:
+                # Nobody's doing but a server's: see ownership.py.
+                now = replace(now, managed_fields=first.expected)
+        return None, now
+
+
+def _merged(found: ListedObject, after: Object | None) -> list[Object]:
+    """What should be owned, and what others came to own since."""
+    known = {_identity(entry) for entry in found.expected}
+    others: Iterable[Object] = entries_of(after) if after is not None else ()
+    return [*found.expected, *(entry for entry in others if _identity(entry) not in known)]
+
+
+def _identity(entry: Object) -> tuple[object, ...]:
+    operation = entry.get("operation")
+    version = None if operation == "Apply" else entry.get("apiVersion")
+    return (entry.get("manager"), operation, version, entry.get("subresource"))

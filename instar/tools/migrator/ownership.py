@@ -1,0 +1,169 @@
+"""Who owns which field, kept through a rewrite. Pure.
+
+kube-apiserver drops every entry of ``managedFields`` when one of them names a version that is
+gone from the CRD, and when a conversion webhook fails for one of them; the write succeeds all the
+same. So entries of such versions are labelled anew with the version we write at, before the
+write, and afterwards every owner is looked for again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from typing import Any
+
+from instar.base.fast_dataclass import dataclass
+from instar.base.json_values import Object
+from instar.kube.apply.field_set import (
+    SELF,
+    BadFieldSet,
+    FieldSet,
+    members,
+    parse,
+    path_text,
+    union,
+)
+from instar.tools.migrator.field_mapping import carried
+
+_SHOWN = 3
+
+
+@dataclass(frozen=True, slots=True)
+class OwnershipRelabelling:
+    """What ``managedFields`` should become."""
+
+    entries: list[Object]
+    labelled: int
+    """Entries that were carried over."""
+    dropped: int
+    """Fields of theirs with no place in the object as it is read now."""
+
+
+def entries_of(obj: Object) -> list[Object]:
+    found = obj["metadata"].get("managedFields") or []
+    return [entry for entry in found if isinstance(entry, dict)]
+
+
+def versions_named(obj: Object, group: str) -> set[str]:
+    """The versions of the object's own group that its entries speak of."""
+    named = (str(entry.get("apiVersion", "")).rpartition("/") for entry in entries_of(obj))
+    return {version for entry_group, _, version in named if entry_group == group}
+
+
+def relabelled(
+    obj: Object, group: str, leaving: Collection[str], readings: Mapping[str, Object]
+) -> OwnershipRelabelling | None:
+    """Entries of ``leaving`` versions carried over to the object's own; None if there are none.
+
+    ``readings`` are the same object at other versions: where one is at hand, fields that the
+    conversion renames are followed; otherwise a field is where it was, or it is nowhere.
+    """
+    entries = entries_of(obj)
+    old = {f"{group}/{version}" for version in leaving}
+    if not any(entry.get("apiVersion") in old for entry in entries):
+        return None
+    table: dict[tuple[str, ...], Object] = {}
+    labelled = dropped = 0
+    for entry in entries:
+        if entry.get("apiVersion") in old:
+            version = entry["apiVersion"].rpartition("/")[2]
+            entry, lost = _carried_entry(entry, readings.get(version), obj)
+            labelled, dropped = labelled + 1, dropped + lost
+            if not entry["fieldsV1"]:
+                continue
+        _add(table, entry)
+    kept = list(table.values()) or [_seed(entries[-1], obj["apiVersion"])]
+    return OwnershipRelabelling(kept, labelled, dropped)
+
+
+def lost(before: Iterable[Object], after: Iterable[Object]) -> list[str]:
+    """Owners who own less than they did, each as ``argocd (Apply): .spec.size``.
+
+    A field that became part of an atomic one is still owned, with its parent.
+    """
+    now = _by_owner(after)
+    found = []
+    for owner, fields in _by_owner(before).items():
+        kept = now.get(owner, {})
+        missing = [path for path in members(fields) if not _covered(kept, path)]
+        if missing:
+            paths = ", ".join(path_text(path) for path in missing[:_SHOWN])
+            more = f" and {len(missing) - _SHOWN} more" if len(missing) > _SHOWN else ""
+            found.append(f"{_named(owner)}: {paths}{more}")
+    return found
+
+
+_Owner = tuple[str, str, str]
+
+
+def _owner(entry: Object) -> _Owner:
+    """The version is left out: the same manager may write at another one tomorrow."""
+    return (
+        str(entry.get("manager") or ""),
+        str(entry.get("operation") or ""),
+        str(entry.get("subresource") or ""),
+    )
+
+
+def _named(owner: _Owner) -> str:
+    manager, operation, subresource = owner
+    return f"{manager or 'unknown'} ({operation}{f', {subresource}' if subresource else ''})"
+
+
+def _fields(entry: Object) -> FieldSet:
+    try:
+        return parse(entry.get("fieldsV1"))
+    except BadFieldSet:
+        return {}
+
+
+def _by_owner(entries: Iterable[Object]) -> dict[_Owner, FieldSet]:
+    table: dict[_Owner, FieldSet] = {}
+    for entry in entries:
+        owner = _owner(entry)
+        table[owner] = union(table.get(owner, {}), _fields(entry))
+    return table
+
+
+def _covered(fields: FieldSet, path: tuple[str, ...]) -> bool:
+    """A member, or below a leaf that stands for all of it."""
+    node: Any = fields
+    for position, element in enumerate(path):
+        child = node.get(element)
+        if child is None:
+            return position > 0 and not node
+        node = child
+    return not node or SELF in node
+
+
+def _carried_entry(entry: Object, reading: Object | None, obj: Object) -> tuple[Object, int]:
+    fields = _fields(entry)
+    if str(entry.get("subresource") or "") == "scale":
+        # Says spec.replicas of a Scale, whatever the object calls it.
+        reading = None
+    kept, missing = carried(fields, reading, obj)
+    return {**entry, "apiVersion": obj["apiVersion"], "fieldsV1": kept}, missing
+
+
+def _add(table: dict[tuple[str, ...], Object], entry: Object) -> None:
+    """A server keeps one entry per identity, so two that became one are put together."""
+    operation = str(entry.get("operation") or "")
+    version = "" if operation == "Apply" else str(entry.get("apiVersion") or "")
+    identity = (*_owner(entry), version)
+    known = table.get(identity)
+    if known is None:
+        table[identity] = entry
+        return
+    times = [time for time in (known.get("time"), entry.get("time")) if time]
+    merged = {**known, **entry, "fieldsV1": union(_fields(known), _fields(entry))}
+    table[identity] = {**merged, "time": max(times)} if times else merged
+
+
+def _seed(last: Object, api_version: str) -> Object:
+    """An empty list would make the next apply believe nobody ever owned anything and take over
+    all fields under one stand-in owner, so the last entry leaves a minimal one behind."""
+    return {
+        **last,
+        "apiVersion": api_version,
+        "fieldsType": "FieldsV1",
+        "fieldsV1": {"f:metadata": {"f:name": {}}},
+    }

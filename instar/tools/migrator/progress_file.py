@@ -1,0 +1,292 @@
+"""The progress file: what was listed and what became of it, so that a killed run can go on.
+
+SQLite, because it survives a kill at any moment and keeps the memory of a run of a million
+objects flat. Rows are written a page at a time. Holds names and digests; while a write is under
+way also who owned what, in case the server forgets it. Never content.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import json
+import os
+import sqlite3
+import zlib
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from instar.base.json_values import Object
+from instar.tools.migrator.listed_object import ListedObject
+from instar.tools.migrator.outcomes import DONE, OWNERSHIP_LOST, Fate, ObjectResult
+
+_TABLES = """
+CREATE TABLE IF NOT EXISTS facts (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS rewrites (
+  key TEXT PRIMARY KEY, revision TEXT NOT NULL, digests TEXT NOT NULL, fate TEXT NOT NULL,
+  after TEXT NOT NULL DEFAULT '', reason TEXT NOT NULL DEFAULT '',
+  message TEXT NOT NULL DEFAULT '', intended BLOB, seen INTEGER NOT NULL DEFAULT 0
+) WITHOUT ROWID;
+"""
+_COLUMNS = "key, revision, digests, fate, after, reason, message, intended"
+_UNSETTLED = (Fate.FAILED, Fate.DIFFERS, Fate.PENDING, Fate.DEFERRED)
+
+
+def default_path(crd: str, server: str) -> Path:
+    """Where the progress of a CRD's migration is kept, unless somebody says otherwise."""
+    home = os.environ.get("XDG_STATE_HOME") or os.path.expanduser("~/.local/state")
+    place = hashlib.sha256(server.encode()).hexdigest()[:8]
+    return Path(home) / "instar" / "migrate" / f"{crd}-{place}.progress"
+
+
+class JournalBusy(Exception):
+    """Another process uses this progress file."""
+
+
+class ProgressLine(NamedTuple):
+    """One object's row."""
+
+    key: str
+    revision: str
+    digests: dict[str, str]
+    fate: Fate
+    after: str
+    reason: str
+    message: str
+    intended: bytes | None
+    """Compressed: who should own what, until the outcome of the write is known."""
+
+
+class ProgressFile:
+    """``":memory:"`` for runs nobody means to resume."""
+
+    def __init__(self, path: str | Path = ":memory:") -> None:
+        self._lock = None
+        if str(path) != ":memory:":
+            Path(path).parent.mkdir(parents=True, exist_ok=True)
+            self._lock = Path(f"{path}.lock").open("w")  # noqa: SIM115 - held as long as we live
+            try:
+                fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                self._lock.close()
+                raise JournalBusy(f"another instar migrate is using {path}") from None
+        self.path = str(path)
+        self._database = sqlite3.connect(path)
+        self._database.executescript("PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;")
+        self._database.executescript(_TABLES)
+
+    def close(self, *, remove: bool = False) -> None:
+        self._database.close()
+        if self._lock is not None:
+            if remove:
+                for suffix in ("", "-wal", "-shm", ".lock"):
+                    Path(f"{self.path}{suffix}").unlink(missing_ok=True)
+            self._lock.close()
+
+    def begin(self, identity: str) -> bool:
+        """True when this goes on with an earlier run of the same thing; else a clean start, but
+        for writes whose end nobody noted: who owned what must not be forgotten."""
+        if self._fact("identity") == identity:
+            return True
+        with self._database:
+            self._database.execute("DELETE FROM rewrites WHERE intended IS NULL")
+            self._database.execute("UPDATE rewrites SET digests = '{}', seen = 0")
+            self._database.execute("DELETE FROM facts")
+            self._set("identity", identity)
+        return False
+
+    @property
+    def token(self) -> str:
+        """Where listing goes on."""
+        return self._fact("token")
+
+    @property
+    def listed(self) -> bool:
+        """Every object has been listed and tried."""
+        return self._fact("listed") == "yes"
+
+    @property
+    def unfinished(self) -> bool:
+        """Something failed, or was never tried to the end: another pass may mend it."""
+        return bool(set(_UNSETTLED) & self.counts().keys())
+
+    @property
+    def effective(self) -> str:
+        """From this revision on every write is known to use the storage version."""
+        return self._fact("effective")
+
+    def note_effective(self, revision: str) -> None:
+        with self._database:
+            self._set("effective", revision)
+
+    def forget_position(self) -> None:
+        """The token leads nowhere: list from the start; finished objects are not done again."""
+        with self._database:
+            self._set("token", "")
+            self._set("listed", "")
+
+    def take(self, found: Iterable[ListedObject]) -> list[ListedObject]:
+        """Note what is about to be rewritten, before the first write; those that still need it."""
+        todo: list[ListedObject] = []
+        with self._database:
+            for item in found:
+                known = self.line(item.key)
+                if known is not None and self._is_settled(known, item):
+                    continue
+                item = _mended(item, known)
+                todo.append(item)
+                revision, digests = item.revision, dict(item.digests)
+                if known is not None and _goes_on(known, item):
+                    # Killed between the write and the note of it: the first reading stands.
+                    revision, digests = known.revision, {**digests, **known.digests}
+                    todo[-1] = item.with_digests_of(digests)
+                self._put(item, revision, digests, _packed(item.expected))
+        return todo
+
+    def finish_page(self, outcomes: Iterable[ObjectResult], token: str) -> None:
+        """A page is done: its outcomes, and where the next one begins."""
+        with self._database:
+            for outcome in outcomes:
+                self._finish(outcome)
+            self._set("token", token)
+            self._set("listed", "" if token else "yes")
+
+    def correct(self, outcomes: Iterable[ObjectResult]) -> None:
+        """More is known about single objects."""
+        with self._database:
+            for outcome in outcomes:
+                self._finish(outcome)
+
+    def mark_seen(self, keys: Iterable[str], number: int) -> None:
+        with self._database:
+            self._database.executemany(
+                "UPDATE rewrites SET seen = ? WHERE key = ?", ((number, key) for key in keys)
+            )
+
+    def next_look(self) -> int:
+        """A number for one complete look at everything."""
+        (highest,) = self._database.execute("SELECT max(seen) FROM rewrites").fetchone()
+        return int(highest or 0) + 1
+
+    def unseen(self, number: int) -> list[str]:
+        """Unsettled objects that a complete look did not show."""
+        marks = ", ".join("?" * len(_UNSETTLED))
+        rows = self._database.execute(
+            f"SELECT key FROM rewrites WHERE seen < ? AND fate IN ({marks})",
+            (number, *_UNSETTLED),
+        )
+        return [key for (key,) in rows]
+
+    def forget(self, key: str) -> bool:
+        """As if the object had never been met; False when it was not."""
+        with self._database:
+            done = self._database.execute("DELETE FROM rewrites WHERE key = ?", (key,))
+            self._set("token", "")
+            self._set("listed", "")
+        return done.rowcount > 0
+
+    def accept(self, key: str) -> bool:
+        """Take changed content for the right one; False when there is none to accept."""
+        known = self.line(key)
+        if known is None or known.fate is not Fate.DIFFERS:
+            return False
+        return self.forget(key)
+
+    def deferred(self) -> list[str]:
+        rows = self._database.execute(
+            "SELECT key FROM rewrites WHERE fate = ? ORDER BY key", (Fate.DEFERRED,)
+        )
+        return [key for (key,) in rows]
+
+    def give_up(self) -> None:
+        """What did not work at the last try either has failed."""
+        with self._database:
+            self._database.execute(
+                "UPDATE rewrites SET fate = ? WHERE fate = ?", (Fate.FAILED, Fate.DEFERRED)
+            )
+
+    def line(self, key: str) -> ProgressLine | None:
+        row = self._database.execute(
+            f"SELECT {_COLUMNS} FROM rewrites WHERE key = ?", (key,)
+        ).fetchone()
+        return None if row is None else _line(row)
+
+    def counts(self) -> dict[Fate, int]:
+        rows = self._database.execute("SELECT fate, count(*) FROM rewrites GROUP BY fate")
+        return {Fate(fate): count for fate, count in rows}
+
+    def troubled(self) -> Iterator[ProgressLine]:
+        rows = self._database.execute(
+            f"SELECT {_COLUMNS} FROM rewrites WHERE fate IN (?, ?) ORDER BY key",
+            (Fate.FAILED, Fate.DIFFERS),
+        )
+        return map(_line, rows)
+
+    def _is_settled(self, known: ProgressLine, item: ListedObject) -> bool:
+        """Done; or changed by a rewrite and neither restored nor accepted since."""
+        if known.fate is Fate.DIFFERS:
+            owned = known.reason != OWNERSHIP_LOST
+            restored = owned and item.same_content(known.digests)
+            return known.after == item.revision or not restored
+        return known.after == item.revision and known.fate in DONE
+
+    def _finish(self, outcome: ObjectResult) -> None:
+        known = self.line(outcome.key)
+        fate = outcome.fate
+        if known is not None and known.fate is Fate.PENDING and fate is Fate.CURRENT:
+            fate = Fate.CURRENT if known.revision == outcome.revision else Fate.REWRITTEN
+        self._database.execute(
+            "UPDATE rewrites SET fate = ?, after = ?, reason = ?, message = ?, intended = NULL "
+            "WHERE key = ?",
+            (fate, outcome.revision, outcome.reason, outcome.message, outcome.key),
+        )
+        if outcome.reading is not None:
+            self._database.execute(
+                "UPDATE rewrites SET digests = ? WHERE key = ?",
+                (json.dumps(dict(outcome.reading.digests)), outcome.key),
+            )
+
+    def _put(
+        self, item: ListedObject, revision: str, digests: dict[str, str], intended: bytes | None
+    ) -> None:
+        self._database.execute(
+            "INSERT OR REPLACE INTO rewrites (key, revision, digests, fate, intended) "
+            "VALUES (?, ?, ?, ?, ?)",
+            (item.key, revision, json.dumps(digests), Fate.PENDING, intended),
+        )
+
+    def _fact(self, name: str) -> str:
+        row = self._database.execute("SELECT value FROM facts WHERE name = ?", (name,)).fetchone()
+        return "" if row is None else str(row[0])
+
+    def _set(self, name: str, value: str) -> None:
+        self._database.execute("INSERT OR REPLACE INTO facts VALUES (?, ?)", (name, value))
+
+
+def _goes_on(known: ProgressLine, item: ListedObject) -> bool:
+    """A write was begun, nobody noted its end, and the object says what it said before."""
+    return known.fate is Fate.PENDING and item.same_content(known.digests)
+
+
+def _mended(item: ListedObject, known: ProgressLine | None) -> ListedObject:
+    """Ownership that was there when the write began and is nowhere now goes into the next one."""
+    if known is None or known.intended is None or item.entries:
+        return item
+    return item.with_managed_fields(_unpacked(known.intended))
+
+
+def _packed(entries: list[Object]) -> bytes | None:
+    return zlib.compress(json.dumps(entries).encode(), 1) if entries else None
+
+
+def _unpacked(data: bytes) -> list[Object]:
+    entries: list[Object] = json.loads(zlib.decompress(data))
+    return entries
+
+
+def _line(row: tuple[str, str, str, str, str, str, str, bytes | None]) -> ProgressLine:
+    key, revision, digests, fate, after, reason, message, intended = row
+    return ProgressLine(
+        key, revision, json.loads(digests), Fate(fate), after, reason, message, intended
+    )

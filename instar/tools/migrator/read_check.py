@@ -1,0 +1,53 @@
+"""Every object read once at every served version, by the lister of a migration: does each of them
+still convert? Writes nothing."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import field
+
+from instar.base.fast_dataclass import dataclass
+from instar.tools.migrator.live_crd import LiveCrd
+from instar.tools.migrator.object_pages import Lister, Unlistable
+from instar.tools.migrator.retries import RetryPolicy
+from instar.wire.client.client import Client
+
+SECONDS = 40.0
+_PAGE = 500
+_NAMED = 100
+_BRIEF = RetryPolicy(attempts=2)
+
+
+@dataclass
+class ReadCheckResult:
+    objects: int = 0
+    problems: dict[str, str] = field(default_factory=dict)
+    """By object: why it cannot be read at some version."""
+    stopped: str = ""
+    """Why not everything was looked at."""
+
+
+async def read_everything(
+    client: Client, live: LiveCrd, seconds: float = SECONDS
+) -> ReadCheckResult:
+    """Raises ``ApiError`` when the server cannot be talked to."""
+    lister = Lister(client, live, _BRIEF, limit=_PAGE, verify=True)
+    reading, until, token = ReadCheckResult(), time.monotonic() + seconds, ""
+    while True:
+        try:
+            page = await lister.page(token)
+        except Unlistable as error:
+            reading.stopped = str(error)
+            return reading
+        reading.objects += len(page.found)
+        for key, trouble in page.unreadable.items():
+            reading.problems.setdefault(key, trouble.message)
+        token = page.token
+        if not token:
+            return reading
+        if len(reading.problems) >= _NAMED:
+            reading.stopped = f"more than {_NAMED} objects cannot be read"
+            return reading
+        if time.monotonic() > until:
+            reading.stopped = f"the {seconds:.0f} s for it are over"
+            return reading

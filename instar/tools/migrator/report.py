@@ -1,0 +1,150 @@
+"""How a run went, for people and for machines."""
+
+from __future__ import annotations
+
+from dataclasses import field
+
+from instar.base.fast_dataclass import dataclass
+from instar.base.json_values import Object
+from instar.base.plurals import counted
+from instar.tools.migrator.outcomes import Fate, Quarantined
+from instar.tools.migrator.plan import Plan, human
+from instar.tools.migrator.verify import Verification
+
+_SHOWN = 20
+
+
+@dataclass
+class MigrationReport:
+    plan: Plan
+    dry_run: bool = False
+    resumed: bool = False
+    counts: dict[Fate, int] = field(default_factory=dict)
+    quarantine: list[Quarantined] = field(default_factory=list)
+    unreadable: dict[str, str] = field(default_factory=dict)
+    restored: int = 0
+    """Objects whose owners the server had dropped, and was given back."""
+    verification: Verification | None = None
+    stopped: str = ""
+    """Why the run ended early."""
+    pruned: bool = False
+    not_pruned: str = ""
+    """Why storedVersions stays as it is."""
+    seconds: float = 0.0
+    progress_file: str = ""
+
+    @property
+    def ok(self) -> bool:
+        if self.stopped or self.quarantine:
+            return False
+        return self.dry_run or self.pruned or not self.plan.needed
+
+    @property
+    def total(self) -> int:
+        return sum(self.counts.values())
+
+    @property
+    def troubled(self) -> int:
+        return self.counts.get(Fate.FAILED, 0) + self.counts.get(Fate.DIFFERS, 0)
+
+    def to_json(self) -> Object:
+        verification = self.verification
+        return {
+            "plan": self.plan.to_json(),
+            "ok": self.ok,
+            "dryRun": self.dry_run,
+            "resumed": self.resumed,
+            "objects": {fate.value: count for fate, count in sorted(self.counts.items())},
+            "stale": self.counts.get(Fate.REWRITTEN, 0),
+            "quarantined": self.troubled,
+            "quarantine": [
+                {"key": item.key, "reason": item.reason, "message": item.message, "fix": item.fix}
+                for item in self.quarantine
+            ],
+            "unreadable": self.unreadable,
+            "verification": None
+            if verification is None
+            else {
+                "same": verification.same,
+                "differing": verification.differing,
+                "changedSince": verification.changed_since,
+                "new": verification.new,
+                "late": verification.late,
+                "unproven": verification.unproven_keys,
+                "incomplete": verification.incomplete,
+            },
+            "ownershipRestored": self.restored,
+            "progressFile": self.progress_file,
+            "stopped": self.stopped,
+            "pruned": self.pruned,
+            "notPruned": self.not_pruned,
+            "seconds": round(self.seconds, 3),
+        }
+
+    def lines(self) -> list[str]:
+        name = self.plan.live.name
+        if not self.plan.needed and not self.total:
+            return [f"{name}: nothing to do"]
+        rate = self.total / self.seconds if self.seconds else 0.0
+        parts = [f"{self.counts[fate]} {_WORDS[fate]}" for fate in Fate if self.counts.get(fate)]
+        head = "dry run: " if self.dry_run else "resumed: " if self.resumed else ""
+        lines = [
+            f"{name}: {head}{counted(self.total, 'object')} in {human(self.seconds)} "
+            f"({rate:.0f}/s): " + (", ".join(parts) or "none")
+        ]
+        lines += self._verification_lines()
+        lines += [f"  cannot be read at every version: {key}: {why}" for key, why in self._bad()]
+        for item in self.quarantine[:_SHOWN]:
+            lines += [f"  {item.key}: {item.reason}: {item.message}", f"    fix: {item.fix}"]
+        more = self.troubled - min(len(self.quarantine), _SHOWN)
+        if more:
+            lines.append(f"  and {more} more (--report names a thousand)")
+        if self.restored:
+            lines.append(
+                f"  the server dropped the owners of {counted(self.restored, 'object')}; given back"
+            )
+        if self.stopped:
+            lines.append(f"  stopped: {self.stopped}; run the same command again to go on")
+        if self.pruned:
+            lines.append(f"  storedVersions is now {self.plan.live.storage}")
+        elif self.not_pruned:
+            lines.append(f"  storedVersions was not changed: {self.not_pruned}")
+            if self.progress_file and self.progress_file != ":memory:":
+                lines.append(f"  what is known so far: {self.progress_file}")
+        return lines
+
+    def _bad(self) -> list[tuple[str, str]]:
+        return list(self.unreadable.items())[:_SHOWN]
+
+    def _verification_lines(self) -> list[str]:
+        found = self.verification
+        if found is None:
+            return []
+        versions = ", ".join(self.plan.live.read_versions)
+        lines = [f"  verified at {versions}: {found.same} the same, {found.differing} different"]
+        if not found.compared:
+            lines = [f"  accounted for, contents not compared: {found.same}"]
+        if found.changed_since or found.new:
+            lines[0] += (
+                f"; written by others at {self.plan.live.storage} since: "
+                f"{found.changed_since}, new: {found.new}"
+            )
+        if found.unproven:
+            keys = ", ".join(found.unproven_keys[:_SHOWN])
+            lines.append(f"  nothing accounts for {counted(found.unproven, 'object')}: {keys}")
+        if found.incomplete:
+            lines.append(f"  verification is incomplete: {found.incomplete}")
+        return lines
+
+
+_WORDS = {
+    Fate.PENDING: "not finished",
+    Fate.REWRITTEN: "stale and rewritten",
+    Fate.CURRENT: "already current",
+    Fate.OVERTAKEN: "rewritten by others",
+    Fate.GONE: "gone meanwhile",
+    Fate.WOULD_PASS: "would pass",
+    Fate.DEFERRED: "without an answer",
+    Fate.FAILED: "failed",
+    Fate.DIFFERS: "changed content",
+}

@@ -1,0 +1,1 @@
+"""The versions of one CRD: their state, what may be done next, and the edits that do it."""

@@ -1,0 +1,207 @@
+"""A field's way out: announced in the schema, warned about on writes, counted, removed. Pure.
+
+The order is that of the deprecation playbook: nothing breaks while somebody still sets the field,
+and whether somebody does is counted, not guessed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from instar.base.fast_dataclass import dataclass
+from instar.base.json_values import Object
+from instar.kube.apply.field_usage import ANY_ITEM, ANY_KEY, FieldTally
+from instar.kube.cel.syntax.property_names import escape
+
+MARK = "Deprecated: "
+_STEP = re.compile(r"([^.\[\]]+)|(\[\*\])")
+
+
+class NoSuchField(Exception):
+    """The path is in no version's schema."""
+
+
+@dataclass(frozen=True, slots=True)
+class Deprecation:
+    version: str
+    path: str
+    text: str
+
+
+def steps_of(path: str) -> list[str]:
+    """``spec.ports[*].name`` in its parts; raises ``ValueError`` for what is no path."""
+    found = [name or star for name, star in _STEP.findall(path)]
+    shown = "".join(step if step == ANY_ITEM else f".{step}" for step in found)
+    if not found or shown != f".{path}":
+        raise ValueError(f"{path!r} is no field; write spec.name, spec.list[*].name or spec.map.*")
+    return found
+
+
+def deprecate(crd: Object, path: str, text: str) -> list[str]:
+    """Say so in every version's schema that has the field; the versions changed."""
+    changed = []
+    for version, holder, name in _places(crd, path):
+        node = holder[name]
+        before = str(node.get("description") or "")
+        plain = before.partition("\n\n")[2] if before.startswith(MARK) else before
+        after = f"{MARK}{text}" + (f"\n\n{plain}" if plain else "")
+        if after != before:
+            node["description"] = after
+            changed.append(version)
+    return changed
+
+
+def remove(crd: Object, path: str) -> list[str]:
+    """Take the field out of every version's schema; the versions changed."""
+    changed = []
+    for version, holder, name in list(_places(crd, path)):
+        holder.pop(name, None)
+        changed.append(version)
+    leaf = steps_of(path)[-1]
+    for schema in _holders(crd, steps_of(path)[:-1]):
+        required = schema.get("required")
+        if required and leaf in required:
+            schema["required"] = [item for item in required if item != leaf]
+            if not schema["required"]:
+                del schema["required"]
+    return changed
+
+
+def deprecated(crd: Object) -> list[Deprecation]:
+    """Every field the schemas call deprecated."""
+    found = []
+    for version in crd["spec"]["versions"]:
+        for path, node in _walked((version.get("schema") or {}).get("openAPIV3Schema") or {}):
+            text = str(node.get("description") or "")
+            if text.startswith(MARK):
+                first = text.removeprefix(MARK).partition("\n")[0]
+                found.append(Deprecation(version["name"], path, first))
+    return sorted(found, key=lambda item: (item.path, item.version))
+
+
+def field_paths(schema: Mapping[str, Any]) -> set[str]:
+    """Every field of a schema, as a tally names it."""
+    return {path for path, _ in _walked(schema)}
+
+
+def _walked(schema: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    todo: list[tuple[str, Mapping[str, Any]]] = [("", schema)]
+    while todo:
+        path, node = todo.pop()
+        if path:
+            yield path.removeprefix("."), node
+        for name, inner in (node.get("properties") or {}).items():
+            todo.append((f"{path}.{name}", inner))
+        for key, mark in (("items", ANY_ITEM), ("additionalProperties", f".{ANY_KEY}")):
+            if isinstance(node.get(key), dict):
+                todo.append((path + mark, node[key]))
+
+
+def blocks_removal(tally: FieldTally, path: str, marked: bool) -> list[str]:
+    """Why a field may not go yet."""
+    found = []
+    use = tally.of(path)
+    if use.objects:
+        found.append(use.says(tally.total))
+    if not marked:
+        found.append("it was never announced; deprecate it first")
+    return found
+
+
+def policy(crd: Object, path: str, text: str, *, deny: bool = False) -> list[Object]:
+    """A ValidatingAdmissionPolicy and its binding: whoever writes the field is told so.
+
+    CEL rules of a schema can only refuse; a policy can warn, and is gone with one delete.
+    """
+    spec = crd["spec"]
+    name = re.sub(r"[^a-z0-9.-]+", "-", f"deprecated-{path}.{crd['metadata']['name']}".lower())
+    rules = {
+        "apiGroups": [spec["group"]],
+        "apiVersions": ["*"],
+        "operations": ["CREATE", "UPDATE"],
+        "resources": [spec["names"]["plural"]],
+    }
+    head = {"apiVersion": "admissionregistration.k8s.io/v1"}
+    return [
+        {
+            **head,
+            "kind": "ValidatingAdmissionPolicy",
+            "metadata": {"name": name[:253]},
+            "spec": {
+                "failurePolicy": "Ignore",
+                "matchConstraints": {"resourceRules": [rules]},
+                "validations": [
+                    {"expression": absent(path), "message": f"{path} is deprecated: {text}"}
+                ],
+            },
+        },
+        {
+            **head,
+            "kind": "ValidatingAdmissionPolicyBinding",
+            "metadata": {"name": name[:253]},
+            "spec": {
+                "policyName": name[:253],
+                "validationActions": ["Deny" if deny else "Warn", "Audit"],
+            },
+        },
+    ]
+
+
+def absent(path: str) -> str:
+    """A CEL expression that is true for objects without the field."""
+    return _absent("object", steps_of(path), 0)
+
+
+def _absent(base: str, steps: list[str], depth: int) -> str:
+    head, *rest = steps
+    if head in (ANY_ITEM, ANY_KEY):
+        each = f"x{depth}"
+        if not rest:
+            return f"size({base}) == 0"
+        value = each if head == ANY_ITEM else f"{base}[{each}]"
+        return f"{base}.all({each}, {_absent(value, rest, depth + 1)})"
+    name = escape(head)
+    if name is None:
+        raise NoSuchField(f"no expression can name {head!r}, so nobody can be warned about it")
+    field = f"{base}.{name}"
+    missing = f"!has({field})"
+    return missing if not rest else f"({missing} || {_absent(field, rest, depth)})"
+
+
+def _places(crd: Object, path: str) -> Iterator[tuple[str, Any, str]]:
+    """(version, ``properties`` that hold the field, its name). Raises ``NoSuchField``."""
+    steps = steps_of(path)
+    if steps[-1] in (ANY_ITEM, ANY_KEY):
+        raise NoSuchField(f"{path} names no field but what is in one")
+    seen = False
+    for version in crd["spec"]["versions"]:
+        schema = (version.get("schema") or {}).get("openAPIV3Schema")
+        holder = _walk(schema, steps[:-1])
+        properties = None if holder is None else holder.get("properties")
+        if properties and steps[-1] in properties:
+            seen = True
+            yield version["name"], properties, steps[-1]
+    if not seen:
+        raise NoSuchField(f"no version of {crd['metadata']['name']} has a field {path}")
+
+
+def _holders(crd: Object, steps: list[str]) -> Iterator[Any]:
+    for version in crd["spec"]["versions"]:
+        found = _walk((version.get("schema") or {}).get("openAPIV3Schema"), steps)
+        if found is not None:
+            yield found
+
+
+def _walk(node: Any, steps: list[str]) -> Any:
+    for step in steps:
+        if not isinstance(node, dict):
+            return None
+        if step == ANY_ITEM:
+            node = node.get("items")
+        elif step == ANY_KEY:
+            node = node.get("additionalProperties")
+        else:
+            node = (node.get("properties") or {}).get(step)
+    return node if isinstance(node, dict) else None

@@ -1,0 +1,337 @@
+"""One CRD and some of its objects through a whole upgrade, on a server of their own.
+
+Objects do not depend on each other, so batches can be played one after the other, or in several
+processes, and their outcomes be put together.
+"""
+
+from __future__ import annotations
+
+import time
+from contextlib import AsyncExitStack
+from dataclasses import field
+from uuid import NAMESPACE_URL, uuid5
+
+from instar.base.fast_dataclass import dataclass
+from instar.base.json_values import Object
+from instar.server.lifecycle.embedded import embedded
+from instar.tools.rehearsal.client_replay import Managed, Replayer, by_usage, managers_of
+from instar.tools.rehearsal.clients import ObservedClient
+from instar.tools.rehearsal.converting import ConversionMode, Converting
+from instar.tools.rehearsal.faults import both_controllers, migrator_killed, webhook_down
+from instar.tools.rehearsal.migrating import outcome, run_migration
+from instar.tools.rehearsal.model import (
+    MOST_EXAMPLES,
+    CrdRehearsal,
+    Damages,
+    Exchange,
+    Fault,
+    Harm,
+    RehearsalStep,
+    StepKind,
+    StepOutcome,
+)
+from instar.tools.rehearsal.object_diff import differences, key_of, mark, summary
+from instar.tools.rehearsal.rollback import go_back
+from instar.tools.rehearsal.sandbox import Sandbox, answer
+from instar.tools.rehearsal.steps import steps
+from instar.tools.rehearsal.version_checks import StepChecker
+from instar.tools.rehearsal.version_findings import ReferenceReadings, VersionJudgement
+from instar.tools.reviewer.report import Damage
+from instar.tools.snapshots.store_layout import is_name
+from instar.tools.upgrader.transition_crds import applied
+
+
+@dataclass(frozen=True)
+class RehearsalBatch:
+    """What one process gets; plain values, so that it can be sent there."""
+
+    crd: Object
+    """Of the world of before, status and all."""
+    releases: tuple[tuple[str, Object], ...]
+    """Name of the release and the CRD it brings, in order."""
+    objects: tuple[Object, ...]
+    clients: tuple[ObservedClient, ...]
+    others: tuple[Object, ...]
+    """Namespaces and admission policies: what else a write meets."""
+    converting: Converting
+    first: bool
+    """Whether it answers for what concerns collections and the CRD alone."""
+    faults: bool = True
+    sample: int = 20
+    """Objects per manager and per fault."""
+
+    @property
+    def name(self) -> str:
+        return str(self.crd["metadata"]["name"])
+
+
+@dataclass
+class _Play:
+    """What is remembered from step to step."""
+
+    batch: RehearsalBatch
+    stage: Sandbox
+    origin: ReferenceReadings
+    reference: ReferenceReadings
+    judge: StepChecker
+    managed: Managed
+    done: set[tuple[str, Damage]] = field(default_factory=set)
+    """Damage that was told already."""
+    result: CrdRehearsal = field(default_factory=lambda: CrdRehearsal(""))
+
+    @property
+    def rewritten(self) -> bool:
+        return self.judge.rewritten > 0
+
+
+async def play(batch: RehearsalBatch) -> CrdRehearsal:
+    result = CrdRehearsal(batch.name)
+    documents = [batch.crd, *(crd for _, crd in batch.releases)]
+    conversion = batch.converting.of(*documents)
+    functions = {} if conversion is ConversionMode.NONE else batch.converting.functions(batch.name)
+    async with AsyncExitStack() as stack:
+        api = await stack.enter_async_context(embedded(functions))
+        base = Sandbox(api, batch.name, (), conversion, functions)
+        refused = await _install(base, batch)
+        if refused:
+            why = f"the server refuses the CRD of before: {refused}"
+            result.unloaded[why] += len(batch.objects)
+            return result
+        not_there = await base.furnish(batch.others)
+        result.notes += [f"left out of the copy: {text}" for text in not_there]
+        placed = _placed(batch, base)
+        await _load(base, batch, placed, result)
+        origin = ReferenceReadings(base)
+        origin.home = {key_of(obj): _version(obj) for obj in placed}
+        await origin.learn()
+        _read_back(origin, result, await _differing(placed, origin))
+        stage = await stack.enter_async_context(base.copied())
+        managed = managers_of(placed, base.crd.group, batch.sample)
+        play = _Play(
+            batch, stage, origin, origin, StepChecker(stage, origin), managed, result=result
+        )
+        if batch.first:
+            result.at_once = await _at_once(stage, batch)
+        for release, crd in batch.releases:
+            if play.judge.rewritten or release != batch.releases[0][0]:
+                await _turn_the_page(stack, play)
+            if not await _release(play, release, batch.converting.fitted(crd)):
+                break
+    return result
+
+
+async def create(release: str, crd: Object, converting: Converting) -> CrdRehearsal:
+    """A CRD that the world of before does not have: would a server take it?"""
+    name = str(crd["metadata"]["name"])
+    (step,) = steps(None, converting.fitted(crd), release)
+    told = StepOutcome(release, step.kind, step.title)
+    async with embedded() as api:
+        stage = Sandbox(api, name, (), ConversionMode.NONE, {})
+        told.refused = await stage.apply_crd(step.crd or {})
+    return CrdRehearsal(name, steps=[told])
+
+
+async def _install(stage: Sandbox, batch: RehearsalBatch) -> str:
+    """The CRD of before, with what its status says about the versions stored."""
+    crd = applied(batch.converting.fitted(batch.crd))
+    refused = await stage.apply_crd(crd)
+    stored = (batch.crd.get("status") or {}).get("storedVersions")
+    named = {_version(obj) for obj in batch.objects if isinstance(obj, dict)}
+    known = [version["name"] for version in crd["spec"]["versions"]]
+    wanted = [name for name in known if name in named or name in (stored or ())]
+    if not refused and wanted:
+        await stage.set_stored_versions(wanted)
+    return refused
+
+
+def _placed(batch: RehearsalBatch, stage: Sandbox) -> list[Object]:
+    crd = stage.crd
+    known = {f"{crd.group}/{version.name}" for version in crd.versions}
+    wanted = [
+        obj
+        for obj in batch.objects
+        if obj.get("apiVersion") in known and obj.get("kind") == crd.names.kind and _named(obj)
+    ]
+    return [as_stored(_at_home(obj, namespaced=crd.namespaced)) for obj in wanted]
+
+
+def _at_home(obj: Object, *, namespaced: bool) -> Object:
+    """A manifest may leave out its namespace; whoever applies it means the default one."""
+    metadata = obj["metadata"]
+    if namespaced == bool(metadata.get("namespace")):
+        return obj
+    kept = {name: value for name, value in metadata.items() if name != "namespace"}
+    return {**obj, "metadata": {**kept, **({"namespace": "default"} if namespaced else {})}}
+
+
+def as_stored(obj: Object) -> Object:
+    """A manifest that no server has seen yet, with what every stored object has."""
+    metadata = {
+        "generation": 1,
+        "creationTimestamp": "2000-01-01T00:00:00Z",
+        "uid": str(uuid5(NAMESPACE_URL, f"{obj.get('kind')}/{key_of(obj)}")),
+        **obj["metadata"],
+    }
+    return {**obj, "metadata": metadata}
+
+
+async def _load(
+    stage: Sandbox, batch: RehearsalBatch, placed: list[Object], result: CrdRehearsal
+) -> None:
+    result.objects = len(batch.objects)
+    result.size = await stage.place(placed)
+    if len(placed) < len(batch.objects):
+        why = (
+            "objects without a name they can have, or of a kind or version their CRD does not have"
+        )
+        result.unloaded[why] += len(batch.objects) - len(placed)
+
+
+def _named(obj: Object) -> bool:
+    metadata = obj.get("metadata")
+    if not isinstance(metadata, dict) or not is_name(metadata.get("name")):
+        return False
+    return not metadata.get("namespace") or is_name(metadata["namespace"])
+
+
+def _version(obj: Object) -> str:
+    return str(obj.get("apiVersion") or "").rpartition("/")[2]
+
+
+async def _differing(placed: list[Object], origin: ReferenceReadings) -> list[str]:
+    """Objects that the copy shows otherwise than they were captured."""
+    found = []
+    for obj in placed:
+        key, version = key_of(obj), _version(obj)
+        known = origin.marks.get(version)
+        if known is None or known.get(key) in (None, mark(obj)):
+            continue
+        reading = await origin.stage.read(version, key)
+        if reading.obj is not None:
+            texts = [text for each in differences(obj, reading.obj).values() for text in each]
+            found.append(f"{key}: {summary(texts)}")
+    return found
+
+
+def _read_back(origin: ReferenceReadings, result: CrdRehearsal, differing: list[str]) -> None:
+    unread = 0
+    for key in origin.stage.keys:
+        unread += not any(key in marks for marks in origin.marks.values())
+    if unread:
+        result.unloaded["objects that cannot be read in the world of before"] += unread
+    for version, marks in origin.marks.items():
+        # Whether the cluster could, or only the converter at hand cannot, is not known.
+        lacking = sum(
+            bool(origin.other_version(key)) for key in set(origin.stage.keys) - marks.keys()
+        )
+        if lacking:
+            result.unloaded[f"not converted to {version} in the world of before"] += lacking
+    result.differing_count = len(differing)
+    result.differing = differing[:MOST_EXAMPLES]
+    result.same = len(origin.stage.keys) - unread - len(differing)
+
+
+async def _at_once(stage: Sandbox, batch: RehearsalBatch) -> str:
+    """What happens to whoever applies the last release without any step in between."""
+    _, crd = batch.releases[-1]
+    return await stage.apply_crd(applied(batch.converting.fitted(crd)), dry_run=True)
+
+
+async def _turn_the_page(stack: AsyncExitStack, play: _Play) -> None:
+    """A release is judged against the world it found."""
+    kept = await stack.enter_async_context(play.stage.copied())
+    reference = ReferenceReadings(kept)
+    reference.home = play.reference.home
+    await reference.learn()
+    play.reference = reference
+    play.judge = StepChecker(play.stage, reference, play.judge.rewritten)
+
+
+async def _release(play: _Play, release: str, crd: Object) -> bool:
+    """False when a step is refused: the rest cannot be played."""
+    live = await play.stage.refresh()
+    planned = steps(live, crd, release)
+    leaving = [name for step in planned if step.kind is StepKind.REMOVE for name in step.versions]
+    for step in planned:
+        began, asked = time.monotonic(), play.stage.requests
+        if play.batch.faults and play.batch.first:
+            await _faults(play, step)
+        told = StepOutcome(release, step.kind, step.title)
+        play.result.steps.append(told)
+        if step.crd is None:
+            report = await run_migration(play.stage, leaving)
+            told.migration = outcome(report, len(play.stage.crd.served()))
+            play.judge.rewritten += 1
+        else:
+            told.refused = await play.stage.apply_crd(step.crd)
+        if told.refused:
+            return False
+        await _judge(play, step, told)
+        told.back = await go_back(play.stage, play.origin, rewritten=play.rewritten)
+        told.seconds, told.requests = time.monotonic() - began, play.stage.requests - asked
+    return await _as_written(play, release, crd)
+
+
+async def _as_written(play: _Play, release: str, crd: Object) -> bool:
+    """The steps lead to what the release means; a server takes what it says, or does not."""
+    refused = await play.stage.apply_crd(applied(crd), dry_run=True)
+    if refused:
+        told = StepOutcome(release, StepKind.WRITTEN, "apply the CRD as it is written")
+        told.refused = refused
+        play.result.steps.append(told)
+    return not refused
+
+
+async def _judge(play: _Play, step: RehearsalStep, told: StepOutcome) -> None:
+    found = await play.judge.look(step.title)
+    told.judged = len(play.stage.keys)
+    told.again = _again(found, step)
+    harms: list[Harm] = []
+    for judgement in found.values():
+        harms += judgement.harms
+        told.unknown.update(judgement.unknown)
+    told.before = len({key for judgement in found.values() for key in judgement.before})
+    fresh = [harm for harm in harms if (harm.key, harm.damage) not in play.done]
+    told.damages = Damages.of(fresh)
+    told.lasting = len({harm.key for harm in harms} - {harm.key for harm in fresh})
+    play.done |= {(harm.key, harm.damage) for harm in fresh}
+    await _clients(play, found, told)
+
+
+def _again(found: dict[str, VersionJudgement], step: RehearsalStep) -> str:
+    """The step whose judgement is still the whole truth."""
+    since = {judgement.since for judgement in found.values()}
+    return next(iter(since)) if len(since) == 1 and since != {step.title} else ""
+
+
+async def _clients(play: _Play, found: dict[str, VersionJudgement], told: StepOutcome) -> None:
+    replayer = Replayer(play.stage, play.reference, play.managed)
+    not_served = {}
+    for client in play.batch.clients:
+        for use in client.uses:
+            if use.version not in found and use.version not in not_served:
+                not_served[use.version] = await _asked(play.stage, use.version)
+        verdict = by_usage(client, play.stage.crd, found, play.origin, not_served)
+        if not play.batch.first:
+            verdict.requests = 0  # it made them once, however many batches there are
+        verdict.absorb(await replayer.recorded(client, collections=play.batch.first))
+        told.clients[client.name] = verdict
+    told.clients.update(await replayer.managers())
+
+
+async def _asked(stage: Sandbox, version: str) -> Exchange:
+    path = stage.path(version)
+    return Exchange(f"GET {path}", "", answer(await stage.ask("GET", path, query={"limit": "1"})))
+
+
+async def _faults(play: _Play, step: RehearsalStep) -> None:
+    sample = list(play.stage.keys[: play.batch.sample])
+    if not sample:
+        return
+    known = {one.fault for one in play.result.faults}
+    faults = play.result.faults
+    if step.kind is StepKind.FLIP and step.crd is not None and Fault.WEBHOOK_DOWN not in known:
+        faults.append(await webhook_down(play.stage, step.crd, sample))
+    if step.kind is StepKind.MIGRATE and Fault.MIGRATOR_KILLED not in known:
+        faults.append(await migrator_killed(play.stage, sample))
+        faults.append(await both_controllers(play.stage, play.origin, sample))

@@ -1,0 +1,85 @@
+"""Who converts in a rehearsal: nobody, a converter in this process, a webhook, or it is not known.
+
+A captured CRD names the webhook of the real cluster. The copy never calls that one: it would be
+asked about objects of a rehearsal, and may not even be the new release's.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Mapping, Sequence
+from enum import StrEnum
+from typing import Any
+
+from instar.base.fast_dataclass import dataclass
+from instar.base.json_values import Object, copy_json
+from instar.tools.sdk.loading import load
+from instar.wire.conversion.in_process import ConvertFunction
+
+_NOWHERE = "https://127.0.0.1:1/no-webhook-was-given"
+
+
+class ConversionMode(StrEnum):
+    NONE = "none"
+    """Strategy None: only apiVersion changes."""
+    MODULE = "module"
+    URL = "url"
+    ABSENT = "absent"
+    """The CRD wants a webhook, and the rehearsal was given none."""
+
+
+class NotGiven(Exception):
+    """Nobody said who converts."""
+
+
+@dataclass(frozen=True, slots=True)
+class Converting:
+    """What the command line said; can be sent to another process."""
+
+    modules: Mapping[str, str]
+    """By CRD name: ``package.module:converter`` or a ``conversion.yaml``."""
+    urls: Mapping[str, str]
+    """By CRD name; ``""`` is for every other CRD."""
+    ca: bytes = b""
+
+    def of(self, *crds: Object) -> ConversionMode:
+        """For all forms a CRD takes in a rehearsal."""
+        if all(_strategy(crd) != "Webhook" for crd in crds):
+            return ConversionMode.NONE
+        name = crds[0]["metadata"]["name"]
+        if name in self.modules:
+            return ConversionMode.MODULE
+        return ConversionMode.URL if self._url(name) else ConversionMode.ABSENT
+
+    def functions(self, name: str) -> dict[str, ConvertFunction]:
+        """For a server that holds the CRD; a URL is called by the server itself."""
+        if name in self.modules:
+            return {name: load(self.modules[name]).convert_owned}
+        return {} if self._url(name) else {name: _not_given}
+
+    def fitted(self, crd: Object) -> Object:
+        """The CRD with its webhook where the rehearsal's is."""
+        if _strategy(crd) != "Webhook":
+            return crd
+        fitted: Object = copy_json(crd)
+        url = self._url(crd["metadata"]["name"]) or _NOWHERE
+        client: Object = {"url": url}
+        if self.ca:
+            client["caBundle"] = base64.b64encode(self.ca).decode()
+        before = fitted["spec"]["conversion"].get("webhook") or {}
+        fitted["spec"]["conversion"]["webhook"] = {
+            "conversionReviewVersions": before.get("conversionReviewVersions") or ["v1"],
+            "clientConfig": client,
+        }
+        return fitted
+
+    def _url(self, name: str) -> str:
+        return self.urls.get(name) or self.urls.get("", "")
+
+
+def _strategy(crd: Object) -> str:
+    return str((crd["spec"].get("conversion") or {}).get("strategy") or "None")
+
+
+def _not_given(objects: list[Object], api_version: str) -> Sequence[Any]:
+    raise NotGiven("the rehearsal was given no converter and no webhook for this CRD")

@@ -1,0 +1,39 @@
+"""What the upgrade will ask of the real cluster, by the real number of objects. Pure.
+
+A rehearsal measures what conversion and validation cost; what a cluster's network and etcd add is
+not known to it, so that part is an assumption, and said to be one.
+"""
+
+from __future__ import annotations
+
+from instar.tools.rehearsal.model import CrdRehearsal, Load, StepKind
+
+_PAGE = 500
+_CONCURRENCY = 16
+_SECONDS_A_WRITE = 0.010
+"""One write on a cluster whose etcd syncs to a disk."""
+_SETTLE = 10.0
+
+
+def load_of(crd: CrdRehearsal, served: int) -> Load | None:
+    """None where nothing has to be rewritten. ``served``: versions that are read to verify."""
+    migrations = [step for step in crd.steps if step.kind is StepKind.MIGRATE and step.migration]
+    if not migrations or not crd.objects:
+        return None
+    number = crd.objects * len(migrations)
+    pages = -(-crd.objects // _PAGE) * max(served, 1) * 2 * len(migrations)
+    measured = sum(step.migration.seconds for step in migrations if step.migration) / number
+    seconds = _SETTLE * len(migrations) + number * (measured + _SECONDS_A_WRITE / _CONCURRENCY)
+    return Load(
+        objects=crd.objects,
+        writes=number,
+        list_pages=pages,
+        conversions=number * max(served - 1, 0) * 2 + number,
+        megabytes=round(crd.size / 1e6 * len(migrations), 1),
+        seconds=round(seconds, 1),
+        basis=(
+            f"measured here: {measured * 1e3:.2f} ms per object",
+            f"assumed: {_SECONDS_A_WRITE * 1e3:.0f} ms for a write on the cluster, "
+            f"{_CONCURRENCY} at a time, {_SETTLE:.0f} s to settle",
+        ),
+    )

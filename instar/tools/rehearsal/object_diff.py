@@ -1,0 +1,84 @@
+"""Whether two readings of an object say the same; if not, what is gone and what is other. Pure."""
+
+from __future__ import annotations
+
+import hashlib
+from difflib import unified_diff
+from typing import Any
+
+import orjson
+import yaml
+
+from instar.base.json_values import ABSENT, Object, differing
+from instar.tools.rehearsal.redacting import last_name, redacted
+from instar.tools.reviewer.report import Damage
+
+_BOOKKEEPING = ("resourceVersion", "managedFields", "selfLink")
+_SHOWN = 3
+_DIFF_LINES = 24
+
+
+def key_of(obj: Object) -> str:
+    """``namespace/name``, or the name alone."""
+    metadata = obj["metadata"]
+    namespace, name = metadata.get("namespace"), metadata["name"]
+    return f"{namespace}/{name}" if namespace else str(name)
+
+
+def essence(obj: Object) -> Object:
+    """What an object says, whichever version says it."""
+    metadata = {name: value for name, value in obj["metadata"].items() if name not in _BOOKKEEPING}
+    rest = {name: value for name, value in obj.items() if name not in ("apiVersion", "metadata")}
+    return {"metadata": metadata, **rest}
+
+
+def mark(obj: Object) -> bytes:
+    """Equal for readings that say the same, whatever version they are at."""
+    text = orjson.dumps(essence(obj), option=orjson.OPT_SORT_KEYS)
+    return hashlib.blake2b(text, digest_size=16).digest()
+
+
+def differences(before: Object, after: Object) -> dict[Damage, list[str]]:
+    """Places whose value is gone, and places that say something else."""
+    found: dict[Damage, list[str]] = {}
+    for path, old, new in differing(essence(before), essence(after)):
+        damage = Damage.PRUNED if new is ABSENT else Damage.CHANGED
+        found.setdefault(damage, []).append(_said(path, old, new))
+    return found
+
+
+def losses(before: Object, after: Object) -> list[str]:
+    """Only what is gone; for readings at two versions."""
+    return differences(before, after).get(Damage.PRUNED, [])
+
+
+def _said(path: str, old: Any, new: Any) -> str:
+    if new is ABSENT:
+        return f"{path} is gone"
+    if old is ABSENT:
+        return f"{path} is {_short(path, new)} now, and was not there before"
+    return f"{path} is {_short(path, new)} instead of {_short(path, old)}"
+
+
+def summary(texts: list[str]) -> str:
+    more = len(texts) - _SHOWN
+    return "; ".join(texts[:_SHOWN]) + (f" and {more} more" if more > 0 else "")
+
+
+def diff(before: Object, after: Object) -> tuple[str, ...]:
+    """The lines that differ, with a little around them; secrets are not shown."""
+    old, new = (
+        yaml.safe_dump(redacted(essence(obj)), sort_keys=True, allow_unicode=True, width=100)
+        for obj in (before, after)
+    )
+    lines = unified_diff(old.splitlines(), new.splitlines(), lineterm="", n=2)
+    shown = [line for line in lines if not line.startswith(("---", "+++", "@@"))]
+    if len(shown) > _DIFF_LINES:
+        shown = [*shown[:_DIFF_LINES], f"… {len(shown) - _DIFF_LINES} more lines"]
+    return tuple(shown)
+
+
+def _short(path: str, value: Any) -> str:
+    name = last_name(path)
+    text = orjson.dumps(redacted({name: value})[name]).decode()
+    return text if len(text) <= 60 else f"{text[:59]}…"

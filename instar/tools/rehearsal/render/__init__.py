@@ -1,0 +1,21 @@
+"""A rehearsal as text people or machines read: one module per form, chosen by name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from instar.tools.rehearsal.go_no_go import GoNoGo
+from instar.tools.rehearsal.model import Rehearsal
+from instar.tools.rehearsal.render.html import to_html
+from instar.tools.rehearsal.render.json import to_json
+from instar.tools.rehearsal.render.junit import to_junit
+from instar.tools.rehearsal.render.markdown import to_markdown
+
+FORMS = ("text", "json", "junit", "markdown", "html")
+MACHINE: dict[str, Callable[[Rehearsal, GoNoGo], str]] = {
+    "json": to_json,
+    "junit": to_junit,
+    "markdown": to_markdown,
+    "html": to_html,
+}
+"""Every form but ``text``, which also takes colours."""

@@ -1,0 +1,67 @@
+"""What is known about one version of a CRD after a step, and of the world it is compared with."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import field
+
+from instar.base.fast_dataclass import dataclass
+from instar.tools.rehearsal.model import Exchange, Harm
+from instar.tools.rehearsal.object_diff import mark
+from instar.tools.rehearsal.sandbox import Sandbox
+
+BEFORE = "the world of before"
+NO_CONVERTER = "conversion was not judged: the CRD has a webhook, and none was given"
+
+
+@dataclass
+class VersionJudgement:
+    """Everything that was found out about one version after one step."""
+
+    version: str
+    judged: int = 0
+    readings: list[Harm] = field(default_factory=list)
+    """What is wrong with what is read."""
+    writes: list[Harm] = field(default_factory=list)
+    """What is wrong with what is written."""
+    unknown: Counter[str] = field(default_factory=Counter)
+    before: set[str] = field(default_factory=set)
+    """Objects that were unreadable or refused before the upgrade began."""
+    list_failed: Exchange | None = None
+    warnings: tuple[str, ...] = ()
+    since: str = ""
+    """Which step it was made after."""
+
+    @property
+    def harms(self) -> list[Harm]:
+        return [*self.readings, *self.writes]
+
+
+class ReferenceReadings:
+    """The world of before a release: what it reads, and what it would have answered."""
+
+    def __init__(self, stage: Sandbox) -> None:
+        self.stage = stage
+        self.marks: dict[str, dict[str, bytes]] = {}
+        """By version and key; an object that cannot be read is missing."""
+        self.warnings: dict[str, tuple[str, ...]] = {}
+        self.home: dict[str, str] = {}
+        """The version each object is stored in."""
+
+    async def learn(self) -> None:
+        for version in self.stage.crd.served():
+            marks = self.marks.setdefault(version, {})
+            async for listed in self.stage.pages(version):
+                self.warnings[version] = listed.warnings
+                for reading in listed.readings:
+                    if reading.obj is not None:
+                        marks[reading.key] = mark(reading.obj)
+
+    def knows(self, version: str) -> bool:
+        return version in self.marks
+
+    def other_version(self, key: str) -> str:
+        """Where an object can be read at all, its own version first."""
+        home = self.home.get(key, "")
+        served = [home, *self.marks] if home in self.marks else list(self.marks)
+        return next((version for version in served if key in self.marks[version]), "")

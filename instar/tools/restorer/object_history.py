@@ -1,0 +1,92 @@
+"""The past of one object, from ``/instar/history``."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+from instar.base.errors import Expired, NotFound, Timeout
+from instar.base.fast_dataclass import dataclass
+from instar.base.json_values import Object
+from instar.tools.restorer.errors import RestoreError
+from instar.wire.client.client import Client
+from instar.wire.client.discovery import ResourceType, called, listable
+
+_PREFIX = "/instar/history"
+_PAGE = 200
+
+
+@dataclass(frozen=True)
+class NamedObject:
+    """One object, there or not."""
+
+    type: ResourceType
+    namespace: str
+    name: str
+
+    @property
+    def path(self) -> str:
+        return self.type.path(self.namespace, self.name)
+
+    def __str__(self) -> str:
+        place = f" in {self.namespace}" if self.namespace else ""
+        return f"{self.type.name} {self.name!r}{place}"
+
+
+async def find(client: Client, kind: str, name: str, namespace: str | None) -> NamedObject:
+    """What a person means by a kind. Raises ``RestoreError`` where that is nothing, or several."""
+    found = called((await listable(client)).types, kind)
+    if not found:
+        raise RestoreError(f"the server knows no kind {kind!r}; a deleted CRD is restored as crd")
+    if len(found) > 1:
+        names = ", ".join(sorted(each.name for each in found))
+        raise RestoreError(f"{kind!r} may be {names}: name one of them")
+    place = (namespace or client.access.namespace) if found[0].namespaced else ""
+    return NamedObject(found[0], place, name)
+
+
+async def writes(client: Client, named: NamedObject, limit: int) -> Object:
+    """What the server tells: the last writes, oldest first."""
+    try:
+        return await client.get(_PREFIX + named.path, limit=min(limit, _PAGE))
+    except NotFound as error:
+        raise _missing(error, named) from None
+
+
+async def state(client: Client, named: NamedObject, revision: int) -> Object:
+    """The object as of a revision."""
+    try:
+        return await client.get(_PREFIX + named.path, at=revision)
+    except Expired as error:
+        raise RestoreError(error.message) from None
+    except Timeout:
+        raise RestoreError(f"revision {revision} is not there yet") from None
+    except NotFound as error:
+        if not _is_about(error, named):
+            raise _missing(error, named) from None
+        raise RestoreError(f"{named} was not there at revision {revision}") from None
+
+
+async def last_alive(client: Client, named: NamedObject) -> tuple[int, Object]:
+    """The last state before somebody deleted it, and the last moment it was in that state: what
+    belongs to it was there then, too."""
+    told = await writes(client, named, _PAGE)
+    rows = list(told["revisions"])
+    if not rows or rows[-1]["operation"] != "delete":
+        raise RestoreError(f"{named} is there: say which state with --at REVISION")
+    for row, following in reversed(list(pairwise(rows))):
+        if row["operation"] == "delete" or row.get("problem"):
+            continue
+        obj = await state(client, named, row["revision"])
+        if not obj["metadata"].get("deletionTimestamp"):
+            return following["revision"] - 1, obj
+    raise RestoreError(f"what {named} was before its deletion is forgotten (--history)")
+
+
+def _is_about(error: NotFound, named: NamedObject) -> bool:
+    return (error.details or {}).get("name") == named.name
+
+
+def _missing(error: NotFound, named: NamedObject) -> RestoreError:
+    if _is_about(error, named):
+        return RestoreError(f"nothing is known of {named}: it never was, or that is forgotten")
+    return RestoreError("this server tells nothing of the past: it is not instar, or an older one")

@@ -1,0 +1,1 @@
+"""The reviewer of CRD changes: rules find what breaks, witnesses prove it, reports tell it."""

@@ -1,0 +1,23 @@
+"""A report as text people or machines read: one module per form, chosen by name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from instar.tools.reviewer.render.github import to_github
+from instar.tools.reviewer.render.html import to_html
+from instar.tools.reviewer.render.json import to_json
+from instar.tools.reviewer.render.junit import to_junit
+from instar.tools.reviewer.render.markdown import to_markdown
+from instar.tools.reviewer.render.sarif import to_sarif
+from instar.tools.reviewer.report import Report
+
+MACHINE: dict[str, Callable[[Report], str]] = {
+    "markdown": to_markdown,
+    "json": to_json,
+    "sarif": to_sarif,
+    "github": to_github,
+    "junit": to_junit,
+    "html": to_html,
+}
+"""Every form but ``text``, which also takes colours and detail."""

@@ -1,0 +1,99 @@
+"""The report as one HTML page that needs nothing else: no script, no font, no network."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from html import escape
+
+from instar.tools.reviewer.render.page import page
+from instar.tools.reviewer.render.shared import (
+    as_yaml,
+    counts,
+    hits,
+    location,
+    place,
+    witness_lines,
+)
+from instar.tools.reviewer.report import CrdReview, Finding, Report, Severity
+
+
+def to_html(report: Report) -> str:
+    body = [f"<h1>CRD review</h1><p><strong>{escape(counts(report))}</strong></p>"]
+    body += [f"<p>⚠ {escape(str(problem))}</p>" for problem in report.problems]
+    for crd in report.crds:
+        body += _crd(crd)
+    body += [f"<p><code>{escape(name)}</code> is only in OLD</p>" for name in report.only_old]
+    body += [f"<p><code>{escape(name)}</code> is only in NEW</p>" for name in report.only_new]
+    return page("CRD review", body)
+
+
+def _crd(crd: CrdReview) -> Iterator[str]:
+    label = f' <span class="dim">{escape(crd.label)}</span>' if crd.label else ""
+    yield f"<h2>{escape(crd.name)}{label}</h2>"
+    if not crd.findings:
+        yield "<p>Nothing to report.</p>"
+    yield from (_finding(item) for item in crd.findings)
+    if crd.suppressed:
+        yield f'<p class="dim">{len(crd.suppressed)} suppressed</p>'
+    yield from _stored(crd)
+    yield from _plan(crd)
+
+
+def _finding(item: Finding) -> str:
+    opened = " open" if item.severity is Severity.ERROR and item.witness is None else ""
+    pills = "".join(f'<span class="pill">{escape(hit.value)}</span>' for hit in item.hits)
+    inner = [f'<p class="dim">{escape(location(item))}</p>' * bool(location(item))]
+    inner.append(f"<p>{pills}</p>" if hits(item) else "")
+    inner.append(f"<pre>{escape(item.details)}</pre>" if item.details else "")
+    if item.witness is not None:
+        if item.witness.before is not None:
+            inner.append(
+                f"<p>before the update</p><pre>{escape(as_yaml(item.witness.before))}</pre>"
+            )
+        inner.append(f"<pre>{escape(as_yaml(item.witness.object))}</pre>")
+        inner += [f"<p>→ {escape(line)}</p>" for line in witness_lines(item.witness)]
+    elif item.unwitnessed:
+        inner.append(f'<p class="dim">no witness: {escape(item.unwitnessed)}</p>')
+    return (
+        f'<details class="{item.severity.value}"{opened}><summary><b>{escape(item.rule)}</b> '
+        f"<code>{escape(place(item))}</code> {escape(item.message)}</summary>"
+        f"<div>{''.join(inner)}</div></details>"
+    )
+
+
+def _stored(crd: CrdReview) -> Iterator[str]:
+    if not crd.stored_count:
+        return
+    yield f"<h3>Stored objects: {len(crd.stored)} of {crd.stored_count} are touched</h3>"
+    rows = "".join(
+        f"<tr><td><code>{escape(item.name)}</code></td><td>{item.damage}</td>"
+        f"<td>{escape('; '.join(item.reasons))}</td></tr>"
+        for item in crd.stored
+    )
+    yield f"<table>{rows}</table>"
+
+
+def _plan(crd: CrdReview) -> Iterator[str]:
+    if crd.plan:
+        yield "<h3>Migration plan</h3><ol>"
+        for step in crd.plan:
+            needs = "".join(f"<br>needs: {escape(text)}" for text in step.preconditions)
+            commands = escape("\n".join(step.commands))
+            back = (
+                f"<br><span class='dim'>back: {escape(step.rollback)}</span>"
+                if step.rollback
+                else ""
+            )
+            yield (
+                f'<li><span class="pill">{escape(step.release)}</span> '
+                f"<strong>{escape(step.title)}</strong><br>{escape(step.why)}{needs}"
+                f"{f'<pre>{commands}</pre>' if commands else ''}{back}</li>"
+            )
+        yield "</ol>"
+    if crd.checklist:
+        rows = "".join(
+            f"<tr><td>{'yes' if item.yes else '<strong>no</strong>'}</td>"
+            f"<td>{escape(item.question)}</td><td>{escape(item.evidence)}</td></tr>"
+            for item in crd.checklist
+        )
+        yield f"<h3>Checklist</h3><table>{rows}</table>"

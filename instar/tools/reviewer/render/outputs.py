@@ -1,0 +1,57 @@
+"""Where a report goes: several forms at once, each to a file or to standard output."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import NamedTuple
+
+from instar.tools.reviewer.git import GitError, repository
+from instar.tools.reviewer.report import Report
+
+FORMS = ("text", "markdown", "json", "sarif", "github", "junit", "html")
+
+
+class ReportOutput(NamedTuple):
+    form: str
+    file: Path | None
+    """Standard output without one."""
+
+
+def read_output(text: str, forms: Sequence[str] = FORMS) -> ReportOutput:
+    """``FORM`` or ``FORM=FILE``. Raises ``ValueError`` that says what was expected."""
+    form, _, file = text.partition("=")
+    if form not in forms:
+        raise ValueError(f"{form!r} is no form of a report; there is {', '.join(forms)}")
+    return ReportOutput(form, Path(file) if file else None)
+
+
+def in_repository(report: Report, locate: Callable[[str], str]) -> Report:
+    """Places as whoever knows only the repository names them: annotations, code scanning."""
+    crds = [
+        replace(
+            crd,
+            findings=tuple(replace(item, file=locate(item.file)) for item in crd.findings),
+            suppressed=tuple(replace(item, file=locate(item.file)) for item in crd.suppressed),
+        )
+        for crd in report.crds
+    ]
+    problems = tuple(replace(item, file=locate(item.file)) for item in report.problems)
+    return replace(report, crds=tuple(crds), problems=problems)
+
+
+def from_top(file: str) -> str:
+    """A path from the top of its repository; what lies in none stays as it is."""
+    if not file or file.startswith(("git:", "kube:", "<")):
+        return file
+    try:
+        return repository(file)[1] or file
+    except GitError:
+        return file
+
+
+def told_twice(outputs: Sequence[ReportOutput]) -> bool:
+    """Whether two forms would be mixed on standard output. Annotations may: they are lines."""
+    forms = {each.form for each in outputs if each.file is None} - {"github"}
+    return len(forms) > 1

@@ -1,0 +1,76 @@
+"""What several forms say in the same words."""
+
+from __future__ import annotations
+
+from itertools import islice
+from typing import Any
+
+import yaml
+
+from instar.base.plurals import counted
+from instar.tools.reviewer.report import Effect, Finding, Report, Severity, Witness
+
+_LONG_TEXT = 80
+_LONG_LIST = 12
+SHOWN = (Severity.ERROR, Severity.WARNING, Severity.INFO)
+DOCS = "https://github.com/instar-dev/instar/blob/main/docs/rules.md"
+
+
+def place(finding: Finding) -> str:
+    """``v1 spec.size``, as short as it can be said."""
+    return " ".join(filter(None, (finding.version, finding.path)))
+
+
+def location(finding: Finding) -> str:
+    if not finding.file:
+        return ""
+    return f"{finding.file}:{finding.line}" if finding.line else finding.file
+
+
+def hits(finding: Finding) -> str:
+    return ", ".join(hit.value for hit in finding.hits)
+
+
+def as_yaml(value: object) -> str:
+    """For people: long texts and lists are cut, saying how long they are."""
+    return yaml.safe_dump(_short(value), sort_keys=False, allow_unicode=True, width=100)
+
+
+def _short(value: Any) -> Any:
+    if isinstance(value, str) and len(value) > _LONG_TEXT:
+        return f"{value[:20]}… ({len(value)} characters)"
+    if isinstance(value, dict):
+        shown = dict(islice(value.items(), _LONG_LIST))
+        more = len(value) - len(shown)
+        short = {name: _short(item) for name, item in shown.items()}
+        return {**short, f"… {more} more": "…"} if more else short
+    if isinstance(value, list):
+        items = [_short(item) for item in value[:_LONG_LIST]]
+        more = len(value) - len(items)
+        return [*items, f"… {more} more"] if more else items
+    return value
+
+
+def witness_lines(witness: Witness) -> list[str]:
+    """What happens to the witness, in two lines."""
+    if witness.new_version:
+        return [
+            f"written at {witness.version}: {witness.old.says()}",
+            f"then at {witness.new_version}: {witness.new.says()}",
+        ]
+    verb = "the update is" if witness.before is not None else "it is"
+    if witness.through_status:
+        verb = "its status, written to /status, is"
+    lines = [f"old: {verb} {witness.old.says()}", f"new: {verb} {witness.new.says()}"]
+    if witness.effect is Effect.CHANGED:
+        lines.append("both take it, but it reads differently afterwards")
+    return lines
+
+
+def counts(report: Report) -> str:
+    words = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "note"}
+    return ", ".join(counted(report.count(severity), word) for severity, word in words.items())
+
+
+def slug(rule: str) -> str:
+    return f"{DOCS}#{rule}"

@@ -1,0 +1,282 @@
+"""What a review says: findings with evidence, grouped by CRD, in one sorted, frozen Report.
+
+Plain values that every renderer reads. Nothing here decides what is breaking (``rules/``), reads
+a file (``sources.py``) or knows an output format (``render/``).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterable, Iterator
+from enum import StrEnum
+
+from instar.base.fast_dataclass import dataclass
+from instar.base.field_errors import FieldError
+from instar.base.json_values import Object, Pointer
+
+_TOKEN = re.compile(r"([^.\[\]]+)|\[(\d+)\]")
+
+
+class Severity(StrEnum):
+    ERROR = "error"
+    WARNING = "warning"
+    INFO = "info"
+    OFF = "off"
+
+    @property
+    def rank(self) -> int:
+        """Smaller is worse."""
+        return list(Severity).index(self)
+
+
+class Hit(StrEnum):
+    """Who notices a change."""
+
+    WRITERS = "writers"
+    READERS = "readers"
+    STORED = "stored objects"
+    APPLIERS = "appliers"
+    CLIENTS = "generated clients"
+
+
+class NoWitness(StrEnum):
+    """Why the search shows no object; the value is what people read."""
+
+    NO_CANDIDATE = "searched: no value was found that only one side takes"
+    """The one reason that is itself evidence."""
+    NO_OBJECT = "a value was found, but no whole object around it that one side takes"
+    NO_TIME = "not searched: the time for witnesses of this CRD was used up"
+    NO_RULES = "CEL rules were not run"
+    NO_OLD_CRD = "there is no old CRD to compare with"
+    NO_STATUS = "the schema has no status"
+    NOT_WRITABLE = "nobody can write an object of a version that is not served"
+
+
+class Effect(StrEnum):
+    """What the new CRD does to a witness that the old one took (or, for ACCEPTED, refused)."""
+
+    REFUSED = "refused"
+    PRUNED = "pruned"
+    CHANGED = "changed"
+    ACCEPTED = "accepted"
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectVerdict:
+    """What one side's server does with an object that is created there."""
+
+    accepted: bool
+    errors: tuple[FieldError | str, ...] = ()
+    """A bare text is a refusal that names no place in the object."""
+    pruned: tuple[str, ...] = ()
+    result: Object | None = None
+    """The object as it would be served, when it was accepted."""
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """The errors in words, each said once."""
+        return tuple(dict.fromkeys(map(str, self.errors)))
+
+    def says(self) -> str:
+        drops = f"drops {', '.join(self.pruned)}" if self.pruned else ""
+        if not self.accepted:
+            return "; ".join(filter(None, ("refused: " + "; ".join(self.texts), drops)))
+        return f"accepted, {drops}" if drops else "accepted"
+
+
+@dataclass(frozen=True, slots=True)
+class Witness:
+    """An object that shows a finding to be true; both verdicts came from running the schemas."""
+
+    effect: Effect
+    version: str
+    object: Object
+    old: ObjectVerdict
+    new: ObjectVerdict
+    new_version: str = ""
+    """Set where the second verdict is about another version of the same CRD."""
+    through_status: bool = False
+    """The status of the object is written to ``/status``, after the rest of it."""
+    before: Object | None = None
+    """For rules about updates: the object as it was before the write."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    rule: str
+    severity: Severity
+    crd: str
+    message: str
+    version: str = ""
+    path: str = ""
+    """The field, as its users write it: ``spec.ports[*].name``."""
+    pointer: Pointer = ()
+    on_old: bool = False
+    """The pointer leads into the old CRD: something is gone."""
+    file: str = ""
+    line: int = 0
+    hits: tuple[Hit, ...] = ()
+    details: str = ""
+    witness: Witness | None = None
+    unwitnessed: str = ""
+    """Why there is no witness, where one was to be expected."""
+    key: str = ""
+    """Tells apart two findings of one rule at one place."""
+    suppressed: str = ""
+    """The reason, when a suppression or the baseline hides it."""
+
+    @property
+    def fingerprint(self) -> str:
+        """Stable over releases and wording: what baselines and code scanners remember."""
+        text = "\0".join((self.rule, self.crd, self.version, self.path, self.key))
+        return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+    def order(self) -> tuple[object, ...]:
+        return (self.severity.rank, self.version, self.path, self.rule, self.key, self.message)
+
+
+class PlanRelease(StrEnum):
+    """When a step of a plan is due, in order of time."""
+
+    FIRST = "before anything else"
+    N = "N"
+    N1 = "N+1"
+    N2 = "N+2"
+    N3 = "N+3"
+    N4 = "N+4"
+
+    @property
+    def rank(self) -> int:
+        return list(PlanRelease).index(self)
+
+
+@dataclass(frozen=True, slots=True)
+class PlanStep:
+    """One step of a migration plan."""
+
+    release: PlanRelease
+    title: str
+    why: str = ""
+    preconditions: tuple[str, ...] = ()
+    commands: tuple[str, ...] = ()
+    rollback: str = ""
+    rewrites: bool = False
+    """Whether every stored object is at the new storage version afterwards."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChecklistAnswer:
+    """One question of the review checklist."""
+
+    question: str
+    yes: bool
+    evidence: str
+
+
+class Damage(StrEnum):
+    """What a change does to a stored object, worst first; ``stored.py`` says what each means."""
+
+    UNREADABLE = "unreadable"
+    PRUNED = "pruned"
+    INVALID = "invalid"
+    OWNERSHIP_LOST = "ownership lost"
+    """Only seen where objects are really written: by a rehearsal."""
+    FROZEN = "frozen"
+    CHANGED = "changed"
+
+    @property
+    def rank(self) -> int:
+        """Smaller is worse."""
+        return list(Damage).index(self)
+
+
+@dataclass(frozen=True, slots=True)
+class StoredObject:
+    """One real object and what becomes of it."""
+
+    name: str
+    version: str
+    damage: Damage
+    """The worst that happens to it."""
+    reasons: tuple[str, ...]
+
+    @property
+    def breaks(self) -> bool:
+        """Reading differently is no loss."""
+        return self.damage is not Damage.CHANGED
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CrdReview:
+    """Everything about one CRD."""
+
+    name: str
+    findings: tuple[Finding, ...] = ()
+    suppressed: tuple[Finding, ...] = ()
+    plan: tuple[PlanStep, ...] = ()
+    checklist: tuple[ChecklistAnswer, ...] = ()
+    stored: tuple[StoredObject, ...] = ()
+    stored_count: int = 0
+    label: str = ""
+    """Which step of a history this is."""
+
+    def worst(self) -> Severity:
+        return min((item.severity for item in self.findings), key=_rank, default=Severity.OFF)
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """Input that could not be reviewed."""
+
+    message: str
+    file: str = ""
+    line: int = 0
+
+    def __str__(self) -> str:
+        place = f"{self.file}:{self.line}" if self.file and self.line else self.file
+        return f"{place}: {self.message}" if place else self.message
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Report:
+    """The review of any number of CRDs."""
+
+    crds: tuple[CrdReview, ...] = ()
+    only_old: tuple[str, ...] = ()
+    only_new: tuple[str, ...] = ()
+    problems: tuple[Problem, ...] = ()
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        return tuple(item for crd in self.crds for item in crd.findings)
+
+    def count(self, severity: Severity) -> int:
+        return sum(item.severity is severity for item in self.findings)
+
+    def exit_code(self, fail_on: Severity | None = Severity.ERROR) -> int:
+        """2 for unusable input, 1 for findings at or above ``fail_on`` (None: never), else 0."""
+        if self.problems:
+            return 2
+        if fail_on is None:
+            return 0
+        return int(any(item.severity.rank <= fail_on.rank for item in self.findings))
+
+    def __iter__(self) -> Iterator[Finding]:
+        return iter(self.findings)
+
+
+def pointer_of(path: str) -> Pointer:
+    """A place written with dots and brackets; keys with dots in them end it early."""
+    found: list[str | int] = []
+    for name, position in _TOKEN.findall(path):
+        found.append(int(position) if position else name)
+    return tuple(found)
+
+
+def in_order(findings: Iterable[Finding]) -> tuple[Finding, ...]:
+    return tuple(sorted(findings, key=Finding.order))
+
+
+def _rank(severity: Severity) -> int:
+    return severity.rank

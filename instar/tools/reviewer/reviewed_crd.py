@@ -1,0 +1,88 @@
+"""One side of a review: a CRD of either API version, brought to v1 with its defaults.
+
+The schemas are normalised (a keyword that says nothing is left out, two spellings of one meaning
+become one), so that a difference between two of them is a difference in behaviour. Compiled
+forms are made on demand and kept. Knows neither files nor rules.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cached_property
+from typing import Any
+
+from instar.base.fast_dataclass import dataclass
+from instar.base.json_values import Object, Pointer, copy_json
+from instar.kube.api.crd import Crd, CrdVersion
+from instar.kube.api.crd_codec import to_internal
+from instar.kube.crds.defaults import with_defaults
+from instar.kube.crds.documents import read_definition
+from instar.kube.schema.pipeline import SchemaPipeline, pipeline_of
+from instar.kube.schema.rule_engine import RuleCompiler
+from instar.tools.reviewer.normal_form import normalise
+
+
+@dataclass(frozen=True)
+class Side:
+    """A CRD under review."""
+
+    given: Object
+    """As it was written and as a server decodes it: without what it does not know."""
+    raw: Object
+    """The v1 form with defaults."""
+    crd: Crd
+    knows_status: bool
+    """Whether ``storedVersions`` was read from a cluster or is only assumed."""
+    unknown: tuple[str, ...] = ()
+    """Paths a server drops when it decodes the CRD."""
+
+    @property
+    def name(self) -> str:
+        return self.crd.name
+
+    @cached_property
+    def internal(self) -> Object:
+        return to_internal(with_defaults(copy_json(self.given)))
+
+    @cached_property
+    def schemas(self) -> Mapping[str, Object]:
+        """Normalised openAPIV3Schema by version; an absent schema is the empty one."""
+        return {item.name: normalise(item.schema or {}) for item in self.crd.versions}
+
+    @cached_property
+    def _pipelines(self) -> dict[tuple[str, RuleCompiler], SchemaPipeline]:
+        return {}
+
+    def pipeline(self, version: str, compile_rules: RuleCompiler) -> SchemaPipeline:
+        """What a server does to objects of a version; one the CRD lacks knows no field."""
+        key = (version, compile_rules)
+        if key not in self._pipelines:
+            found = self.crd.version(version) or CrdVersion(version, served=False, storage=False)
+            self._pipelines[key] = pipeline_of(self.crd, found, compile_rules)
+        return self._pipelines[key]
+
+    def index(self, version: str) -> int:
+        names = [item.name for item in self.crd.versions]
+        return names.index(version) if version in names else 0
+
+    def version_pointer(self, version: str, *more: str | int) -> Pointer:
+        return ("spec", "versions", self.index(version), *more)
+
+    def schema_pointer(self, version: str, steps: tuple[str, ...] = ()) -> Pointer:
+        return self.version_pointer(version, "schema", "openAPIV3Schema", *steps)
+
+
+def read_side(given: Mapping[str, Any]) -> Side:
+    """``given`` is a v1 or v1beta1 CRD as JSON; it is not changed.
+
+    Raises ``CrdDecodeError`` where a server could not even read it.
+    """
+    found = read_definition(given)
+    known = bool((found.given.get("status") or {}).get("storedVersions"))
+    return Side(
+        given=found.given,
+        raw=found.raw,
+        crd=found.crd,
+        knows_status=known,
+        unknown=found.unknown,
+    )

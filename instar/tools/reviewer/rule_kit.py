@@ -1,0 +1,114 @@
+"""What a rule is made of. A rule is a row (id, severity, who is hit); a check finds its cases.
+
+Checks are pure and declare the keywords they answer for, so the engine can report what changed
+and nobody claimed. Nothing is registered: ``__init__.py`` lists everything by name.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from instar.base.fast_dataclass import dataclass
+from instar.base.json_values import Pointer
+from instar.tools.reviewer.changes import NodeChange, Steps
+from instar.tools.reviewer.report import Effect, Hit, Severity
+from instar.tools.reviewer.reviewed_crd import Side
+
+WRITERS, READERS, STORED, APPLIERS, CLIENTS = Hit
+ERROR, WARNING, INFO, OFF = Severity
+
+
+@dataclass(frozen=True, slots=True)
+class ReviewRule:
+    """``id`` is also the heading in docs/rules.md."""
+
+    id: str
+    severity: Severity
+    summary: str
+    hits: tuple[Hit, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Probe:
+    """Where to look for a witness, and what it has to show.
+
+    ``version`` and ``target`` are the versions the object is written at and judged at.
+    """
+
+    effect: Effect
+    version: str = ""
+    steps: Steps = ()
+    keywords: frozenset[str] = frozenset()
+    target: str = ""
+    expression: str = ""
+    """For CEL: the rule that must fail."""
+    members: tuple[str, ...] = ()
+    """For ``required``: the fields that came or went."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FindingDraft:
+    """A finding before the engine adds place, severity and evidence."""
+
+    rule: str
+    message: str
+    version: str = ""
+    path: str = ""
+    pointer: Pointer = ()
+    on_old: bool = False
+    """The pointer leads into the old CRD (something is gone)."""
+    key: str = ""
+    severity: Severity | None = None
+    hits: tuple[Hit, ...] | None = None
+    details: str = ""
+    effect: Effect | None = None
+    """What a witness must show; the engine turns it into a probe, with the next two."""
+    expression: str = ""
+    members: tuple[str, ...] = ()
+    probe: Probe | None = None
+    unsure: bool = False
+    """The check cannot tell for certain: if the search finds no witness, it weighs less."""
+    why_no_witness: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class NodeCheck:
+    """Looks at one changed node of the same version."""
+
+    keywords: frozenset[str]
+    run: Callable[[NodeChange], Iterable[FindingDraft]]
+
+
+@dataclass(frozen=True, slots=True)
+class CrdCheck:
+    """Compares two CRDs as wholes; ``claims`` are the parts of ``spec`` it answers for."""
+
+    claims: tuple[str, ...]
+    run: Callable[[Side, Side], Iterable[FindingDraft]]
+
+
+Lint = Callable[[Side], Iterable[FindingDraft]]
+"""Looks at one CRD alone; on a pair, what the old one already had is left out."""
+
+
+def keywords(*names: str) -> frozenset[str]:
+    return frozenset(names)
+
+
+def show(value: Any) -> str:
+    """A JSON value in a message: short."""
+    text = json.dumps(value, ensure_ascii=False, separators=(", ", ": "), default=str)
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+def listed(values: Iterable[Any]) -> str:
+    return ", ".join(show(item) for item in values)
+
+
+def both(change: NodeChange) -> tuple[Mapping[str, Any], Mapping[str, Any]] | None:
+    """Old and new node where both exist."""
+    if change.old is None or change.new is None:
+        return None
+    return change.old, change.new

@@ -1,0 +1,76 @@
+"""The parts of a CRD outside its schemas that changed and no check answers for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from instar.tools.reviewer.reviewed_crd import Side
+from instar.tools.reviewer.rule_kit import CrdCheck, FindingDraft
+
+_OWN = ("versions[].schema", "group")
+"""Schemas are compared node by node; the group is part of the name two CRDs are paired by."""
+_BOOKKEEPING = ("kubectl.kubernetes.io/last-applied-configuration",)
+
+
+def crd_changes(old: Side, new: Side, checks: Sequence[CrdCheck]) -> Iterator[FindingDraft]:
+    claims = (*_OWN, *(claim for check in checks for claim in check.claims))
+    before, after = _flat(_by_version(old.raw["spec"])), _flat(_by_version(new.raw["spec"]))
+    places = sorted({place for place in {*before, *after} if before.get(place) != after.get(place)})
+    for generic, place in places:
+        if not generic.startswith(claims):
+            yield FindingDraft(
+                rule="unclaimed-change",
+                path=f"spec.{place}",
+                pointer=("spec",),
+                message=f"{place} changed",
+                why_no_witness="no rule knows what it means",
+            )
+    yield from _metadata(old.given, new.given)
+
+
+def _by_version(spec: Mapping[str, Any]) -> dict[str, Any]:
+    """Versions under their names, only those of them that both sides can have."""
+    versions = {item.get("name", ""): item for item in spec.get("versions") or ()}
+    return {**spec, "versions": versions}
+
+
+def _flat(spec: Mapping[str, Any]) -> dict[tuple[str, str], str]:
+    """Leaf values by (generic path, path); lists count as leaves."""
+    found: dict[tuple[str, str], str] = {}
+
+    def visit(generic: str, place: str, value: Any) -> None:
+        if generic.startswith("versions[].schema"):
+            return
+        if isinstance(value, Mapping) and value:
+            for name, item in value.items():
+                if generic == "versions":
+                    visit("versions[]", f"versions[{name}]", item)
+                else:
+                    dot = "." if generic else ""
+                    visit(f"{generic}{dot}{name}", f"{place}{dot}{name}", item)
+        elif value not in (None, [], {}):
+            found[generic, place] = repr(value)
+
+    visit("", "", spec)
+    return found
+
+
+def _metadata(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[FindingDraft]:
+    for word in ("annotations", "labels"):
+        before, after = (
+            {
+                name: value
+                for name, value in ((side.get("metadata") or {}).get(word) or {}).items()
+                if name not in _BOOKKEEPING
+            }
+            for side in (old, new)
+        )
+        names = sorted(name for name in {*before, *after} if before.get(name) != after.get(name))
+        if names:
+            yield FindingDraft(
+                rule="metadata-changed",
+                path=f"metadata.{word}",
+                pointer=("metadata", word),
+                message=f"{word} changed: {', '.join(names)}",
+            )

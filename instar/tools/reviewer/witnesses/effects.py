@@ -1,0 +1,57 @@
+"""What a second side does to an object that the first one took, and whether that shows a finding.
+
+Pure: two verdicts and a place in, an effect out.
+"""
+
+from __future__ import annotations
+
+from instar.base.field_errors import FieldError, FieldErrorCode
+from instar.kube.schema.json_types import same_json
+from instar.tools.reviewer.report import Effect, ObjectVerdict
+
+
+def places(verdict: ObjectVerdict) -> list[str]:
+    """Where an object is wrong, one path per error; empty for the object as a whole."""
+    return [
+        error.path.removeprefix(".") if isinstance(error, FieldError) else ""
+        for error in verdict.errors
+        if not isinstance(error, FieldError) or error.code is not FieldErrorCode.RULES_SKIPPED
+    ]
+
+
+def effect_of(
+    wanted: Effect, base: ObjectVerdict, other: ObjectVerdict, path: str
+) -> Effect | None:
+    """What the second side does that the first did not.
+
+    Reading prunes and never validates, so a loss counts even where a write would be refused.
+    """
+    lost = any(item.startswith(path) for item in set(other.pruned) - set(base.pruned))
+    if lost and wanted is Effect.PRUNED:
+        return Effect.PRUNED
+    if not other.accepted:
+        # Refused for another field, it shows something else than it says.
+        return Effect.REFUSED if is_about(other, path) else None
+    if lost:
+        return Effect.PRUNED
+    left, right = ({**(side.result or {}), "apiVersion": ""} for side in (base, other))
+    return None if same_json(left, right) else Effect.CHANGED
+
+
+def is_about(verdict: ObjectVerdict, path: str) -> bool:
+    """Whether one of the complaints is about this place, something in it or something around it."""
+    return not path or any(near(place, path) for place in places(verdict))
+
+
+def near(place: str, path: str) -> bool:
+    return place.startswith(path) or path.startswith(place)
+
+
+def shows(wanted: Effect, seen: Effect | None) -> bool:
+    if seen is None:
+        return False
+    if wanted is Effect.ACCEPTED:
+        return seen in (Effect.REFUSED, Effect.PRUNED)
+    if wanted is Effect.CHANGED:
+        return seen in (Effect.CHANGED, Effect.REFUSED)
+    return seen is wanted

@@ -1,0 +1,108 @@
+"""Make an almost valid object valid by small changes elsewhere than at its point.
+
+A witness has to be accepted by one side. What a rule demands of its surroundings (give one of
+two fields, another value of an enum) is found by trying: each error names a place, each place
+offers a few changes, and a change stays if fewer errors are left.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from itertools import islice
+from typing import Any
+
+from instar.kube.schema.json_types import ABSENT
+from instar.tools.reviewer.witnesses.placing import look_up, with_value
+from instar.tools.reviewer.witnesses.samples import Samples, branches
+
+Node = Mapping[str, Any]
+Wrong = Callable[[Any], list[str]]
+"""Where an object is wrong: one path per error, empty for the root."""
+
+_ROUNDS = 6
+_TRIES = 60
+
+
+def repaired(
+    samples: Samples, obj: Any, schema: Node, point: list[str | int], wrong: Wrong
+) -> Any | None:
+    """An object without errors that still has the same value at ``point``, or None."""
+    left = wrong(obj)
+    for _ in range(_ROUNDS):
+        if not left:
+            return obj
+        found = _improved(samples, obj, schema, point, wrong, left)
+        if found is None:
+            return None
+        obj, left = found
+    return None if left else obj
+
+
+def _improved(
+    samples: Samples,
+    obj: Any,
+    schema: Node,
+    point: list[str | int],
+    wrong: Wrong,
+    left: list[str],
+) -> tuple[Any, list[str]] | None:
+    tried = 0
+    for field in left[:4]:
+        for candidate in _changes(samples, obj, schema, field, point):
+            tried += 1
+            if tried > _TRIES:
+                return None
+            now = wrong(candidate)
+            if len(now) < len(left):
+                return candidate, now
+    return None
+
+
+def _changes(
+    samples: Samples, obj: Any, schema: Node, field: str, point: list[str | int]
+) -> Iterator[Any]:
+    where, node, value = look_up(schema, obj, field)
+    missing = field.rpartition(".")[2]
+    known = node.get("properties") or {}
+    if isinstance(value, dict) and missing in known and missing not in value:
+        yield with_value(obj, [*where, missing], samples.minimal(known[missing]))
+    if isinstance(value, dict):
+        yield from _members(samples, obj, node, where, value, point)
+    elif where != point[: len(where)]:
+        for other in islice(_others(samples, node), 6):
+            yield with_value(obj, where, other)
+    for merged in islice(branches(node), 6):
+        if isinstance(value, dict):
+            yield with_value(obj, where, {**samples.small_object(merged), **value})
+
+
+def _members(
+    samples: Samples,
+    obj: Any,
+    node: Node,
+    where: list[str | int],
+    value: dict[str, Any],
+    point: list[str | int],
+) -> Iterator[Any]:
+    properties: Mapping[str, Node] = node.get("properties") or {}
+    for name, child in properties.items():
+        place = [*where, name]
+        if place == point[: len(place)] or (not where and name in ("kind", "apiVersion")):
+            continue
+        if name in value and name not in (node.get("required") or ()):
+            yield with_value(obj, place, ABSENT)
+        for other in islice(_others(samples, child), 4):
+            if value.get(name, ABSENT) != other:
+                yield with_value(obj, place, other)
+
+
+def _others(samples: Samples, node: Node) -> Iterator[Any]:
+    if node.get("enum"):
+        yield from node["enum"]
+    elif node.get("type") == "boolean":
+        yield from (True, False)
+    else:
+        yield samples.minimal(node)
+        items = node.get("items")
+        if node.get("type") == "array" and isinstance(items, Mapping):
+            yield [samples.minimal(items)]

@@ -1,0 +1,74 @@
+"""Witnesses of transition rules: two states of one object, of which the second is refused now.
+
+A rule that names ``oldSelf`` says nothing about an object alone, so the evidence is an update.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from itertools import islice
+from typing import Any
+
+from instar.base.json_values import Object
+from instar.kube.schema.json_types import same_json
+from instar.kube.schema.rule_engine import Program
+from instar.tools.reviewer.report import Effect, Witness
+from instar.tools.reviewer.server_model import CrdSimulator
+from instar.tools.reviewer.witnesses.candidates import candidates
+from instar.tools.reviewer.witnesses.samples import Samples
+
+_MOST_VALUES = 40
+
+Place = Callable[[Any], Iterator[Object]]
+"""Whole objects around one value that the base side takes."""
+
+
+def update_witness(
+    node: Mapping[str, Any],
+    rule: Program,
+    text: str,
+    base: CrdSimulator,
+    other: CrdSimulator,
+    place: Place,
+    samples: Samples,
+) -> Witness | None:
+    """An update the base side takes and the other refuses; both states can be created there."""
+    for before, after in _pairs(node, rule, text, samples):
+        for first in place(before):
+            for second in place(after):
+                found = _confirmed(first, second, base, other)
+                if found is not None:
+                    return found
+    return None
+
+
+def _pairs(
+    node: Mapping[str, Any], rule: Program, text: str, samples: Samples
+) -> Iterator[tuple[Any, Any]]:
+    values: list[Any] = []
+    for value in islice(candidates(samples, node, node, text), 4 * _MOST_VALUES):
+        fresh = value is not None and not any(same_json(value, known) for known in values)
+        if fresh and len(values) < _MOST_VALUES and samples.fits(node, value):
+            values.append(value)
+    for before in values[:12]:
+        for after in values:
+            if not same_json(before, after) and rule.evaluate(after, before).errors:
+                yield before, after
+
+
+def _confirmed(
+    first: Object, second: Object, base: CrdSimulator, other: CrdSimulator
+) -> Witness | None:
+    taken, refused = base.update(first, second), other.update(first, second)
+    if not taken.accepted or refused.accepted:
+        return None
+    apart = base.has_status or other.has_status
+    return Witness(
+        Effect.REFUSED,
+        base.version,
+        second,
+        taken,
+        refused,
+        before=first,
+        through_status=apart and not same_json(first.get("status"), second.get("status")),
+    )

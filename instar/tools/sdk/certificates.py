@@ -1,0 +1,43 @@
+"""A certificate for a webhook without cert-manager, from an authority made on the spot.
+
+The authority's key is thrown away, so what it signed is all it will ever sign.
+"""
+
+from __future__ import annotations
+
+import base64
+from datetime import timedelta
+from pathlib import Path
+
+from instar.base.certificates import Authority, KeyPair
+from instar.base.fast_dataclass import dataclass
+
+_VALID_DAYS = 3650
+
+
+@dataclass(frozen=True, slots=True)
+class Issued:
+    pem: KeyPair
+    ca: bytes
+
+    @property
+    def bundle(self) -> str:
+        """The authority in base64, as a CRD's ``caBundle`` wants it."""
+        return base64.b64encode(self.ca).decode()
+
+    def write(self, cert: Path, key: Path) -> None:
+        cert.write_bytes(self.pem.cert)
+        key.touch(mode=0o600)
+        key.chmod(0o600)
+        key.write_bytes(self.pem.key)
+
+
+def self_signed(host: str, *, days: int = _VALID_DAYS) -> Issued:
+    valid = timedelta(days=days)
+    authority = Authority.make("instar webhook CA", valid)
+    return Issued(authority.server(host, _names(host), valid), authority.pem.cert)
+
+
+def _names(host: str) -> list[str]:
+    """A service is asked for as ``name.namespace.svc``; the longer form costs nothing."""
+    return [host, f"{host}.cluster.local"] if host.endswith(".svc") else [host]

@@ -1,0 +1,51 @@
+"""The CRDs a check is about: out of a document, or those of a text of several."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from instar.base.json_values import Object
+from instar.base.plurals import counted
+from instar.kube.api.crd import KIND, Crd
+from instar.kube.api.crd_codec import CrdDecodeError
+from instar.kube.api.encoding.manifests import UnreadableManifest, documents, members
+from instar.kube.crds.documents import read_definition
+from instar.tools.sdk.checking.case import Uncheckable
+
+
+def parse_crd(document: Mapping[str, Any]) -> Crd:
+    """A ``Crd`` from a v1 or v1beta1 document."""
+    if document.get("kind") != KIND:
+        raise Uncheckable(f"expected a {KIND}, got {document.get('kind')!r}")
+    try:
+        return read_definition(document).crd
+    except CrdDecodeError as error:
+        raise Uncheckable(f"not a usable CRD: {error}") from None
+
+
+def crd_in(text: str, file: str, name: str | None = None) -> Crd:
+    """The only CRD of a text, or the one called ``name``."""
+    found = _documents(text, file)
+    if name is not None:
+        found = [each for each in found if (each.get("metadata") or {}).get("name") == name]
+    if len(found) != 1:
+        which = "" if name is None else f" called {name}"
+        raise Uncheckable(f"{file} holds {counted(len(found), 'CRD')}{which}; it must be one")
+    return parse_crd(found[0])
+
+
+def crds_in(text: str, file: str) -> list[Crd]:
+    """Every CRD of a text; what else stands there does not matter."""
+    try:
+        return [read_definition(each).crd for each in _documents(text, file)]
+    except CrdDecodeError as error:
+        raise Uncheckable(f"{file}: not a usable CRD: {error}") from None
+
+
+def _documents(text: str, file: str) -> list[Object]:
+    try:
+        values = [each.value for document in documents(text, file) for each in members(document)]
+    except UnreadableManifest as error:
+        raise Uncheckable(str(error)) from None
+    return [value for value in values if isinstance(value, dict) and value.get("kind") == KIND]

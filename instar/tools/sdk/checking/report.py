@@ -1,0 +1,63 @@
+"""The outcome of a check as values; how it looks is decided in ``render.py``."""
+
+from __future__ import annotations
+
+from dataclasses import field
+from typing import Any, Literal
+
+from instar.base.fast_dataclass import dataclass
+from instar.tools.sdk.ruleset import Loss
+
+Verdict = Literal["kept", "broken", "unchecked"]
+
+
+@dataclass(frozen=True, slots=True)
+class Counterexample:
+    message: str
+    inputs: list[dict[str, Any]]
+    steps: list[tuple[str, Any]]
+    found: list[str]
+
+
+@dataclass(frozen=True, slots=True)
+class LawResult:
+    """One law in one direction. ``examples`` counts the objects that really tested it."""
+
+    law: str
+    title: str
+    source: str
+    target: str
+    examples: int
+    seconds: float
+    counterexample: Counterexample | None = None
+    note: str = ""
+
+    @property
+    def verdict(self) -> Verdict:
+        if self.counterexample is not None:
+            return "broken"
+        return "kept" if self.examples else "unchecked"
+
+
+@dataclass(frozen=True, slots=True)
+class CheckReport:
+    crd: str
+    converter: str
+    seed: int
+    outcomes: list[LawResult] = field(default_factory=list)
+    losses: tuple[Loss, ...] = ()
+
+    @property
+    def broken(self) -> list[LawResult]:
+        return [outcome for outcome in self.outcomes if outcome.verdict == "broken"]
+
+    @property
+    def unchecked(self) -> list[LawResult]:
+        return [outcome for outcome in self.outcomes if outcome.verdict == "unchecked"]
+
+    @property
+    def exit_code(self) -> int:
+        """0: no counterexample. 1: at least one. 2: something could not be checked at all."""
+        if self.broken:
+            return 1
+        return 2 if self.unchecked or not self.outcomes else 0

@@ -1,0 +1,191 @@
+"""Looks for counterexamples with objects made from the CRD's own schemas, and shrinks them."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from hypothesis import HealthCheck, Phase, given, reject, settings
+from hypothesis import seed as seeded
+from hypothesis import strategies as st
+from hypothesis.errors import Flaky, Unsatisfiable
+
+from instar.base.json_values import Object
+from instar.kube.api.crd import Crd
+from instar.kube.schema.generation.objects import objects
+from instar.tools.sdk.checking.case import CheckCase, VersionSchema
+from instar.tools.sdk.checking.laws import LAWS, Inapplicable, Law, LawBroken, VersionPair
+from instar.tools.sdk.checking.minimise import minimise
+from instar.tools.sdk.checking.parts import removable, without
+from instar.tools.sdk.checking.report import CheckReport, Counterexample, LawResult
+from instar.tools.sdk.ruleset import Loss
+
+DEFAULT_EXAMPLES = 200
+Progress = Callable[[LawResult], None]
+
+
+def check(
+    case: CheckCase,
+    *,
+    converter: str = "",
+    laws: Sequence[Law] = LAWS,
+    examples: int = DEFAULT_EXAMPLES,
+    seed: int | None = None,
+    losses: tuple[Loss, ...] = (),
+    progress: Progress = lambda outcome: None,
+) -> CheckReport:
+    """Every law in every direction. The same seed finds the same counterexamples."""
+    chosen = seed if seed is not None else random.SystemRandom().randrange(2**32)
+    report = CheckReport(case.crd.name, converter, chosen, losses=losses)
+    for outcome in _outcomes(case, laws, examples, chosen):
+        report.outcomes.append(outcome)
+        progress(outcome)
+    report.outcomes.sort(key=_reading_order(case))
+    return report
+
+
+def _reading_order(case: CheckCase) -> Callable[[LawResult], tuple[int, int]]:
+    pairs, names = case.pairs(), [law.name for law in LAWS]
+
+    def key(outcome: LawResult) -> tuple[int, int]:
+        return pairs.index((outcome.source, outcome.target)), names.index(outcome.law)
+
+    return key
+
+
+def _outcomes(
+    case: CheckCase, laws: Sequence[Law], examples: int, seed: int
+) -> Iterator[LawResult]:
+    for source, target in case.pairs():
+        pair = VersionPair(case, case.versions[source], case.versions[target])
+        for group in _groups(laws):
+            yield from hunt(pair, group, examples=examples, seed=seed)
+
+
+def _groups(laws: Sequence[Law]) -> list[list[Law]]:
+    """Laws that want the same inputs share them: making objects is what takes the time."""
+    groups: dict[tuple[str, ...], list[Law]] = {}
+    for law in laws:
+        groups.setdefault(law.inputs, []).append(law)
+    return list(groups.values())
+
+
+def hunt(
+    pair: VersionPair, laws: Sequence[Law], *, examples: int, seed: int
+) -> Iterator[LawResult]:
+    """Laws with the same inputs, in one direction. A broken one leaves the hunt to the others."""
+    remaining = list(laws)
+    while remaining:
+        began = time.perf_counter()
+        hunter = _Hunter(pair, remaining)
+        note = _run(hunter, _inputs(pair, remaining[0]), examples, seed)
+        finished = [hunter.caught[0]] if hunter.caught else list(remaining)
+        seconds = (time.perf_counter() - began) / len(finished)
+        for law in finished:
+            example = _counterexample(pair, hunter) if hunter.caught else None
+            names = (pair.source.name, pair.target.name)
+            tested = hunter.tested[law.name]
+            yield LawResult(law.name, law.title, *names, tested, seconds, example, note)
+            remaining.remove(law)
+
+
+class _Hunter:
+    """Judges inputs by several laws until one breaks, and from then on by that one only."""
+
+    def __init__(self, pair: VersionPair, laws: Sequence[Law]) -> None:
+        self._pair, self._laws = pair, laws
+        self.tested = dict.fromkeys((law.name for law in laws), 0)
+        self.caught: tuple[Law, list[Object], LawBroken] | None = None
+
+    def judge(self, inputs: list[Object]) -> bool:
+        """Whether the inputs said anything at all; raises ``LawBroken``."""
+        told = False
+        for law in [self.caught[0]] if self.caught else self._laws:
+            try:
+                law.check(self._pair, inputs)
+            except Inapplicable:
+                continue
+            except LawBroken as broken:
+                self.caught = law, inputs, broken
+                self.tested[law.name] += 1
+                raise
+            told = True
+            self.tested[law.name] += 1
+        return told
+
+
+def _run(hunter: _Hunter, inputs: Any, examples: int, seed: int) -> str:
+    """Returns a note when there was nothing to judge; what was caught is in the hunter."""
+
+    def judge(drawn: list[Object]) -> None:
+        if not hunter.judge(drawn):
+            reject()
+
+    configured = settings(
+        max_examples=examples,
+        database=None,
+        deadline=None,
+        print_blob=False,
+        report_multiple_bugs=False,
+        phases=(Phase.generate, Phase.shrink),
+        suppress_health_check=list(HealthCheck),
+    )
+    give: Any = given(inputs)
+    try:
+        configured(seeded(seed)(give(judge)))()
+    except (LawBroken, Flaky):
+        return ""
+    except Unsatisfiable:
+        return "no object could be made that is valid and says anything about this law"
+    return ""
+
+
+def _counterexample(pair: VersionPair, hunter: _Hunter) -> Counterexample | None:
+    if hunter.caught is None:
+        return None
+    law, inputs, broken = hunter.caught
+    try:
+        inputs, broken = minimise(pair, law, inputs)
+    except ValueError:
+        # It broke the law once and does not any more: that is worth telling as it was.
+        broken.message += " (but not every time)"
+    return Counterexample(broken.message, inputs, broken.steps, broken.found)
+
+
+def _inputs(pair: VersionPair, law: Law) -> Any:
+    sources = admitted(pair.case.crd, pair.source)
+    targets = admitted(pair.case.crd, pair.target)
+    schema = pair.source.compiled.structural
+
+    @st.composite
+    def build(draw: Callable[[Any], Any]) -> list[Object]:
+        inputs: list[Object] = []
+        for wanted in law.inputs:
+            if wanted == "part":
+                inputs.append(_part(draw, inputs[0], schema))
+            else:
+                inputs.append(draw(sources if wanted == "source" else targets))
+        return inputs
+
+    return build()
+
+
+def _part(draw: Callable[[Any], Any], whole: Object, schema: Any) -> Object:
+    fields = removable(whole, schema)
+    if not fields:
+        return whole
+    chosen = draw(st.lists(st.sampled_from(fields), min_size=1, unique=True))
+    return without(whole, chosen)
+
+
+def admitted(crd: Crd, version: VersionSchema) -> Any:
+    """A strategy of valid objects of ``version``, as a server would have stored them."""
+    made = objects(
+        version.compiled.structural,
+        api_version=version.api_version,
+        kind=crd.names.kind,
+        namespaced=crd.namespaced,
+    )
+    return made.map(version.admit).filter(lambda obj: obj is not None)

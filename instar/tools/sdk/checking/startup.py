@@ -1,0 +1,43 @@
+"""Can a controller start whose own process serves the conversion webhook? Pure.
+
+Its caches list objects before its webhook listens. If one of them must be converted for that,
+controller and API server wait for each other for ever (controller-runtime issue 1685).
+"""
+
+from __future__ import annotations
+
+from instar.kube.api.crd import Crd
+from instar.tools.sdk.checking.report import Counterexample, LawResult
+
+LAW = "start-up"
+TITLE = "a controller can list while its own webhook is not up yet"
+
+
+def startup_outcomes(crd: Crd, controller: str) -> list[LawResult]:
+    """One outcome per version objects may be stored in; none where nothing is converted remotely.
+
+    ``controller`` is the version the controller lists. ``crd`` comes from a cluster: only there
+    it is known what is stored.
+    """
+    if crd.conversion.strategy != "Webhook":
+        return []
+    stored = dict.fromkeys([*crd.stored_versions, crd.storage_version()])
+    return [
+        LawResult(LAW, TITLE, name, controller, 1, 0.0, _trouble(crd, name, controller))
+        for name in stored
+    ]
+
+
+def _trouble(crd: Crd, stored: str, controller: str) -> Counterexample | None:
+    if stored == controller:
+        return None
+    if stored == crd.storage_version():
+        cure = f"let the controller use {stored}, the storage version, or make {controller} that"
+    else:
+        cure = f"run instar migrate {crd.name} before the controller is rolled out"
+    text = (
+        f"objects may be stored at {stored}: listing them at {controller} needs the webhook, and a "
+        f"controller that serves it itself waits for ever; {cure}; or serve the webhook before the "
+        "caches are filled, or in a process of its own"
+    )
+    return Counterexample(text, [], [], [])

@@ -1,0 +1,66 @@
+"""From what a command line says (``package.module:name`` or a file) to a converter or admission."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from instar.base.importing import NotImportable, imported, names_a_thing
+from instar.kube.api.encoding.manifests import SUFFIXES, UnreadableManifest, only_document
+from instar.tools.sdk.admission import Admission
+from instar.tools.sdk.converter import BuiltConverter, Converter
+from instar.tools.sdk.errors import ConverterDefinitionError
+from instar.tools.sdk.yaml_rules import converter_from
+
+
+def load(spec: str) -> BuiltConverter:
+    """``package.module:converter``, or the path of a ``conversion.yaml``."""
+    found = load_any(spec)
+    if isinstance(found, Admission):
+        raise ConverterDefinitionError(f"{spec} is an Admission, not an instar.sdk.Converter")
+    return found
+
+
+def load_admission(spec: str) -> Admission:
+    """``package.module:admission``."""
+    found = load_any(spec)
+    if not isinstance(found, Admission):
+        raise ConverterDefinitionError(f"{spec} is a converter, not an instar.sdk.Admission")
+    return found
+
+
+def load_any(spec: str) -> BuiltConverter | Admission:
+    """Either, as a webhook may serve both."""
+    if spec.endswith(SUFFIXES):
+        return _from_file(Path(spec)).build()
+    if not names_a_thing(spec):
+        raise ConverterDefinitionError(
+            f"{spec!r} is neither package.module:converter nor a .yaml file"
+        )
+    return _from_module(spec)
+
+
+def _from_file(path: Path) -> Converter:
+    try:
+        # Typed: an ``enum`` maps values, and true is another one than "true".
+        rules = only_document(path.read_text(), str(path), typed_keys=True)
+    except OSError as error:
+        raise ConverterDefinitionError(f"{path}: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise ConverterDefinitionError(f"{path}: not a text file") from None
+    except UnreadableManifest as error:
+        raise ConverterDefinitionError(str(error)) from None
+    return converter_from(rules, str(path))
+
+
+def _from_module(spec: str) -> BuiltConverter | Admission:
+    try:
+        found = imported(spec)
+    except NotImportable as error:
+        raise ConverterDefinitionError(str(error)) from error
+    if isinstance(found, Converter):
+        return found.build()
+    if isinstance(found, BuiltConverter | Admission):
+        return found
+    raise ConverterDefinitionError(
+        f"{spec} is a {type(found).__name__}, not an instar.sdk.Converter or Admission"
+    )

@@ -1,0 +1,205 @@
+"""A tar file, packed or not, walked from its beginning and entered again at any of its files.
+
+Nothing is ever unpacked onto the disk, so no name in an archive can reach a place; names that try
+are refused all the same. Headers that announce headers are bounded: ``tarfile`` would read them
+whole, however large they say they are.
+"""
+
+from __future__ import annotations
+
+import io
+import tarfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import BinaryIO, NamedTuple, Protocol
+
+from instar.base.fast_dataclass import dataclass
+from instar.base.limits import KIB, MAX_ARCHIVE_FILES, MAX_ARCHIVE_RATIO, MIB
+from instar.tools.snapshots.errors import SnapshotError
+from instar.tools.snapshots.inflate import MAGIC, CutOff, Inflated, enter
+
+_BLOCK = 512
+_REGULAR = (b"0", b"\0", b"7")
+_FOLDER, _PAX, _PAX_OF_ALL, _LONG_NAME = b"5", b"x", b"g", b"L"
+_MOST_EXTRA = 64 * KIB
+_ENOUGH_TO_JUDGE = 256 * MIB
+_CHUNK = 256 * KIB
+
+
+class ArchiveMember(NamedTuple):
+    """One regular file of an archive."""
+
+    name: str
+    size: int
+    position: int
+    """Where in the unpacked stream its content begins."""
+
+
+class Readable(Protocol):
+    def read1(self, count: int = -1, /) -> bytes: ...
+
+
+class _Source(Readable, Protocol):
+    def read(self, count: int, /) -> bytes: ...
+
+
+class Entered(io.RawIOBase):
+    """The content of one member, and no byte after it."""
+
+    def __init__(self, stream: Readable, size: int, closing: Callable[[], None]) -> None:
+        self._stream, self._left, self._closing = stream, size, closing
+
+    def readable(self) -> bool:
+        return True
+
+    def close(self) -> None:
+        self._closing()
+        super().close()
+
+    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
+        data = self._stream.read1(min(len(buffer), self._left))
+        if not data and self._left:
+            raise CutOff("it ends in the middle")
+        self._left -= len(data)
+        buffer[: len(data)] = data
+        return len(data)
+
+
+@dataclass
+class _Long:
+    """What extra headers say of the next file."""
+
+    name: str = ""
+    size: int | None = None
+
+
+class Archive:
+    """``walk`` first; then any member it told can be opened, as often as one likes."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        with path.open("rb") as file:
+            self._packed = file.read(2) == MAGIC
+        self._entrances: list[tuple[int, int]] = [(0, 0)]
+        self.refused: list[str] = []
+        """Names of what is in there and no regular file at a harmless place."""
+
+    def walk(self) -> Iterator[tuple[ArchiveMember, io.BufferedReader]]:
+        """Every file with its content, which need not be read. Raises ``CutOff`` where the archive
+        ends too early, ``SnapshotError`` where going on would do harm."""
+        packed = self._path.stat().st_size
+        with self._path.open("rb") as file:
+            inflated = Inflated(file) if self._packed else None
+            if inflated is not None:
+                self._entrances = inflated.entrances
+            raw = file if inflated is None else io.BufferedReader(inflated, _CHUNK)
+            stream = _Counted(raw, packed, str(self._path))
+            for number, member in enumerate(self._headers(stream)):
+                if number >= MAX_ARCHIVE_FILES:
+                    raise SnapshotError(f"{self._path}: more than {MAX_ARCHIVE_FILES} files")
+                yield member, _buffered(stream, member.size)
+                skip_to = member.position + member.size + -member.size % _BLOCK
+                stream.skip(skip_to - stream.position)
+
+    def open(self, member: ArchiveMember) -> BinaryIO:
+        """Raises ``CutOff``; the caller closes it."""
+        file = self._path.open("rb")
+        if not self._packed:
+            file.seek(member.position)
+            return _buffered(file, member.size, file.close)
+        stream = enter(file, self._entrances, member.position)
+        return _buffered(stream, member.size, stream.close)
+
+    def _headers(self, stream: _Counted) -> Iterator[ArchiveMember]:
+        extra = _Long()
+        while True:
+            block = stream.read(_BLOCK)
+            if not block.strip(b"\0"):
+                return  # the end is two empty blocks; some leave them out
+            try:
+                info = tarfile.TarInfo.frombuf(block, "utf-8", "surrogateescape")
+            except tarfile.HeaderError as error:
+                raise CutOff(f"it is damaged: {error}") from None
+            if info.size < 0:
+                raise CutOff("it is damaged: a file of a negative size")
+            if info.type in (_PAX, _LONG_NAME):
+                _note(extra, info, _extra(stream, info.size, self._path))
+                continue
+            if info.type == _PAX_OF_ALL:
+                _extra(stream, info.size, self._path)
+                continue
+            name, size = extra.name or info.name, info.size if extra.size is None else extra.size
+            extra = _Long()
+            if info.type in _REGULAR and _harmless(name):
+                yield ArchiveMember(name.removeprefix("./"), size, stream.position)
+                continue
+            if info.type != _FOLDER:
+                self.refused.append(name)
+                del self.refused[100:]
+            stream.skip(size + -size % _BLOCK if info.type in _REGULAR else 0)
+
+
+class _Counted:
+    """The unpacked stream; knows how far it is, and how much that is of what was packed."""
+
+    def __init__(self, raw: _Source, packed: int, shown: str) -> None:
+        self._raw, self._shown = raw, shown
+        self._most = max(packed * MAX_ARCHIVE_RATIO, _ENOUGH_TO_JUDGE)
+        self.position = 0
+
+    def read(self, count: int) -> bytes:
+        return self._noted(self._raw.read(count))
+
+    def read1(self, count: int = -1, /) -> bytes:
+        """What there is, before the end of a file that is cut is noticed."""
+        return self._noted(self._raw.read1(count))
+
+    def _noted(self, data: bytes) -> bytes:
+        self.position += len(data)
+        if self.position > self._most:
+            raise SnapshotError(
+                f"{self._shown}: it unpacks to more than {MAX_ARCHIVE_RATIO} times its size"
+            )
+        return data
+
+    def skip(self, count: int) -> None:
+        while count > 0:
+            passed = len(self.read(min(count, _CHUNK)))
+            if not passed:
+                raise CutOff("it ends in the middle")
+            count -= passed
+
+
+def _buffered(
+    stream: Readable, size: int, closing: Callable[[], None] = lambda: None
+) -> io.BufferedReader:
+    return io.BufferedReader(Entered(stream, size, closing), _CHUNK)
+
+
+def _extra(stream: _Counted, size: int, path: Path) -> bytes:
+    if size > _MOST_EXTRA:
+        raise SnapshotError(f"{path}: a header of {size} bytes")
+    data = stream.read(size + -size % _BLOCK)[:size]
+    if len(data) < size:
+        raise CutOff("it ends in the middle")
+    return data
+
+
+def _note(extra: _Long, info: tarfile.TarInfo, data: bytes) -> None:
+    if info.type == _LONG_NAME:
+        extra.name = data.rstrip(b"\0").decode(errors="surrogateescape")
+        return
+    while data:
+        length = data[:16].partition(b" ")[0]
+        if not length.isdigit() or len(length) > 6 or not 0 < int(length) <= len(data):
+            raise CutOff("it is damaged: a header that cannot be read")
+        key, _, value = data[len(length) + 1 : int(length)].removesuffix(b"\n").partition(b"=")
+        if key == b"path":
+            extra.name = value.decode(errors="surrogateescape")
+        elif key == b"size" and value.isdigit() and len(value) < 19:
+            extra.size = int(value)
+        data = data[int(length) :]
+
+
+def _harmless(name: str) -> bool:
+    return not name.startswith("/") and ".." not in name.split("/") and "\0" not in name

@@ -1,0 +1,89 @@
+"""How far a snapshot has come, in the folder where it grows: an interrupted one goes on from there.
+
+What is done is noted after it is on the disk, so a note never says more than is true.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import field, replace
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from instar.base.fast_dataclass import dataclass
+from instar.base.json_values import Object
+from instar.tools.snapshots.errors import SnapshotError
+from instar.tools.snapshots.manifest import Row, read_row
+
+_FILE = "journal.json"
+
+
+@dataclass(frozen=True)
+class CaptureProgress:
+    """A part in the making."""
+
+    part: str
+    packed: int
+    versions: Object
+    token: str
+    revision: str
+    consistent: bool
+    missing: int
+
+    def document(self) -> Object:
+        return dict(self.__dict__)
+
+
+@dataclass(frozen=True)
+class CaptureJournal:
+    origin: str
+    started: str
+    asked: Object
+    done: tuple[Row, ...] = ()
+    standing: CaptureProgress | None = None
+    problems: tuple[str, ...] = field(default=())
+
+    def row(self, part: str) -> Row | None:
+        return next((row for row in self.done if row.name == part), None)
+
+    def finished(self, row: Row) -> CaptureJournal:
+        others = tuple(each for each in self.done if each.name != row.name)
+        standing = self.standing
+        if standing is not None and standing.part == row.name:
+            standing = None
+        return replace(self, done=(*others, row), standing=standing)
+
+    def write(self, folder: Path) -> None:
+        document = {
+            "origin": self.origin,
+            "started": self.started,
+            "asked": self.asked,
+            "done": [row.document() for row in self.done],
+            "standing": None if self.standing is None else self.standing.document(),
+            "problems": list(self.problems),
+        }
+        beside = folder / f"{_FILE}.new"
+        beside.write_bytes(orjson.dumps(document))
+        os.replace(beside, folder / _FILE)
+
+
+def read_journal(folder: Path) -> CaptureJournal:
+    """Raises ``SnapshotError``: without it nothing in the folder can be used."""
+    path = folder / _FILE
+    try:
+        document: Any = orjson.loads(path.read_bytes())
+        standing = document["standing"]
+        return CaptureJournal(
+            origin=document["origin"],
+            started=document["started"],
+            asked=document["asked"],
+            done=tuple(read_row(each) for each in document["done"]),
+            standing=None if standing is None else CaptureProgress(**standing),
+            problems=tuple(document["problems"]),
+        )
+    except OSError as error:
+        raise SnapshotError(f"{path}: {error.strerror}: nothing to go on from") from None
+    except (orjson.JSONDecodeError, KeyError, TypeError) as error:
+        raise SnapshotError(f"{path}: not readable: {error}") from None

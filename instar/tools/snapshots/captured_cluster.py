@@ -1,0 +1,288 @@
+"""A captured cluster as whoever rehearses, serves or counts it reads it: in streams.
+
+The same for a snapshot, a folder of manifests, a dump, a backup's tree or a live cluster:
+``sources.py`` opens each of them as this. What cannot be read is said once in ``problems`` and
+counted as unknown; the rest goes on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import field, replace
+from types import TracebackType
+from typing import Self
+
+from instar.base.fast_dataclass import dataclass
+from instar.base.json_values import Object
+from instar.kube.api.crd import is_crd
+from instar.kube.api.crd_codec import CrdDecodeError
+from instar.kube.crds.documents import read_definition
+from instar.tools.snapshots.errors import SnapshotError
+from instar.tools.snapshots.inflate import CutOff
+from instar.tools.snapshots.manifest import (
+    AUDIT,
+    CRDS,
+    OBJECTS,
+    OTHERS,
+    UNKNOWN,
+    USAGE,
+    objects_of,
+    resource_of,
+)
+from instar.tools.snapshots.parts import SnapshotPart, small_document
+
+
+@dataclass(frozen=True)
+class RecordedUse:
+    """Who called what how often: a line of ``/instar/usage``, or summed up from audit events."""
+
+    group: str
+    resource: str
+    version: str
+    verb: str
+    user: str
+    agent: str
+    number: int = 0
+    first: str = ""
+    """RFC 3339, as the next one."""
+    last: str = ""
+
+    def document(self) -> Object:
+        return {
+            "group": self.group,
+            "resource": self.resource,
+            "version": self.version,
+            "verb": self.verb,
+            "user": self.user,
+            "userAgent": self.agent,
+            "count": self.number,
+            "first": self.first,
+            "last": self.last,
+        }
+
+
+@dataclass(frozen=True)
+class Counts:
+    crds: int = 0
+    objects: Mapping[str, int] = field(default_factory=dict)
+    """Custom resources there are, by the name of their CRD."""
+    others: Mapping[str, int] = field(default_factory=dict)
+    """Objects of built-in kinds, by ``plural.group``."""
+    unknown: Mapping[str, int] = field(default_factory=dict)
+    """Objects of kinds that no CRD defines, by kind or resource."""
+    missing: Mapping[str, int] = field(default_factory=dict)
+    """Objects that the snapshot says it has and that are not there or not readable, by part."""
+
+    @property
+    def total(self) -> int:
+        """Custom resources that can be judged."""
+        return sum(self.objects.values())
+
+    @property
+    def unjudged(self) -> int:
+        """What nobody can say anything of: never to be counted as fine."""
+        return sum(self.unknown.values()) + sum(self.missing.values())
+
+
+class World:
+    """``close`` it, or use it as ``with open_world(…) as world``: it may hold a private folder."""
+
+    def __init__(
+        self,
+        origin: str,
+        parts: Iterable[SnapshotPart],
+        *,
+        problems: Iterable[str] = (),
+        exact: bool = False,
+        taken: str = "",
+        uses: Iterable[RecordedUse] | None = None,
+        closing: Callable[[], None] = lambda: None,
+    ) -> None:
+        self.origin = origin
+        self.exact = exact
+        """Whether each object is at the version it is stored in, as it lies in the store."""
+        self.taken = taken
+        """When, RFC 3339; empty where nobody knows."""
+        self.problems: list[str] = list(dict.fromkeys(problems))
+        self._parts = {part.name: part for part in parts}
+        self._uses = None if uses is None else list(uses)
+        self._closing = closing
+        self._since = ""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        self._closing()
+
+    def crd_names(self) -> list[str]:
+        """CRDs, and resources of which there are objects only."""
+        named = [resource_of(name) for name in self._parts if name.startswith(OBJECTS)]
+        defined = [crd["metadata"]["name"] for crd in self.crds()]
+        return list(dict.fromkeys([*defined, *named]))
+
+    def crds(self) -> Iterator[Object]:
+        """In v1 form, each name once; what is no CRD is said and left out."""
+        seen: set[str] = set()
+        for given in self._read(CRDS):
+            name = str((given.get("metadata") or {}).get("name") or "")
+            try:
+                definition = read_definition(given) if is_crd(given) else None
+            except (CrdDecodeError, KeyError, TypeError, ValueError) as error:
+                self.say(f"CRD {name}: {' '.join(str(error).split())}; its objects are unknown")
+                continue
+            if definition is None or not name:
+                self.say(f"{CRDS}: a {given.get('kind')} is no CRD")
+            elif name in seen:
+                self.say(f"CRD {name} is there twice; the first counts")
+            else:
+                seen.add(name)
+                yield {**definition.raw, "metadata": given["metadata"]}
+
+    def objects(self, crd_name: str) -> Iterator[Object]:
+        """Each at the version it was captured at, which its ``apiVersion`` names."""
+        yield from self._read(objects_of(crd_name))
+
+    def others(self) -> Iterator[Object]:
+        """Objects of built-in kinds: namespaces, webhook configurations, policies, RBAC, …"""
+        yield from self._read_all(OTHERS)
+
+    def unknown(self) -> Iterator[Object]:
+        """Objects of kinds that no CRD of this world defines."""
+        yield from self._read_all(UNKNOWN)
+
+    def audit(self) -> Iterator[Object]:
+        """``audit.k8s.io/v1`` events, in the order they were written."""
+        yield from self._read(AUDIT)
+
+    def usage(self) -> list[RecordedUse]:
+        """Counted by the server where it counts; else summed up from the audit events."""
+        if self._uses is None:
+            self._uses = self._read_usage()
+        return list(self._uses)
+
+    def usage_document(self) -> Object | None:
+        """The same as a server tells it; None where nobody has counted."""
+        uses = self.usage()
+        since = self._since or min((use.first for use in uses), default="")
+        return {"since": since, "uses": [use.document() for use in uses]} if since else None
+
+    def counts(self) -> Counts:
+        """What is there, without reading it."""
+        rows = {name: part.count for name, part in self._parts.items()}
+        return Counts(
+            crds=rows.get(CRDS, 0),
+            objects=_below(rows, OBJECTS),
+            others=_below(rows, OTHERS),
+            unknown=_below(rows, UNKNOWN),
+            missing={part.name: part.missing for part in self._parts.values() if part.missing},
+        )
+
+    def say(self, problem: str) -> None:
+        """Once each."""
+        if problem not in self.problems:
+            self.problems.append(problem)
+
+    def _read_all(self, folder: str) -> Iterator[Object]:
+        for name in list(self._parts):
+            if name.startswith(folder):
+                yield from self._read(name)
+
+    def _read(self, name: str) -> Iterator[Object]:
+        part = self._parts.get(name)
+        if part is None:
+            return
+        yield from part.objects()
+        if part.trouble:
+            self.say(f"{name}: {part.trouble}")
+        if part.bad:
+            part.missing = max(part.missing, part.bad)
+            self.say(f"{name}: {part.bad} of its lines are no objects, or longer than allowed")
+
+    def _read_usage(self) -> list[RecordedUse]:
+        part = self._parts.get(USAGE)
+        if part is None:
+            summed, left_out = _summed(self.audit())
+            if left_out:
+                self.say(f"audit: of callers beyond {_MOST_USES:,} nothing is known")
+            return summed
+        try:
+            with part.open() as stream:
+                document = small_document(stream, USAGE)
+        except (CutOff, OSError, SnapshotError) as error:
+            self.say(f"{USAGE} is not readable: {error}")
+            return []
+        uses = document.get("uses") if isinstance(document, dict) else None
+        self._since = str(document.get("since") or "") if isinstance(document, dict) else ""
+        found = [_use(each) for each in uses or () if isinstance(each, dict)]
+        return [use for use in found if use is not None]
+
+
+def _below(rows: Mapping[str, int], folder: str) -> dict[str, int]:
+    return {resource_of(name): count for name, count in rows.items() if name.startswith(folder)}
+
+
+def _use(document: Object) -> RecordedUse | None:
+    count = document.get("count")
+    if not isinstance(count, int):
+        return None
+
+    def text(name: str) -> str:
+        return str(document.get(name) or "")
+
+    return RecordedUse(
+        group=text("group"),
+        resource=text("resource"),
+        version=text("version"),
+        verb=text("verb"),
+        user=text("user"),
+        agent=text("userAgent"),
+        number=count,
+        first=text("first"),
+        last=text("last"),
+    )
+
+
+_FINAL_STAGES = frozenset({"ResponseComplete", "ResponseStarted", "Panic"})
+_MOST_USES = 20_000
+"""Lines of usage that are kept: who asks under ever new names must not fill the memory."""
+
+
+def _summed(events: Iterable[Object]) -> tuple[list[RecordedUse], bool]:
+    """Who did what how often; and whether somebody had to be left out."""
+    found: dict[RecordedUse, RecordedUse] = {}
+    left_out = False
+    for event in events:
+        caller = _caller(event)
+        if caller is None:
+            continue
+        if caller not in found and len(found) >= _MOST_USES:
+            left_out = True
+            continue
+        when = str(event.get("requestReceivedTimestamp") or event.get("stageTimestamp") or "")
+        seen = found.get(caller) or replace(caller, first=when, last=when)
+        found[caller] = replace(
+            seen, number=seen.number + 1, first=min(seen.first, when), last=max(seen.last, when)
+        )
+    return list(found.values()), left_out
+
+
+def _caller(event: Object) -> RecordedUse | None:
+    """Whoever asked in somebody's name is not the one who needs the version."""
+    about = event.get("objectRef")
+    if not isinstance(about, dict) or event.get("stage") not in _FINAL_STAGES:
+        return None
+    user = event.get("impersonatedUser") or event.get("user")
+    return RecordedUse(
+        group=str(about.get("apiGroup") or ""),
+        resource=str(about.get("resource") or ""),
+        version=str(about.get("apiVersion") or ""),
+        verb=str(event.get("verb") or ""),
+        user=str(user.get("username") or "") if isinstance(user, dict) else "",
+        agent=str(event.get("userAgent") or ""),
+    )

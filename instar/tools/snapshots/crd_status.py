@@ -1,0 +1,89 @@
+"""The CRDs of a world as a server would have them at rest, without one. Pure.
+
+Those a server has accepted are taken as they are, whatever we would say to them: it served them.
+A manifest that no server has seen is judged as if it were created now.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable
+from typing import NamedTuple
+
+from instar.base.field_errors import FieldError
+from instar.base.json_values import Object
+from instar.kube.api.crd_codec import CrdDecodeError, from_internal, to_internal
+from instar.kube.crds.lifecycle import settling_states
+from instar.kube.crds.strategy import prepare_for_create
+from instar.kube.crds.validation.crd import validate_create
+from instar.kube.schema.cel_rules.lazy_engine import check_if_any
+
+_SHOWN = 3
+
+
+class InvalidCrd(NamedTuple):
+    name: str
+    why: str
+
+
+def settle(crds: Iterable[Object], now: str, refused: Callable[[InvalidCrd], None]) -> list[Object]:
+    """Each with a status; those that a server would refuse are told and left out."""
+    found: list[Object] = []
+    of_group: dict[str, list[Object]] = {}
+    for crd in crds:
+        name = crd["metadata"]["name"]
+        ready = _taken(crd, refused) if _accepted(crd) else _created(crd, refused)
+        if ready is None:
+            continue
+        mates = of_group.setdefault(ready["spec"]["group"], [])
+        states = settling_states(ready, [each for each in mates if _name(each) != name], now)
+        if states:
+            ready = {**ready, "status": states[-1]}
+        mates.append(ready)
+        found.append(ready)
+    return found
+
+
+def with_stored(crd: Object, versions: Collection[str]) -> Object:
+    """``storedVersions`` that name at least these: objects lie in them."""
+    known = list(crd["status"].get("storedVersions") or ())
+    more = [version for version in sorted(versions) if version not in known]
+    return {**crd, "status": {**crd["status"], "storedVersions": [*known, *more]}} if more else crd
+
+
+def _accepted(crd: Object) -> bool:
+    return bool((crd.get("status") or {}).get("conditions"))
+
+
+def _taken(crd: Object, refused: Callable[[InvalidCrd], None]) -> Object | None:
+    """Nobody can have served one whose name or versions mean nothing: the snapshot was edited."""
+    spec, name = crd["spec"], _name(crd)
+    if name != f"{spec['names'].get('plural')}.{spec.get('group')}" or "/" in name:
+        refused(InvalidCrd(name, "its name is not that of its plural and group"))
+        return None
+    if not any(version.get("storage") for version in spec.get("versions") or ()):
+        refused(InvalidCrd(name, "none of its versions is the one for storage"))
+        return None
+    return crd
+
+
+def _created(crd: Object, refused: Callable[[InvalidCrd], None]) -> Object | None:
+    name = crd["metadata"]["name"]
+    try:
+        internal = prepare_for_create(to_internal(crd))
+        errors = validate_create(internal, check_rules=check_if_any)
+    except CrdDecodeError as error:
+        refused(InvalidCrd(name, str(error)))
+        return None
+    if errors:
+        refused(InvalidCrd(name, _told(errors)))
+        return None
+    return from_internal(internal, "v1")
+
+
+def _told(errors: list[FieldError]) -> str:
+    more = f" and {len(errors) - _SHOWN} more" if len(errors) > _SHOWN else ""
+    return "; ".join(str(error) for error in errors[:_SHOWN]) + more
+
+
+def _name(crd: Object) -> str:
+    return str(crd["metadata"]["name"])

@@ -1,0 +1,102 @@
+"""Gzip as a stream that remembers where in the file it can be entered again.
+
+A file of several gzip members one after the other is one gzip file. ``snapshot_writer.py`` begins
+a new
+member with each part, so that a part can be read without what stands before it; a file that
+somebody packed anew has one member only and is entered at its beginning.
+"""
+
+from __future__ import annotations
+
+import io
+import zlib
+from bisect import bisect_right
+from typing import BinaryIO
+
+from instar.base.limits import KIB
+
+MAGIC = b"\x1f\x8b"
+_CHUNK = 64 * KIB
+_APART = 64 * KIB
+"""Entrances nearer to each other than this are not remembered: a file can be made of nothing
+but members."""
+_GZIP = 31
+_FREE_MEMBERS = 10_000
+"""More of them must hold a KiB each on average."""
+
+
+class CutOff(Exception):
+    """The file ends in the middle, or goes on as something that is no gzip."""
+
+
+class Inflated(io.RawIOBase):
+    """The unpacked bytes of ``file`` from the member that begins at ``at``."""
+
+    def __init__(self, file: BinaryIO, at: int = 0) -> None:
+        file.seek(at)
+        self._file = file
+        self._engine = zlib.decompressobj(_GZIP)
+        self._waiting = b""
+        self._made = self._members = 0
+        self.entrances: list[tuple[int, int]] = [(0, at)]
+        """(position in the unpacked stream, position in the file) of members."""
+
+    def readable(self) -> bool:
+        return True
+
+    def close(self) -> None:
+        self._file.close()
+        super().close()
+
+    def readinto(self, buffer: io.BufferedWriter | bytearray | memoryview) -> int:  # type: ignore[override]
+        room = memoryview(buffer).cast("B")  # type: ignore[arg-type]
+        while True:
+            if self._engine.eof and not self._next_member():
+                return 0
+            if not self._waiting:
+                self._waiting = self._file.read(_CHUNK)
+                if not self._waiting:
+                    raise CutOff("it ends in the middle")
+            try:
+                made = self._engine.decompress(self._waiting, len(room))
+            except zlib.error as error:
+                raise CutOff(f"it is damaged: {error}") from None
+            self._waiting = self._engine.unconsumed_tail
+            if made:
+                room[: len(made)] = made
+                self._made += len(made)
+                return len(made)
+
+    def _next_member(self) -> bool:
+        rest = self._engine.unused_data or self._file.read(_CHUNK)
+        while rest and not rest.lstrip(b"\0"):
+            rest = self._file.read(_CHUNK)  # a file may be filled up with zeros
+        if not rest:
+            return False
+        self._members += 1
+        if self._members > _FREE_MEMBERS + self._made // KIB:
+            raise CutOff("it is made of too many pieces that hold nothing")
+        if self._made - self.entrances[-1][0] >= _APART:
+            self.entrances.append((self._made, self._file.tell() - len(rest)))
+        self._engine = zlib.decompressobj(_GZIP)
+        self._waiting = rest
+        return True
+
+
+def enter(
+    file: BinaryIO, entrances: list[tuple[int, int]], position: int
+) -> io.BufferedReader[Inflated]:
+    """The unpacked stream at a position, from the entrance before it. Raises ``CutOff``."""
+    found = bisect_right(entrances, (position, 1 << 62)) - 1
+    start, at = entrances[found]
+    stream = io.BufferedReader(Inflated(file, at), _CHUNK)
+    skip(stream, position - start)
+    return stream
+
+
+def skip(stream: BinaryIO, count: int) -> None:
+    while count > 0:
+        passed = len(stream.read(min(count, _CHUNK)))
+        if not passed:
+            raise CutOff("it ends in the middle")
+        count -= passed

@@ -1,0 +1,191 @@
+"""A world into a store, before a server starts on it: no verb, no admission, bytes in batches.
+
+The same for ``instar serve --from`` and for whoever rehearses on a server of their own.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterable, Iterator
+from dataclasses import field
+from datetime import UTC, datetime
+from itertools import islice
+
+import orjson
+
+from instar.base.fast_dataclass import dataclass
+from instar.base.json_values import Object
+from instar.server.registry.insight.usage import RECORD
+from instar.tools.snapshots.captured_cluster import World
+from instar.tools.snapshots.crd_status import InvalidCrd, settle, with_stored
+from instar.tools.snapshots.errors import SnapshotError
+from instar.tools.snapshots.sources import open_world
+from instar.tools.snapshots.store_layout import (
+    Misplaced,
+    PlacedObject,
+    StoreCollection,
+    builtin_places,
+    place_of_crd,
+    placed,
+)
+from instar.wire.storage.store import Local, Stale, Store, ValueTooLarge, Write, bare
+
+_BATCH = 500
+_CRDS = StoreCollection(
+    "apiextensions.k8s.io", "customresourcedefinitions", "CustomResourceDefinition", False
+)
+_NAMESPACES = StoreCollection("", "namespaces", "Namespace", False)
+
+
+@dataclass
+class Loaded:
+    """What came into the store, and what did not."""
+
+    crds: int = 0
+    objects: Counter[str] = field(default_factory=Counter)
+    """By the name of their CRD."""
+    others: int = 0
+    namespaces: int = 0
+    """Made because objects are in them and nobody captured them."""
+    left_out: Counter[str] = field(default_factory=Counter)
+    """Objects that are not in the store, by CRD or resource."""
+
+
+async def load(
+    world: World, store: Store, *, usage: bool = False, now: datetime | None = None
+) -> Loaded:
+    """All of a world, with the counts of who used it if asked. Raises ``SnapshotError`` where the
+    store is not empty; what cannot be placed is said by ``world.problems`` once for each kind and
+    reason, and the rest goes on."""
+    if (await store.range("", limit=1)).records:
+        raise SnapshotError("the store is not empty: a snapshot is loaded into an empty one")
+    moment = (now or datetime.now(UTC)).strftime("%Y-%m-%dT%H:%M:%SZ")
+    document = world.usage_document() if usage else None
+    if document is not None:
+        await store.commit(Write(RECORD, orjson.dumps(document) + b"\n", 0))
+    return await _Loading(world, store, moment).run()
+
+
+def filling(
+    source: str, told: Callable[[World, Loaded], None]
+) -> Callable[[Store], Awaitable[None]]:
+    """For ``Settings.fill``: the server begins with what is in ``source``. Raises
+    ``SnapshotError``."""
+
+    async def fill(store: Store) -> None:
+        world = await asyncio.to_thread(open_world, source)
+        with world:
+            told(world, await load(world, store, usage=True))
+
+    return fill
+
+
+class _Loading:
+    def __init__(self, world: World, store: Store, now: str) -> None:
+        self._world, self._store, self._now = world, store, now
+        self._loaded = Loaded()
+        self._used: set[str] = set()
+        """Namespaces."""
+        self._local = isinstance(bare(store), Local)
+
+    async def run(self) -> Loaded:
+        world, loaded = self._world, self._loaded
+        crds = settle(world.crds(), self._now, self._refused)
+        known = set()
+        for crd in crds:
+            name = crd["metadata"]["name"]
+            known.add(name)
+            versions: Counter[str] = Counter()
+            done = await self._put(world.objects(name), place_of_crd(crd), name, versions)
+            loaded.objects[name] += done
+            loaded.crds += await self._put([with_stored(crd, versions)], _CRDS, "CRDs")
+        for name, number in world.counts().objects.items():
+            if name not in known and number:
+                self._leave_out(name, number, "its CRD is not there")
+        await self._put_others()
+        for resource, number in world.counts().unknown.items():
+            loaded.left_out[resource] += number
+        await self._put_namespaces()
+        if self._local:
+            # Nobody has seen the way here: a server needs not live through it again.
+            await self._store.compact(await self._store.barrier())
+        return loaded
+
+    def _refused(self, refused: InvalidCrd) -> None:
+        self._world.say(f"CRD {refused.name} is refused: {refused.why}")
+
+    async def _put_others(self) -> None:
+        places = builtin_places()
+        by_place: dict[StoreCollection, list[Object]] = {}
+        for obj in self._world.others():
+            facts = places.get((str(obj.get("apiVersion")), str(obj.get("kind"))))
+            if facts is None:
+                what = f"{obj.get('kind')} of {obj.get('apiVersion')}"
+                self._leave_out(what, 1, "nobody serves it here")
+                continue
+            place = StoreCollection(facts.group, facts.plural, facts.kind, facts.namespaced)
+            waiting = by_place.setdefault(place, [])
+            waiting.append(obj)
+            if len(waiting) >= _BATCH:
+                self._loaded.others += await self._put(by_place.pop(place), place, place.plural)
+        for place, waiting in by_place.items():
+            self._loaded.others += await self._put(waiting, place, place.plural)
+
+    async def _put_namespaces(self) -> None:
+        """What lies in a namespace can be written only where there is one."""
+        for name in sorted(self._used):
+            obj = {
+                "apiVersion": "v1",
+                "kind": "Namespace",
+                "metadata": {"name": name, "labels": {"kubernetes.io/metadata.name": name}},
+                "spec": {"finalizers": ["kubernetes"]},
+                "status": {"phase": "Active"},
+            }
+            made = placed(obj, _NAMESPACES, self._now)
+            if await self._store.get(made.key) is None:
+                await self._store.commit(Write(made.key, made.value, 0))
+                self._loaded.namespaces += 1
+
+    async def _put(
+        self,
+        objects: Iterable[Object],
+        place: StoreCollection,
+        name: str,
+        versions: Counter[str] | None = None,
+    ) -> int:
+        done = 0
+        rows = self._placed(objects, place, name)
+        while batch := tuple(islice(rows, _BATCH)):
+            done += await self._commit(batch, name)
+            self._used.update(each.namespace for each in batch if each.namespace)
+            if versions is not None:
+                versions.update(each.version for each in batch)
+        return done
+
+    def _placed(
+        self, objects: Iterable[Object], place: StoreCollection, name: str
+    ) -> Iterator[PlacedObject]:
+        for obj in objects:
+            try:
+                yield placed(obj, place, self._now)
+            except Misplaced as error:
+                self._leave_out(name, 1, f"an object {error}")
+
+    async def _commit(self, batch: tuple[PlacedObject, ...], name: str) -> int:
+        writes = [self._store.commit(Write(each.key, each.value, 0)) for each in batch]
+        done = 0
+        for outcome in await asyncio.gather(*writes, return_exceptions=True):
+            if isinstance(outcome, int):
+                done += 1
+            elif isinstance(outcome, Stale):
+                self._leave_out(name, 1, "an object is there twice; the first counts")
+            elif isinstance(outcome, ValueTooLarge):
+                self._leave_out(name, 1, "an object is too large for the store")
+            else:
+                raise outcome
+        return done
+
+    def _leave_out(self, name: str, number: int, why: str) -> None:
+        self._loaded.left_out[name] += number
+        self._world.say(f"{name}: {why}")

@@ -1,0 +1,117 @@
+"""The parts a world is made of: lines of JSON, wherever they lie. Read one by one, never all.
+
+A line that is too long, or no object, is counted and left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import field
+from hashlib import sha256
+from pathlib import Path
+from typing import BinaryIO, Protocol
+
+import orjson
+
+from instar.base.fast_dataclass import dataclass
+from instar.base.json_values import Object
+from instar.base.limits import KIB, MAX_LINE
+from instar.tools.snapshots.errors import SnapshotError
+from instar.tools.snapshots.inflate import CutOff
+
+_CHUNK = 256 * KIB
+
+
+class PartStream(Protocol):
+    def read1(self, count: int = -1, /) -> bytes: ...
+
+
+@dataclass(frozen=True)
+class Digest:
+    """What a part really holds."""
+
+    lines: int
+    size: int
+    sha256: str
+    whole: bool = True
+    """False where it ends in the middle."""
+
+
+@dataclass
+class SnapshotPart:
+    name: str
+    open: Callable[[], BinaryIO]
+    count: int
+    """Lines there are, good or bad."""
+    bad: int = 0
+    """Of those read last, lines that are no objects."""
+    trouble: str = ""
+    """Why reading ended before the end."""
+    missing: int = field(default=0)
+    """Lines that should be there and are not."""
+
+    def objects(self) -> Iterator[Object]:
+        self.bad, self.trouble = 0, ""
+        try:
+            with self.open() as stream:
+                for line in lines(stream):
+                    obj = parsed(line)
+                    if obj is None:
+                        self.bad += 1
+                    else:
+                        yield obj
+        except (CutOff, OSError) as error:
+            self.trouble = str(error)
+
+
+def lines(stream: BinaryIO) -> Iterator[bytes]:
+    """Every line that is not empty. One that is too long is an empty value: who reads it finds
+    no object there."""
+    while line := stream.readline(MAX_LINE):
+        if len(line) == MAX_LINE and not line.endswith(b"\n"):
+            while (rest := stream.readline(MAX_LINE)) and not rest.endswith(b"\n"):
+                pass
+            yield b""
+        elif not line.isspace():
+            yield line
+
+
+def parsed(line: bytes) -> Object | None:
+    try:
+        found = orjson.loads(line)
+    except orjson.JSONDecodeError:
+        return None
+    return found if isinstance(found, dict) else None
+
+
+def digest(stream: PartStream) -> Digest:
+    """Reads it all."""
+    hashed, size, count, last = sha256(), 0, 0, b"\n"
+    whole = True
+    try:
+        while data := stream.read1(_CHUNK):
+            hashed.update(data)
+            size += len(data)
+            count += data.count(b"\n")
+            last = data[-1:]
+    except CutOff:
+        whole = False
+    # What stands behind the last newline is a line, too; of a part that is cut it is none.
+    count += whole and last != b"\n"
+    return Digest(count, size, hashed.hexdigest(), whole)
+
+
+def part_of_file(name: str, path: Path, count: int) -> SnapshotPart:
+    return SnapshotPart(name, lambda: path.open("rb"), count)
+
+
+def small_document(stream: BinaryIO, shown: str) -> object:
+    """The one JSON document of a part, which must not be large."""
+    data = stream.read(MAX_LINE + 1)
+    if len(data) > MAX_LINE:
+        raise SnapshotError(f"{shown}: it is larger than {MAX_LINE} bytes")
+    try:
+        found: object = orjson.loads(data)
+    except orjson.JSONDecodeError as error:
+        raise SnapshotError(f"{shown}: not JSON: {error}") from None
+    return found

@@ -1,0 +1,100 @@
+"""Where an object of a world lies in a store, and as which bytes. Pure.
+
+What a cluster keeps is kept: uid, times, generation, managed fields, status, the version. What
+belongs to the store it came from (``resourceVersion``) is not. A manifest that no server has seen
+gets what it lacks, the same each time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from uuid import NAMESPACE_URL, uuid5
+
+from instar.base.fast_dataclass import dataclass
+from instar.base.json_values import Object
+from instar.kube.api.encoding.json_text import encode_sorted
+from instar.kube.facts.resources import ResourceFacts, resources
+from instar.wire.storage.keys import collection_prefix
+
+_OF_THE_STORE = ("resourceVersion", "selfLink")
+
+
+class Misplaced(Exception):
+    """Not an object of this place; ``str()`` says why, without naming it."""
+
+
+@dataclass(frozen=True)
+class StoreCollection:
+    """A collection."""
+
+    group: str
+    plural: str
+    kind: str
+    namespaced: bool
+
+    @property
+    def prefix(self) -> str:
+        return collection_prefix(self.group, self.plural)
+
+
+@dataclass(frozen=True)
+class PlacedObject:
+    key: str
+    value: bytes
+    namespace: str
+    version: str
+
+
+def place_of_crd(crd: Object) -> StoreCollection:
+    spec = crd["spec"]
+    names = spec["names"]
+    return StoreCollection(
+        spec["group"], names["plural"], names["kind"], spec.get("scope") != "Cluster"
+    )
+
+
+def builtin_places() -> Mapping[tuple[str, str], ResourceFacts]:
+    """By ``apiVersion`` and kind. What cannot be read back is not stored, either."""
+    return {(facts.api_version, facts.kind): facts for facts in resources() if "get" in facts.verbs}
+
+
+def placed(obj: Object, place: StoreCollection, now: str) -> PlacedObject:
+    """Raises ``Misplaced``."""
+    group, _, version = str(obj.get("apiVersion", "")).rpartition("/")
+    if group != place.group or not version:
+        raise Misplaced("is of another group")
+    if obj.get("kind") != place.kind:
+        raise Misplaced("is of another kind")
+    given = obj.get("metadata")
+    if not isinstance(given, dict):
+        raise Misplaced("has no metadata")
+    metadata = {name: value for name, value in given.items() if name not in _OF_THE_STORE}
+    name, namespace = metadata.get("name"), metadata.get("namespace")
+    if place.namespaced:
+        namespace = metadata["namespace"] = namespace or "default"
+    else:
+        metadata.pop("namespace", None)
+        namespace = ""
+    if not is_name(name) or not (namespace == "" or is_name(namespace)):
+        raise Misplaced("has no name that an object can have")
+    suffix = f"{namespace}/{name}" if namespace else str(name)
+    key = place.prefix + suffix
+    if not isinstance(metadata.get("uid"), str) or not metadata["uid"]:
+        metadata["uid"] = str(uuid5(NAMESPACE_URL, f"instar:{key}"))
+    metadata.setdefault("creationTimestamp", now)
+    metadata.setdefault("generation", 1)
+    return PlacedObject(key, _encoded({**obj, "metadata": metadata}), str(namespace), version)
+
+
+def _encoded(obj: Object) -> bytes:
+    try:
+        return encode_sorted(obj) + b"\n"
+    except (TypeError, ValueError):
+        raise Misplaced("cannot be written as JSON") from None
+
+
+def is_name(value: object) -> bool:
+    """Whether a path can lead to it."""
+    if not isinstance(value, str) or not 0 < len(value) <= 253 or value in (".", ".."):
+        return False
+    return "/" not in value and "%" not in value and value.isprintable()

@@ -1,0 +1,72 @@
+"""Suites and the CRDs they mean, in files. The only module here that has any read."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from instar.base.json_values import Object
+from instar.tools.manifest_files import Unopenable, texts_of
+from instar.tools.reviewer.sources import ReviewedCluster, load_crds
+from instar.tools.suites.model import Suite, SuiteError, read_suites
+from instar.tools.suites.session import Assignment
+
+
+class Unfindable(Exception):
+    """Something that has to be there is not, or cannot be read; ``str()`` is one line."""
+
+
+def assignments(
+    paths: Sequence[Path], sources: Sequence[str], problems: list[str]
+) -> Iterator[Assignment]:
+    """The suites of ``paths`` with their CRDs: of ``sources``, of a file they name, or around
+    them. A suite without one is a problem, and the others go on. Raises ``Unfindable``."""
+    given = crds_of(sources)
+    for path in paths:
+        around: dict[str, Object] | None = None
+        for suite in suites_of(path):
+            if suite.crd_file:
+                own = crds_of([str(Path(suite.file).parent / suite.crd_file)])
+                yield Assignment(suite, next(iter(own.values())))
+                continue
+            crd = given.get(suite.crd_name)
+            if crd is None:
+                around = _crds_around(path) if around is None else around
+                crd = around.get(suite.crd_name)
+            if crd is None:
+                text = f"{suite.file}: there is no CRD {suite.crd_name} in --crd or around it"
+                problems.append(text)
+                continue
+            yield Assignment(suite, crd)
+
+
+def suites_of(path: Path) -> Iterator[Suite]:
+    """Of a file or of all files of a folder. Raises ``Unfindable``."""
+    try:
+        for file, text in texts_of(path):
+            if "tests:" in text or '"tests"' in text:
+                yield from read_suites(text, file)
+    except (Unopenable, SuiteError) as error:
+        raise Unfindable(str(error)) from None
+
+
+def crds_of(sources: Sequence[str]) -> dict[str, Object]:
+    """By name. Raises ``Unfindable``."""
+    found: dict[str, Object] = {}
+    for source in sources:
+        loaded = asyncio.run(load_crds(source, ReviewedCluster()))
+        if loaded.problems:
+            raise Unfindable(str(loaded.problems[0]))
+        found |= {name: each.value for name, each in loaded.crds.items()}
+    return found
+
+
+def _crds_around(path: Path) -> dict[str, Object]:
+    """The folder's own, then of the two above it: suites lie beside or below their CRDs."""
+    folder = (path if path.is_dir() else path.parent).resolve()
+    for place in (folder, folder.parent, folder.parent.parent):
+        loaded = asyncio.run(load_crds(str(place), ReviewedCluster()))
+        if loaded.crds:
+            return {name: each.value for name, each in loaded.crds.items()}
+    return {}

@@ -1,0 +1,28 @@
+"""What a test may name as manifests: a file, a folder, an object. Knows no server."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from instar.kube.api.encoding.manifests import SUFFIXES, documents, members
+from instar.tools.manifest_files import files_of, text_of
+
+Source = str | Path | Mapping[str, Any]
+
+
+def read_manifests(source: Source) -> Iterator[dict[str, Any]]:
+    """Every object of a source, members of ``List``s one by one. A folder is read whole, in the
+    order of names."""
+    if isinstance(source, Mapping):
+        yield dict(source)
+        return
+    files = files_of(source)
+    if not files:
+        raise FileNotFoundError(f"{source}: no manifests (*{', *'.join(SUFFIXES)}) in this folder")
+    for file in files:
+        for document in documents(text_of(file), str(file)):
+            for member in members(document):
+                if isinstance(member.value, dict):
+                    yield member.value

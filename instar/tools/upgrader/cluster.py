@@ -1,0 +1,117 @@
+"""What an upgrade does to one CRD on a cluster: read, try, apply, wait, take back."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Collection, Mapping
+from functools import partial
+from typing import NamedTuple
+
+from instar.base.errors import ApiError, Conflict, NotFound
+from instar.base.json_values import Object
+from instar.tools.migrator.census.references import dependents, repoint
+from instar.tools.migrator.live_crd import read_live_crd
+from instar.tools.migrator.retries import RetryPolicy, call_with_retries
+from instar.tools.upgrader.transition_crds import applied, loses_webhook, way_back
+from instar.wire.client.client import Client
+from instar.wire.client.paths import crd_path
+
+MANAGER = "instar-upgrade"
+_POLL = 0.2
+_ATTEMPTS = 10
+
+
+class NotEstablished(Exception):
+    """The CRD does not work; ``str()`` says which condition and why."""
+
+
+class References(NamedTuple):
+    """How owner references at a version that goes were changed."""
+
+    changed: int
+    failed: list[str]
+    unseen: list[str]
+    """Kinds that could not be looked at: their references stay as they are."""
+
+
+class CrdAccess:
+    def __init__(self, client: Client, patience: RetryPolicy) -> None:
+        self._client = client
+        self._patience = patience
+
+    async def read(self, name: str) -> Object | None:
+        try:
+            return await call_with_retries(
+                partial(self._client.get, crd_path(name)), self._patience
+            )
+        except NotFound:
+            return None
+
+    async def apply(self, crd: Object, live: Object | None, *, dry_run: bool = False) -> Object:
+        """Server-side apply: no annotation holds the whole CRD, so no CRD is too large for it."""
+        body = applied(crd)
+        path = crd_path(crd["metadata"]["name"])
+        mode = "All" if dry_run else None
+        if live is not None and loses_webhook(crd, live):
+            whole = {**live, "spec": body["spec"]}
+            write = partial(self._client.put, path, whole, fieldManager=MANAGER, dryRun=mode)
+        else:
+            write = partial(
+                self._client.patch,
+                path,
+                body,
+                type="apply",
+                fieldManager=MANAGER,
+                force=True,
+                dryRun=mode,
+            )
+        return await call_with_retries(write, self._patience)
+
+    async def established(self, name: str, seconds: float) -> Object:
+        """The CRD once it works. Raises ``NotEstablished``."""
+        deadline = time.monotonic() + seconds
+        while True:
+            crd = await self.read(name)
+            conditions = {
+                item["type"]: item
+                for item in ((crd or {}).get("status") or {}).get("conditions") or ()
+            }
+            bad = [
+                f"{kind}: {(conditions.get(kind) or {}).get('message') or 'not yet'}"
+                for kind in ("NamesAccepted", "Established")
+                if (conditions.get(kind) or {}).get("status") != "True"
+            ]
+            if crd is not None and not bad:
+                return crd
+            if time.monotonic() > deadline:
+                raise NotEstablished("; ".join(bad) or "it is gone")
+            await asyncio.sleep(_POLL)
+
+    async def repoint(self, live: Object, leaving: Collection[str]) -> References:
+        """Owner references at versions that go, over all kinds."""
+        crd = read_live_crd(live)
+        found = await dependents(self._client, crd, leaving)
+        done = await repoint(self._client, crd, leaving, found.found, self._patience)
+        return References(done.changed, _told(done.failed), _told(found.unseen))
+
+    async def take_back(self, old: Object) -> str:
+        """Make the CRD say what it said before; what is wrong with that, if anything."""
+        name = old["metadata"]["name"]
+        for _ in range(_ATTEMPTS):
+            live = await self.read(name)
+            if live is None:
+                return "the CRD is gone"
+            body = {**live, "spec": way_back(old, live)["spec"]}
+            try:
+                await self._client.put(crd_path(name), body, fieldManager=MANAGER)
+                return ""
+            except Conflict:
+                continue
+            except ApiError as error:
+                return error.message
+        return "the CRD is changed by somebody all the time"
+
+
+def _told(reasons: Mapping[str, str]) -> list[str]:
+    return [f"{name}: {why}" for name, why in sorted(reasons.items())]

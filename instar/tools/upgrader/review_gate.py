@@ -1,0 +1,59 @@
+"""May this CRD take the place of the one on the cluster? The reviewer's answer, with objects."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from instar.base.errors import ApiError
+from instar.base.json_values import Object
+from instar.kube.api.crd_codec import CrdDecodeError
+from instar.tools.migrator.live_crd import read_live_crd
+from instar.tools.reviewer.config import Config
+from instar.tools.reviewer.engine import ReviewOptions
+from instar.tools.reviewer.report import CrdReview, Finding, Problem, Report, Severity, in_order
+from instar.tools.reviewer.reviewed_crd import read_side
+from instar.tools.reviewer.reviewing import review_crd
+from instar.tools.upgrader.transition_crds import bridge
+from instar.wire.client.client import Client
+
+HANDLED = {"stored-version-removed": Severity.INFO}
+"""What an upgrade itself sees to: objects are migrated before their version goes."""
+_STORED = "stored-objects-break"
+
+
+async def sample(client: Client, live: Object, most: int) -> list[Object]:
+    """Some real objects; none where they cannot be read now, which the migration will tell."""
+    crd = read_live_crd(live)
+    if most <= 0 or not crd.crd.served():
+        return []
+    try:
+        page = await client.list(crd.path(crd.write_version), limit=most)
+    except ApiError:
+        return []
+    frame = {"apiVersion": page.get("apiVersion"), "kind": crd.crd.names.kind}
+    return [{**frame, **item} for item in page.get("items") or ()]
+
+
+def judged(old: Object | None, new: Object, objects: list[Object], config: Config) -> Report:
+    """The old CRD is the cluster's, status and all, so its storedVersions count."""
+    # The server is asked itself, with a dry run.
+    options = ReviewOptions(severities={**HANDLED, **config.severities}, ask_server=False)
+    try:
+        past = None if old is None else read_side(old)
+        found = review_crd(past, read_side(new), options)
+        if old is not None and objects:
+            found = replace(found, findings=_with_objects(found, old, new, objects, options))
+    except CrdDecodeError as error:
+        return Report(problems=(Problem(f"not a usable CRD: {error}"),))
+    return Report(crds=(found,))
+
+
+def _with_objects(
+    found: CrdReview, old: Object, new: Object, objects: list[Object], options: ReviewOptions
+) -> tuple[Finding, ...]:
+    """Objects meet the bridge first: they are rewritten under it."""
+    tried = review_crd(
+        read_side(old), read_side(bridge(new, old)), options, witnesses=False, objects=objects
+    )
+    broken = [item for item in tried.findings if item.rule == _STORED]
+    return in_order([*found.findings, *broken])

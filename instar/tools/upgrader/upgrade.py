@@ -1,0 +1,191 @@
+"""The order of an upgrade: look at everything, then one CRD after the other, each to its end.
+
+Nothing is written before every CRD was reviewed and tried (dry run) on the server. Each step is
+safe to repeat; a run that finds everything as it should be writes nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from dataclasses import field
+
+from instar.base.errors import ApiError
+from instar.base.fast_dataclass import dataclass
+from instar.base.json_values import Object
+from instar.base.plurals import counted
+from instar.tools.migrator.live_crd import read_live_crd
+from instar.tools.migrator.report import MigrationReport
+from instar.tools.migrator.retries import RetryPolicy
+from instar.tools.upgrader.cluster import CrdAccess, NotEstablished
+from instar.tools.upgrader.report import CrdUpgrade, StepState, UpgradeReport
+from instar.tools.upgrader.transition_crds import bridge, dropped, same_crd
+from instar.wire.client.client import Client
+
+Migrate = Callable[[Object, Sequence[str]], Awaitable[MigrationReport | str]]
+"""Given the live CRD and the versions that will go: how its migration went, or why it could not
+start."""
+Judge = Callable[[Object | None, Object], Awaitable[tuple[bool, tuple[str, ...]]]]
+"""Old (None: new to the cluster) and new CRD: whether it may go on, and what to say."""
+
+
+@dataclass(frozen=True, slots=True)
+class UpgradeOptions:
+    plan_only: bool = False
+    take_back: bool = True
+    """Undo a CRD whose later steps fail."""
+    wait: float = 60.0
+    patience: RetryPolicy = field(default_factory=RetryPolicy)
+
+
+async def upgrade(
+    client: Client, crds: Sequence[Object], judge: Judge, migrate: Migrate, options: UpgradeOptions
+) -> UpgradeReport:
+    report = UpgradeReport(client.access.server)
+    access = CrdAccess(client, options.patience)
+    before: dict[str, Object | None] = {}
+    for crd in crds:
+        name = crd["metadata"]["name"]
+        before[name] = await access.read(name)
+        entry = CrdUpgrade(name)
+        report.crds.append(entry)
+        await _look(access, entry, before[name], crd, judge)
+    if not report.ok:
+        report.refused = "not every CRD may go on"
+    if not report.ok or options.plan_only:
+        return report
+    for crd, entry in zip(crds, report.crds, strict=True):
+        await _carry_out(access, entry, before, crd, migrate, options)
+        if not entry.ok:
+            break
+    return report
+
+
+async def _look(
+    access: CrdAccess, entry: CrdUpgrade, live: Object | None, crd: Object, judge: Judge
+) -> None:
+    """Review, and let the server say what it thinks of it."""
+    passed, lines = await judge(live, crd)
+    entry.add("review", StepState.DONE if passed else StepState.REFUSED, lines=lines)
+    if not passed:
+        return
+    body = crd if live is None else bridge(crd, live)
+    try:
+        tried = await access.apply(body, live, dry_run=True)
+    except ApiError as error:
+        entry.add("dry run", StepState.REFUSED, error.message)
+        return
+    if live is None:
+        entry.add("plan", StepState.PLANNED, "create")
+        return
+    kept = dropped(crd, live)
+    entry.unchanged = same_crd(tried, live)
+    if kept:
+        text = f"apply with {', '.join(kept)} kept, migrate, then apply without"
+        entry.add("plan", StepState.PLANNED, text)
+    elif entry.unchanged:
+        entry.add("plan", StepState.NOTHING, "the CRD is as it should be")
+    else:
+        entry.add("plan", StepState.PLANNED, "apply")
+
+
+async def _carry_out(
+    access: CrdAccess,
+    entry: CrdUpgrade,
+    before: Mapping[str, Object | None],
+    crd: Object,
+    migrate: Migrate,
+    options: UpgradeOptions,
+) -> None:
+    old = before[entry.name]
+    try:
+        live = await _applied(access, entry, old, crd, options)
+        live = await _migrated(access, entry, live, crd, migrate)
+        await _finished(access, entry, live, crd)
+    except (ApiError, NotEstablished, _Unmigrated) as error:
+        name = "migrate" if isinstance(error, _Unmigrated) else "apply"
+        entry.add(name, StepState.FAILED, str(error))
+        await _take_back(access, entry, old, options)
+
+
+class _Unmigrated(Exception):
+    """Objects are left at old versions."""
+
+
+async def _applied(
+    access: CrdAccess, entry: CrdUpgrade, old: Object | None, crd: Object, options: UpgradeOptions
+) -> Object:
+    body = crd if old is None else bridge(crd, old)
+    if old is not None and entry.unchanged:
+        entry.add("apply", StepState.NOTHING)
+        return old
+    if old is not None and (gone := _names(old) - _names(body)):
+        # Nothing is stored in them, so no bridge keeps them; others may name them all the same.
+        await _repointed(access, entry, old, gone)
+    await access.apply(body, old)
+    live = await access.established(entry.name, options.wait)
+    entry.add(
+        "apply", StepState.DONE, "created" if old is None else f"generation {_generation(live)}"
+    )
+    return live
+
+
+async def _migrated(
+    access: CrdAccess, entry: CrdUpgrade, live: Object, crd: Object, migrate: Migrate
+) -> Object:
+    if not read_live_crd(live).old_versions:
+        entry.add("migrate", StepState.NOTHING)
+        return live
+    done = await migrate(live, dropped(crd, live))
+    if isinstance(done, str):
+        raise _Unmigrated(done)
+    entry.migration = done.to_json()
+    if not done.ok:
+        raise _Unmigrated(done.stopped or done.not_pruned)
+    entry.add("migrate", StepState.DONE, "verified, storedVersions trimmed", tuple(done.lines()))
+    return await access.read(entry.name) or live
+
+
+async def _finished(access: CrdAccess, entry: CrdUpgrade, live: Object, crd: Object) -> None:
+    """The CRD of the release itself, where a bridge was needed."""
+    extra = _names(live) - _names(crd)
+    if extra:
+        await _repointed(access, entry, live, extra)
+        await access.apply(crd, live)
+        entry.add("drop versions", StepState.DONE, ", ".join(sorted(extra)))
+
+
+async def _repointed(
+    access: CrdAccess, entry: CrdUpgrade, live: Object, leaving: Collection[str]
+) -> None:
+    """Dependents must not lose their owner with the version they know it by."""
+    done = await access.repoint(live, leaving)
+    if done.failed:
+        raise _Unmigrated(f"owner references could not be changed: {'; '.join(done.failed)}")
+    if done.changed or done.unseen:
+        unseen = f", {counted(len(done.unseen), 'kind')} could not be looked at" * bool(done.unseen)
+        text = f"{done.changed} changed{unseen}"
+        entry.add("owner references", StepState.DONE, text, tuple(done.unseen))
+
+
+async def _take_back(
+    access: CrdAccess, entry: CrdUpgrade, old: Object | None, options: UpgradeOptions
+) -> None:
+    if not options.take_back:
+        return
+    if old is None:
+        text = "the CRD is new and stays; delete it by hand if nothing uses it"
+        entry.add("roll back", StepState.NOTHING, text)
+        return
+    wrong = await access.take_back(old)
+    if wrong:
+        entry.add("roll back", StepState.FAILED, wrong)
+    else:
+        entry.add("roll back", StepState.TAKEN_BACK, "the CRD serves what it served before")
+
+
+def _names(crd: Object) -> set[str]:
+    return {version["name"] for version in crd["spec"]["versions"]}
+
+
+def _generation(crd: Object) -> int:
+    return int(crd["metadata"].get("generation") or 0)

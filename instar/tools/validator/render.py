@@ -1,0 +1,145 @@
+"""Verdicts in the forms that people and pipelines read."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from xml.etree import ElementTree as Xml
+
+from instar.tools.reviewer.render.github import annotation
+from instar.tools.reviewer.render.junit import clean
+from instar.tools.validator.report import ValidatedObject, ValidationLevel, Verdicts
+
+_NAME = "instar validate"
+_SARIF = "https://json.schemastore.org/sarif-2.1.0.json"
+_SARIF_LEVELS = {
+    ValidationLevel.ERROR: "error",
+    ValidationLevel.WARNING: "warning",
+    ValidationLevel.UNKNOWN: "note",
+}
+_COMMANDS = {
+    ValidationLevel.ERROR: "error",
+    ValidationLevel.WARNING: "warning",
+    ValidationLevel.UNKNOWN: "notice",
+}
+
+
+def to_text(verdicts: Verdicts) -> str:
+    lines = [str(finding) for finding in verdicts.findings]
+    counts = [(f"{verdicts.count(None)} valid", True)]
+    for level, word in (
+        (ValidationLevel.ERROR, "refused"),
+        (ValidationLevel.WARNING, "with warnings"),
+        (ValidationLevel.UNKNOWN, "of unknown kinds"),
+    ):
+        number = verdicts.count(level)
+        counts.append((f"{number} {word}", bool(number)))
+    number = len(verdicts.judged)
+    told = ", ".join(text for text, shown in counts if shown)
+    return "\n".join([*lines, f"{number} object{'s' * (number != 1)}: {told}"]) + "\n"
+
+
+def to_json(verdicts: Verdicts) -> str:
+    document = {
+        "objects": len(verdicts.judged),
+        "valid": verdicts.count(None),
+        **{level.value: verdicts.count(level) for level in ValidationLevel},
+        "findings": [
+            {
+                "level": finding.level.value,
+                "file": finding.file,
+                "line": finding.line,
+                "object": finding.subject,
+                "field": finding.field,
+                "message": finding.message,
+            }
+            for finding in verdicts.findings
+        ],
+    }
+    return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
+
+
+def to_github(verdicts: Verdicts) -> str:
+    lines = [
+        annotation(
+            _COMMANDS[finding.level],
+            title=_NAME,
+            text=": ".join(filter(None, (finding.subject, finding.field, finding.message))),
+            file=finding.file,
+            line=finding.line,
+        )
+        for finding in verdicts.findings
+    ]
+    return "\n".join(lines) + "\n" if lines else ""
+
+
+def to_junit(verdicts: Verdicts) -> str:
+    """One suite per file, one case per object."""
+    root = Xml.Element("testsuites", name=_NAME)
+    suites: dict[str, list[ValidatedObject]] = {}
+    for each in verdicts.judged:
+        suites.setdefault(each.file, []).append(each)
+    for problem in verdicts.problems:
+        suites.setdefault(problem.file, []).append(
+            ValidatedObject(problem.subject or "input", problem.file, problem.line, [problem])
+        )
+    for file, cases in suites.items():
+        failures = sum(each.level is ValidationLevel.ERROR for each in cases)
+        suite = Xml.SubElement(
+            root, "testsuite", name=file, tests=str(len(cases)), failures=str(failures)
+        )
+        for each in cases:
+            _case(suite, each)
+    Xml.indent(root)
+    return Xml.tostring(root, encoding="unicode", xml_declaration=True) + "\n"
+
+
+def _case(suite: Xml.Element, each: ValidatedObject) -> None:
+    case = Xml.SubElement(
+        suite,
+        "testcase",
+        name=clean(each.subject or f"line {each.line}"),
+        classname=each.file,
+        file=each.file,
+        line=str(each.line),
+    )
+    told = clean("\n".join(map(str, each.findings)))
+    if each.level is ValidationLevel.ERROR:
+        first = next(one for one in each.findings if one.level is ValidationLevel.ERROR)
+        Xml.SubElement(case, "failure", message=clean(first.message)).text = told
+    elif each.level is ValidationLevel.UNKNOWN:
+        Xml.SubElement(case, "skipped", message=clean(each.findings[0].message))
+    elif told:
+        Xml.SubElement(case, "system-out").text = told
+
+
+def to_sarif(verdicts: Verdicts) -> str:
+    results = [
+        {
+            "ruleId": finding.level.value,
+            "level": _SARIF_LEVELS[finding.level],
+            "message": {
+                "text": ": ".join(filter(None, (finding.subject, finding.field, finding.message)))
+            },
+            "locations": [
+                {
+                    "physicalLocation": {
+                        "artifactLocation": {"uri": finding.file.replace("\\", "/")},
+                        "region": {"startLine": max(finding.line, 1)},
+                    }
+                }
+            ],
+        }
+        for finding in verdicts.findings
+    ]
+    run = {"tool": {"driver": {"name": _NAME}}, "results": results}
+    return json.dumps({"$schema": _SARIF, "version": "2.1.0", "runs": [run]}, indent=2) + "\n"
+
+
+FORMS: dict[str, Callable[[Verdicts], str]] = {
+    "text": to_text,
+    "json": to_json,
+    "sarif": to_sarif,
+    "junit": to_junit,
+    "github": to_github,
+}

@@ -1,0 +1,78 @@
+"""What a validation found: plain values that can be sent from process to process."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import field
+from enum import StrEnum
+
+from instar.base.fast_dataclass import dataclass
+
+
+class ValidationLevel(StrEnum):
+    ERROR = "error"
+    """A server would refuse the object."""
+    WARNING = "warning"
+    """It would take it, and say something."""
+    UNKNOWN = "unknown"
+    """Nobody here knows its kind: no verdict."""
+
+
+@dataclass(frozen=True, slots=True)
+class ValidationFinding:
+    level: ValidationLevel
+    message: str
+    file: str
+    line: int
+    subject: str = ""
+    """``Widget default/one``; empty where a document is no object."""
+    field: str = ""
+
+    def __str__(self) -> str:
+        where = f"{self.file}:{self.line}" if self.line else self.file
+        told = f"{self.field}: {self.message}" if self.field else self.message
+        return f"{where}: {self.level}: {self.subject + ': ' if self.subject else ''}{told}"
+
+
+@dataclass(slots=True)
+class ValidatedObject:
+    """One document and what was said of it."""
+
+    subject: str
+    file: str
+    line: int
+    findings: list[ValidationFinding]
+
+    @property
+    def level(self) -> ValidationLevel | None:
+        """The worst of it; None where there was nothing to say."""
+        levels = {finding.level for finding in self.findings}
+        return next((level for level in ValidationLevel if level in levels), None)
+
+
+@dataclass(slots=True)
+class Verdicts:
+    """All documents of a run."""
+
+    judged: list[ValidatedObject] = field(default_factory=list)
+    problems: list[ValidationFinding] = field(default_factory=list)
+    """Input that could not be judged at all: unreadable text, CRDs that no server would take."""
+
+    def add(self, others: Iterable[ValidatedObject]) -> None:
+        self.judged += others
+
+    def count(self, level: ValidationLevel | None) -> int:
+        return sum(each.level is level for each in self.judged)
+
+    @property
+    def findings(self) -> list[ValidationFinding]:
+        return [*self.problems, *(one for each in self.judged for one in each.findings)]
+
+    def fails(self, *, strict: bool, unknown_is_fine: bool) -> bool:
+        levels = {finding.level for finding in self.findings}
+        bad = {ValidationLevel.ERROR}
+        if strict:
+            bad.add(ValidationLevel.WARNING)
+        if not unknown_is_fine:
+            bad.add(ValidationLevel.UNKNOWN)
+        return bool(levels & bad)

@@ -1,0 +1,230 @@
+"""The other side of the Kubernetes API: raw JSON over HTTPS, failures as ``ApiError``.
+
+Knows verbs and paths, never what a resource means, and never retries: whoever loops decides,
+by ``error.retryable`` and ``error.retry_after``.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping, Sequence
+from typing import Any, Literal, Self
+
+import orjson
+
+from instar.base.errors import ApiError, ServiceUnavailable, Timeout, Unclassified, from_status
+from instar.base.json_values import Object
+from instar.wire.client.exec_credentials import Credential
+from instar.wire.client.kubeconfig import Access
+from instar.wire.client.rate_limit import Pace
+from instar.wire.client.transport import ClientReply, ConnectionLost, Sender
+
+Query = Mapping[str, str | int | bool | None]
+PatchType = Literal["merge", "json", "apply", "strategic"]
+
+_PATCH_TYPES: dict[PatchType, str] = {
+    "merge": "application/merge-patch+json",
+    "json": "application/json-patch+json",
+    "apply": "application/apply-patch+yaml",
+    "strategic": "application/strategic-merge-patch+json",
+}
+_BROKEN_GATEWAY = {502, 503}
+_UNAUTHORIZED = 401
+_METADATA = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
+
+
+class Client:
+    """One server, one identity, one pool of connections. Use as ``async with Client(access)``."""
+
+    def __init__(
+        self,
+        access: Access,
+        *,
+        qps: float = 0,
+        burst: int = 10,
+        timeout: float = 60,
+        user_agent: str = "instar",
+        sender: Sender | None = None,
+    ) -> None:
+        """``sender`` carries the requests in place of connections of one's own."""
+        self._access = access
+        self._pace = Pace(qps, burst)
+        self._timeout = timeout
+        self._user_agent = user_agent
+        self._own_connections = sender is None
+        self._sender = sender
+        self._shown: Credential | None = None
+        dials = sender is None and access.plugin is None
+        self._tls = access.ssl_context() if dials else None
+
+    @property
+    def access(self) -> Access:
+        return self._access
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        if self._sender is not None and self._own_connections:
+            await self._sender.close()
+            self._sender = None
+
+    async def get(self, path: str, **query: str | int | bool | None) -> Object:
+        return await self.request("GET", path, query=query)
+
+    async def list(
+        self, path: str, *, limit: int = 0, continue_: str = "", **query: str | int | bool | None
+    ) -> Object:
+        """One page, as the server sent it; ``metadata.continue`` leads to the next."""
+        return await self.get(path, limit=limit or None, **{"continue": continue_ or None}, **query)
+
+    async def pages(
+        self, path: str, *, limit: int = 500, **query: str | int | bool | None
+    ) -> AsyncIterator[Object]:
+        """Every page; an expired token ends it with ``Expired``, which the caller may resume."""
+        token = ""
+        while True:
+            page = await self.list(path, limit=limit, continue_=token, **query)
+            yield page
+            token = (page.get("metadata") or {}).get("continue") or ""
+            if not token:
+                return
+
+    async def metadata_pages(self, path: str, *, limit: int = 500) -> AsyncIterator[Object]:
+        """Every page, with the metadata of its objects alone."""
+        token = ""
+        while True:
+            query = {"limit": limit, "continue": token or None}
+            page = await self.request("GET", path, query=query, accept=_METADATA)
+            yield page
+            token = (page.get("metadata") or {}).get("continue") or ""
+            if not token:
+                return
+
+    async def post(self, path: str, body: Object, **query: str | int | bool | None) -> Object:
+        return await self.request("POST", path, body=body, query=query)
+
+    async def put(self, path: str, body: Object, **query: str | int | bool | None) -> Object:
+        return await self.request("PUT", path, body=body, query=query)
+
+    async def patch(
+        self,
+        path: str,
+        body: Any,
+        *,
+        type: PatchType = "merge",
+        **query: str | int | bool | None,
+    ) -> Object:
+        return await self.request(
+            "PATCH", path, body=body, query=query, content_type=_PATCH_TYPES[type]
+        )
+
+    async def delete(
+        self, path: str, body: Object | None = None, **query: str | int | bool | None
+    ) -> Object:
+        return await self.request("DELETE", path, body=body, query=query)
+
+    async def request(
+        self,
+        method: str,
+        path: str,
+        *,
+        body: Any = None,
+        query: Query | None = None,
+        content_type: str = "application/json",
+        accept: str = "application/json",
+    ) -> Object:
+        """The JSON answer, or an ``ApiError``; a lost connection is ``ServiceUnavailable``."""
+        await self._pace.wait()
+        headers = [("Accept", accept), ("User-Agent", self._user_agent)]
+        if body is not None:
+            headers.append(("Content-Type", content_type))
+        sent = None if body is None else orjson.dumps(body)
+        reply = await self._send(method, path, headers, sent, query)
+        plugin = self._access.plugin
+        if reply.status == _UNAUTHORIZED and plugin is not None:
+            # A credential can end before its time; its program is asked once more.
+            plugin.forget()
+            reply = await self._send(method, path, headers, sent, query)
+        if reply.status < 400:
+            return _decode(reply.body)
+        raise _failure(reply)
+
+    async def _send(
+        self,
+        method: str,
+        path: str,
+        headers: Sequence[tuple[str, str]],
+        body: bytes | None,
+        query: Query | None,
+    ) -> ClientReply:
+        sender = await self.connected()
+        try:
+            return await sender.send(
+                method,
+                f"{self._access.server}{path}",
+                headers=[*headers, *self._access.headers()],
+                body=body,
+                query=_params(query),
+                server_name=self._access.server_name,
+            )
+        except TimeoutError as error:
+            raise Timeout(f"{method} {path}: {error}") from None
+        except ConnectionLost as error:
+            raise ServiceUnavailable(f"{method} {path}: {error}") from None
+
+    async def connected(self) -> Sender:
+        """What carries the requests, with credentials that are good now."""
+        access = self._access
+        if self._own_connections and access.plugin is not None:
+            # Beside the loop: the program may wait for a person.
+            found = await asyncio.to_thread(access.credential)
+            if found is not self._shown:
+                await self.close()
+                self._tls = access.ssl_context()
+            self._shown = found
+        if self._sender is None:
+            # Only here: aiohttp takes longer to import than most tools run that ask no cluster.
+            from instar.wire.client.http import Http
+
+            self._sender = Http(self._tls, self._timeout, proxies=True, proxy=access.proxy)
+        return self._sender
+
+
+def _params(query: Query | None) -> dict[str, str]:
+    return {
+        name: str(value).lower() if isinstance(value, bool) else str(value)
+        for name, value in (query or {}).items()
+        if value is not None
+    }
+
+
+def _decode(data: bytes) -> Object:
+    try:
+        document = orjson.loads(data)
+    except orjson.JSONDecodeError as error:
+        raise Unclassified(f"the server's answer is not JSON: {error}") from None
+    if not isinstance(document, dict):
+        raise Unclassified("the server's answer is not a JSON object")
+    return document
+
+
+def _failure(reply: ClientReply) -> ApiError:
+    """A Status if the body is one; a proxy's page or plain text otherwise."""
+    code = reply.status
+    try:
+        status = orjson.loads(reply.body)
+    except orjson.JSONDecodeError:
+        status = None
+    if not isinstance(status, dict) or status.get("kind") != "Status":
+        text = reply.body[:200].decode(errors="replace").strip() or f"HTTP {code}"
+        reason = "ServiceUnavailable" if code in _BROKEN_GATEWAY else ""
+        status = {"message": text, "code": code, "reason": reason}
+    error = from_status(status, code)
+    after = reply.headers.get("Retry-After", "")
+    if not error.retry_after and after.isdecimal():
+        error.retry_after = int(after)
+    return error

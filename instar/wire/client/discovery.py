@@ -1,0 +1,78 @@
+"""Which resources a server has: one row per kind that can be listed, at its preferred version."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from instar.base.errors import ApiError, NotFound
+from instar.base.json_values import Object
+from instar.wire.client.client import Client
+from instar.wire.client.paths import resource_path
+
+
+class ResourceType(NamedTuple):
+    group: str
+    version: str
+    plural: str
+    kind: str
+    verbs: frozenset[str]
+    namespaced: bool = False
+    names: frozenset[str] = frozenset()
+    """All that a person may call it, in small letters: kind, singular, plural, short names."""
+
+    @property
+    def name(self) -> str:
+        return f"{self.plural}.{self.group}" if self.group else self.plural
+
+    def path(self, namespace: str = "", name: str = "") -> str:
+        return resource_path(self.group, self.version, self.plural, namespace=namespace, name=name)
+
+
+class Discovered(NamedTuple):
+    types: list[ResourceType]
+    unknown: dict[str, str]
+    """Group versions whose resources the server does not tell, and why."""
+
+
+async def listable(client: Client) -> Discovered:
+    """Every kind once. Raises ``ApiError`` when not even the groups can be read."""
+    groups = await client.get("/apis")
+    preferred = [("", "v1")]
+    for group in groups.get("groups") or ():
+        version = (group.get("preferredVersion") or {}).get("version")
+        preferred.append((str(group["name"]), str(version or group["versions"][0]["version"])))
+    found = Discovered([], {})
+    for name, version in preferred:
+        prefix = f"/apis/{name}/{version}" if name else f"/api/{version}"
+        try:
+            document = await client.get(prefix)
+        except NotFound:
+            continue
+        except ApiError as error:
+            found.unknown[f"{name}/{version}"] = error.message
+            continue
+        for item in document.get("resources") or ():
+            verbs = frozenset(item.get("verbs") or ())
+            if "list" in verbs and "/" not in item["name"]:
+                found.types.append(_type(name, version, item, verbs))
+    return found
+
+
+def _type(group: str, version: str, item: Object, verbs: frozenset[str]) -> ResourceType:
+    words = [item["name"], item["kind"], item.get("singularName"), *(item.get("shortNames") or ())]
+    names = frozenset(str(word).lower() for word in words if word)
+    namespaced = item.get("namespaced") is True
+    return ResourceType(
+        group, version, str(item["name"]), str(item["kind"]), verbs, namespaced, names
+    )
+
+
+def called(types: Iterable[ResourceType], word: str) -> list[ResourceType]:
+    """Those that a person means by ``word``, or by ``word.group``."""
+    wanted = word.lower()
+    return [
+        each
+        for each in types
+        if any(wanted in (name, f"{name}.{each.group}") for name in each.names)
+    ]

@@ -1,0 +1,117 @@
+"""HTTP for the tools: one pool of connections, bodies as bytes. Knows no Kubernetes.
+
+The only module that imports ``aiohttp``, which takes longer than to review a file: whoever may
+not need a connection at all imports this one where it opens the first.
+"""
+
+from __future__ import annotations
+
+import ssl
+from collections.abc import AsyncIterator, Mapping, Sequence
+from urllib.request import getproxies
+
+import aiohttp
+from yarl import URL
+
+from instar.wire.client.transport import ClientReply, ConnectionLost
+
+
+class OpenedResponse:
+    """An answer that is being read."""
+
+    def __init__(self, response: aiohttp.ClientResponse) -> None:
+        self._response = response
+        self.status = response.status
+        self.headers: Mapping[str, str] = response.headers
+
+    async def chunks(self) -> AsyncIterator[bytes]:
+        """As they come. Raises ``ConnectionLost``."""
+        try:
+            async for chunk in self._response.content.iter_any():
+                yield chunk
+        except (TimeoutError, aiohttp.ClientError) as error:
+            raise ConnectionLost(str(error) or type(error).__name__) from None
+
+    def close(self) -> None:
+        self._response.close()
+
+
+class Http:
+    def __init__(
+        self, tls: ssl.SSLContext | None, seconds: float, *, proxies: bool, proxy: str | None = None
+    ) -> None:
+        """``seconds`` is the time for one request and its whole answer; ``proxies`` are those of
+        the environment, which a ``proxy`` of one's own replaces."""
+        self._tls = tls
+        self._proxy = proxy
+        # Without need, aiohttp would look for them (and .netrc) in a thread for every request.
+        self._proxies = proxies and proxy is None and bool(getproxies())
+        self._seconds = seconds
+        self._session: aiohttp.ClientSession | None = None
+
+    async def close(self) -> None:
+        if self._session is not None:
+            await self._session.close()
+            self._session = None
+
+    async def send(
+        self,
+        method: str,
+        url: str,
+        *,
+        headers: Mapping[str, str] | Sequence[tuple[str, str]],
+        body: bytes | None = None,
+        query: Mapping[str, str] | None = None,
+        server_name: str | None = None,
+    ) -> ClientReply:
+        """Raises ``TimeoutError`` or ``ConnectionLost``; any answer at all is a reply."""
+        try:
+            async with self._open().request(
+                method,
+                url,
+                params=query,
+                data=body,
+                headers=headers,
+                server_hostname=server_name,
+                proxy=self._proxy,
+            ) as response:
+                return ClientReply(response.status, response.headers, await response.read())
+        except TimeoutError:
+            raise TimeoutError(f"no answer within {self._seconds:g} s") from None
+        except aiohttp.ClientError as error:
+            raise ConnectionLost(str(error) or type(error).__name__) from None
+
+    async def open(
+        self,
+        method: str,
+        url: str,
+        *,
+        headers: Sequence[tuple[str, str]],
+        body: bytes | None = None,
+        server_name: str | None = None,
+    ) -> OpenedResponse:
+        """The beginning of an answer, which may go on for ever; ``url`` is taken as it is. Raises
+        ``ConnectionLost``."""
+        try:
+            response = await self._open().request(
+                method,
+                URL(url, encoded=True),
+                data=body,
+                headers=headers,
+                server_hostname=server_name,
+                proxy=self._proxy,
+                allow_redirects=False,
+                timeout=aiohttp.ClientTimeout(total=None, sock_connect=self._seconds),
+            )
+        except (TimeoutError, aiohttp.ClientError) as error:
+            raise ConnectionLost(str(error) or type(error).__name__) from None
+        return OpenedResponse(response)
+
+    def _open(self) -> aiohttp.ClientSession:
+        if self._session is None:
+            self._session = aiohttp.ClientSession(
+                connector=aiohttp.TCPConnector(ssl=self._tls if self._tls else True),
+                timeout=aiohttp.ClientTimeout(total=self._seconds),
+                trust_env=self._proxies,
+            )
+        return self._session

@@ -1,0 +1,47 @@
+"""URL paths of the Kubernetes API, spelled in one place."""
+
+from __future__ import annotations
+
+from urllib.parse import quote
+
+from instar.kube.api.crd import Crd
+
+
+def resource_path(
+    group: str,
+    version: str,
+    plural: str,
+    *,
+    namespace: str = "",
+    name: str = "",
+    subresource: str = "",
+) -> str:
+    """A collection without ``name``, else one object; no ``namespace`` is all, or cluster scope."""
+    parts = ["apis", group, version] if group else ["api", version]
+    if namespace:
+        parts += ["namespaces", namespace]
+    parts += [part for part in (plural, name, subresource) if part]
+    return "/" + "/".join(quote(part, safe="") for part in parts)
+
+
+def path_in(crd: Crd, version: str, key: str = "", subresource: str = "") -> str:
+    """A CRD's collection over all namespaces, or one object by ``namespace/name``."""
+    namespace, _, name = key.rpartition("/")
+    return resource_path(
+        crd.group,
+        version,
+        crd.names.plural,
+        namespace=namespace,
+        name=name,
+        subresource=subresource,
+    )
+
+
+def crd_path(name: str = "", *, subresource: str = "") -> str:
+    return resource_path(
+        "apiextensions.k8s.io",
+        "v1",
+        "customresourcedefinitions",
+        name=name,
+        subresource=subresource,
+    )

@@ -1,0 +1,198 @@
+"""Conversions asked for while the webhook is at work go to it together, as one ConversionReview.
+
+A call costs the webhook and us more than the few objects in it, so under load several writers
+share one. Nobody waits long for company, nobody is harmed by it: where it fails, each writer is
+asked for alone.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+
+from instar.base.errors import ApiError
+from instar.base.json_values import Object
+from instar.wire.conversion.converter import VersionConverter
+from instar.wire.conversion.failure import ConversionFailed
+from instar.wire.webhooks.call_limits import CallerLimit
+
+_PATIENCE = 0.01
+"""Seconds to wait for the call under way; a webhook that takes longer gets the next beside it."""
+_MANY = 100
+"""Objects that are a call of their own."""
+_QUIET_TURNS = 3
+"""Turns of the event loop that bring nobody else, after which a call departs."""
+
+
+class TogetherConverter:
+    """A ``VersionConverter`` around a ``VersionConverter``."""
+
+    def __init__(
+        self,
+        inner: VersionConverter,
+        crowd: CallerLimit,
+        turned_away: Callable[[], None] = lambda: None,
+    ) -> None:
+        """``turned_away`` is told of each caller for whom there was no room in the ``crowd``."""
+        self._inner = inner
+        self._crowd = crowd
+        self._turned_away = turned_away
+        self._lanes: dict[str, _Lane] = {}
+
+    async def convert(self, objects: Sequence[Object], api_version: str) -> list[Object]:
+        if all(obj.get("apiVersion") == api_version for obj in objects):
+            return list(objects)
+        lane = self._lanes.get(api_version)
+        if lane is None:
+            lane = self._lanes[api_version] = _Lane(self._inner, api_version, self._crowd)
+        if self._crowd.full:
+            self._turned_away()
+        with self._crowd:
+            if len(objects) >= _MANY:
+                # A call has a deadline, and asyncio's deadlines need a task of their own.
+                return await asyncio.create_task(lane.at_once(objects))
+            return await lane.join(objects)
+
+
+class _Call:
+    """What one caller wants, and where it waits."""
+
+    __slots__ = ("done", "flight", "objects")
+
+    def __init__(self, objects: Sequence[Object]) -> None:
+        self.objects = objects
+        self.done: asyncio.Future[list[Object]] = asyncio.get_running_loop().create_future()
+        self.flight: _Flight | None = None
+
+
+class _Flight:
+    """A ConversionReview with the objects of several callers; called off when all have left."""
+
+    __slots__ = ("calls", "task")
+
+    def __init__(self, calls: list[_Call]) -> None:
+        self.calls = calls
+        self.task: asyncio.Task[None] | None = None
+
+    def left(self) -> None:
+        if self.task is not None and all(call.done.done() for call in self.calls):
+            self.task.cancel()
+
+
+class _Lane:
+    """The conversions to one version."""
+
+    def __init__(self, inner: VersionConverter, api_version: str, crowd: CallerLimit) -> None:
+        self._inner = inner
+        self._api_version = api_version
+        self._crowd = crowd
+        self._under_way = 0
+        self._waiting: list[_Call] = []
+        self._timer: asyncio.Handle | None = None
+
+    async def at_once(self, objects: Sequence[Object]) -> list[Object]:
+        self._under_way += 1
+        try:
+            return await self._inner.convert(objects, self._api_version)
+        finally:
+            self._under_way -= 1
+            self._depart()
+
+    async def join(self, objects: Sequence[Object]) -> list[Object]:
+        call = _Call(objects)
+        self._waiting.append(call)
+        if self._timer is None:
+            loop = asyncio.get_running_loop()
+            if self._under_way:
+                self._timer = loop.call_later(_PATIENCE, self._depart)
+            else:
+                self._timer = loop.call_soon(self._look_around, 0, _QUIET_TURNS)
+        try:
+            return await call.done
+        except asyncio.CancelledError:
+            call.done.cancel()
+            if call.flight is not None:
+                call.flight.left()
+            raise
+
+    def _look_around(self, seen: int, turns: int) -> None:
+        """Whoever is on the way here comes along: a busy loop brings somebody with each turn. One
+        that brings nobody is idle, and then nobody is kept waiting by a few turns of it."""
+        here = len(self._waiting)
+        if here == seen:
+            turns -= 1
+        if not turns or here >= _MANY or self._crowd.inside == 1:
+            self._depart()
+            return
+        self._timer = asyncio.get_running_loop().call_soon(self._look_around, here, turns)
+
+    def _depart(self) -> None:
+        """Send what waits, all of it; the last one who lands finds nobody."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        calls = [call for call in self._waiting if not call.done.done()]
+        self._waiting = []
+        while calls:
+            count = _fitting(calls)
+            flight = _Flight(calls[:count])
+            calls = calls[count:]
+            for call in flight.calls:
+                call.flight = flight
+            flight.task = asyncio.get_running_loop().create_task(self._carry(flight))
+
+    async def _carry(self, flight: _Flight) -> None:
+        """Lets go of who came along in the end: a circle of callers and flight, with every object
+        they had, would wait for the collector, which holds up everybody while it is at work."""
+        try:
+            await self._fly(flight.calls)
+        finally:
+            for call in flight.calls:
+                call.flight = None
+
+    async def _fly(self, calls: list[_Call]) -> None:
+        together = [obj for call in calls for obj in call.objects]
+        try:
+            converted = await self.at_once(together)
+        except ApiError as failure:
+            if len(calls) == 1 or _is_everybodys(failure):
+                _fail(calls, failure)
+                return
+            await asyncio.gather(*(self._fly([call]) for call in calls if not call.done.done()))
+            return
+        except Exception as failure:
+            _fail(calls, failure)
+            return
+        start = 0
+        for call in calls:
+            end = start + len(call.objects)
+            if not call.done.done():
+                call.done.set_result(converted[start:end])
+            start = end
+
+
+def _fitting(calls: Sequence[_Call]) -> int:
+    size = 0
+    for count, call in enumerate(calls):
+        size += len(call.objects)
+        if size > _MANY:
+            return max(1, count)
+    return len(calls)
+
+
+def _is_everybodys(failure: ApiError) -> bool:
+    """A webhook that cannot be reached is out of reach for all. A refusal may mean one of them,
+    and so may an answer that is none: many a webhook just crashes on an object it dislikes."""
+    if isinstance(failure, ConversionFailed):
+        return failure.unreachable or failure.timed_out
+    return True
+
+
+def _fail(calls: Sequence[_Call], failure: Exception) -> None:
+    for call in calls:
+        if not call.done.done():
+            told = failure
+            if len(calls) > 1 and isinstance(failure, ConversionFailed):
+                told = failure.about(call.objects)
+            # Each raises it on its own: their frames must not pile up on each other's.
+            call.done.set_exception(told.with_traceback(None))

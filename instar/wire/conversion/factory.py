@@ -1,0 +1,82 @@
+"""From a CRD to its converter: the one place that knows how the pieces are stacked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import field
+from functools import partial
+
+from instar.base.fast_dataclass import dataclass
+from instar.kube.api.crd import Crd
+from instar.wire.conversion.batching import TogetherConverter
+from instar.wire.conversion.caching import SharedConverter
+from instar.wire.conversion.converter import NoneConverter, VersionConverter
+from instar.wire.conversion.in_process import ConvertFunction, InProcessConverter
+from instar.wire.conversion.instrumented import ConversionMetrics, MeasuredConverter, NoMetrics
+from instar.wire.conversion.lru_cache import Memo
+from instar.wire.conversion.webhook import BatchLimits, WebhookConverter
+from instar.wire.webhooks.transport import DEFAULT_TIMEOUT, TransportPool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConversionServices:
+    """What converters of all CRDs share; lives as long as the server."""
+
+    transports: TransportPool = field(default_factory=TransportPool)
+    metrics: ConversionMetrics = field(default_factory=NoMetrics)
+    memo: Memo | None = field(default_factory=Memo)
+    """None turns the cache off."""
+    limits: BatchLimits = field(default_factory=BatchLimits)
+    timeout: float = DEFAULT_TIMEOUT
+    timeouts: Mapping[str, float] = field(default_factory=dict)
+    """By CRD name, before ``timeout``."""
+    in_process: Mapping[str, ConvertFunction] = field(default_factory=dict)
+    """By CRD name: converters to run here instead of calling the CRD's webhook."""
+
+    async def close(self) -> None:
+        await self.transports.close()
+
+
+def converter_for(crd: Crd, services: ConversionServices) -> VersionConverter:
+    """Raises ``ValueError`` with upstream's text for a CRD no converter can be built for."""
+    strategy = crd.conversion.strategy
+    if strategy == "None":
+        return NoneConverter()
+    if strategy != "Webhook":
+        raise ValueError(f'unknown conversion strategy "{strategy}" for CRD {crd.name}')
+    local = _in_process(crd, services)
+    if local is not None:
+        return _measured(crd, local, local.address, services.metrics)
+    client = crd.conversion.client
+    if client is None or (client.url is None and client.service is None):
+        raise ValueError("webhook configuration must have either service or URL")
+    transport = services.transports.transport_for(client)
+    webhook = WebhookConverter(
+        crd,
+        transport,
+        limits=services.limits,
+        timeout=services.timeouts.get(crd.name, services.timeout),
+    )
+    measured = _measured(crd, webhook, transport.address, services.metrics)
+    turned_away = partial(services.metrics.turned_away, crd.name, transport.address)
+    return TogetherConverter(measured, transport.crowd, turned_away)
+
+
+def _measured(
+    crd: Crd, inner: VersionConverter, address: str, metrics: ConversionMetrics
+) -> MeasuredConverter:
+    return MeasuredConverter(inner, metrics, crd=crd.name, webhook=address)
+
+
+def shared_converter_for(crd: Crd, services: ConversionServices) -> SharedConverter:
+    """For one generation of the CRD; ``close`` it when the CRD changes."""
+    converter = converter_for(crd, services)
+    return SharedConverter(converter, services.memo, crd=crd.name, metrics=services.metrics)
+
+
+def _in_process(crd: Crd, services: ConversionServices) -> InProcessConverter | None:
+    function = services.in_process.get(crd.name)
+    if function is None:
+        return None
+    timeout = services.timeouts.get(crd.name, services.timeout)
+    return InProcessConverter(crd, function, timeout=timeout)

@@ -1,0 +1,125 @@
+"""What a failed conversion tells its caller: upstream's sentence, and beside it what to do.
+
+``message`` is kube-apiserver's text, untouched, because clients and people match on it. What
+upstream leaves out (which CRD, which versions, which objects, which webhook, what to look at)
+is in ``details.causes``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from enum import StrEnum
+from typing import Any
+
+from instar.base.errors import ApiError
+from instar.base.fast_dataclass import dataclass
+from instar.kube.api.crd import Crd
+
+MOST_OBJECTS_NAMED = 10
+Objects = Sequence[Mapping[str, Any]]
+
+
+class FailureType(StrEnum):
+    """Upstream's label values; empty where upstream counts nothing."""
+
+    NONE = ""
+    CALL = "conversion_webhook_call_failure"
+    MALFORMED = "conversion_webhook_malformed_response_failure"
+    PARTIAL = "conversion_webhook_partial_response_failure"
+    INVALID_OBJECT = "conversion_webhook_invalid_converted_object_failure"
+
+
+class ConversionFailed(ApiError):
+    """500 with a bare message, as upstream answers every conversion error."""
+
+    retryable = True
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        failure_type: FailureType = FailureType.NONE,
+        timed_out: bool = False,
+        unreachable: bool = False,
+        details: dict[str, Any] | None = None,
+        retold: Callable[[Objects], ConversionFailed] | None = None,
+    ) -> None:
+        super().__init__(message, details=details)
+        self.failure_type = failure_type
+        self.timed_out = timed_out
+        self.unreachable = unreachable
+        self._retold = retold
+
+    def about(self, objects: Objects) -> ConversionFailed:
+        """The same for somebody who asked for some of the objects: it names no others."""
+        return self if self._retold is None else self._retold(objects)
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """What was tried: everything about a conversion that its error should name."""
+
+    crd: Crd
+    api_version: str
+    objects: Objects
+    webhook: str = ""
+
+    def failed(
+        self,
+        message: str,
+        failure_type: FailureType,
+        cause: str,
+        *,
+        advice: str = "",
+        timed_out: bool = False,
+        unreachable: bool = False,
+    ) -> ConversionFailed:
+        def told(attempt: Attempt) -> ConversionFailed:
+            return ConversionFailed(
+                message,
+                failure_type=failure_type,
+                timed_out=timed_out,
+                unreachable=unreachable,
+                details=attempt._details(cause, advice),
+                retold=lambda objects: told(replace(self, objects=objects)),
+            )
+
+        return told(self)
+
+    def _details(self, cause: str, advice: str) -> dict[str, Any]:
+        details: dict[str, Any] = {"group": self.crd.group, "kind": self.crd.names.plural}
+        if len(self.objects) == 1:
+            name = _metadata(self.objects[0]).get("name")
+            details = {"name": name, **details} if name else details
+        sources = dict.fromkeys(str(obj.get("apiVersion", "")) for obj in self.objects)
+        causes = [
+            ("CustomResourceDefinition", self.crd.name),
+            *(("FromVersion", source) for source in sources),
+            ("ToVersion", self.api_version),
+            *(("Object", name) for name in object_names(self.objects)),
+            ("Webhook", self.webhook),
+            ("Cause", cause),
+            ("Advice", advice),
+        ]
+        details["causes"] = [{"reason": reason, "message": text} for reason, text in causes if text]
+        return details
+
+
+def object_names(objects: Objects) -> list[str]:
+    """``namespace/name`` of the first few, then how many more there are."""
+    names = [_object_name(obj) for obj in objects[:MOST_OBJECTS_NAMED]]
+    left = len(objects) - MOST_OBJECTS_NAMED
+    return [*names, f"and {left} more"] if left > 0 else names
+
+
+def _object_name(obj: Mapping[str, Any]) -> str:
+    metadata = _metadata(obj)
+    name = metadata.get("name") or metadata.get("generateName") or ""
+    namespace = metadata.get("namespace")
+    return f"{namespace}/{name}" if namespace else str(name)
+
+
+def _metadata(obj: Mapping[str, Any]) -> Mapping[str, Any]:
+    metadata = obj.get("metadata")
+    return metadata if isinstance(metadata, Mapping) else {}

@@ -1,0 +1,165 @@
+"""Timing and counts of conversions, around any converter; what they are counted in is a Protocol.
+
+Also the clock of one request: the sum of the time a request waited for conversions, whichever
+of them it made itself and whichever it shared with others.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from types import TracebackType
+from typing import Protocol
+
+from instar.base.errors import TooManyRequests
+from instar.base.fast_dataclass import dataclass
+from instar.base.json_values import Object
+from instar.wire.conversion.converter import VersionConverter
+from instar.wire.conversion.failure import ConversionFailed, FailureType
+
+
+@dataclass(frozen=True, slots=True)
+class Measurement:
+    """One conversion of objects that are all at the same version."""
+
+    crd: str
+    webhook: str
+    from_version: str
+    to_version: str
+    objects: int
+    seconds: float
+    failure_type: FailureType | None
+    """None is success; ``FailureType.NONE`` a failure upstream has no word for."""
+    timed_out: bool = False
+    failure_text: str = ""
+
+
+class ConversionMetrics(Protocol):
+    def converted(self, measurement: Measurement) -> None: ...
+
+    def looked_up(self, crd: str, *, hits: int, misses: int, shared: int) -> None:
+        """Objects found in the cache, converted, and waited for with somebody else."""
+        ...
+
+    def request_waited(self, crd: str, seconds: float) -> None:
+        """All conversions of one request together."""
+        ...
+
+    def turned_away(self, crd: str, webhook: str) -> None:
+        """Too many conversions waited for the webhook already."""
+        ...
+
+
+class NoMetrics:
+    """For callers that count nothing."""
+
+    def converted(self, measurement: Measurement) -> None:
+        pass
+
+    def looked_up(self, crd: str, *, hits: int, misses: int, shared: int) -> None:
+        pass
+
+    def request_waited(self, crd: str, seconds: float) -> None:
+        pass
+
+    def turned_away(self, crd: str, webhook: str) -> None:
+        pass
+
+
+class MeasuredConverter:
+    """A ``VersionConverter`` around a ``VersionConverter``. Calls that convert nothing are not
+    measured."""
+
+    def __init__(
+        self, inner: VersionConverter, metrics: ConversionMetrics, *, crd: str, webhook: str
+    ) -> None:
+        self._inner = inner
+        self._metrics = metrics
+        self._crd = crd
+        self._webhook = webhook
+
+    async def convert(self, objects: Sequence[Object], api_version: str) -> list[Object]:
+        started = time.perf_counter()
+        try:
+            converted = await self._inner.convert(objects, api_version)
+        except ConversionFailed as failure:
+            self._record(objects, api_version, started, failure)
+            raise
+        except TooManyRequests:
+            self._metrics.turned_away(self._crd, self._webhook)
+            raise
+        self._record(objects, api_version, started, None)
+        return converted
+
+    def _record(
+        self,
+        objects: Sequence[Object],
+        api_version: str,
+        started: float,
+        failure: ConversionFailed | None,
+    ) -> None:
+        seconds = time.perf_counter() - started
+        counts: dict[str, int] = {}
+        for obj in objects:
+            source = obj.get("apiVersion", "")
+            counts[source] = counts.get(source, 0) + 1
+        counts.pop(api_version, None)
+        for source, count in counts.items():
+            self._metrics.converted(
+                Measurement(
+                    crd=self._crd,
+                    webhook=self._webhook,
+                    from_version=source.rpartition("/")[2],
+                    to_version=api_version.rpartition("/")[2],
+                    objects=count,
+                    seconds=seconds,
+                    failure_type=failure.failure_type if failure else None,
+                    timed_out=failure.timed_out if failure else False,
+                    failure_text=failure.message if failure else "",
+                )
+            )
+
+
+class RequestClock:
+    """What one request has waited for conversions so far."""
+
+    __slots__ = ("seconds",)
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+
+
+_clock: ContextVar[RequestClock | None] = ContextVar("conversion_clock", default=None)
+
+
+@contextmanager
+def request_clock() -> Iterator[RequestClock]:
+    """Collects, while the block runs, what its conversions take."""
+    clock, outer = RequestClock(), _clock.get()
+    _clock.set(clock)
+    try:
+        yield clock
+    finally:
+        # Not by token: a request may begin outside a task and end within one.
+        _clock.set(outer)
+
+
+class waiting:  # noqa: N801 - used as a function: `with waiting():`
+    """Counts the time in the block towards the current request, if there is one."""
+
+    __slots__ = ("_clock", "_started")
+
+    def __enter__(self) -> None:
+        self._clock = _clock.get()
+        self._started = time.perf_counter()
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._clock is not None:
+            self._clock.seconds += time.perf_counter() - self._started

@@ -1,0 +1,173 @@
+"""One call on a connection: its messages put together, and how it ended.
+
+It is told headers and data in the order they come, and tells its caller whole messages at once,
+in the same step. Frames, windows and other calls are the connection's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import inf
+
+from instar.base.taskless_wait import Waiter
+from instar.wire.rpc.headers import Headers
+from instar.wire.rpc.status import OK_HEAD, GrpcCode, RpcError, read_trailers, refused_head
+
+PREFIX_SIZE = 5
+"""Before each message: whether it is compressed, and four bytes of length."""
+
+OnMessage = Callable[[bytes], None]
+OnEnd = Callable[[RpcError | None], None]
+
+
+def framed(message: bytes) -> bytes:
+    return b"\0" + len(message).to_bytes(4, "big") + message
+
+
+class Http2Stream:
+    """``told`` and ``ended`` say what becomes of messages and of the end."""
+
+    __slots__ = (
+        "_partial",
+        "answered",
+        "deadline",
+        "done",
+        "ends",
+        "head",
+        "heard_all",
+        "id",
+        "pending",
+        "received",
+        "said_all",
+        "window",
+    )
+
+    def __init__(self, head: bytes, deadline: float = inf) -> None:
+        self.head, self.deadline = head, deadline
+        self.id = 0  # none as long as it waits for its turn
+        self.window = 0
+        """How much the server takes of this call."""
+        self.received = 0
+        """Bytes that came since the server was last allowed more."""
+        self.pending = bytearray()
+        """What waits for a window."""
+        self.ends = False
+        """Whether nothing comes after what is pending."""
+        self.said_all = self.heard_all = False
+        self.answered = False
+        self.done = False
+        self._partial = bytearray()
+
+    def told(self, message: bytes) -> None:
+        raise NotImplementedError
+
+    def ended(self, error: RpcError | None) -> None:
+        raise NotImplementedError
+
+    def take_headers(self, headers: Headers, last: bool) -> None:
+        if not self.answered and headers == OK_HEAD:
+            self.answered = True
+        elif not self.answered:
+            if not last and dict(headers).get(":status", "").startswith("1"):
+                return  # "go on", which nobody had asked about
+            self.answered = True
+            refusal = refused_head(headers)
+            if refusal is not None:
+                self.finish(refusal)
+                return
+        elif not last:
+            self.finish(RpcError(GrpcCode.INTERNAL, "headers in the middle of an answer"))
+            return
+        if last:
+            self.finish(read_trailers(headers) or self._unfinished())
+
+    def take_data(self, data: bytes, last: bool) -> None:
+        if not self.answered:
+            self.finish(RpcError(GrpcCode.INTERNAL, "an answer without headers"))
+            return
+        if self._partial or not _is_one_message(data):
+            self._partial += data
+            self._take_partial()
+        else:
+            self._tell(data[PREFIX_SIZE:])
+        if last and not self.done:
+            self.finish(RpcError(GrpcCode.UNKNOWN, "the server's answer ends without a status"))
+
+    def finish(self, error: RpcError | None) -> None:
+        if not self.done:
+            self.done = True
+            self.pending.clear()
+            self._partial.clear()
+            self.ended(error)
+
+    def _take_partial(self) -> None:
+        partial = self._partial
+        while len(partial) >= PREFIX_SIZE and not self.done:
+            end = PREFIX_SIZE + int.from_bytes(partial[1:PREFIX_SIZE], "big")
+            if partial[0]:
+                self.finish(RpcError(GrpcCode.INTERNAL, "a compressed message nobody asked for"))
+                return
+            if len(partial) < end:
+                return
+            message = bytes(memoryview(partial)[PREFIX_SIZE:end])
+            del partial[:end]
+            self._tell(message)
+
+    def _tell(self, message: bytes) -> None:
+        try:
+            self.told(message)
+        except Exception as error:
+            # What one caller cannot read must not end the calls of others.
+            self.finish(RpcError(GrpcCode.INTERNAL, f"the answer cannot be read: {error}"))
+
+    def _unfinished(self) -> RpcError | None:
+        if self._partial:
+            return RpcError(GrpcCode.INTERNAL, "the server's answer ends within a message")
+        return None
+
+
+def _is_one_message(data: bytes) -> bool:
+    whole = len(data) >= PREFIX_SIZE and not data[0]
+    return whole and int.from_bytes(data[1:PREFIX_SIZE], "big") == len(data) - PREFIX_SIZE
+
+
+class Unary(Http2Stream):
+    """One request, one answer."""
+
+    __slots__ = ("_message", "answer")
+
+    def __init__(self, head: bytes, answer: Waiter[bytes], deadline: float) -> None:
+        super().__init__(head, deadline)
+        self.answer = answer
+        self._message: bytes | None = None
+
+    def told(self, message: bytes) -> None:
+        if self._message is not None:
+            self.finish(RpcError(GrpcCode.INTERNAL, "two answers to one call"))
+        self._message = message
+
+    def ended(self, error: RpcError | None) -> None:
+        if self.answer.done():
+            return
+        if error is not None:
+            self.answer.set_exception(error)
+        elif self._message is None:
+            self.answer.set_exception(RpcError(GrpcCode.INTERNAL, "no message in the answer"))
+        else:
+            self.answer.set_result(self._message)
+
+
+class Duplex(Http2Stream):
+    """Messages both ways, for as long as it lasts."""
+
+    __slots__ = ("_on_end", "_on_message")
+
+    def __init__(self, head: bytes, on_message: OnMessage, on_end: OnEnd) -> None:
+        super().__init__(head)
+        self._on_message, self._on_end = on_message, on_end
+
+    def told(self, message: bytes) -> None:
+        self._on_message(message)
+
+    def ended(self, error: RpcError | None) -> None:
+        self._on_end(error)

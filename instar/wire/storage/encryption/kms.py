@@ -1,0 +1,152 @@
+"""A KMS provider: values under a seed that a plugin has wrapped; the plugin is asked rarely.
+
+One seed per process and key of the plugin. Seeds of others are unwrapped when first met, and
+kept; values that need one which is not known yet say so (``MissingKmsKey``), because opening must
+not
+wait. Knows no store and no socket.
+"""
+
+from __future__ import annotations
+
+import os
+import uuid
+from collections.abc import Callable
+from time import monotonic
+from typing import NamedTuple, TypeVar
+
+from instar.wire.storage.encryption import envelope as envelopes
+from instar.wire.storage.encryption.ciphers import DecryptionFailed, SealCipher
+from instar.wire.storage.encryption.envelope import SEED_SIZE, Envelope, Seeded
+from instar.wire.storage.encryption.plugin import Plugin, Status, Wrapped
+from instar.wire.storage.store import Seal, StoreError, Unavailable
+
+PREFIX = "k8s:enc:kms:v2:"
+EVERY_SECONDS, AGAIN_SECONDS = 60.0, 3.0
+_WRITES_FOR = 180.0
+"""Seconds since the plugin was last well in which values are still sealed."""
+_VERSIONS = ("v2", "v2beta1")
+_MOST_SEEDS = 10_000
+T = TypeVar("T")
+
+
+class MissingKmsKey(Exception):
+    """A value whose seed is not known yet: ``await provider.learn(envelope)`` and try again."""
+
+    def __init__(self, provider: KmsProvider, envelope: Envelope) -> None:
+        super().__init__("the key of this value was not asked for yet")
+        self.provider, self.envelope = provider, envelope
+
+
+class _Writing(NamedTuple):
+    cipher: SealCipher
+    form: Envelope
+    until: float
+
+
+class KmsProvider:
+    def __init__(self, name: str, plugin: Plugin, clock: Callable[[], float] = monotonic) -> None:
+        self.name = name
+        self.prefix = f"{PREFIX}{name}:".encode()
+        self.trouble: str | None = "not asked yet"
+        """Why the plugin cannot be used; None when all is well."""
+        self._plugin = plugin
+        self._clock = clock
+        self._ciphers: dict[bytes, SealCipher] = {}
+        self._refusals: dict[bytes, str] = {}
+        self._writing: _Writing | None = None
+
+    @property
+    def current(self) -> Seal:
+        return self._seal(self._writing.form.key_id if self._writing is not None else "")
+
+    async def refresh(self) -> None:
+        """Ask how the plugin is; a new key of it means a new seed."""
+        try:
+            status = await self._plugin.status()
+            _check(self.name, status)
+            if self._writing is None or self._writing.form.key_id != status.key_id:
+                await self._new_seed()
+            else:
+                self._writing = self._writing._replace(until=self._clock() + _WRITES_FOR)
+        except (DecryptionFailed, StoreError) as error:
+            self.trouble = str(error)
+            return
+        self.trouble = None
+        self._refusals.clear()
+
+    async def seal(self, value: bytes, place: bytes) -> tuple[bytes, Seal]:
+        """Raises ``Unavailable`` while there is no plugin to wrap a seed."""
+        if self._writing is None:
+            await self.refresh()
+        writing = self._writing
+        if writing is None or self._clock() > writing.until:
+            raise Unavailable(f"KMS provider {self.name} cannot be used: {self.trouble}")
+        form = writing.form.holding(writing.cipher.seal(value, place))
+        return self.prefix + envelopes.write(form), self.current
+
+    def open(self, data: bytes, place: bytes) -> tuple[bytes, Seal]:
+        """Raises ``DecryptionFailed``, and ``MissingKmsKey`` where the plugin has to be asked
+        first."""
+        envelope = envelopes.read(data)
+        identity = envelope.identity()
+        cipher = self._ciphers.get(identity)
+        if cipher is None:
+            refusal = self._refusals.get(identity)
+            if refusal is not None:
+                raise DecryptionFailed(refusal)
+            raise MissingKmsKey(self, envelope)
+        return cipher.open(envelope.data, place), self._seal(envelope.key_id, envelope.kind)
+
+    async def learn(self, envelope: Envelope) -> None:
+        """Have the envelope's seed unwrapped. Raises ``Unavailable``; a refusal is remembered."""
+        identity = envelope.identity()
+        if identity in self._ciphers:
+            return
+        wrapped = Wrapped(envelope.source, envelope.key_id, envelope.annotations)
+        try:
+            secret = await self._plugin.decrypt(wrapped, _uid())
+            cipher = envelopes.cipher(envelope, secret)
+        except DecryptionFailed as error:
+            _keep(self._refusals, identity, f"failed to decrypt DEK, error: {error}")
+            return
+        _keep(self._ciphers, identity, cipher)
+
+    async def close(self) -> None:
+        await self._plugin.close()
+
+    async def _new_seed(self) -> None:
+        seed = os.urandom(SEED_SIZE)
+        wrapped = await self._plugin.encrypt(seed, _uid())
+        form = Envelope(b"\0", wrapped.key_id, wrapped.ciphertext, wrapped.annotations)
+        envelopes.check(form)
+        cipher = Seeded(seed)
+        _keep(self._ciphers, form.identity(), cipher)
+        self._writing = _Writing(cipher, form, self._clock() + _WRITES_FOR)
+
+    def _seal(self, key_id: str, kind: int = envelopes.SEED) -> Seal:
+        name = f"{PREFIX}{self.name}"
+        return Seal(f"{name}:{key_id}" if key_id else name, mark=str(kind))
+
+
+def _keep(known: dict[bytes, T], identity: bytes, value: T) -> None:
+    if len(known) >= _MOST_SEEDS:
+        del known[next(iter(known))]
+    known[identity] = value
+
+
+def _check(name: str, status: Status) -> None:
+    problems = []
+    if status.healthz != "ok":
+        problems.append(f"got unexpected healthz status: {status.healthz}")
+    if status.version not in _VERSIONS:
+        problems.append(f"expected KMSv2 API version v2, got {status.version}")
+    if not status.key_id:
+        problems.append("expected KMSv2 KeyID to be set, got ")
+    if problems:
+        told = problems[0] if len(problems) == 1 else f"[{', '.join(problems)}]"
+        raise DecryptionFailed(f"kmsv2 Provider {name} is not healthy, error: {told}")
+    envelopes.check_key_id(status.key_id)
+
+
+def _uid() -> str:
+    return str(uuid.uuid4())

@@ -1,0 +1,100 @@
+"""Calls to a KMS plugin (KMS v2) over its unix socket. What its answers are for is ``kms.py``'s."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple, Protocol
+
+from instar.wire.rpc.channel import GrpcChannel
+from instar.wire.rpc.status import GrpcCode, RpcError
+from instar.wire.storage.encryption.ciphers import DecryptionFailed
+from instar.wire.storage.encryption.envelope import annotation_fields, read_annotation
+from instar.wire.storage.protobuf_fields import UNREADABLE, as_bytes, bytes_field, fields
+from instar.wire.storage.store import Unavailable
+
+_SERVICE = "/v2.KeyManagementService/"
+_AWAY = (
+    GrpcCode.UNAVAILABLE,
+    GrpcCode.DEADLINE_EXCEEDED,
+    GrpcCode.CANCELLED,
+    GrpcCode.RESOURCE_EXHAUSTED,
+)
+
+
+class Status(NamedTuple):
+    version: str
+    healthz: str
+    key_id: str
+
+
+class Wrapped(NamedTuple):
+    ciphertext: bytes
+    key_id: str
+    annotations: Mapping[str, bytes]
+
+
+class Plugin(Protocol):
+    """Each call raises ``Unavailable`` where trying later may help, ``DecryptionFailed`` where
+    not."""
+
+    async def status(self) -> Status: ...
+
+    async def encrypt(self, plain: bytes, uid: str) -> Wrapped: ...
+
+    async def decrypt(self, wrapped: Wrapped, uid: str) -> bytes: ...
+
+    async def close(self) -> None: ...
+
+
+class GrpcPlugin:
+    def __init__(self, socket: str, timeout: float) -> None:
+        self._socket = socket
+        self._timeout = timeout
+        target = f"unix-abstract:{socket[2:]}" if socket.startswith("/@") else f"unix:{socket}"
+        self._channel = GrpcChannel(target)
+
+    async def status(self) -> Status:
+        found = {1: "", 2: "", 3: ""}
+        for number, value in await self._call("Status", b""):
+            if number in found:
+                found[number] = as_bytes(value).decode(errors="replace")
+        return Status(*found.values())
+
+    async def encrypt(self, plain: bytes, uid: str) -> Wrapped:
+        ciphertext, key_id, annotations = b"", "", dict[str, bytes]()
+        request = bytes_field(1, plain) + bytes_field(2, uid.encode())
+        for number, value in await self._call("Encrypt", request):
+            if number == 1:
+                ciphertext = as_bytes(value)
+            elif number == 2:
+                key_id = as_bytes(value).decode(errors="replace")
+            elif number == 3:
+                name, note = read_annotation(value)
+                annotations[name] = note
+        return Wrapped(ciphertext, key_id, annotations)
+
+    async def decrypt(self, wrapped: Wrapped, uid: str) -> bytes:
+        request = [
+            bytes_field(1, wrapped.ciphertext),
+            bytes_field(2, uid.encode()),
+            bytes_field(3, wrapped.key_id.encode()),
+            *annotation_fields(4, wrapped.annotations),
+        ]
+        answer = await self._call("Decrypt", b"".join(request))
+        return next((as_bytes(value) for number, value in answer if number == 1), b"")
+
+    async def close(self) -> None:
+        await self._channel.close()
+
+    async def _call(self, method: str, request: bytes) -> list[tuple[int, int | bytes]]:
+        try:
+            return list(fields(await self._channel.call(_SERVICE + method, request, self._timeout)))
+        except RpcError as error:
+            text = f"rpc error: code = {error.code.name} desc = {error.text} ({self._socket})"
+            if error.code in _AWAY:
+                raise Unavailable(text) from error
+            raise DecryptionFailed(text) from error
+        except UNREADABLE as error:
+            raise DecryptionFailed(
+                f"the KMS plugin's answer cannot be read ({self._socket})"
+            ) from error

@@ -1,0 +1,67 @@
+"""What became of a write that was sent and not answered.
+
+A second sending could bring back an object that was deleted in between, so we only look. What
+superseded the expected revision tells: other bytes mean that a change lost and can never happen,
+as no key comes to the same revision twice. A creation can: a member that was stopped with it in
+its hands may carry it out when it wakes, if whoever was faster is deleted by then. So it is never
+told to have lost; but a created value with our bytes is ours, as created objects carry a random
+uid. An update or a deletion that *could* be ours, or somebody's very same one, stays in doubt, and
+so does a write that is not there yet.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+
+from instar.wire.storage.etcd import messages as wire
+from instar.wire.storage.etcd.client import RANGE, EtcdClient, HistoryGone
+from instar.wire.storage.store import Write
+
+_STEPS_BACK = 16
+
+
+class WriteOutcome(Enum):
+    DONE = "done"
+    LOST = "lost"
+    UNKNOWN = "unknown"
+
+
+async def resolve(client: EtcdClient, key: bytes, write: Write) -> tuple[WriteOutcome, int]:
+    """With the revision of the write when it is done, of the key when it is lost."""
+    current = await _read(client, key)
+    if current is None or current.mod_revision == write.expected:
+        return WriteOutcome.UNKNOWN, 0
+    try:
+        first = await _first_after(client, current, write.expected)
+    except HistoryGone:
+        return WriteOutcome.UNKNOWN, 0
+    if first is None:
+        return WriteOutcome.UNKNOWN, 0
+    ours = first.value == write.value
+    if write.expected == 0:
+        return (WriteOutcome.DONE, first.mod_revision) if ours else (WriteOutcome.UNKNOWN, 0)
+    return (WriteOutcome.UNKNOWN, 0) if ours else (WriteOutcome.LOST, current.mod_revision)
+
+
+async def _first_after(
+    client: EtcdClient, current: wire.KeyValue, expected: int
+) -> wire.KeyValue | None:
+    """The value that superseded ``expected``; None when that is too long ago, or a deletion."""
+    if expected == 0:
+        if current.create_revision == current.mod_revision:
+            return current
+        return await _read(client, current.key, current.create_revision)
+    for _ in range(_STEPS_BACK):
+        before = await _read(client, current.key, current.mod_revision - 1)
+        if before is None:
+            return None
+        if before.mod_revision == expected:
+            return current
+        current = before
+    return None
+
+
+async def _read(client: EtcdClient, key: bytes, revision: int = 0) -> wire.KeyValue | None:
+    request = wire.range_request(key, revision=revision)
+    answer = await client.ask(RANGE, request, wire.read_range)
+    return answer.kvs[0] if answer.kvs else None

@@ -1,0 +1,239 @@
+"""Group commit: writes that arrive while a transaction becomes durable form the next one.
+
+Compare-and-swap is decided in the event loop against what is committed and what is on its way;
+rows are inserted there too, which touches no disk. COMMIT, which waits for the disk, runs in a
+thread, as one call (a thread that makes many fights the event loop for the interpreter), unless
+the disk has shown to be so quick that the way to the thread and back would take longer. Where
+writers come one at a time, each commits on the spot.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import sqlite3
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from time import perf_counter
+from typing import Any
+
+from instar.base.fast_dataclass import dataclass
+from instar.base.taskless_wait import Waiter, waiter
+from instar.wire.storage.revision_index import Index
+from instar.wire.storage.store import Event, Stale, Unavailable, Write
+
+_AT_ONCE_SECONDS = 0.002
+"""A disk this quick is waited for in place: handing the commit to a thread and back takes longer.
+A slower one never holds up the event loop but for the first commit after it became slow."""
+_WEIGHT = 0.2
+_INSERT = "INSERT INTO log(revision, key, value) VALUES (?, ?, ?)"
+
+Publish = Callable[[Sequence[Event], int], None]
+
+
+@dataclass(slots=True, eq=False)
+class _Entry:
+    """A write on its way; ``parent`` is the one of the same key it builds upon, if on its way."""
+
+    event: Event
+    parent: _Entry | None
+    done: Waiter[int]
+    """The writer's own: he may give up, which changes nothing for the write."""
+    decided: asyncio.Future[None] | None = None
+    """For whoever waits for the outcome of somebody else's write."""
+
+    async def outcome(self) -> None:
+        if self.decided is None:
+            self.decided = asyncio.get_running_loop().create_future()
+        await asyncio.shield(self.decided)
+
+
+@dataclass(slots=True, eq=False)
+class _Chore:
+    sql: str
+    rows: Sequence[tuple[Any, ...]]
+    done: asyncio.Future[None]
+
+
+@dataclass(slots=True, eq=False)
+class _Batch:
+    entries: list[_Entry]
+    chores: list[_Chore]
+
+
+class GroupCommit:
+    def __init__(
+        self, name: str, connection: sqlite3.Connection, index: Index, publish: Publish
+    ) -> None:
+        self._name, self._connection, self._index, self._publish = name, connection, index, publish
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="sqlite-commit")
+        self._next = index.revision
+        self._latest: dict[str, _Entry] = {}
+        self._waiting = _Batch([], [])
+        self._busy = False  # a transaction is open, or about to be
+        self._this_turn = 0  # writes in this turn of the event loop
+        self._alone = True  # whether the turn before had no more than one
+        self._closing = False
+        self._drained: asyncio.Future[None] | None = None
+        self.commits = 0
+        self._usual_seconds = _AT_ONCE_SECONDS / 2
+
+    async def write(self, write: Write, later: Sequence[bytes] = ()) -> int:
+        """``later``: values that follow under the same key, in the same transaction."""
+        while (actual := self._head(write.key)) != write.expected:
+            pending = self._latest.get(write.key)
+            if pending is None:
+                raise Stale(write.key, write.expected, actual)
+            # Who is told "stale" must find the newer revision when he looks: wait until it is
+            # there, or until its write has failed and this one may go ahead.
+            await pending.outcome()
+        self._check_open()
+        loop = asyncio.get_running_loop()
+        done: Waiter[int] = waiter()
+        self._enlist(write.key, write.value, done)
+        for value in later:
+            self._enlist(write.key, value, done)  # told by the first
+        if self._may_go_alone(loop):
+            self._busy = True
+            self._begin(loop)
+        else:
+            self._schedule(loop)
+        return await done
+
+    def _enlist(self, key: str, value: bytes | None, done: Waiter[int]) -> None:
+        self._next += 1
+        entry = _Entry(Event(key, value, self._next), self._latest.get(key), done)
+        self._latest[key] = entry
+        self._waiting.entries.append(entry)
+
+    def under_way(self, prefix: str) -> bool:
+        return any(key.startswith(prefix) for key in self._latest)
+
+    async def execute(self, sql: str, rows: Sequence[tuple[Any, ...]]) -> None:
+        """Run a statement as part of the next transaction."""
+        self._check_open()
+        loop = asyncio.get_running_loop()
+        chore = _Chore(sql, rows, loop.create_future())
+        self._waiting.chores.append(chore)
+        self._schedule(loop)
+        await asyncio.shield(chore.done)
+
+    async def close(self) -> None:
+        """Finish what was accepted, then take no more."""
+        self._closing = True
+        if self._busy:
+            self._drained = asyncio.get_running_loop().create_future()
+            await self._drained
+        self._thread.shutdown()
+
+    def _check_open(self) -> None:
+        if self._closing:
+            raise Unavailable("the store is closed")
+
+    def _head(self, key: str) -> int:
+        entry = self._latest.get(key)
+        if entry is None:
+            return self._index.head(key)
+        return 0 if entry.event.value is None else entry.event.revision
+
+    def _may_go_alone(self, loop: asyncio.AbstractEventLoop) -> bool:
+        """A lonely writer on a quick disk is not kept waiting for company that does not come."""
+        if not self._this_turn:
+            loop.call_soon(self._next_turn)
+        self._this_turn += 1
+        first, quick = self._this_turn == 1, self._usual_seconds < _AT_ONCE_SECONDS
+        return self._alone and first and quick and not self._busy
+
+    def _next_turn(self) -> None:
+        self._alone = self._this_turn <= 1
+        self._this_turn = 0
+
+    def _schedule(self, loop: asyncio.AbstractEventLoop) -> None:
+        if not self._busy:
+            self._busy = True
+            loop.call_soon(self._begin, loop)  # with everything else this turn of the loop brings
+
+    def _begin(self, loop: asyncio.AbstractEventLoop) -> None:
+        batch, self._waiting = self._waiting, _Batch([], [])
+        try:
+            self._connection.execute("BEGIN IMMEDIATE")
+            rows = [(entry.event[2], entry.event[0], entry.event[1]) for entry in batch.entries]
+            self._connection.executemany(_INSERT, rows)
+            for chore in batch.chores:
+                self._connection.executemany(chore.sql, chore.rows)
+        except Exception as error:
+            self._finish(loop, batch, error)
+        else:
+            if self._usual_seconds < _AT_ONCE_SECONDS:
+                self._finish(loop, batch, self._commit())
+            else:
+                self._thread.submit(self._commit_apart, loop, batch)
+
+    def _commit(self) -> Exception | None:
+        """Make the open transaction durable, and learn how long that takes here."""
+        began = perf_counter()
+        try:
+            self._connection.commit()
+        except Exception as error:
+            return error
+        self._usual_seconds += (perf_counter() - began - self._usual_seconds) * _WEIGHT
+        return None
+
+    def _commit_apart(self, loop: asyncio.AbstractEventLoop, batch: _Batch) -> None:
+        failure = self._commit()
+        if not loop.is_closed():
+            loop.call_soon_threadsafe(self._finish, loop, batch, failure)
+
+    def _finish(
+        self, loop: asyncio.AbstractEventLoop, batch: _Batch, failure: Exception | None
+    ) -> None:
+        if failure is None:
+            self._succeed(batch)
+        else:
+            self._fail(batch, failure)
+        if self._waiting.entries or self._waiting.chores:
+            loop.call_soon(self._begin, loop)
+            return
+        self._busy = False
+        if self._drained is not None:
+            self._drained.set_result(None)
+
+    def _succeed(self, batch: _Batch) -> None:
+        self.commits += 1
+        events = [entry.event for entry in batch.entries]
+        for event in events:
+            self._index.apply(event.key, event.revision, event.value is None)
+        if events:
+            self._publish(events, events[-1].revision)
+        for entry in batch.entries:
+            self._decide(entry)
+            if not entry.done.done():
+                entry.done.set_result(entry.event.revision)
+        for chore in batch.chores:
+            chore.done.set_result(None)
+
+    def _fail(self, batch: _Batch, failure: Exception) -> None:
+        """Nothing of the batch happened; what waits and builds upon it cannot happen either."""
+        # Where even that fails, the next BEGIN does, too; nobody may be left waiting here.
+        with contextlib.suppress(sqlite3.Error):
+            if self._connection.in_transaction:
+                self._connection.rollback()
+        broken = set(batch.entries)
+        for entry in self._waiting.entries:
+            if entry.parent in broken:
+                broken.add(entry)
+        self._waiting.entries = [entry for entry in self._waiting.entries if entry not in broken]
+        error = f"{self._name}: {failure}"
+        for entry in sorted(broken, key=lambda entry: entry.event.revision):
+            self._decide(entry)
+            if not entry.done.done():
+                entry.done.set_exception(Unavailable(error))
+        for chore in batch.chores:
+            chore.done.set_exception(Unavailable(error))
+
+    def _decide(self, entry: _Entry) -> None:
+        entry.parent = None
+        if self._latest.get(entry.event.key) is entry:
+            del self._latest[entry.event.key]
+        if entry.decided is not None:
+            entry.decided.set_result(None)

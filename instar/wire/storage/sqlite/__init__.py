@@ -1,0 +1,1 @@
+"""The ``Store`` contract on one SQLite file."""

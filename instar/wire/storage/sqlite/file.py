@@ -1,0 +1,202 @@
+"""The file behind the SQLite store: who may open it, what it must look like, its connections.
+
+Nothing is written before the file is known to be ours and its rows can be walked: a foreign file
+or one with a broken structure is refused and left as it was. SQLite keeps no checksums, so values
+that were damaged in place are found by whoever reads them, or by ``instar storage verify``.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from urllib.parse import quote
+
+from instar.wire.storage.revision_index import Index
+from instar.wire.storage.store import StoreError, StoreLost
+
+APPLICATION_ID = 0x696E7374  # "inst"
+FORMAT = 1
+_HEADER_BYTES = 100
+_MAGIC = b"SQLite format 3\0"
+_CHECKPOINT_PAGES = 1000
+"""A log this small is soon written over and over, which the disk takes three times as fast as one
+that grows; and folding it back holds up the next write for some milliseconds only."""
+_LOG_BYTES = 64 << 20
+_ALONE = "&vfs=unix-excl" if os.name == "posix" else ""
+"""Locks the file for this process and keeps the index of the log in its own memory. SQLite would
+else map a file for it (``-shm``), and whoever cuts that short kills everybody who has it mapped."""
+_LOCK_PATIENCE = 0.1  # the event loop waits while another program locks the file
+_SCHEMA = (
+    "CREATE TABLE log(revision INTEGER PRIMARY KEY, key TEXT NOT NULL, value BLOB)",
+    "CREATE TABLE compaction(revision INTEGER NOT NULL)",
+    "INSERT INTO compaction VALUES (0)",
+    f"PRAGMA application_id = {APPLICATION_ID}",
+    f"PRAGMA user_version = {FORMAT}",
+)
+
+
+class SqliteFile:
+    """An open store file, locked for this process: one connection to write, one to read.
+
+    Two connections because a reader must not wait for the writer's fsync.
+    """
+
+    def __init__(self, path: str) -> None:
+        self.path = Path(path).resolve()
+        self._lock = _lock(self.path)
+        try:
+            if not is_ours(self.path):
+                _create(self.path)
+            found = os.stat(self.path)
+            self._identity = (found.st_dev, found.st_ino)
+            with closing(_connect(self.path, "ro")) as first:  # one that may write leaves traces
+                self.index = _load_index(first)
+            self.writer = _connect(self.path, "rw", _ALONE)
+            try:
+                _prepare(self.writer, self.path)
+                self.reader = self.another_reader()
+            except BaseException:
+                self.writer.close()
+                raise
+        except sqlite3.Error as error:
+            os.close(self._lock)
+            raise StoreError(f"{self.path}: cannot be opened: {error}") from error
+        except BaseException:
+            os.close(self._lock)
+            raise
+
+    def check_identity(self) -> None:
+        """Raises ``StoreLost`` where the file at the path is not the one that was opened: what is
+        written to that would be gone with the process."""
+        try:
+            found = os.stat(self.path)
+            same = (found.st_dev, found.st_ino) == self._identity
+            ours = same and found.st_size >= _HEADER_BYTES
+        except OSError:
+            same = ours = False
+        if ours:
+            return
+        what = "was emptied" if same else "was removed or replaced"
+        raise StoreLost(
+            f"{self.path}: the file {what} while in use; stop, put it back, start again"
+        )
+
+    def another_reader(self) -> sqlite3.Connection:
+        """To be closed before the file is."""
+        reader = _connect(self.path, "rw", _ALONE)
+        reader.execute("PRAGMA query_only = ON")
+        return reader
+
+    def rows(self, after: int, until: int) -> Iterator[tuple[int, str, bytes | None]]:
+        return self.reader.execute(
+            "SELECT revision, key, value FROM log WHERE revision > ? AND revision <= ?"
+            " ORDER BY revision",
+            (after, until),
+        )
+
+    def close(self) -> None:
+        self.reader.close()  # first, so that the writer is the last one and folds the WAL back
+        self.writer.close()
+        os.close(self._lock)
+
+
+def _load_index(connection: sqlite3.Connection) -> Index:
+    (compacted,) = connection.execute("SELECT revision FROM compaction").fetchone()
+    index = Index(compacted)
+    index.load(connection.execute("SELECT revision, key, value IS NULL FROM log ORDER BY revision"))
+    index.revision = max(index.revision, compacted)
+    return index
+
+
+def _lock(path: Path) -> int:
+    """One process per file: another writer would hand out the same revisions again."""
+    lock_path = path.with_name(path.name + ".lock")
+    try:
+        lock = os.open(lock_path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    except OSError as error:
+        raise StoreError(f"{path}: cannot be opened: {error.strerror}") from error
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        os.close(lock)
+        raise in_use(path) from error
+    os.ftruncate(lock, 0)
+    os.pwrite(lock, b"%d\n" % os.getpid(), 0)
+    return lock
+
+
+def in_use(path: Path) -> StoreError:
+    """Said by whoever finds the file locked: who has it is written beside it."""
+    try:
+        owner = path.with_name(path.name + ".lock").read_text(errors="replace").strip()
+    except OSError:
+        owner = ""
+    return StoreError(f"{path}: in use by another process (pid {owner or 'unknown'})")
+
+
+def is_ours(path: Path) -> bool:
+    """False for a file that is absent or empty; a foreign one is refused.
+
+    The header is read without SQLite, which would touch the files beside it.
+    """
+    try:
+        with open(path, "rb") as file:
+            header = file.read(_HEADER_BYTES)
+    except FileNotFoundError:
+        return False
+    except OSError as error:
+        raise StoreError(f"{path}: cannot be read: {error.strerror}") from error
+    if not header:
+        return False
+    if len(header) < _HEADER_BYTES or not header.startswith(_MAGIC):
+        raise StoreError(f"{path}: not a SQLite database; left untouched")
+    format_, application = (int.from_bytes(header[at : at + 4], "big") for at in (60, 68))
+    if application != APPLICATION_ID:
+        raise StoreError(f"{path}: a SQLite database of another program; left untouched")
+    if format_ != FORMAT:
+        raise StoreError(f"{path}: has format {format_}, this version of instar reads {FORMAT}")
+    return True
+
+
+def _create(path: Path) -> None:
+    """Make the tables in rollback mode, so that the header is in the file itself, then go WAL.
+
+    Secrets will lie in it, so it is its owner's alone; SQLite's files beside it follow suit.
+    """
+    try:
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
+    except OSError as error:
+        raise StoreError(f"{path}: cannot be opened: {error.strerror}") from error
+    with closing(_connect(path, "rwc")) as connection:
+        connection.execute("BEGIN EXCLUSIVE")
+        for statement in _SCHEMA:
+            connection.execute(statement)
+        connection.execute("COMMIT")
+        connection.execute("PRAGMA journal_mode = WAL")
+
+
+def _prepare(connection: sqlite3.Connection, path: Path) -> None:
+    # Again, because a crash right after the creation may have left the file in rollback mode.
+    (mode,) = connection.execute("PRAGMA journal_mode = WAL").fetchone()
+    if mode != "wal":
+        raise StoreError(f"{path}: SQLite cannot keep a write-ahead log on this file system")
+    connection.execute("SELECT revision FROM compaction").fetchone()  # takes the lock
+    if _ALONE:
+        path.with_name(path.name + "-shm").unlink(missing_ok=True)  # nobody else has it open
+    connection.execute("PRAGMA synchronous = FULL")
+    connection.execute(f"PRAGMA wal_autocheckpoint = {_CHECKPOINT_PAGES}")
+    connection.execute(f"PRAGMA journal_size_limit = {_LOG_BYTES}")
+
+
+def _connect(path: Path, mode: str, more: str = "") -> sqlite3.Connection:
+    return sqlite3.connect(
+        f"file:{quote(str(path))}?mode={mode}{more}",
+        uri=True,
+        isolation_level=None,
+        check_same_thread=False,
+        timeout=_LOCK_PATIENCE,
+    )

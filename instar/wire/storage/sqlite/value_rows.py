@@ -1,0 +1,61 @@
+"""Values read from the store's file when somebody asks: a place is a revision, which is a row.
+
+A connection of its own, since others read histories for longer; a lock, since large answers are
+made in threads. Knows what lies in the file, sealed or not, and not who wants it.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Sequence
+from threading import Lock
+
+from instar.wire.storage.store import Record, StoreError, Unavailable
+from instar.wire.storage.value_reader import Gone
+
+_ROW = "SELECT key, value FROM log WHERE revision = ?"
+
+
+class SqliteValues:
+    def __init__(self, name: str, connection: sqlite3.Connection) -> None:
+        self._name = name
+        self._cursor = connection.cursor()
+        self._lock = Lock()
+
+    def keep(self, record: Record) -> int:
+        return record.revision
+
+    def read(self, place: int) -> bytes:
+        return self.row(place)[1]
+
+    def read_many(self, places: Sequence[int]) -> list[bytes]:
+        return [value for _, value in self.rows(places)]
+
+    def row(self, place: int) -> tuple[str, bytes]:
+        """The key, too: what is sealed is sealed to it."""
+        try:
+            with self._lock:
+                return self._found(place)
+        except sqlite3.OperationalError as error:
+            raise Unavailable(f"{self._name}: {error}") from error
+        except sqlite3.Error as error:
+            raise StoreError(f"{self._name}: {error}") from error
+
+    def rows(self, places: Sequence[int]) -> list[tuple[str, bytes]]:
+        try:
+            with self._lock:
+                self._cursor.execute("BEGIN")
+                try:
+                    return [self._found(place) for place in places]
+                finally:
+                    self._cursor.execute("COMMIT")
+        except sqlite3.OperationalError as error:
+            raise Unavailable(f"{self._name}: {error}") from error
+        except sqlite3.Error as error:
+            raise StoreError(f"{self._name}: {error}") from error
+
+    def _found(self, place: int) -> tuple[str, bytes]:
+        row: tuple[str, bytes | None] | None = self._cursor.execute(_ROW, (place,)).fetchone()
+        if row is None or row[1] is None:
+            raise Gone(place)
+        return row[0], row[1]

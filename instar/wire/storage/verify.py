@@ -1,0 +1,73 @@
+"""Reads a store file from end to end: every page by SQLite's own check, every value as JSON.
+
+SQLite keeps no checksums: a page that was damaged in place may look well to it and hold nonsense.
+The file is opened to be read only, and not while a server has it: that one compares what it holds
+in memory with the file by itself.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+from typing import NamedTuple
+from urllib.parse import quote
+
+from instar.wire.storage.sqlite.file import in_use, is_ours
+from instar.wire.storage.store import StoreError
+
+IsSound = Callable[[str, bytes], bool]
+
+
+class Verified(NamedTuple):
+    records: int
+    bytes: int
+    problems: list[str]
+
+
+def verify_file(path: str, is_sound: IsSound) -> Verified:
+    """``is_sound`` judges a key's value. Raises ``StoreError`` for a file that is no store."""
+    file = Path(path).resolve()
+    if not file.exists() or not is_ours(file):
+        raise StoreError(f"{file}: there is no store in it")
+    try:
+        with closing(sqlite3.connect(f"file:{quote(str(file))}?mode=ro", uri=True)) as connection:
+            return _verified(connection, is_sound)
+    except sqlite3.Error as error:
+        if error.sqlite_errorcode == sqlite3.SQLITE_BUSY:
+            raise in_use(file) from error
+        raise StoreError(f"{file}: cannot be read: {error}") from error
+
+
+def _verified(connection: sqlite3.Connection, is_sound: IsSound) -> Verified:
+    problems = [text for (text,) in connection.execute("PRAGMA integrity_check") if text != "ok"]
+    records = size = 0
+    (last,) = connection.execute("SELECT coalesce(max(revision), 0) FROM log").fetchone()
+    revision = 0
+    while revision < last:
+        row, revision = _next(connection, revision, problems)
+        if row is not None:
+            key, value = row
+            records += 1
+            size += len(value or b"")
+            if value is not None and not is_sound(key, value):
+                problems.append(f"revision {revision}: {key}: the value is damaged")
+    return Verified(records, size, problems)
+
+
+def _next(
+    connection: sqlite3.Connection, after: int, problems: list[str]
+) -> tuple[tuple[str, bytes | None] | None, int]:
+    """One row at a time, so that a page that cannot be read costs its own rows only."""
+    (revision,) = connection.execute(
+        "SELECT min(revision) FROM log WHERE revision > ?", (after,)
+    ).fetchone()
+    try:
+        row = connection.execute(
+            "SELECT key, value FROM log WHERE revision = ?", (revision,)
+        ).fetchone()
+    except sqlite3.DatabaseError as error:
+        problems.append(f"revision {revision}: {error}")
+        return None, revision
+    return row, revision

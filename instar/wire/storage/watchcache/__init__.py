@@ -1,0 +1,1 @@
+"""The watch cache: current objects and a window of recent changes, followed from a store."""

@@ -1,0 +1,248 @@
+"""The watch cache: every read of the server comes from here, every byte of it from a ``Store``.
+
+It follows a store through ``subscribe`` and keeps, per collection, the current entries in key
+order and a window of recent changes. What an entry *is* the caller decides (``Ingest``): the
+cache knows keys and revisions, no Kubernetes object.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterable, Sequence
+from typing import Generic
+from weakref import WeakValueDictionary
+
+from instar.wire.storage.keys import collection_of, in_layout
+from instar.wire.storage.store import (
+    Compacted,
+    Event,
+    Local,
+    Page,
+    Record,
+    Sink,
+    Store,
+    StoreError,
+    Subscription,
+    Unavailable,
+)
+from instar.wire.storage.watchcache.collection import Change, Collection, E, Ingest, WindowLimits
+from instar.wire.storage.watchcache.replay import replay
+from instar.wire.storage.watchcache.revision_wait import Reaching
+from instar.wire.storage.workers.arena_reclaim import Borrowing
+
+log = logging.getLogger(__name__)
+
+_REPLAYED_REVISIONS = 10_000
+"""How far back a start on a remote store reaches, so that watches of elsewhere can go on here."""
+_REPLAY_SECONDS = 30.0
+_LARGE = 20_000
+"""Writes of a collection, which are read in a fraction of a second."""
+
+
+class Cache(Generic[E]):
+    """All collections of a store, kept current. Start it before the first read."""
+
+    def __init__(self, store: Store, ingest: Ingest[E], limits: WindowLimits | None = None) -> None:
+        self.store = store
+        self.revision = 0
+        self.failure: StoreError | None = None
+        """Why the cache is not following right now; None when all is well."""
+        self._ingest = ingest
+        self._limits = limits or WindowLimits()
+        self._collections: WeakValueDictionary[str, Collection[E]] = WeakValueDictionary()
+        """All that somebody holds: who has one sees what comes into it, however long it is empty.
+        One that nobody asks for any more goes, as soon as it has nothing to tell."""
+        self._telling: dict[str, Collection[E]] = {}
+        """Those with entries or with a past that another would not know of."""
+        self._complete_since = 0
+        """No change above this revision has escaped us, in any collection."""
+        self._subscription: Subscription | None = None
+        self._waiting = Reaching()
+        self._reload: asyncio.Task[None] | None = None
+        self._reset_listeners: list[Callable[[], None]] = []
+        self._event_listeners: list[Sink] = []
+        self._began = 0
+        self.pending: set[str] = set()
+        """Prefixes of collections that are not loaded yet."""
+        self._pending_waiters: set[asyncio.Future[None]] = set()
+
+    async def start(self) -> None:
+        await self.begin(lambda prefix: True)
+        await self.finish()
+
+    async def begin(self, needed: Callable[[str], bool]) -> None:
+        """Load what is ``needed`` and what is small. Until ``finish`` nobody may write, and what
+        is ``pending`` cannot be read."""
+        if not isinstance(self.store, Local):
+            await self._catch_up()
+            return
+        counts = self.store.counts()
+        here = {prefix: count for prefix, count in counts.items() if in_layout(prefix)}
+        self.pending = {
+            prefix for prefix, count in here.items() if count > _LARGE and not needed(prefix)
+        }
+        self._complete_since = self.store.compacted
+        self._began = await self.store.barrier()
+        await self._replay(self.store, here.keys() - self.pending)
+        self._advance(self._began)
+
+    async def finish(self) -> None:
+        if not isinstance(self.store, Local):
+            return
+        await self._replay(self.store, self.pending)
+        self._subscribe()
+        self.pending = set()
+        for waiter in self._pending_waiters:
+            if not waiter.done():
+                waiter.set_result(None)
+
+    async def whole(self) -> None:
+        """Wait until nothing is pending."""
+        if self.pending:
+            waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+            self._pending_waiters.add(waiter)
+            try:
+                await waiter
+            finally:
+                self._pending_waiters.discard(waiter)
+
+    async def _replay(self, store: Local, prefixes: Iterable[str]) -> None:
+        filled = [self.collection(prefix) for prefix in prefixes]
+        self._telling.update((each.prefix, each) for each in filled)
+        await replay(store, filled, self._ingest, self._began, self._limits.events)
+
+    async def _catch_up(self) -> None:
+        """Load a state of some time ago and follow from there: the same for a remote store."""
+        await self.stop()
+        page = await self._past_state()
+        self._load(page.records, page.revision)
+        self._subscribe()
+        current = await self.store.barrier()
+        if not await self.reached(current, within=_REPLAY_SECONDS):
+            raise Unavailable(f"the store's events stopped at revision {self.revision}")
+
+    async def _past_state(self) -> Page:
+        revision = max(1, await self.store.barrier() - _REPLAYED_REVISIONS)
+        try:
+            return await self._state(revision)
+        except Compacted as error:
+            oldest = error.oldest
+        try:
+            return await self._state(oldest)
+        except Compacted:
+            return await self._state()
+
+    async def _state(self, revision: int = 0) -> Page:
+        if isinstance(self.store, Borrowing):
+            return await self.store.state(revision)
+        return await self.store.range("", revision=revision)
+
+    def _subscribe(self) -> None:
+        self._subscription = self.store.subscribe(self.revision, self._on_events, self._on_ended)
+
+    async def stop(self) -> None:
+        if self._subscription is not None:
+            self._subscription.close()
+        if self._reload is not None:
+            self._reload.cancel()
+            await asyncio.gather(self._reload, return_exceptions=True)
+
+    def collection(self, prefix: str) -> Collection[E]:
+        found = self._collections.get(prefix)
+        if found is None:
+            found = Collection(prefix, self._complete_since, self._limits)
+            self._collections[prefix] = found
+        return found
+
+    def collections(self) -> list[Collection[E]]:
+        return [*self._collections.values()]
+
+    def on_reset(self, listener: Callable[[], None]) -> None:
+        """Called after the cache had to load everything anew; watchers must be ended."""
+        self._reset_listeners.append(listener)
+
+    def on_events(self, listener: Sink) -> None:
+        """Called with all that happens, when it is seen here."""
+        self._event_listeners.append(listener)
+
+    def entry(self, key: str) -> E | None:
+        collection = self.collection(collection_of(key))
+        return collection.entries.get(key[len(collection.prefix) :])
+
+    async def reached(self, revision: int, within: float = 3.0) -> bool:
+        """Wait until the cache shows ``revision``; False when that took too long."""
+        return self.revision >= revision or await self._waiting.wait(revision, within)
+
+    def compacted(self, revision: int) -> None:
+        self._complete_since = max(self._complete_since, revision)
+        for collection in self.collections():
+            collection.forget_until(revision)
+            if collection.has_nothing_since(self._complete_since):
+                self._telling.pop(collection.prefix, None)
+
+    def _load(self, records: Sequence[Record], revision: int) -> None:
+        grouped: dict[str, dict[str, E]] = {}
+        self._complete_since = revision
+        for record in records:
+            if not in_layout(record.key):
+                continue
+            prefix = collection_of(record.key)
+            suffix = record.key[len(prefix) :]
+            grouped.setdefault(prefix, {})[suffix] = self._ingest(record, suffix)
+        known = self.collections()  # held here while they change places
+        self._telling.clear()
+        for prefix in {*grouped, *(collection.prefix for collection in known)}:
+            collection = self.collection(prefix)
+            collection.load(grouped.get(prefix, {}), revision)
+            if collection.entries:
+                self._telling[prefix] = collection
+        # Also backwards, when the store was restored: following from where we had been would
+        # miss whatever is written until then.
+        self.revision = revision
+        self._advance(revision)
+
+    def _on_events(self, events: Sequence[Event], revision: int) -> None:
+        for event in events:
+            if not in_layout(event.key):
+                continue
+            prefix = collection_of(event.key)
+            collection = self._telling.get(prefix)
+            if collection is None:
+                collection = self._telling[prefix] = self.collection(prefix)
+            suffix = event.key[len(prefix) :]
+            new = None
+            if event.value is not None:
+                record = Record(event.key, event.value, event.revision, event.seal)
+                new = self._ingest(record, suffix)
+            self.revision = event.revision
+            collection.apply(Change(event.revision, suffix, new, collection.entries.get(suffix)))
+        for listener in self._event_listeners:  # before who waited for it tells anybody
+            listener(events, revision)
+        self._advance(revision)
+
+    def _advance(self, revision: int) -> None:
+        self.revision = max(self.revision, revision)
+        self._waiting.advance(self.revision)
+
+    def _on_ended(self, error: StoreError) -> None:
+        log.warning("the store's event stream ended, loading again: %s", error)
+        self.failure = error
+        self._reload = asyncio.get_running_loop().create_task(self._load_again())
+
+    async def _load_again(self) -> None:
+        """Whoever followed the old stream is told before the first event of the new one."""
+        delay = 0.05
+        while True:
+            try:
+                page = await self._state()
+                self._load(page.records, page.revision)
+                for listener in tuple(self._reset_listeners):
+                    listener()
+                self._subscribe()
+                break
+            except StoreError as error:
+                self.failure = error
+                await asyncio.sleep(delay)
+                delay = min(delay * 2, 2.0)
+        self.failure = None

@@ -1,0 +1,1 @@
+"""One store for several processes: sockets, shared memory, shared revisions."""

@@ -1,0 +1,249 @@
+"""Lends a store to other processes of this machine, over a socket only its owner can open.
+
+A file stays where it is: one process writes it. The others get every event in order, and their
+writes become part of the same transactions as its own. Of a cluster they are told what there is
+and what happens, and do the rest themselves (``worker_etcd.py``). Values that lie in shared
+memory do not travel: the others are told where they are, and when they move
+(``wire/storage/workers/arena_reclaim.py``).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from instar.wire.storage.store import (
+    Event,
+    Expecting,
+    Local,
+    Remembering,
+    Store,
+    StoreError,
+    Subscription,
+    Write,
+)
+from instar.wire.storage.workers.arena_reclaim import Books, Loans
+from instar.wire.storage.workers.frames import (
+    FrameReader,
+    Head,
+    error_head,
+    events_frame,
+    frame,
+    moves_head,
+    told_events,
+)
+from instar.wire.storage.workers.shared_revision import SharedRevision
+
+log = logging.getLogger(__name__)
+SOCKET, REVISION, ARENA = "store.sock", "revision", "arena"
+_MOST_BACKLOG = 256 << 20
+"""Bytes a worker may be behind, in its socket or in what is not freed because of it; one that does
+not read any more is let go."""
+_SETTLE_SECONDS = 0.5
+
+
+class LentStore(NamedTuple):
+    """Values that lie in shared memory, and who knows where."""
+
+    loans: Loans
+    books: Books
+
+
+class StoreServer:
+    """Serves ``store`` in ``folder``, which must be its owner's alone."""
+
+    def __init__(
+        self,
+        store: Store,
+        folder: Path,
+        lent: LentStore | None = None,
+    ) -> None:
+        self._store = store
+        self._folder = folder
+        self._lent = lent
+        self._revision = SharedRevision(folder / REVISION, writing=True)
+        self._peers: set[_Peer] = set()
+        self._following: Subscription | None = None
+        self._server: asyncio.Server | None = None
+        self._settling: asyncio.Task[None] | None = None
+
+    async def start(self) -> None:
+        if isinstance(self._store, Local):  # else it is not this process that says how far it is
+            # Before anybody is told that a write is done, everybody can see that it is.
+            current = await self._store.barrier()
+            self._following = self._store.subscribe(current, self._reached, _ended)
+            self._revision.set(await self._store.barrier())
+        elif self._lent is not None:  # but none of its workers has seen more than it has
+            self._lent.books.reached = self._revision.set
+        loop = asyncio.get_running_loop()
+        if self._lent is not None:
+            # A worker has it open under the same number.
+            (self._folder / ARENA).write_text(str(self._lent.loans.arena.file))
+            self._settling = loop.create_task(self._settle(self._lent))
+        self._server = await loop.create_unix_server(
+            lambda: _Peer(self._store, self._peers, self._lent).frames,
+            str(self._folder / SOCKET),
+        )
+
+    async def close(self) -> None:
+        if self._server is not None:
+            self._server.close()
+        if self._settling is not None:
+            self._settling.cancel()
+            await asyncio.gather(self._settling, return_exceptions=True)
+        for peer in tuple(self._peers):
+            peer.close()
+        if self._following is not None:
+            self._following.close()
+        elif self._lent is not None:
+            self._lent.books.reached = _nothing
+        self._revision.close()
+
+    def _reached(self, events: Sequence[Event], revision: int) -> None:
+        self._revision.set(revision)
+
+    async def _settle(self, lent: LentStore) -> None:
+        more, loans = False, lent.loans
+        while True:
+            await asyncio.sleep(0 if more else _SETTLE_SECONDS)
+            if not more:
+                loans.settle([peer.passed for peer in self._peers])
+                if loans.arena.excess > _MOST_BACKLOG and self._peers:
+                    log.warning("a worker does not go on and is let go")
+                    min(self._peers, key=lambda peer: (peer.listens, peer.passed)).close()
+            more = self._leave(lent)
+
+    def _leave(self, lent: LentStore) -> bool:
+        """One step, told to all before anything else is; whether there is more to do."""
+        if not all(peer.listens for peer in self._peers):
+            return False
+        loans, books = lent
+        fences = loans.fences
+        moves, more = loans.leave(books)
+        for peer in self._peers:
+            if moves:
+                peer.frames.send(frame([0, "moved", moves_head(moves)]))
+            if loans.fences > fences:
+                peer.tell_fence()
+        return more
+
+
+def _nothing(revision: int) -> None:
+    pass
+
+
+def _ended(error: StoreError) -> None:
+    log.error("the store lent to workers ended: %s", error)
+
+
+class _Peer:
+    """One worker's connection."""
+
+    def __init__(self, store: Store, peers: set[_Peer], lent: LentStore | None) -> None:
+        self._store = store
+        self._peers = peers
+        self._lent = lent
+        self.passed = 0
+        """The last fence that everything it was told before is behind."""
+        self._subscriptions: dict[int, Subscription] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._most_backlog = _MOST_BACKLOG
+        self.frames = FrameReader(self._received, self._lost)
+        peers.add(self)
+
+    @property
+    def listens(self) -> bool:
+        """Whether it has loaded, and learns what changes and moves from here on."""
+        return bool(self._subscriptions)
+
+    def tell_fence(self) -> None:
+        if self._lent is not None:
+            self.frames.send(frame([0, "fence", self._lent.loans.fences]))
+
+    def close(self) -> None:
+        self.frames.close()
+
+    def _lost(self, error: Exception | None) -> None:
+        self._peers.discard(self)
+        for subscription in self._subscriptions.values():
+            subscription.close()
+        # What it has asked to write goes on: others may already build upon it.
+
+    def _received(self, head: Head, body: bytes) -> None:
+        number, what, *rest = head
+        if what == "subscribe":
+            self._subscribe(number, *rest)
+        elif what == "unsubscribe":
+            subscription = self._subscriptions.pop(number, None)
+            if subscription is not None:
+                subscription.close()
+        elif what == "expect" and isinstance(self._store, Expecting):
+            self._store.expect(*rest)
+        elif what == "passed":
+            (self.passed,) = rest
+        else:
+            answering = self._answer(number, what, rest, body)
+            task = asyncio.get_running_loop().create_task(answering)
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+
+    async def _answer(self, number: int, what: str, rest: Sequence[Any], body: bytes) -> None:
+        try:
+            head, values = await self._done(what, rest, body)
+            answer = frame([number, "ok", head], values)
+        except Exception as error:  # somebody waits for an answer, whatever went wrong
+            if not isinstance(error, StoreError):
+                log.exception("a worker's %s failed", what)
+            answer = frame([number, "error", error_head(error)])
+        self.frames.send(answer)
+
+    async def _done(
+        self, what: str, rest: Sequence[Any], body: bytes
+    ) -> tuple[Any, Sequence[bytes]]:
+        if what == "commit":
+            key, expected, deletes = rest
+            return await self._store.commit(Write(key, None if deletes else body, expected)), ()
+        if what == "get":
+            record = await self._store.get(*rest)
+            return told_events([] if record is None else [record])
+        if what == "state" and self._lent is not None:
+            page = self._lent.books.state(*rest)
+            told, values = told_events(page.records)
+            return [told, page.revision, page.more, self._lent.loans.fences], values
+        if what == "range":
+            prefix, start, limit, revision = rest
+            page = await self._store.range(prefix, start=start, limit=limit, revision=revision)
+            told, values = told_events(page.records)
+            return [told, page.revision, page.more], values
+        if what == "past" and isinstance(self._store, Remembering):
+            key, before, limit = rest
+            past = await self._store.past(key, before=before, limit=limit)
+            told, values = told_events(past.events)
+            return [told, past.more, past.compacted], values
+        if what == "compact":
+            await self._store.compact(*rest)
+            return None, ()
+        raise StoreError(f"{what} is not known")
+
+    def _subscribe(self, number: int, after: int) -> None:
+        def take(events: Sequence[Event], revision: int) -> None:
+            self.frames.send(events_frame(number, events, revision))
+            if number in self._subscriptions and self.frames.backlog() > self._most_backlog:
+                log.warning("a worker does not keep up and is let go")
+                self.frames.close()
+
+        def ended(error: StoreError) -> None:
+            self._subscriptions.pop(number, None)
+            self.frames.send(frame([0, "ended", number, error_head(error)]))
+
+        try:
+            source = self._store if self._lent is None else self._lent.books
+            self._subscriptions[number] = source.subscribe(after, take, ended)
+        except StoreError as error:
+            ended(error)
+        self.tell_fence()
+        # What it asked for of the past came all at once, before it could read any of it.
+        self._most_backlog = _MOST_BACKLOG + self.frames.backlog()

@@ -1,0 +1,115 @@
+"""A worker's ``Store`` where the store is a cluster that everybody reaches: it asks and writes
+there by itself, and is told by the process that lends what there is and what happens.
+
+So objects lie in memory once for all processes of a server, one of them watches the cluster, and
+a read needs nobody here: which revision it must show the cluster says. Knows no place of a value.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Protocol
+
+from instar.wire.storage.store import (
+    Ended,
+    Page,
+    Past,
+    Record,
+    Remembering,
+    Sink,
+    Store,
+    Subscription,
+    Write,
+)
+from instar.wire.storage.workers.arena import ArenaView
+from instar.wire.storage.workers.arena_reclaim import Moved
+from instar.wire.storage.workers.worker_store import BorrowedStore
+
+_LOOK_SECONDS = 0.005
+_LOOK_AGAIN_SECONDS = 1.0
+
+
+class EtcdConnection(Store, Remembering, Protocol):
+    """What is reached."""
+
+
+class BesideStore:
+    """``Borrowing``, of a lender that follows the same ``cluster``."""
+
+    def __init__(self, cluster: EtcdConnection, lender: BorrowedStore) -> None:
+        self._cluster = cluster
+        self._lender = lender
+        self._wanted = 0
+        self._look: asyncio.TimerHandle | None = None
+
+    # -- what the lender tells ---------------------------------------------------------------
+
+    @property
+    def arena(self) -> ArenaView:
+        return self._lender.arena
+
+    @property
+    def moved(self) -> Moved:
+        return self._lender.moved
+
+    @moved.setter
+    def moved(self, moved: Moved) -> None:
+        self._lender.moved = moved
+
+    async def state(self, revision: int = 0) -> Page:
+        return await self._lender.state(revision)
+
+    def subscribe(self, after: int, sink: Sink, ended: Ended) -> Subscription:
+        return self._lender.subscribe(after, sink, ended)
+
+    async def lost(self) -> None:
+        await self._lender.lost()
+
+    def seen(self) -> int:
+        return self._lender.current()
+
+    # -- what the cluster is asked -----------------------------------------------------------
+
+    async def get(self, key: str) -> Record | None:
+        return await self._cluster.get(key)
+
+    async def range(
+        self, prefix: str, *, start: str = "", limit: int = 0, revision: int = 0
+    ) -> Page:
+        return await self._cluster.range(prefix, start=start, limit=limit, revision=revision)
+
+    async def commit(self, write: Write) -> int:
+        revision = await self._cluster.commit(write)
+        self._expect(revision)
+        return revision
+
+    async def barrier(self) -> int:
+        revision = await self._cluster.barrier()
+        self._expect(revision)
+        return revision
+
+    async def past(self, key: str, *, before: int = 0, limit: int = 0) -> Past:
+        return await self._cluster.past(key, before=before, limit=limit)
+
+    async def compact(self, revision: int) -> None:
+        await self._cluster.compact(revision)
+
+    async def close(self) -> None:
+        if self._look is not None:
+            self._look.cancel()
+        await self._lender.close()
+        await self._cluster.close()
+
+    def _expect(self, revision: int) -> None:
+        """Mostly it is on its way already. Where it is not, the lender sees to it."""
+        self._wanted = max(self._wanted, revision)
+        if self._look is None and self._lender.reached < self._wanted:
+            loop = asyncio.get_running_loop()
+            self._look = loop.call_later(_LOOK_SECONDS, self._look_after)
+
+    def _look_after(self) -> None:
+        self._look = None
+        if self._lender.reached < self._wanted:
+            self._lender.expect(self._wanted)
+            loop = asyncio.get_running_loop()
+            self._look = loop.call_later(_LOOK_AGAIN_SECONDS, self._look_after)

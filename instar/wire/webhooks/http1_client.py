@@ -1,0 +1,127 @@
+"""One connection to an HTTP/1.1 server, one request at a time. Knows nothing of webhooks.
+
+Hand-written because each conversion of a write waits for it: a general client library spent
+more on a call than all the rest of the write. Deadlines are the caller's.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import cast
+
+from instar.wire.webhooks.http1_response import AnswerFailed, AnswerReader, CutShort, HttpResponse
+
+_MUCH = 64 << 10
+"""Bytes of a request that fit into the buffers on the way, read or not."""
+
+
+class ConnectionDied(Exception):
+    """The connection ended before there was an answer; ``problem`` None is an orderly end."""
+
+    def __init__(self, address: str, problem: OSError | None, *, begun: bool) -> None:
+        super().__init__(str(problem or "closed"))
+        self.address = address
+        self.problem = problem
+        self.begun = begun
+        """Whether a part of an answer came."""
+
+
+class ClientConnection(asyncio.Protocol):
+    """Carries a request there and its answer back, and says whether it can do so again."""
+
+    def __init__(self, address: str) -> None:
+        self.address = address
+        """Whom it leads to, for people."""
+        self.on_lost: Callable[[ClientConnection], None] | None = None
+        self.idle_since = 0.0
+        """For whoever keeps it."""
+        self.transport: asyncio.Transport | None = None
+        """None before and after."""
+        self._reader: AnswerReader | None = None
+        self._answer: asyncio.Future[HttpResponse] | None = None
+        self._sent = 0
+        self._reusable = False
+
+    @property
+    def reusable(self) -> bool:
+        """Whether the last answer left it fit for another request."""
+        transport = self.transport
+        return self._reusable and transport is not None and not transport.is_closing()
+
+    def send(self, request: bytes, reader: AnswerReader) -> asyncio.Future[HttpResponse]:
+        """The future fails with ``ConnectionDied`` or ``AnswerFailed``."""
+        answer = self._answer = asyncio.get_running_loop().create_future()
+        self._reusable = False
+        if self.transport is None:
+            answer.set_exception(ConnectionDied(self.address, None, begun=False))
+        else:
+            self._reader = reader
+            self._sent = len(request)
+            self.transport.write(request)
+        return answer
+
+    def abort(self) -> None:
+        """Hangs up at once. A polite goodbye over TLS waits for an answer, and a server that
+        hangs does not give one: its connections would stay after everybody has left."""
+        self._reusable = False
+        if self.transport is not None:
+            self.transport.abort()
+
+    # --- asyncio -------------------------------------------------------------------------
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        # uvloop's transports have the methods but not the base class.
+        self.transport = cast(asyncio.Transport, transport)
+
+    def data_received(self, data: bytes) -> None:
+        reader = self._reader
+        if reader is None:  # nobody asked
+            self.abort()
+            return
+        try:
+            if reader.feed(data):
+                self._complete(reader)
+        except AnswerFailed as error:
+            self._fail(error)
+
+    def eof_received(self) -> None:
+        self._ended(None)
+        self.abort()
+
+    def connection_lost(self, error: Exception | None) -> None:
+        self.transport = None
+        self._ended(error if isinstance(error, OSError) else None)
+        if self.on_lost is not None:
+            self.on_lost(self)
+
+    # --- one exchange --------------------------------------------------------------------
+
+    def _ended(self, problem: OSError | None) -> None:
+        reader = self._reader
+        if reader is None:
+            return
+        try:
+            if problem is None and reader.end():
+                self._complete(reader)
+            elif reader.head_is_read:
+                self._fail(CutShort())
+            else:
+                self._fail(ConnectionDied(self.address, problem, begun=reader.begun))
+        except AnswerFailed as error:
+            self._fail(error)
+
+    def _complete(self, reader: AnswerReader) -> None:
+        self._reader = None
+        answer = reader.answer()
+        # Who refuses a long request may not have read it, nor ever read the rest of it.
+        unread = answer.status >= 400 and self._sent > _MUCH
+        self._reusable = reader.reusable and not unread
+        if self._answer is not None and not self._answer.done():
+            self._answer.set_result(answer)
+
+    def _fail(self, error: Exception) -> None:
+        self._reader = None
+        if self._answer is not None and not self._answer.done():
+            self._answer.set_exception(error)
+        self.abort()
