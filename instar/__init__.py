@@ -1,3 +1,3 @@
 """API evolution for Kubernetes custom resources."""
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"

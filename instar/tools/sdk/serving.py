@@ -105,7 +105,7 @@ async def serve(
 ) -> None:
     """Runs until ``stop``; then ``/readyz`` fails for ``drain`` seconds, then requests finish."""
 
-    class Server(uvicorn.Server):
+    class ReloadingServer(uvicorn.Server):
         @contextlib.contextmanager
         def capture_signals(self) -> Iterator[None]:
             yield  # the caller owns the signals, through ``stop``
@@ -127,7 +127,7 @@ async def serve(
     config.load()
     context = tls.context() if tls else None
     config.ssl = context
-    server = Server(config)
+    server = ReloadingServer(config)
 
     def exit_now() -> None:
         server.should_exit = True
