@@ -1,4 +1,4 @@
-"""Counts what one request makes the interpreter do: calls, by the room they are in, and the
+"""Counts what one request makes the interpreter do: calls, by the package they are in, and the
 functions in C that matter. The same request gives the same numbers, on every machine."""
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _OURS = f"{ROOT / 'instar'}/"
 _HARNESS = (f"{ROOT / 'tests'}/", f"{ROOT / 'bench'}/")
 _BUILTINS: dict[Any, str] = {orjson.loads: "decodes", orjson.dumps: "encodes"}
 _METHODS = {"execute": "statements", "executemany": "statements"}
-_FUNCTIONS = {("instar/wire/rpc/channel.py", "Channel.call"): "etcd calls"}
+_FUNCTIONS = {("instar/wire/rpc/channel.py", "GrpcChannel.call"): "etcd calls"}
 _ROUNDS = 5
 _KEPT_ROUNDS, _KEPT_REQUESTS = 3, 50
 
@@ -29,7 +29,7 @@ Step = Callable[[int], Awaitable[object]]
 
 @contextmanager
 def counting() -> Iterator[Counter[str]]:
-    """Fills in what was called in this thread; ``room:…`` says where."""
+    """Fills in what was called in this thread; ``package:…`` says where."""
     found: Counter[str] = Counter()
 
     def seen(frame: FrameType, event: str, argument: Any) -> None:
@@ -38,7 +38,7 @@ def counting() -> Iterator[Counter[str]]:
             return
         if event == "call":
             found["calls"] += 1
-            found[f"room:{_room(file)}"] += 1
+            found[f"package:{_package(file)}"] += 1
             if named := _FUNCTIONS.get((file.removeprefix(f"{ROOT}/"), frame.f_code.co_qualname)):
                 found[named] += 1
             return
@@ -81,7 +81,9 @@ async def kept(step: Step) -> int:
     return max(0, round(least / _KEPT_REQUESTS))
 
 
-def _room(file: str) -> str:
+def _package(file: str) -> str:
     if not file.startswith(_OURS):
         return "libraries"
-    return file[len(_OURS) :].partition("/")[0].removesuffix(".py")
+    group, _, rest = file[len(_OURS) :].partition("/")
+    name, slash, _ = rest.partition("/")
+    return f"{group}.{name}" if slash else group

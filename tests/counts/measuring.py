@@ -66,9 +66,11 @@ async def _requests() -> dict[str, Row]:
 
 
 def _told(found: dict[str, int]) -> Row:
-    rooms = {name.partition(":")[2]: n for name, n in found.items() if name.startswith("room:")}
+    packages = {
+        name.partition(":")[2]: n for name, n in found.items() if name.startswith("package:")
+    }
     wanted = ("calls", "calls into C", "decodes", "encodes")
-    return {**{name: found.get(name, 0) for name in wanted}, "rooms": rooms}
+    return {**{name: found.get(name, 0) for name in wanted}, "packages": packages}
 
 
 async def _commits(folder: Path) -> dict[str, Row]:

@@ -18,7 +18,7 @@ _ABOUT = frozenset(("calls", "calls into C", "kept blocks"))
 """Large numbers: a few more are nobody's concern. All others are exact."""
 OF_PYTHON = frozenset(("calls", "calls into C", "kept blocks"))
 """What another Python counts otherwise."""
-_NOT_COUNTED = frozenset(("why", "rooms"))
+_NOT_COUNTED = frozenset(("why", "packages"))
 
 Row = dict[str, Any]
 
@@ -28,10 +28,10 @@ class Change(NamedTuple):
     what: str
     recorded: int
     found: int
-    rooms: str = ""
+    packages: str = ""
 
     def __str__(self) -> str:
-        where = f" ({self.rooms})" if self.rooms else ""
+        where = f" ({self.packages})" if self.packages else ""
         return f"{self.row}: {self.what} {self.recorded} → {self.found}{where}"
 
 
@@ -70,11 +70,15 @@ def shrunk(name: str, recorded: Row, found: Row) -> list[Change]:
 
 
 def moved(recorded: Row, found: Row) -> str:
-    """The rooms that call more than they did."""
-    before, after = recorded.get("rooms", {}), found.get("rooms", {})
-    more = {room: after[room] - before.get(room, 0) for room in after}
-    largest = sorted((room for room in more if more[room] > 0), key=lambda room: -more[room])
-    return ", ".join(f"{room} {before.get(room, 0)} → {after[room]}" for room in largest[:4])
+    """The packages that call more than they did."""
+    before, after = recorded.get("packages", {}), found.get("packages", {})
+    more = {package: after[package] - before.get(package, 0) for package in after}
+    largest = sorted(
+        (package for package in more if more[package] > 0), key=lambda package: -more[package]
+    )
+    return ", ".join(
+        f"{package} {before.get(package, 0)} → {after[package]}" for package in largest[:4]
+    )
 
 
 def accept(found: dict[str, Row]) -> None:

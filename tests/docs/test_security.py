@@ -26,7 +26,12 @@ def shown(kind: str) -> Any:
 def test_the_encryption_configuration_is_one() -> None:
     (rule,) = config.read(shown("EncryptionConfiguration"))
 
-    assert [type(each).__name__ for each in rule.providers] == ["Keyed", "Keyed", "Kms", "IdentityProvider"]
+    assert [type(each).__name__ for each in rule.providers] == [
+        "Keyed",
+        "Keyed",
+        "Kms",
+        "IdentityProvider",
+    ]
 
 
 def test_the_audit_policy_is_one_without_unknown_fields() -> None:

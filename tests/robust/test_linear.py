@@ -29,7 +29,7 @@ from tests.robust.regexes import Use, uses
 
 NOT_FROM_CLIENTS = (
     "instar.tools.reviewer",  # files of whoever runs it
-    "instar.sdk",  # the same
+    "instar.tools.sdk",  # the same
     "instar.kube.models",  # the same
     "instar.tools.migrator",  # the same
     "instar.tools.suites",  # the same

@@ -1,4 +1,4 @@
-"""Sentences count by ``wording.counted``, so that nobody reads of 1 objects."""
+"""Sentences count by ``plurals.counted``, so that no sentence speaks of 1 objects."""
 
 from __future__ import annotations
 
@@ -36,11 +36,11 @@ NOUNS = [
     "lines",
 ]
 ELSEWHERE = {
-    "conversion/contract.py": "upstream's sentence",
-    "openapi/builtin.py": "upstream's sentence, and no number",
-    "openapi/models.py": "upstream's sentence, and no number",
-    "registry/controllers/migrations.py": "upstream's sentence",
-    "api/manifests.py": "never said of one",
+    "wire/conversion/contract.py": "upstream's sentence",
+    "kube/openapi/builtin.py": "upstream's sentence, and no number",
+    "kube/openapi/models.py": "upstream's sentence, and no number",
+    "server/registry/controllers/migrations.py": "upstream's sentence",
+    "kube/api/encoding/manifests.py": "never said of one",
 }
 
 
