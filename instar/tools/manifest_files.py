@@ -1,7 +1,7 @@
-"""Texts of manifests, from files, folders and standard input: every tool that is given a path
-reads it here, so that a folder holds the same manifests for all of them.
+"""Reads manifest texts from files, folders and standard input.
 
-Knows which files count and how they are opened; what is in them is ``manifests.py``'s.
+Every tool that is given a path uses it, so that a folder holds the same manifests for all of them.
+``kube/api/encoding/manifests.py`` parses the texts.
 """
 
 from __future__ import annotations

@@ -1,5 +1,6 @@
-"""A whole upgrade tried out on a copy of the cluster: steps, clients, objects, the way back.
+"""Rehearsal of an upgrade on a copy of the cluster: steps, clients, objects, rollback, go or
+no-go.
 
-Stands above the tools and an embedded server. What is said about a step is pure (``steps``,
-``clients``, ``judgement``, ``estimate``); who asks the copy is in ``stage`` and what builds on it.
+``instar rehearse`` and the console call ``run.py``. ``steps``, ``clients``, ``version_findings``
+and ``estimate`` are pure; ``sandbox`` and what builds on it send requests to the copy.
 """

@@ -1,7 +1,7 @@
-"""One CRD and some of its objects through a whole upgrade, on a server of their own.
+"""Takes one CRD and some of its objects through a whole upgrade, on a server of their own.
 
-Objects do not depend on each other, so batches can be played one after the other, or in several
-processes, and their outcomes be put together.
+``run.py`` calls it, here or in worker processes. Objects do not depend on each other, so batches
+run one after the other or in parallel, and their outcomes are merged.
 """
 
 from __future__ import annotations
@@ -43,22 +43,22 @@ from instar.tools.upgrader.transition_crds import applied
 
 @dataclass(frozen=True)
 class RehearsalBatch:
-    """What one process gets; plain values, so that it can be sent there."""
+    """Input of one batch; plain values, so that it can be sent to a process."""
 
     crd: Object
-    """Of the world of before, status and all."""
+    """The CRD before the upgrade, with its status."""
     releases: tuple[tuple[str, Object], ...]
-    """Name of the release and the CRD it brings, in order."""
+    """Name of each release and the CRD it brings, in order."""
     objects: tuple[Object, ...]
     clients: tuple[ObservedClient, ...]
     others: tuple[Object, ...]
-    """Namespaces and admission policies: what else a write meets."""
+    """Namespaces and admission policies that writes are subject to."""
     converting: Converting
     first: bool
-    """Whether it answers for what concerns collections and the CRD alone."""
+    """Whether this batch also answers for collections and for the CRD itself."""
     faults: bool = True
     sample: int = 20
-    """Objects per manager and per fault."""
+    """Number of objects to try per manager and per fault."""
 
     @property
     def name(self) -> str:
@@ -67,7 +67,7 @@ class RehearsalBatch:
 
 @dataclass
 class _Play:
-    """What is remembered from step to step."""
+    """State carried from step to step."""
 
     batch: RehearsalBatch
     stage: Sandbox
@@ -76,7 +76,7 @@ class _Play:
     judge: StepChecker
     managed: Managed
     done: set[tuple[str, Damage]] = field(default_factory=set)
-    """Damage that was told already."""
+    """Damage that was reported already."""
     result: CrdRehearsal = field(default_factory=lambda: CrdRehearsal(""))
 
     @property
@@ -121,7 +121,7 @@ async def play(batch: RehearsalBatch) -> CrdRehearsal:
 
 
 async def create(release: str, crd: Object, converting: Converting) -> CrdRehearsal:
-    """A CRD that the world of before does not have: would a server take it?"""
+    """Check whether a server accepts a CRD that the cluster does not have yet."""
     name = str(crd["metadata"]["name"])
     (step,) = steps(None, converting.fitted(crd), release)
     told = StepOutcome(release, step.kind, step.title)
@@ -132,7 +132,7 @@ async def create(release: str, crd: Object, converting: Converting) -> CrdRehear
 
 
 async def _install(stage: Sandbox, batch: RehearsalBatch) -> str:
-    """The CRD of before, with what its status says about the versions stored."""
+    """Install the CRD of before, with its storedVersions."""
     crd = applied(batch.converting.fitted(batch.crd))
     refused = await stage.apply_crd(crd)
     stored = (batch.crd.get("status") or {}).get("storedVersions")
@@ -156,7 +156,7 @@ def _placed(batch: RehearsalBatch, stage: Sandbox) -> list[Object]:
 
 
 def _at_home(obj: Object, *, namespaced: bool) -> Object:
-    """A manifest may leave out its namespace; whoever applies it means the default one."""
+    """Return the object with the default namespace if its manifest leaves the namespace out."""
     metadata = obj["metadata"]
     if namespaced == bool(metadata.get("namespace")):
         return obj
@@ -165,7 +165,7 @@ def _at_home(obj: Object, *, namespaced: bool) -> Object:
 
 
 def as_stored(obj: Object) -> Object:
-    """A manifest that no server has seen yet, with what every stored object has."""
+    """Return a manifest with the metadata that every stored object has."""
     metadata = {
         "generation": 1,
         "creationTimestamp": "2000-01-01T00:00:00Z",
@@ -199,7 +199,7 @@ def _version(obj: Object) -> str:
 
 
 async def _differing(placed: list[Object], origin: ReferenceReadings) -> list[str]:
-    """Objects that the copy shows otherwise than they were captured."""
+    """Return the objects that read differently from the copy than they were captured."""
     found = []
     for obj in placed:
         key, version = key_of(obj), _version(obj)
@@ -220,7 +220,7 @@ def _read_back(origin: ReferenceReadings, result: CrdRehearsal, differing: list[
     if unread:
         result.unloaded["objects that cannot be read in the world of before"] += unread
     for version, marks in origin.marks.items():
-        # Whether the cluster could, or only the converter at hand cannot, is not known.
+        # unknown whether the cluster could convert it, or only the converter at hand cannot
         lacking = sum(
             bool(origin.other_version(key)) for key in set(origin.stage.keys) - marks.keys()
         )
@@ -232,13 +232,13 @@ def _read_back(origin: ReferenceReadings, result: CrdRehearsal, differing: list[
 
 
 async def _at_once(stage: Sandbox, batch: RehearsalBatch) -> str:
-    """What happens to whoever applies the last release without any step in between."""
+    """Return what happens if the last release is applied without the steps in between."""
     _, crd = batch.releases[-1]
     return await stage.apply_crd(applied(batch.converting.fitted(crd)), dry_run=True)
 
 
 async def _turn_the_page(stack: AsyncExitStack, play: _Play) -> None:
-    """A release is judged against the world it found."""
+    """Take a new reference: each release is compared with the state it found."""
     kept = await stack.enter_async_context(play.stage.copied())
     reference = ReferenceReadings(kept)
     reference.home = play.reference.home
@@ -248,7 +248,7 @@ async def _turn_the_page(stack: AsyncExitStack, play: _Play) -> None:
 
 
 async def _release(play: _Play, release: str, crd: Object) -> bool:
-    """False when a step is refused: the rest cannot be played."""
+    """Run the steps of a release; False if a step is refused, because the rest cannot run then."""
     live = await play.stage.refresh()
     planned = steps(live, crd, release)
     leaving = [name for step in planned if step.kind is StepKind.REMOVE for name in step.versions]
@@ -273,7 +273,9 @@ async def _release(play: _Play, release: str, crd: Object) -> bool:
 
 
 async def _as_written(play: _Play, release: str, crd: Object) -> bool:
-    """The steps lead to what the release means; a server takes what it says, or does not."""
+    """Apply the release's CRD as written: the steps lead to what it means, a server may refuse
+    what it says.
+    """
     refused = await play.stage.apply_crd(applied(crd), dry_run=True)
     if refused:
         told = StepOutcome(release, StepKind.WRITTEN, "apply the CRD as it is written")
@@ -299,7 +301,7 @@ async def _judge(play: _Play, step: RehearsalStep, told: StepOutcome) -> None:
 
 
 def _again(found: dict[str, VersionJudgement], step: RehearsalStep) -> str:
-    """The step whose judgement is still the whole truth."""
+    """Return the step whose findings still hold."""
     since = {judgement.since for judgement in found.values()}
     return next(iter(since)) if len(since) == 1 and since != {step.title} else ""
 
@@ -313,7 +315,7 @@ async def _clients(play: _Play, found: dict[str, VersionJudgement], told: StepOu
                 not_served[use.version] = await _asked(play.stage, use.version)
         verdict = by_usage(client, play.stage.crd, found, play.origin, not_served)
         if not play.batch.first:
-            verdict.requests = 0  # it made them once, however many batches there are
+            verdict.requests = 0  # made once, for all batches
         verdict.absorb(await replayer.recorded(client, collections=play.batch.first))
         told.clients[client.name] = verdict
     told.clients.update(await replayer.managers())

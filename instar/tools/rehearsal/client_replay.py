@@ -1,5 +1,8 @@
-"""What each client does, done again after a step: judged by its verbs, by its recorded requests,
-or by the fields it owns."""
+"""Replays clients after a step: judges each by its verbs, its recorded requests, or its owned
+fields.
+
+``batch.py`` calls it after each step, with the clients that ``clients.py`` found.
+"""
 
 from __future__ import annotations
 
@@ -46,7 +49,7 @@ _HARMS: Mapping[frozenset[str], Mapping[Damage, ClientStanding]] = {
     CREATING: {Damage.FROZEN: ClientStanding.BROKEN, Damage.INVALID: ClientStanding.BROKEN},
 }
 _OTHERWISE = {Damage.UNREADABLE: ClientStanding.BROKEN}
-"""Deletions, and whatever else: what cannot be converted cannot be answered with."""
+"""Requirement of deletions and other verbs: the object in the response must be convertible."""
 Judgements = Mapping[str, VersionJudgement]
 
 
@@ -57,7 +60,7 @@ def by_usage(
     reference: ReferenceReadings,
     not_served: Mapping[str, Exchange],
 ) -> ClientVerdict:
-    """From what was found out about every object at the versions it uses. Pure."""
+    """Judge a client by what was found about every object at the versions it uses. Pure."""
     verdict = ClientVerdict()
     for use in client.uses:
         verdict.requests += use.number
@@ -77,7 +80,7 @@ def by_usage(
 def _use(
     verdict: ClientVerdict, use: ClientCall, found: VersionJudgement, reference: ReferenceReadings
 ) -> None:
-    """One line of usage against what is known of its version."""
+    """Judge one line of usage by what is known of its version."""
     what = f"{use.verb} at {use.version}"
     fresh = set(found.warnings) - set(reference.warnings.get(use.version, ()))
     for text in sorted(fresh):
@@ -111,16 +114,18 @@ class FieldOwner(NamedTuple):
 
 @dataclass
 class Managed:
-    """Whom managedFields name, and the objects to try each with."""
+    """Field managers found in managedFields, with the objects to try each with."""
 
     keys: dict[FieldOwner, list[tuple[str, Object]]]
-    """Object and entry, a sample."""
+    """Sample of (object, entry)."""
     counts: dict[FieldOwner, int]
     last: dict[FieldOwner, str]
 
 
 def managers_of(objects: Iterable[Object], group: str, most: int) -> Managed:
-    """Different fields first: objects that a manager owns alike say the same thing twice."""
+    """Collect managers, preferring different field sets: objects owned alike would test the
+    same twice.
+    """
     found = Managed({}, {}, {})
     seen: set[tuple[FieldOwner, str]] = set()
     for obj in objects:
@@ -150,7 +155,9 @@ def managers_of(objects: Iterable[Object], group: str, most: int) -> Managed:
 
 
 class Replayer:
-    """Asks the stage and, where that refuses, the world of before."""
+    """Sends requests to the sandbox and, where they are refused, to the state before the
+    release.
+    """
 
     def __init__(self, stage: Sandbox, reference: ReferenceReadings, managed: Managed) -> None:
         self._stage, self._reference, self._managed = stage, reference, managed
@@ -176,7 +183,7 @@ class Replayer:
     async def _own(
         self, verdict: ClientVerdict, owner: FieldOwner, key: str, entry: Object
     ) -> None:
-        """A manager writes its own fields again at its version."""
+        """Let a manager apply its own fields again at its version."""
         now = await self._again(self._stage, owner, key, entry)
         if isinstance(now, str):
             verdict.note(ClientStanding.UNKNOWN, now)
@@ -200,7 +207,7 @@ class Replayer:
     async def _again(
         self, stage: Sandbox, owner: FieldOwner, key: str, entry: Object
     ) -> tuple[str, Object | None, EmbeddedReply] | str:
-        """The request, the object as it was read, the answer; or why nothing can be said."""
+        """Return the request, the object as read and the response, or why nothing can be said."""
         if owner.subresource not in ("", "status"):
             return f"writes through {owner.subresource}, which is not replayed"
         path = stage.path(owner.version, key, owner.subresource)
@@ -220,7 +227,9 @@ class Replayer:
         return f"PATCH {path} (apply) {body_text(body)}", reading.obj, reply
 
     async def recorded(self, client: ObservedClient, *, collections: bool) -> ClientVerdict:
-        """``collections``: lists and creations too, which one batch of objects answers for all."""
+        """Repeat recorded requests. ``collections``: also lists and creations, which one batch
+        answers for all.
+        """
         verdict = ClientVerdict()
         if client.left_out:
             verdict.rests_on(f"{client.left_out} more of its requests are alike, or too many")

@@ -1,7 +1,7 @@
-"""Who uses a CRD's objects, and how: from usage counts, audit events and managedFields. Pure.
+"""Finds the clients of a CRD: from usage counts, audit events and managedFields. Pure.
 
-A *client* is whoever goes by one name: a user agent with its user, or a field manager. What it
-was seen doing are its *deeds*; a deed with a recorded request can be repeated literally.
+``run.py`` calls it. A client is a user agent with its user, or a field manager. Requests that an
+audit log recorded can be repeated literally.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ READING = frozenset({"get", "list", "watch"})
 CREATING = frozenset({"create"})
 WRITING = frozenset({"update", "patch", "apply"})
 MOST_RECORDED = 50
-"""Distinct recorded requests of one client at one CRD that are repeated."""
+"""Most distinct recorded requests of one client at one CRD that are repeated."""
 _MOST_CLIENTS = 2_000
 _METHODS = {
     "get": "GET",
@@ -33,7 +33,7 @@ _METHODS = {
     "deletecollection": "DELETE",
 }
 _OF_A_WATCH = ("watch", "allowWatchBookmarks", "sendInitialEvents", "resourceVersionMatch")
-"""A watch has no end; what it would begin with is a list."""
+"""A watch does not end, so the list it begins with is repeated instead."""
 _FINAL = frozenset({"ResponseComplete", "ResponseStarted", "Panic"})
 JSON_PATCH = "application/json-patch+json"
 MERGE_PATCH = "application/merge-patch+json"
@@ -41,7 +41,7 @@ APPLY_PATCH = "application/apply-patch+yaml"
 
 
 class ClientCall(NamedTuple):
-    """So often a version was asked with a verb."""
+    """How often a client used a verb at a version."""
 
     version: str
     verb: str
@@ -49,7 +49,7 @@ class ClientCall(NamedTuple):
 
 
 class Recorded(NamedTuple):
-    """One request as an audit log has it."""
+    """One request from an audit log."""
 
     verb: str
     method: str
@@ -57,7 +57,7 @@ class Recorded(NamedTuple):
     query: tuple[tuple[str, str], ...]
     version: str
     key: str
-    """Of the object it is about; empty for collections and creations."""
+    """Key of its object; empty for collections and creations."""
     body: Any = None
     content_type: str = "application/json"
     basis: str = ""
@@ -69,7 +69,7 @@ class ObservedClient:
     uses: list[ClientCall] = field(default_factory=list)
     recorded: list[Recorded] = field(default_factory=list)
     left_out: int = 0
-    """Recorded requests that are not repeated: alike, or too many."""
+    """Number of recorded requests that are not repeated, as duplicates or beyond the limit."""
 
     @property
     def idle(self) -> bool:
@@ -83,7 +83,7 @@ Resource = tuple[str, str]
 def clients_of(
     wanted: Collection[Resource], usage: Iterable[RecordedUse], events: Iterable[Object]
 ) -> dict[Resource, dict[str, ObservedClient]]:
-    """By resource and name, in one pass; instar's own tools are nobody's clients."""
+    """Collect clients by resource and name in one pass, without instar's own tools."""
     found: dict[Resource, dict[str, ObservedClient]] = {resource: {} for resource in wanted}
     for use in usage:
         mine = found.get((use.group, use.resource))
@@ -102,7 +102,7 @@ def clients_of(
 
 
 def named(agent: str, user: str) -> str:
-    """Short enough for a table: of an agent the program, of an account its last part."""
+    """Return a short name: of a user agent the program, of a service account its last part."""
     program = agent.split(" ", 1)[0][:60] or "unnamed"
     account = user.removeprefix("system:serviceaccount:")
     return f"{program} ({account})" if account else program
@@ -127,7 +127,7 @@ def _user(event: Object) -> str:
 def _note(client: ObservedClient, event: Object, about: Mapping[str, Any]) -> None:
     version, verb = str(about.get("apiVersion") or ""), str(event.get("verb") or "")
     if not any((use.version, use.verb) == (version, verb) for use in client.uses):
-        # Also what cannot be repeated, having no body or no object any more, was asked.
+        # counted even if it cannot be repeated because the body or the object is missing
         client.uses.append(ClientCall(version, verb, 1))
     request = recorded(event, about)
     if request is None:
@@ -139,7 +139,7 @@ def _note(client: ObservedClient, event: Object, about: Mapping[str, Any]) -> No
 
 
 def recorded(event: Object, about: Mapping[str, Any]) -> Recorded | None:
-    """The request again; None for what no request can be made of."""
+    """Return the request to repeat; None if the event does not contain enough."""
     verb = str(event.get("verb") or "")
     method = _METHODS.get(verb)
     uri = str(event.get("requestURI") or "")
@@ -158,7 +158,7 @@ def recorded(event: Object, about: Mapping[str, Any]) -> Recorded | None:
     )
     body = event.get("requestObject")
     if verb in ("create", "update", "patch") and body is None:
-        # Its policy recorded no bodies: all that is known is that it was asked.
+        # the audit policy recorded no bodies
         return None
     name = str(about.get("name") or "") if verb != "create" else ""
     namespace = str(about.get("namespace") or "")
@@ -180,7 +180,7 @@ def recorded(event: Object, about: Mapping[str, Any]) -> Recorded | None:
 
 
 def _kind_of_patch(body: Any, query: Mapping[str, str]) -> tuple[str, str]:
-    """An audit event does not say it."""
+    """Return the patch type, which audit events do not contain."""
     if isinstance(body, list):
         return JSON_PATCH, ""
     guess = "audit events do not name the kind of a patch; it is taken to be "

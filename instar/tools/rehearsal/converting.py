@@ -1,7 +1,7 @@
-"""Who converts in a rehearsal: nobody, a converter in this process, a webhook, or it is not known.
+"""Converter of a rehearsal: none, one in this process, a webhook, or unknown.
 
-A captured CRD names the webhook of the real cluster. The copy never calls that one: it would be
-asked about objects of a rehearsal, and may not even be the new release's.
+``batch.py`` and ``sandbox.py`` use it. A captured CRD names the webhook of the real cluster. The
+copy never calls that one: it would see objects of a rehearsal, and may not be the new release's.
 """
 
 from __future__ import annotations
@@ -25,25 +25,25 @@ class ConversionMode(StrEnum):
     MODULE = "module"
     URL = "url"
     ABSENT = "absent"
-    """The CRD wants a webhook, and the rehearsal was given none."""
+    """The CRD names a webhook, and the rehearsal was given none."""
 
 
 class NotGiven(Exception):
-    """Nobody said who converts."""
+    """The rehearsal was given no converter."""
 
 
 @dataclass(frozen=True, slots=True)
 class Converting:
-    """What the command line said; can be sent to another process."""
+    """Converters from the command line; can be sent to another process."""
 
     modules: Mapping[str, str]
     """By CRD name: ``package.module:converter`` or a ``conversion.yaml``."""
     urls: Mapping[str, str]
-    """By CRD name; ``""`` is for every other CRD."""
+    """Webhook URLs by CRD name; ``""`` is for every other CRD."""
     ca: bytes = b""
 
     def of(self, *crds: Object) -> ConversionMode:
-        """For all forms a CRD takes in a rehearsal."""
+        """Return the mode for all forms that a CRD takes in the rehearsal."""
         if all(_strategy(crd) != "Webhook" for crd in crds):
             return ConversionMode.NONE
         name = crds[0]["metadata"]["name"]
@@ -52,13 +52,15 @@ class Converting:
         return ConversionMode.URL if self._url(name) else ConversionMode.ABSENT
 
     def functions(self, name: str) -> dict[str, ConvertFunction]:
-        """For a server that holds the CRD; a URL is called by the server itself."""
+        """Return the functions for a server that holds the CRD; a URL is called by the server
+        itself.
+        """
         if name in self.modules:
             return {name: load(self.modules[name]).convert_owned}
         return {} if self._url(name) else {name: _not_given}
 
     def fitted(self, crd: Object) -> Object:
-        """The CRD with its webhook where the rehearsal's is."""
+        """Return the CRD with the rehearsal's webhook."""
         if _strategy(crd) != "Webhook":
             return crd
         fitted: Object = copy_json(crd)

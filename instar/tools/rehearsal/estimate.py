@@ -1,7 +1,7 @@
-"""What the upgrade will ask of the real cluster, by the real number of objects. Pure.
+"""Estimates the load of the upgrade on the real cluster, by its number of objects. Pure.
 
-A rehearsal measures what conversion and validation cost; what a cluster's network and etcd add is
-not known to it, so that part is an assumption, and said to be one.
+``run.py`` calls it. A rehearsal measures conversion and validation; what network and etcd add is
+assumed, and the report says so.
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ from instar.tools.rehearsal.model import CrdRehearsal, Load, StepKind
 _PAGE = 500
 _CONCURRENCY = 16
 _SECONDS_A_WRITE = 0.010
-"""One write on a cluster whose etcd syncs to a disk."""
+"""Assumed time of one write on a cluster whose etcd syncs to a disk."""
 _SETTLE = 10.0
 
 
 def load_of(crd: CrdRehearsal, served: int) -> Load | None:
-    """None where nothing has to be rewritten. ``served``: versions that are read to verify."""
+    """Return the load; None if nothing has to be rewritten. ``served``: versions read to verify."""
     migrations = [step for step in crd.steps if step.kind is StepKind.MIGRATE and step.migration]
     if not migrations or not crd.objects:
         return None

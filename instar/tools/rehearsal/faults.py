@@ -1,4 +1,7 @@
-"""The faults that happen, made to happen on a small copy: does everything recover?"""
+"""Fault injection on a small copy: a webhook that is down, a killed migration, two controllers.
+
+``batch.py`` calls it; each function returns whether everything recovered.
+"""
 
 from __future__ import annotations
 
@@ -20,11 +23,11 @@ _ROUNDS = 3
 
 
 class WebhookDown(Exception):
-    """What a switched-off converter raises."""
+    """Raised by a converter that is switched off."""
 
 
 async def webhook_down(stage: Sandbox, flip: Object, sample: Sequence[str]) -> FaultOutcome:
-    """The CRD is flipped while nobody converts; then the webhook comes back."""
+    """Flip the storage version while the webhook is down; then bring the webhook back."""
     if stage.conversion is not ConversionMode.MODULE and stage.conversion is not ConversionMode.URL:
         why = "there is no webhook that could be down"
         if stage.conversion is ConversionMode.ABSENT:
@@ -50,7 +53,7 @@ async def webhook_down(stage: Sandbox, flip: Object, sample: Sequence[str]) -> F
 
 
 def _dead(crd: Object, conversion: ConversionMode) -> Object:
-    """A URL is called by the server itself, so the CRD has to lead elsewhere."""
+    """Point the CRD to a dead URL, because the server itself calls webhook URLs."""
     if conversion is not ConversionMode.URL:
         return crd
     spec = crd["spec"]
@@ -93,7 +96,7 @@ async def _outage(stage: Sandbox, sample: Sequence[str]) -> tuple[int, int]:
 
 
 async def migrator_killed(stage: Sandbox, sample: Sequence[str]) -> FaultOutcome:
-    """Half of the writes, then silence; everybody reads on; then somebody starts it again."""
+    """Kill a migration after half of its writes, read everything, start it again."""
     async with stage.copied(keys=sample) as copy:
         before = await _readings(copy, sample)
         await killed_migration(copy, max(1, len(sample) // 2))
@@ -114,8 +117,9 @@ async def migrator_killed(stage: Sandbox, sample: Sequence[str]) -> FaultOutcome
 async def both_controllers(
     stage: Sandbox, origin: ReferenceReadings, sample: Sequence[str]
 ) -> FaultOutcome:
-    """The old controller writes at a version of before, the new one at the newest; each writes
-    back what it read. Nothing may get lost between them, and they must come to rest."""
+    """Let an old controller write at an old version and a new one at the newest, each writing
+    back what it read. Nothing may get lost, and they must stop changing each other's result.
+    """
     served = stage.crd.served()
     old = next((version for version in origin.marks if version in served), "")
     new = next((version for version in served if version != old), "")
@@ -163,7 +167,7 @@ async def _readings(stage: Sandbox, sample: Sequence[str]) -> Readings:
 
 
 def _wrong(before: Readings, after: Readings) -> list[str]:
-    """What reads otherwise than before, of what could be read then."""
+    """Return the objects that read differently than before, of those that could be read then."""
     found = []
     for (version, key), obj in before.items():
         now = after.get((version, key))

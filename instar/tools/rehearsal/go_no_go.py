@@ -1,7 +1,7 @@
-"""Go or no-go, and why. Pure.
+"""Decides go or no-go, with reasons. Pure.
 
-What could not be judged is a reason not to go, like what is known to break; what only warns is
-told and does not decide. Whoever knows better accepts a reason by its word.
+``run.py`` calls it last. What could not be judged is a reason not to go, like what is known to
+break; warnings do not decide. ``--accept`` removes a reason by its word.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ WORDS = (
     "fault",
     "problem",
 )
-"""What ``--accept`` takes."""
+"""Words that ``--accept`` takes."""
 
 
 class GoNoGoReason(NamedTuple):
@@ -35,7 +35,7 @@ class GoNoGoReason(NamedTuple):
 class GoNoGo(NamedTuple):
     go: bool
     reasons: tuple[GoNoGoReason, ...]
-    """Why not, or what was accepted."""
+    """Reasons against, or those that were accepted."""
     warnings: tuple[str, ...]
 
 
@@ -102,7 +102,7 @@ def _step_reasons(crd: CrdRehearsal, step: StepOutcome) -> list[GoNoGoReason]:
 def _client_reasons(
     crd: CrdRehearsal, step: StepOutcome, known: dict[str, ClientStanding]
 ) -> list[GoNoGoReason]:
-    """Each client once, at the first step that is worse for it than those before."""
+    """Return each client once, at the first step that is worse for it than earlier ones."""
     found = []
     for name, verdict in step.clients.items():
         before = known.get(name, ClientStanding.UNAFFECTED)

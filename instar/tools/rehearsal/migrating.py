@@ -1,4 +1,7 @@
-"""The migration of a step: the migrator itself, talking to the copy instead of a cluster."""
+"""Runs the migration of a step: the migrator itself, with the sandbox in place of a cluster.
+
+``batch.py`` and ``faults.py`` call it.
+"""
 
 from __future__ import annotations
 
@@ -46,7 +49,7 @@ async def run_migration(
 
 
 async def killed_migration(stage: Sandbox, after: int) -> None:
-    """A migration whose process is gone after so many writes: no farewell, nothing tidied up."""
+    """Run a migration that stops after so many writes, as if its process was killed."""
     sender = StageSender(stage.api)
     sender.dead_after = after
     task = asyncio.create_task(run_migration(stage, sender=sender))
@@ -75,14 +78,14 @@ def outcome(report: MigrationReport, versions: int) -> MigrationOutcome:
 
 
 def _told(message: str) -> str:
-    """What changed is told with its values, unless one of them may be a secret."""
+    """Return the message, without values that may be secret."""
     places = [word.rstrip(":") for word in message.split() if word.endswith(":")]
     secret = any(is_secret(last_name(place)) for place in places)
     return f"{message.partition(':')[0]} (redacted)" if secret else message
 
 
 def _plan(live: LiveCrd, number: int) -> Plan:
-    """The copy is ours: nothing has to be asked for, or waited for."""
+    """Return a plan without permission checks or waiting: the copy belongs to the rehearsal."""
     facts = Facts(
         server="the rehearsal's copy",
         is_instar=False,

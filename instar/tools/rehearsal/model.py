@@ -1,7 +1,6 @@
-"""What a rehearsal says: a verdict per step, per client and per object. Plain values only.
+"""Results of a rehearsal: a verdict per step, per client and per object. Plain values.
 
-Parts that come from several batches of objects can be put together (``absorb``). Nothing here
-asks a server or knows a form of output.
+Batches produce them, ``run.py`` merges them (``absorb``), ``render/`` prints them.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ MOST_EVIDENCE = 3
 
 
 class ClientStanding(StrEnum):
-    """How a client fares, best first."""
+    """How a client fares after a step, best first."""
 
     UNAFFECTED = "unaffected"
     WARNED = "warned"
@@ -36,18 +35,18 @@ class ClientStanding(StrEnum):
 
 
 class Exchange(NamedTuple):
-    """One request to the copy, and what came back."""
+    """One request to the copy and its response."""
 
     request: str
     object: str
     """``namespace/name``; empty for a collection."""
     answer: str
     before: str = ""
-    """What the world of before answered to the same."""
+    """The response of the state before the release."""
 
 
 class Harm(NamedTuple):
-    """One thing that happens to one object at one version."""
+    """One kind of damage to one object at one version."""
 
     key: str
     version: str
@@ -55,12 +54,12 @@ class Harm(NamedTuple):
     text: str
     exchange: Exchange | None = None
     diff: tuple[str, ...] = ()
-    """From the reading of before to that of now."""
+    """Diff from the reading before to the one now."""
 
 
 @dataclass
 class ObjectDamage:
-    """What becomes of one object, and the evidence."""
+    """Damage to one object, with evidence."""
 
     key: str
     version: str
@@ -72,7 +71,7 @@ class ObjectDamage:
 
 @dataclass
 class Damages:
-    """Objects counted by the worst that happens to each; a few of them shown."""
+    """Objects counted by their worst damage; a few are shown."""
 
     counts: Counter[Damage] = field(default_factory=Counter)
     examples: list[ObjectDamage] = field(default_factory=list)
@@ -113,11 +112,11 @@ NOTHING_TRIED = "nothing it was seen to do is about an object of the copy"
 
 @dataclass
 class ClientVerdict:
-    """How one client fares after one step."""
+    """Verdict about one client after one step."""
 
     standing: ClientStanding = ClientStanding.UNAFFECTED
     requests: int = 0
-    """Requests made in its name, or judged for it."""
+    """Number of requests made or judged in its name."""
     reasons: list[str] = field(default_factory=list)
     evidence: list[Exchange] = field(default_factory=list)
     basis: list[str] = field(default_factory=list)
@@ -155,12 +154,12 @@ class ClientVerdict:
 
 
 class Way(StrEnum):
-    """How one gets back from a step, best first."""
+    """How to roll back from a step, best first."""
 
     FREE = "free"
-    """The old CRD can be applied as it is, and everything reads as before."""
+    """The old CRD can be applied as it is, and every object reads as before."""
     MIGRATION = "with a migration"
-    """The old CRD is taken with the new versions kept in it; objects must be written back."""
+    """The old CRD works with the new versions kept in it; objects must be written back."""
     LOSSY = "with losses"
     NONE = "none"
     UNKNOWN = "unknown"
@@ -176,7 +175,7 @@ class WayBack:
     why: str = ""
     losses: Damages = field(default_factory=Damages)
     new_fields: tuple[str, ...] = ()
-    """What the old CRD has no place for: values written there meanwhile would go."""
+    """Fields that the old CRD does not have; values written there meanwhile would be lost."""
     objects: int = 0
 
     def absorb(self, other: WayBack) -> None:
@@ -211,38 +210,38 @@ class StepKind(StrEnum):
     UNSERVE = "unserve"
     REMOVE = "remove"
     WRITTEN = "as written"
-    """The release's CRD itself, where a server refuses it after all steps."""
+    """The release's CRD as written, where a server refuses it after all steps."""
 
 
 class RehearsalStep(NamedTuple):
-    """One change of one CRD; ``crd`` is what is applied, None where objects are rewritten."""
+    """One change of one CRD. ``crd`` is what is applied; None where objects are rewritten."""
 
     release: str
     kind: StepKind
     title: str
     crd: Object | None = None
     versions: tuple[str, ...] = ()
-    """Those that come, or go."""
+    """Versions that are added or removed."""
 
 
 @dataclass
 class StepOutcome:
-    """What a step did, over all batches."""
+    """Outcome of a step, over all batches."""
 
     release: str
     kind: StepKind
     title: str
     refused: str = ""
-    """Why the server did not take it."""
+    """Why the server refused it."""
     judged: int = 0
     again: str = ""
-    """Which step's judgement holds here too, because nothing it depends on has changed."""
+    """The earlier step whose findings hold here too, because nothing they depend on has changed."""
     before: int = 0
-    """Objects that were unreadable or refused in the world of before already."""
+    """Number of objects that were unreadable or refused before the upgrade already."""
     unknown: Counter[str] = field(default_factory=Counter)
     damages: Damages = field(default_factory=Damages)
     lasting: int = 0
-    """Objects whose damage an earlier step did."""
+    """Number of objects damaged by an earlier step."""
     clients: dict[str, ClientVerdict] = field(default_factory=dict)
     back: WayBack = field(default_factory=WayBack)
     migration: MigrationOutcome | None = None
@@ -266,7 +265,9 @@ class StepOutcome:
         self.requests += other.requests
 
     def silence_is_unknown(self) -> None:
-        """When all objects were looked at: of whom nothing could be tried, nothing is known."""
+        """Mark clients as unknown that no object could be tried with, after all objects were
+        checked.
+        """
         for verdict in self.clients.values():
             if not verdict.requests:
                 verdict.note(ClientStanding.UNKNOWN, NOTHING_TRIED)
@@ -282,16 +283,16 @@ class Fault(StrEnum):
 class FaultOutcome:
     fault: Fault
     happened: str
-    """What was seen while it lasted."""
+    """What was seen while the fault lasted."""
     recovered: bool | None
-    """None: could not be tried."""
+    """Whether it recovered; None if it could not be tried."""
     objects: int
     evidence: list[str] = field(default_factory=list)
-    """Where it did not recover: what is wrong afterwards."""
+    """What was wrong afterwards."""
 
 
 class Load(NamedTuple):
-    """What an upgrade asks of the real cluster, by the real number of objects."""
+    """Load of an upgrade on the real cluster."""
 
     objects: int
     writes: int
@@ -309,25 +310,25 @@ class CrdRehearsal:
     name: str
     objects: int = 0
     same: int = 0
-    """Objects that read back from the copy as they were captured."""
+    """Number of objects that read from the copy as they were captured."""
     differing: list[str] = field(default_factory=list)
-    """Some that do not, and where."""
+    """Some objects that do not, and where they differ."""
     differing_count: int = 0
     unloaded: Counter[str] = field(default_factory=Counter)
-    """Objects that could not be judged at all, by reason."""
+    """Number of objects that could not be judged, by reason."""
     steps: list[StepOutcome] = field(default_factory=list)
     faults: list[FaultOutcome] = field(default_factory=list)
     at_once: str = ""
-    """What the server answers to the last release applied in one go, where it refuses."""
+    """The server's refusal of the last release applied in one go."""
     load: Load | None = None
     size: int = 0
-    """Bytes of all objects."""
+    """Size of all objects in bytes."""
     notes: list[str] = field(default_factory=list)
-    """What the copy is without."""
+    """What the copy does not have."""
 
     @property
     def no_return(self) -> StepOutcome | None:
-        """The first step from which there is no way back without a loss."""
+        """Return the first step that cannot be rolled back without loss."""
         bad = (Way.NONE, Way.LOSSY)
         return next((step for step in self.steps if step.back.way in bad), None)
 
@@ -356,10 +357,10 @@ class Rehearsal:
     releases: list[str]
     crds: list[CrdRehearsal] = field(default_factory=list)
     untouched: dict[str, int] = field(default_factory=dict)
-    """CRDs that no release names, and how many objects they have."""
+    """CRDs that no release names, with their number of objects."""
     problems: list[str] = field(default_factory=list)
     unknown: Counter[str] = field(default_factory=Counter)
-    """Objects that cannot be judged because of the input, by reason."""
+    """Number of objects that cannot be judged because of the input, by reason."""
     assumptions: list[str] = field(default_factory=list)
     seconds: float = 0.0
 

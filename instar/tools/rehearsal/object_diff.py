@@ -1,4 +1,7 @@
-"""Whether two readings of an object say the same; if not, what is gone and what is other. Pure."""
+"""Compares two readings of an object: which values are gone, which are different. Pure.
+
+``version_probe.py``, ``rollback.py`` and ``faults.py`` call it.
+"""
 
 from __future__ import annotations
 
@@ -26,20 +29,20 @@ def key_of(obj: Object) -> str:
 
 
 def essence(obj: Object) -> Object:
-    """What an object says, whichever version says it."""
+    """Return the content of an object without its version."""
     metadata = {name: value for name, value in obj["metadata"].items() if name not in _BOOKKEEPING}
     rest = {name: value for name, value in obj.items() if name not in ("apiVersion", "metadata")}
     return {"metadata": metadata, **rest}
 
 
 def mark(obj: Object) -> bytes:
-    """Equal for readings that say the same, whatever version they are at."""
+    """Return a value that is equal for readings with the same content at any version."""
     text = orjson.dumps(essence(obj), option=orjson.OPT_SORT_KEYS)
     return hashlib.blake2b(text, digest_size=16).digest()
 
 
 def differences(before: Object, after: Object) -> dict[Damage, list[str]]:
-    """Places whose value is gone, and places that say something else."""
+    """Return paths whose value is gone, and paths whose value is different."""
     found: dict[Damage, list[str]] = {}
     for path, old, new in differing(essence(before), essence(after)):
         damage = Damage.PRUNED if new is ABSENT else Damage.CHANGED
@@ -48,7 +51,7 @@ def differences(before: Object, after: Object) -> dict[Damage, list[str]]:
 
 
 def losses(before: Object, after: Object) -> list[str]:
-    """Only what is gone; for readings at two versions."""
+    """Return only what is gone, for readings at two versions."""
     return differences(before, after).get(Damage.PRUNED, [])
 
 
@@ -66,7 +69,7 @@ def summary(texts: list[str]) -> str:
 
 
 def diff(before: Object, after: Object) -> tuple[str, ...]:
-    """The lines that differ, with a little around them; secrets are not shown."""
+    """Return the differing lines with some context; secrets are hidden."""
     old, new = (
         yaml.safe_dump(redacted(essence(obj)), sort_keys=True, allow_unicode=True, width=100)
         for obj in (before, after)

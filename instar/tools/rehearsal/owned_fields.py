@@ -1,4 +1,7 @@
-"""The part of an object that one manager owns: what it would apply again. Pure."""
+"""Builds the apply configuration of a field manager from an object and its managedFields. Pure.
+
+``client_replay.py`` applies it again after a step.
+"""
 
 from __future__ import annotations
 
@@ -12,8 +15,9 @@ from instar.kube.schema.json_types import ABSENT
 
 
 def own_fields(entry: Object, obj: Object) -> Object | None:
-    """An apply configuration of the fields an entry of managedFields names; None where the entry
-    cannot be read. Keys of list items come along, as every apply must name them."""
+    """Return the fields that an entry of managedFields names; None if the entry cannot be read.
+    Keys of list items are included, because every apply must name them.
+    """
     try:
         fields = parse(entry.get("fieldsV1"))
     except BadFieldSet:

@@ -1,7 +1,7 @@
-"""Values that a report must not show. Pure.
+"""Hides secret values in reports. Pure.
 
-By the name of their field, because a schema does not say what is secret. Names of secrets
-(``secretName``, ``secretRef``) are references, and stay.
+All renderers call it. Values are recognised by the name of their field, because a schema does not
+say what is secret. Names of secrets (``secretName``, ``secretRef``) are references and stay.
 """
 
 from __future__ import annotations
@@ -33,13 +33,14 @@ def is_secret(name: str) -> bool:
 
 
 def last_name(path: str) -> str:
-    """Of ``spec.users[0].password`` the part that names the value."""
+    """Return the part of ``spec.users[0].password`` that names the value."""
     return path.rpartition(".")[2].partition("[")[0]
 
 
 def redacted(value: Any, depth: int = 0) -> Any:
-    """A copy without what looks like a secret, and not deeper than anybody would read. A mapping
-    below such a name says where the secret is, not what it is."""
+    """Return a copy without secret values and of limited depth. A mapping below a secret name
+    tells where the secret is, not what it is.
+    """
     if depth > _DEEPEST and isinstance(value, dict | list):
         return "…"
     if isinstance(value, dict):

@@ -1,4 +1,7 @@
-"""Back to where the upgrade began, tried after a step on a copy of the copy."""
+"""Tries to roll back to the state before the upgrade, on a copy of the sandbox after a step.
+
+``batch.py`` calls it after each step.
+"""
 
 from __future__ import annotations
 
@@ -19,8 +22,9 @@ _MOST_FIELDS = 12
 
 
 async def go_back(stage: Sandbox, origin: ReferenceReadings, *, rewritten: bool) -> WayBack:
-    """``rewritten``: whether objects were written since the beginning; if not, the old CRD reads
-    the very bytes it read before."""
+    """Roll back and report how. ``rewritten``: whether objects were written since the
+    beginning; if not, the old CRD reads the same bytes as before.
+    """
     old = origin.stage.document
     back = WayBack(new_fields=new_fields(old, stage.document), objects=len(stage.keys))
     if old["spec"] == stage.document["spec"] and not rewritten:
@@ -82,7 +86,7 @@ def _answer(problem: Any) -> str:
 
 
 def new_fields(old: Object, new: Object) -> tuple[str, ...]:
-    """Fields of the new CRD that no version of the old one has. Pure."""
+    """Return fields of the new CRD that no version of the old one has. Pure."""
     known = {path for _, path in _fields(old)}
     found: dict[str, str] = {}
     below: set[str] = set()
@@ -90,7 +94,7 @@ def new_fields(old: Object, new: Object) -> tuple[str, ...]:
         if path in known or path in found:
             continue
         below.add(path)
-        # A new branch is named once, not with every leaf; parents come first.
+        # a new branch is named once, not with every leaf; parents come first
         if _parent(path) not in below:
             found[path] = f"{path} ({version})"
     shown = list(found.values())
@@ -110,7 +114,7 @@ def _fields(crd: Object) -> Iterator[tuple[str, str]]:
 
 
 def _paths(schema: Mapping[str, Any]) -> Iterator[str]:
-    """Every property, parents first; with a queue, as schemas may be deep."""
+    """Yield every property, parents first; iteratively, because schemas may be deep."""
     todo: deque[tuple[str, Mapping[str, Any]]] = deque([("", schema)])
     while todo:
         path, node = todo.popleft()

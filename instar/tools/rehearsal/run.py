@@ -1,4 +1,8 @@
-"""A whole rehearsal: a captured world and the releases to come, batch by batch, in one report."""
+"""Runs a whole rehearsal: a captured cluster and the coming releases, batch by batch, to one
+report.
+
+``instar rehearse`` and the console call it. Batches run here or in worker processes.
+"""
 
 from __future__ import annotations
 
@@ -19,9 +23,9 @@ from instar.tools.rehearsal.model import CrdRehearsal, Rehearsal
 from instar.tools.snapshots.captured_cluster import World
 
 _BATCHES_A_PROCESS = 2
-"""A process that has played some makes room for a fresh one: what it remembers only grows."""
+"""Batches after which a worker process is replaced, because its caches only grow."""
 BATCH = 5_000
-"""Objects at a time; what a process holds at once."""
+"""Objects per batch, which bounds the memory of a process."""
 _AROUND = frozenset(
     {
         "Namespace",
@@ -34,7 +38,7 @@ _AROUND = frozenset(
 _WEBHOOKS = frozenset({"ValidatingWebhookConfiguration", "MutatingWebhookConfiguration"})
 _LARGEST = 1_000_000
 Progress = Callable[[str, int], None]
-"""Told a CRD's name and how many more of its objects are done."""
+"""Called with a CRD's name and how many more of its objects are done."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +102,7 @@ def _resource(crd: Object) -> Resource:
 
 
 def _around(world: World) -> Iterator[Object]:
-    """Of everything else that was captured what a write to a custom resource meets."""
+    """Return the captured objects that affect writes to custom resources."""
     for obj in world.others():
         if obj.get("kind") in _AROUND and len(str(obj)) < _LARGEST:
             yield obj
@@ -112,7 +116,7 @@ def _batches(
     clients: tuple[ObservedClient, ...],
     others: Sequence[Object],
 ) -> Iterator[RehearsalBatch]:
-    """At least one, as a CRD without objects has clients, too."""
+    """Yield at least one batch per CRD, because a CRD without objects has clients too."""
     name = crd["metadata"]["name"]
     steps = tuple((one.name, one.crds[name]) for one in releases if name in one.crds)
     first = True
@@ -152,7 +156,7 @@ def _complete(
     releases: Sequence[RehearsalRelease],
     options: RehearsalOptions,
 ) -> None:
-    """What concerns no single CRD."""
+    """Add to the report what concerns no single CRD."""
     report.problems += list(world.problems)
     for name in sorted(named - before.keys()):
         report.assumptions.append(f"{name} is new: only its creation was tried")
@@ -192,7 +196,7 @@ def _complete(
 
 
 class _Players:
-    """Plays batches here, or in processes of their own, a few in hand at any time."""
+    """Runs batches here or in worker processes, with a bounded number in flight."""
 
     def __init__(self, jobs: int) -> None:
         self._jobs = jobs
@@ -200,7 +204,7 @@ class _Players:
 
     def __enter__(self) -> _Players:
         if self._jobs > 1:
-            # Spawned, not forked: a fork of a process with threads may never wake up.
+            # spawned, not forked: a fork of a process with threads may deadlock
             context = multiprocessing.get_context("spawn")
             self._pool = ProcessPoolExecutor(
                 self._jobs, mp_context=context, max_tasks_per_child=_BATCHES_A_PROCESS
@@ -253,8 +257,8 @@ def _play(batch: RehearsalBatch) -> CrdRehearsal:
     try:
         return asyncio.run(play(batch))
     except Exception as error:
-        # Objects can be anything; what trips the rehearsal over them is said, and they count as
-        # unknown. The other batches go on.
+        # An unexpected failure of one batch is reported and its objects count as unknown;
+        # the other batches go on.
         told = " ".join(str(error).split())[:200]
         result = CrdRehearsal(batch.name, objects=len(batch.objects))
         why = f"the rehearsal of them failed: {type(error).__name__}: {told}"

@@ -1,7 +1,7 @@
-"""The copy of a cluster on which a rehearsal plays: one CRD and some of its objects.
+"""Sandbox of a rehearsal: one CRD and some of its objects on an embedded server.
 
-The only module that knows how the embedded server is asked. A stage can be copied as it is now,
-so that a way back or a fault is tried without anybody else noticing.
+``batch.py`` runs steps on it. Only this module sends requests to the embedded server. A sandbox
+can be copied, so that a rollback or a fault is tried without side effects.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class SandboxReading(NamedTuple):
 class Listed(NamedTuple):
     readings: list[SandboxReading]
     failed: Exchange | None
-    """The list itself cannot be had: then each object was asked for alone."""
+    """The list itself failed, so each object was read alone."""
     warnings: tuple[str, ...]
 
 
@@ -71,7 +71,7 @@ class Sandbox:
         self.document: Object
 
     async def refresh(self) -> Object:
-        """The CRD as the server shows it now."""
+        """Read the CRD from the server again."""
         reply = await self.api.ask("GET", crd_path(self.name))
         if reply.refused:
             raise LookupError(self.name)
@@ -80,7 +80,7 @@ class Sandbox:
         return self.document
 
     async def apply_crd(self, crd: Object, *, dry_run: bool = False) -> str:
-        """Make the CRD say what ``crd`` says; the server's refusal, if it refuses."""
+        """Apply a CRD; return the server's refusal, if any."""
         query = {"dryRun": "All"} if dry_run else {}
         reply = await self.api.ask("GET", crd_path(self.name))
         if reply.refused:
@@ -108,7 +108,7 @@ class Sandbox:
         await self.refresh()
 
     async def furnish(self, others: Sequence[Object]) -> list[str]:
-        """Create objects of built-in kinds, as they were captured; what is refused."""
+        """Create captured objects of built-in kinds; return what is refused."""
         refused = []
         for obj in others:
             group, _, version = str(obj.get("apiVersion") or "").rpartition("/")
@@ -124,7 +124,7 @@ class Sandbox:
         return refused
 
     async def place(self, objects: Sequence[Object]) -> int:
-        """Store objects as they are, whatever a server would say to them; their size."""
+        """Store objects without validation; return their size."""
         kind = self.api.kind(self.crd.group, self.crd.names.kind)
         if kind is None:
             raise LookupError(self.name)
@@ -144,7 +144,7 @@ class Sandbox:
         functions: Mapping[str, ConvertFunction] | None = None,
         keys: Sequence[str] | None = None,
     ) -> AsyncIterator[Sandbox]:
-        """Another stage that begins as this one is now; with ``keys``, with those objects only."""
+        """Return another sandbox with the same state; with ``keys``, with those objects only."""
         kept = self.keys if keys is None else keys
         prefix, mine = self._prefix(), set(kept)
         store = await self.api.copied_store(
@@ -164,8 +164,9 @@ class Sandbox:
         return path_in(self.crd, version, key, subresource)
 
     async def pages(self, version: str) -> AsyncIterator[Listed]:
-        """Every object at a version, some at a time. Where a page cannot be had, the rest is asked
-        for one by one."""
+        """Yield every object at a version in pages. Where a page fails, read the rest one by
+        one.
+        """
         token, done = "", 0
         while True:
             query = {"limit": str(PAGE), **({"continue": token} if token else {})}
@@ -198,7 +199,7 @@ class Sandbox:
         return await self.api.ask(method, path, body, **how)
 
     async def each(self, items: Iterable[Any], work: Callable[[Any], Awaitable[T]]) -> list[T]:
-        """In order. Several at a time where somebody else has to be waited for."""
+        """Apply ``work`` to the items in order, several at a time if it waits for a webhook."""
         listed = list(items)
         if self.conversion in (ConversionMode.NONE, ConversionMode.ABSENT):
             return [await work(item) for item in listed]
@@ -215,7 +216,9 @@ class Sandbox:
         return [found[position] for position in range(len(listed))]
 
     def client(self, sender: StageSender | None = None) -> Client:
-        """For tools that talk to a cluster: they talk to this one, without a connection."""
+        """Return a client for tools that talk to a cluster; its requests go to the embedded
+        server.
+        """
         return Client(
             Access(server="the rehearsal's copy"),
             user_agent="instar-migrate",
@@ -224,13 +227,13 @@ class Sandbox:
 
 
 class StageSender:
-    """A client's requests, brought to the embedded server."""
+    """Transport of a client that calls the embedded server."""
 
     def __init__(self, api: Embedded) -> None:
         self._api = api
         self.writes = 0
         self.dead_after = -1
-        """Writes after which no request gets through any more; -1: never."""
+        """Number of writes after which every request fails; -1 means never."""
         self.died = asyncio.Event()
 
     async def send(
@@ -260,7 +263,7 @@ class StageSender:
 
 
 def answer(reply: EmbeddedReply) -> str:
-    """In one line, no longer than anybody reads, and without the value of a secret."""
+    """Return a response in one line of limited length, without secret values."""
     document = reply.document
     text = str(document)
     if isinstance(document, dict):
@@ -279,7 +282,7 @@ def answer(reply: EmbeddedReply) -> str:
 
 
 def body_text(body: Any) -> str:
-    """A request's body for the record."""
+    """Return a request's body as text."""
     if body is None:
         return ""
     text = orjson.dumps(redacted(body)).decode()

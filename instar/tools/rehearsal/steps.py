@@ -1,7 +1,8 @@
-"""From one CRD to the next in steps that can be judged one by one. Pure.
+"""Splits a CRD change into steps that can be judged one by one. Pure.
 
-The order is the one the reviewer's plan gives: add and serve, flip storage, migrate, stop serving,
-remove. A step that would change nothing is left out. Each CRD in between is one a server takes.
+``batch.py`` calls it. The order is that of the reviewer's plan: add and serve, flip storage,
+migrate, stop serving, remove. A step that changes nothing is left out, and a server accepts every
+CRD in between.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from instar.tools.upgrader.transition_crds import applied
 
 
 def steps(live: Object | None, goal: Object, release: str) -> list[RehearsalStep]:
-    """``live`` as the server shows it, status and all; None where the CRD is new."""
+    """Return the steps. ``live`` is the CRD as the server shows it; None if it is new."""
     if live is None:
         versions = tuple(_by_name(goal))
         title = f"create with {', '.join(versions)}"
@@ -56,7 +57,7 @@ def _changes(live: Object, goal: Object, release: str) -> Iterator[RehearsalStep
 
 
 def _between(goal: Object, live: Object, *, storage: str, serve_old: bool) -> Object:
-    """The goal, with every version of before in it."""
+    """Return the goal with every old version added."""
     crd: Object = copy_json(goal)
     before, after = _by_name(live), _by_name(goal)
     versions = [*after.values(), *(v for name, v in before.items() if name not in after)]
@@ -78,7 +79,7 @@ def _version(
 
 
 def _differs(one: Object, live: Object) -> bool:
-    """Defaults that the server fills in are no difference worth a step."""
+    """Return whether two CRDs differ, apart from defaults that the server fills in."""
     return _essence(one) != _essence(live)
 
 

@@ -1,4 +1,7 @@
-"""After a step: every served version is looked at, if something it depends on has changed."""
+"""Checks every served version after a step, if something it depends on has changed.
+
+``batch.py`` calls it after each step; ``version_probe.py`` does the requests.
+"""
 
 from __future__ import annotations
 
@@ -17,16 +20,16 @@ from instar.tools.reviewer.report import Damage
 
 
 class StepInputs(NamedTuple):
-    """What a version's judgement depends on: while nothing of it changes, it holds."""
+    """What the findings about a version depend on; they hold until it changes."""
 
     contents: int
-    """How often everything was rewritten."""
+    """Number of rewrites of all objects."""
     lying: str
-    """The schemas of all versions that may lie in the store: what is read is made of those."""
+    """Schemas of all stored versions, which readings are made from."""
     writing: str
-    """The version itself, the one that is written to the store, who converts between them."""
+    """The version, the storage version, and the converter between them."""
     creating: str
-    """What a new object is judged by."""
+    """What a new object is validated by."""
 
 
 class StepChecker:
@@ -34,14 +37,14 @@ class StepChecker:
         self._stage = stage
         self._reference = reference
         self.rewritten = rewritten
-        """Counts migrations: readings of before say nothing about objects rewritten since."""
+        """Number of migrations: earlier readings tell nothing about objects rewritten since."""
         self._known: dict[str, tuple[StepInputs, VersionJudgement]] = {}
         self._creating = {
             version: _inputs(reference.stage, version, 0).creating
             for version in reference.stage.crd.served()
         }
         if stage.conversion is not ConversionMode.ABSENT:
-            # A version for which nothing changes at all is as it was.
+            # a version for which nothing changed keeps its findings
             for version in reference.stage.crd.served():
                 known = VersionJudgement(version, len(stage.keys), since=BEFORE)
                 known.warnings = reference.warnings.get(version, ())
@@ -67,8 +70,9 @@ class StepChecker:
         return found
 
     async def _bereft(self) -> list[Harm]:
-        """Objects whose managedFields name a version that this release has taken away. An instar
-        server drops those entries alone; kube-apiserver, which this is about, drops all."""
+        """Count objects whose managedFields name a version that this release removed. An instar
+        server drops only those entries; kube-apiserver drops all.
+        """
         crd = self._stage.crd
         known = {version.name for version in crd.versions}
         gone = {version.name for version in self._reference.stage.crd.versions} - known

@@ -1,4 +1,7 @@
-"""What is known about one version of a CRD after a step, and of the world it is compared with."""
+"""Findings about one version of a CRD after a step, and the reference they are compared with.
+
+``version_checks.py`` fills them, ``client_replay.py`` reads them.
+"""
 
 from __future__ import annotations
 
@@ -16,21 +19,21 @@ NO_CONVERTER = "conversion was not judged: the CRD has a webhook, and none was g
 
 @dataclass
 class VersionJudgement:
-    """Everything that was found out about one version after one step."""
+    """Everything found about one version after one step."""
 
     version: str
     judged: int = 0
     readings: list[Harm] = field(default_factory=list)
-    """What is wrong with what is read."""
+    """Damage seen when reading."""
     writes: list[Harm] = field(default_factory=list)
-    """What is wrong with what is written."""
+    """Damage seen when writing."""
     unknown: Counter[str] = field(default_factory=Counter)
     before: set[str] = field(default_factory=set)
-    """Objects that were unreadable or refused before the upgrade began."""
+    """Number of objects that were unreadable or refused before the upgrade."""
     list_failed: Exchange | None = None
     warnings: tuple[str, ...] = ()
     since: str = ""
-    """Which step it was made after."""
+    """The step after which they were found."""
 
     @property
     def harms(self) -> list[Harm]:
@@ -38,15 +41,15 @@ class VersionJudgement:
 
 
 class ReferenceReadings:
-    """The world of before a release: what it reads, and what it would have answered."""
+    """State before a release: what it reads, and what it would have answered."""
 
     def __init__(self, stage: Sandbox) -> None:
         self.stage = stage
         self.marks: dict[str, dict[str, bytes]] = {}
-        """By version and key; an object that cannot be read is missing."""
+        """Digests by version and key; an object that cannot be read has none."""
         self.warnings: dict[str, tuple[str, ...]] = {}
         self.home: dict[str, str] = {}
-        """The version each object is stored in."""
+        """The stored version of each object."""
 
     async def learn(self) -> None:
         for version in self.stage.crd.served():
@@ -61,7 +64,7 @@ class ReferenceReadings:
         return version in self.marks
 
     def other_version(self, key: str) -> str:
-        """Where an object can be read at all, its own version first."""
+        """Return a version at which the object can be read, its stored version first."""
         home = self.home.get(key, "")
         served = [home, *self.marks] if home in self.marks else list(self.marks)
         return next((version for version in served if key in self.marks[version]), "")

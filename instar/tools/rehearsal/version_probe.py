@@ -1,6 +1,6 @@
-"""A look at one version: every object read, written back unchanged, created anew.
+"""Probes one version: reads every object, writes it back unchanged, creates it anew.
 
-What the world of before would have answered, too, is nobody's doing and is left out.
+``version_checks.py`` calls it. Failures that the state before the release has too are left out.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from instar.tools.reviewer.report import Damage
 
 _INVALID = 422
 _ELSEWHERE = "rehearsal-of-a-creation"
-"""A namespace where no object of the copy is."""
+"""A namespace without objects of the copy."""
 _LONG_NAME = 240
 _DROPPED = ("uid", "resourceVersion", "managedFields", "creationTimestamp", "generation")
 _Attempt = Callable[[str, str, Object], Awaitable[EmbeddedReply]]
 
 
 class Look:
-    """One version, once."""
+    """One probe of one version."""
 
     def __init__(
         self,
@@ -43,14 +43,15 @@ class Look:
         *,
         creates: bool,
     ) -> None:
-        """``holds``: what is known of writes, for objects that read as they did; ``creates``:
-        whether objects like these might not be taken any more."""
+        """``holds``: what is known of writes, for objects that read as before. ``creates``:
+        whether creation of such objects has to be tried again.
+        """
         self._stage, self._reference, self._version = stage, reference, version
         self._holds, self._creates = holds, creates
         self._found = VersionJudgement(version, since=step)
         self._told: Counter[Damage] = Counter()
         self._again: set[str] = set()
-        """Objects that were written once more."""
+        """Keys of objects that were written again."""
         self._sure = stage.conversion is not ConversionMode.ABSENT
 
     async def run(self) -> VersionJudgement:
@@ -105,7 +106,9 @@ class Look:
             self._reads(key, damage, text, None, self._diff(damage, reading.obj, now))
 
     async def _at_a_new_version(self, key: str, obj: Object, now: bytes) -> None:
-        """Strategy None renames nothing, so what is missing is lost."""
+        """Return what is lost at a new version; strategy None renames nothing, so a missing
+        value is lost.
+        """
         other = self._reference.other_version(key)
         if not other or self._reference.marks[other][key] == now:
             return
@@ -132,7 +135,7 @@ class Look:
         return False
 
     async def _compare(self, key: str, sent: Object, after: Object) -> None:
-        """A write that changes nothing must change nothing: not the content, not its owners."""
+        """Check that a no-op write changed neither the content nor the owners of fields."""
         changed = mark(after) != mark(sent)
         owners = entries_of(sent)
         missing = lost(owners, entries_of(after)) if owners != entries_of(after) else []
@@ -186,8 +189,9 @@ class Look:
     async def _before(
         self, key: str, attempt: _Attempt
     ) -> tuple[Object | None, EmbeddedReply | None]:
-        """What was sent to the world of before and what it answered; None where it cannot be
-        asked."""
+        """Return the request to the state before the release and its response; None if it
+        cannot be sent.
+        """
         reference = self._reference
         version = self._version if reference.knows(self._version) else reference.other_version(key)
         if not version:
@@ -206,7 +210,7 @@ class Look:
         return await self._reference.stage.ask("POST", path, body, query={"dryRun": "All"})
 
     def _diff(self, damage: Damage, before: Object, after: Object) -> tuple[str, ...]:
-        """Only for objects that may be shown: a diff costs more than everything else."""
+        """Add a diff, only for objects that will be shown, because diffs are expensive."""
         if self._told[damage] >= MOST_EXAMPLES:
             return ()
         return diff(before, after)
@@ -235,7 +239,7 @@ class Look:
 
 
 def anew(stage: Sandbox, version: str, key: str, obj: Object) -> tuple[str, Object]:
-    """Where and as what an object like this would be created."""
+    """Return where and as what an object like this would be created."""
     metadata = {name: value for name, value in obj["metadata"].items() if name not in _DROPPED}
     if stage.crd.namespaced:
         metadata["namespace"] = _ELSEWHERE

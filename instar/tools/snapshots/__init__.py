@@ -1,1 +1,1 @@
-"""A cluster as a file: taken, read in every form people have one in, and served again."""
+"""Cluster snapshots: captured from a cluster or a store, read in many forms, served again."""

@@ -1,8 +1,8 @@
-"""A tar file, packed or not, walked from its beginning and entered again at any of its files.
+"""Reader of tar archives, compressed or not: walks them once and opens any member again.
 
-Nothing is ever unpacked onto the disk, so no name in an archive can reach a place; names that try
-are refused all the same. Headers that announce headers are bounded: ``tarfile`` would read them
-whole, however large they say they are.
+``snapshot_file.py`` and ``sources.py`` call it. Nothing is unpacked onto the disk, so no name in
+an archive can reach a file; names that try are refused all the same. Extended headers are bounded:
+``tarfile`` would read them whole, however large they claim to be.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class ArchiveMember(NamedTuple):
     name: str
     size: int
     position: int
-    """Where in the unpacked stream its content begins."""
+    """Offset of the content in the uncompressed stream."""
 
 
 class Readable(Protocol):
@@ -44,7 +44,7 @@ class _Source(Readable, Protocol):
 
 
 class Entered(io.RawIOBase):
-    """The content of one member, and no byte after it."""
+    """Stream over the content of one member, ending at its last byte."""
 
     def __init__(self, stream: Readable, size: int, closing: Callable[[], None]) -> None:
         self._stream, self._left, self._closing = stream, size, closing
@@ -67,14 +67,16 @@ class Entered(io.RawIOBase):
 
 @dataclass
 class _Long:
-    """What extra headers say of the next file."""
+    """Values that extended headers give for the next member."""
 
     name: str = ""
     size: int | None = None
 
 
 class Archive:
-    """``walk`` first; then any member it told can be opened, as often as one likes."""
+    """A tar archive. Call ``walk`` first; then every member it yielded can be opened any number
+    of times.
+    """
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -82,11 +84,12 @@ class Archive:
             self._packed = file.read(2) == MAGIC
         self._entrances: list[tuple[int, int]] = [(0, 0)]
         self.refused: list[str] = []
-        """Names of what is in there and no regular file at a harmless place."""
+        """Names of members that are not regular files or whose path is not harmless."""
 
     def walk(self) -> Iterator[tuple[ArchiveMember, io.BufferedReader]]:
-        """Every file with its content, which need not be read. Raises ``CutOff`` where the archive
-        ends too early, ``SnapshotError`` where going on would do harm."""
+        """Yield every file with its content, which need not be read. Raises ``CutOff`` where
+        the archive ends too early, ``SnapshotError`` where it is unsafe to go on.
+        """
         packed = self._path.stat().st_size
         with self._path.open("rb") as file:
             inflated = Inflated(file) if self._packed else None
@@ -102,7 +105,7 @@ class Archive:
                 stream.skip(skip_to - stream.position)
 
     def open(self, member: ArchiveMember) -> BinaryIO:
-        """Raises ``CutOff``; the caller closes it."""
+        """Open a member that ``walk`` yielded. Raises ``CutOff``; the caller closes it."""
         file = self._path.open("rb")
         if not self._packed:
             file.seek(member.position)
@@ -115,7 +118,7 @@ class Archive:
         while True:
             block = stream.read(_BLOCK)
             if not block.strip(b"\0"):
-                return  # the end is two empty blocks; some leave them out
+                return  # the end is two empty blocks; some writers leave them out
             try:
                 info = tarfile.TarInfo.frombuf(block, "utf-8", "surrogateescape")
             except tarfile.HeaderError as error:
@@ -140,7 +143,9 @@ class Archive:
 
 
 class _Counted:
-    """The unpacked stream; knows how far it is, and how much that is of what was packed."""
+    """The uncompressed stream, which counts how many bytes were read and how many compressed
+    ones.
+    """
 
     def __init__(self, raw: _Source, packed: int, shown: str) -> None:
         self._raw, self._shown = raw, shown
@@ -151,7 +156,7 @@ class _Counted:
         return self._noted(self._raw.read(count))
 
     def read1(self, count: int = -1, /) -> bytes:
-        """What there is, before the end of a file that is cut is noticed."""
+        """Return what can be read before the end of a truncated file is noticed."""
         return self._noted(self._raw.read1(count))
 
     def _noted(self, data: bytes) -> bytes:

@@ -1,8 +1,8 @@
-"""A captured cluster as whoever rehearses, serves or counts it reads it: in streams.
+"""A captured cluster, read in streams: CRDs, objects, audit events, usage.
 
-The same for a snapshot, a folder of manifests, a dump, a backup's tree or a live cluster:
-``sources.py`` opens each of them as this. What cannot be read is said once in ``problems`` and
-counted as unknown; the rest goes on.
+Rehearsals, ``serve --from``, ``census`` and ``restore`` read it. It is the same for a snapshot, a
+folder of manifests, a dump, a backup or a live cluster; ``sources.py`` opens each of them as this.
+What cannot be read is reported once in ``problems`` and counted as unknown.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from instar.tools.snapshots.parts import SnapshotPart, small_document
 
 @dataclass(frozen=True)
 class RecordedUse:
-    """Who called what how often: a line of ``/instar/usage``, or summed up from audit events."""
+    """Requests of one client: a line of ``/instar/usage``, or summed up from audit events."""
 
     group: str
     resource: str
@@ -44,7 +44,7 @@ class RecordedUse:
     agent: str
     number: int = 0
     first: str = ""
-    """RFC 3339, as the next one."""
+    """Time of the first request, RFC 3339."""
     last: str = ""
 
     def document(self) -> Object:
@@ -65,27 +65,29 @@ class RecordedUse:
 class Counts:
     crds: int = 0
     objects: Mapping[str, int] = field(default_factory=dict)
-    """Custom resources there are, by the name of their CRD."""
+    """Number of custom resources by CRD name."""
     others: Mapping[str, int] = field(default_factory=dict)
-    """Objects of built-in kinds, by ``plural.group``."""
+    """Number of objects of built-in kinds by ``plural.group``."""
     unknown: Mapping[str, int] = field(default_factory=dict)
-    """Objects of kinds that no CRD defines, by kind or resource."""
+    """Number of objects of kinds that no CRD defines, by kind or resource."""
     missing: Mapping[str, int] = field(default_factory=dict)
-    """Objects that the snapshot says it has and that are not there or not readable, by part."""
+    """Number of objects that the manifest lists and that are absent or unreadable, by part."""
 
     @property
     def total(self) -> int:
-        """Custom resources that can be judged."""
+        """Return the number of custom resources that can be judged."""
         return sum(self.objects.values())
 
     @property
     def unjudged(self) -> int:
-        """What nobody can say anything of: never to be counted as fine."""
+        """Return the number of objects that cannot be judged; they never count as fine."""
         return sum(self.unknown.values()) + sum(self.missing.values())
 
 
 class World:
-    """``close`` it, or use it as ``with open_world(…) as world``: it may hold a private folder."""
+    """A captured cluster. Close it, or use ``with open_world(…) as world``: it may hold a
+    private folder.
+    """
 
     def __init__(
         self,
@@ -100,9 +102,9 @@ class World:
     ) -> None:
         self.origin = origin
         self.exact = exact
-        """Whether each object is at the version it is stored in, as it lies in the store."""
+        """Whether each object is at its stored version, as it is in the store."""
         self.taken = taken
-        """When, RFC 3339; empty where nobody knows."""
+        """Time of the capture, RFC 3339; empty if unknown."""
         self.problems: list[str] = list(dict.fromkeys(problems))
         self._parts = {part.name: part for part in parts}
         self._uses = None if uses is None else list(uses)
@@ -121,13 +123,13 @@ class World:
         self._closing()
 
     def crd_names(self) -> list[str]:
-        """CRDs, and resources of which there are objects only."""
+        """Return the names of CRDs, including those of which only objects were captured."""
         named = [resource_of(name) for name in self._parts if name.startswith(OBJECTS)]
         defined = [crd["metadata"]["name"] for crd in self.crds()]
         return list(dict.fromkeys([*defined, *named]))
 
     def crds(self) -> Iterator[Object]:
-        """In v1 form, each name once; what is no CRD is said and left out."""
+        """Return the CRDs in v1 form, each name once; documents that are not CRDs are reported."""
         seen: set[str] = set()
         for given in self._read(CRDS):
             name = str((given.get("metadata") or {}).get("name") or "")
@@ -153,7 +155,7 @@ class World:
         yield from self._read_all(OTHERS)
 
     def unknown(self) -> Iterator[Object]:
-        """Objects of kinds that no CRD of this world defines."""
+        """Yield objects of kinds that no captured CRD defines."""
         yield from self._read_all(UNKNOWN)
 
     def audit(self) -> Iterator[Object]:
@@ -161,19 +163,19 @@ class World:
         yield from self._read(AUDIT)
 
     def usage(self) -> list[RecordedUse]:
-        """Counted by the server where it counts; else summed up from the audit events."""
+        """Return usage as the server counted it, else summed up from the audit events."""
         if self._uses is None:
             self._uses = self._read_usage()
         return list(self._uses)
 
     def usage_document(self) -> Object | None:
-        """The same as a server tells it; None where nobody has counted."""
+        """Return usage in the form of ``/instar/usage``; None if it was not counted."""
         uses = self.usage()
         since = self._since or min((use.first for use in uses), default="")
         return {"since": since, "uses": [use.document() for use in uses]} if since else None
 
     def counts(self) -> Counts:
-        """What is there, without reading it."""
+        """Count the objects without reading them."""
         rows = {name: part.count for name, part in self._parts.items()}
         return Counts(
             crds=rows.get(CRDS, 0),
@@ -184,7 +186,7 @@ class World:
         )
 
     def say(self, problem: str) -> None:
-        """Once each."""
+        """Record a problem, each text once."""
         if problem not in self.problems:
             self.problems.append(problem)
 
@@ -250,11 +252,11 @@ def _use(document: Object) -> RecordedUse | None:
 
 _FINAL_STAGES = frozenset({"ResponseComplete", "ResponseStarted", "Panic"})
 _MOST_USES = 20_000
-"""Lines of usage that are kept: who asks under ever new names must not fill the memory."""
+"""Most lines of usage that are kept, so that clients with ever new names cannot fill the memory."""
 
 
 def _summed(events: Iterable[Object]) -> tuple[list[RecordedUse], bool]:
-    """Who did what how often; and whether somebody had to be left out."""
+    """Sum up audit events by client, and return whether any client was left out."""
     found: dict[RecordedUse, RecordedUse] = {}
     left_out = False
     for event in events:
@@ -273,7 +275,9 @@ def _summed(events: Iterable[Object]) -> tuple[list[RecordedUse], bool]:
 
 
 def _caller(event: Object) -> RecordedUse | None:
-    """Whoever asked in somebody's name is not the one who needs the version."""
+    """Return the impersonated user of an event, because that is the client that needs the
+    version.
+    """
     about = event.get("objectRef")
     if not isinstance(about, dict) or event.get("stage") not in _FINAL_STAGES:
         return None

@@ -1,7 +1,7 @@
-"""The CRDs of a world as a server would have them at rest, without one. Pure.
+"""Computes the status that a server would give the CRDs of a captured cluster. Pure.
 
-Those a server has accepted are taken as they are, whatever we would say to them: it served them.
-A manifest that no server has seen is judged as if it were created now.
+``loading.py`` and rehearsals call it. A CRD that a server has accepted is taken as it is. A
+manifest that no server has seen is validated as if it were created now.
 """
 
 from __future__ import annotations
@@ -26,7 +26,9 @@ class InvalidCrd(NamedTuple):
 
 
 def settle(crds: Iterable[Object], now: str, refused: Callable[[InvalidCrd], None]) -> list[Object]:
-    """Each with a status; those that a server would refuse are told and left out."""
+    """Return each CRD with a status, without those that a server would refuse; they are
+    reported.
+    """
     found: list[Object] = []
     of_group: dict[str, list[Object]] = {}
     for crd in crds:
@@ -44,7 +46,7 @@ def settle(crds: Iterable[Object], now: str, refused: Callable[[InvalidCrd], Non
 
 
 def with_stored(crd: Object, versions: Collection[str]) -> Object:
-    """``storedVersions`` that name at least these: objects lie in them."""
+    """Add to ``storedVersions`` the versions at which objects are stored."""
     known = list(crd["status"].get("storedVersions") or ())
     more = [version for version in sorted(versions) if version not in known]
     return {**crd, "status": {**crd["status"], "storedVersions": [*known, *more]}} if more else crd
@@ -55,7 +57,9 @@ def _accepted(crd: Object) -> bool:
 
 
 def _taken(crd: Object, refused: Callable[[InvalidCrd], None]) -> Object | None:
-    """Nobody can have served one whose name or versions mean nothing: the snapshot was edited."""
+    """Return whether the CRD is usable: one whose name or versions are invalid was never
+    served, so the snapshot was edited.
+    """
     spec, name = crd["spec"], _name(crd)
     if name != f"{spec['names'].get('plural')}.{spec.get('group')}" or "/" in name:
         refused(InvalidCrd(name, "its name is not that of its plural and group"))

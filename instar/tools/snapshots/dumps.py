@@ -1,8 +1,8 @@
-"""Objects in a text of YAML or JSON, however large: files, ``kubectl get -o``, lines of JSON.
+"""Reads objects from YAML or JSON text of any size: files, ``kubectl get -o``, JSON lines.
 
-A small text is read as every tool reads manifests. A large one is cut into its members by its
-lines first: kubectl writes each member of a list at a fixed indentation, so the whole need
-never be in memory. Streams in, objects out; says what it leaves out.
+``sources.py`` and ``spool.py`` call it. A small text is parsed as a whole. A large one is cut into
+list members by its lines first, because kubectl writes each member at a fixed indentation; so the
+whole is never in memory. What is skipped is reported.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _BOUNDARIES = (b"---", b"...")
 
 
 def objects_in(stream: BinaryIO, file: str, say: Say) -> Iterator[Object]:
-    """Every object, members of lists included, with ``apiVersion`` and ``kind``."""
+    """Yield every object, members of lists included, with ``apiVersion`` and ``kind``."""
     head = stream.read(MAX_LINE + 1)
     small = len(head) <= MAX_LINE
     whole = io.BufferedReader(_Joined(head, stream), 1 << 20)
@@ -47,7 +47,7 @@ def objects_in(stream: BinaryIO, file: str, say: Say) -> Iterator[Object]:
 
 
 def _is_lines(head: bytes) -> bool:
-    """Whether each line is a document: the first one is a whole, and there are more."""
+    """Return whether each line is a document of its own."""
     first, _, rest = head.lstrip().partition(b"\n")
     return first[:1] == b"{" and bool(rest.strip()) and parsed(first) is not None
 
@@ -66,7 +66,7 @@ def _small(data: bytes, file: str, say: Say) -> Iterator[Object]:
 
 
 def members(value: Object) -> Iterator[Object]:
-    """Of a typed list they need not say what they are: the list does."""
+    """Yield the members of a list, with the type that a typed list implies for them."""
     items = listed(value)
     if items is None:
         yield value
@@ -84,7 +84,7 @@ def _lines(stream: BinaryIO) -> Iterator[bytes]:
 
 
 def _json_pieces(stream: BinaryIO, file: str, say: Say) -> Iterator[bytes]:
-    """The members of kubectl's list: between a line that is only their brace and its like."""
+    """Cut kubectl's JSON list at the lines that hold only a member's opening and closing brace."""
     piece: list[bytes] = []
     size = found = dropped = 0
     inside = False
@@ -118,7 +118,7 @@ def _say_dropped(dropped: int, file: str, say: Say) -> None:
 
 
 def _yaml_pieces(stream: BinaryIO, file: str, say: Say) -> Iterator[bytes]:
-    """Documents, and members of a list that stands in the first column."""
+    """Cut YAML into documents, and into members of a list that starts in the first column."""
     piece: list[bytes] = []
     size, dropped, inside = 0, 0, False
     while line := stream.readline(MAX_LINE):
@@ -132,7 +132,7 @@ def _yaml_pieces(stream: BinaryIO, file: str, say: Say) -> Iterator[bytes]:
                 yield b"".join(piece)
             piece, size, inside = [], 0, inside and begins
         if line.rstrip() == b"items:":
-            # What stands before it is the list's own head.
+            # everything before it is the head of the list
             piece, size, inside = [], 0, True
             continue
         if boundary:
@@ -146,12 +146,12 @@ def _yaml_pieces(stream: BinaryIO, file: str, say: Say) -> Iterator[bytes]:
 
 
 def _is_tail(piece: list[bytes]) -> bool:
-    """What a list says of itself after its members."""
+    """Return whether the piece is the metadata that follows the members of a list."""
     return piece[0].startswith(b"kind: List")
 
 
 class _Joined(io.RawIOBase):
-    """What was read already, then the rest."""
+    """Stream of bytes that were read already, followed by the rest."""
 
     def __init__(self, head: bytes, rest: BinaryIO) -> None:
         self._head, self._rest = memoryview(head), rest

@@ -1,4 +1,7 @@
-"""Why a source cannot be read at all. What is readable in part is a problem, not this."""
+"""Errors of snapshots: a source that cannot be read at all, or a capture that was interrupted.
+
+What can be read in part is a problem of the ``World``, not an error.
+"""
 
 from __future__ import annotations
 
@@ -8,4 +11,4 @@ class SnapshotError(Exception):
 
 
 class Interrupted(SnapshotError):
-    """A snapshot that can be gone on with."""
+    """An interrupted capture that can be resumed."""

@@ -1,9 +1,8 @@
-"""Gzip as a stream that remembers where in the file it can be entered again.
+"""Gzip stream that remembers at which offsets of the file it can be entered again.
 
-A file of several gzip members one after the other is one gzip file. ``snapshot_writer.py`` begins
-a new
-member with each part, so that a part can be read without what stands before it; a file that
-somebody packed anew has one member only and is entered at its beginning.
+``archive.py`` reads through it. A file may consist of several gzip members. ``snapshot_writer.py``
+begins a new one with each part, so that a part can be read without those before it; a file that
+was recompressed has one member and is entered at its beginning.
 """
 
 from __future__ import annotations
@@ -18,19 +17,18 @@ from instar.base.limits import KIB
 MAGIC = b"\x1f\x8b"
 _CHUNK = 64 * KIB
 _APART = 64 * KIB
-"""Entrances nearer to each other than this are not remembered: a file can be made of nothing
-but members."""
+"""Least distance between remembered entry points, because a file can consist of tiny members."""
 _GZIP = 31
 _FREE_MEMBERS = 10_000
-"""More of them must hold a KiB each on average."""
+"""Number of members after which they must hold a KiB each on average."""
 
 
 class CutOff(Exception):
-    """The file ends in the middle, or goes on as something that is no gzip."""
+    """The file ends in the middle, or continues with bytes that are not gzip."""
 
 
 class Inflated(io.RawIOBase):
-    """The unpacked bytes of ``file`` from the member that begins at ``at``."""
+    """The uncompressed bytes of ``file`` from the member that begins at ``at``."""
 
     def __init__(self, file: BinaryIO, at: int = 0) -> None:
         file.seek(at)
@@ -39,7 +37,7 @@ class Inflated(io.RawIOBase):
         self._waiting = b""
         self._made = self._members = 0
         self.entrances: list[tuple[int, int]] = [(0, at)]
-        """(position in the unpacked stream, position in the file) of members."""
+        """Entry points: (offset in the uncompressed stream, offset in the file) of members."""
 
     def readable(self) -> bool:
         return True
@@ -70,7 +68,7 @@ class Inflated(io.RawIOBase):
     def _next_member(self) -> bool:
         rest = self._engine.unused_data or self._file.read(_CHUNK)
         while rest and not rest.lstrip(b"\0"):
-            rest = self._file.read(_CHUNK)  # a file may be filled up with zeros
+            rest = self._file.read(_CHUNK)  # padding with zeros is allowed
         if not rest:
             return False
         self._members += 1
@@ -86,7 +84,9 @@ class Inflated(io.RawIOBase):
 def enter(
     file: BinaryIO, entrances: list[tuple[int, int]], position: int
 ) -> io.BufferedReader[Inflated]:
-    """The unpacked stream at a position, from the entrance before it. Raises ``CutOff``."""
+    """Open the uncompressed stream at a position, from the entry point before it. Raises
+    ``CutOff``.
+    """
     found = bisect_right(entrances, (position, 1 << 62)) - 1
     start, at = entrances[found]
     stream = io.BufferedReader(Inflated(file, at), _CHUNK)

@@ -1,4 +1,8 @@
-"""A live cluster as a world: a snapshot is taken into a private folder, and read from there."""
+"""Opens a live cluster as a captured one: takes a snapshot into a private folder and reads
+that.
+
+``sources.py`` calls it for ``kube:``.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +28,7 @@ from instar.wire.client.kubeconfig import KubeconfigError, load_access
 
 
 def open_cluster(rest: str, cluster: ReviewedCluster) -> World:
-    """``[CRD][?context=NAME]``, as ``review`` writes it. Raises ``SnapshotError``."""
+    """Open ``[CRD][?context=NAME]``, the form ``review`` uses. Raises ``SnapshotError``."""
     name, _, query = rest.partition("?")
     named = parse_qs(query).get("context")
     context = named[0] if named else cluster.context

@@ -1,6 +1,7 @@
-"""A world into a store, before a server starts on it: no verb, no admission, bytes in batches.
+"""Loads a captured cluster into an empty store, before a server starts on it.
 
-The same for ``instar serve --from`` and for whoever rehearses on a server of their own.
+``instar serve --from`` and rehearsals call it. It writes bytes in batches, without verbs or
+admission.
 """
 
 from __future__ import annotations
@@ -40,24 +41,25 @@ _NAMESPACES = StoreCollection("", "namespaces", "Namespace", False)
 
 @dataclass
 class Loaded:
-    """What came into the store, and what did not."""
+    """What was loaded into the store, and what was not."""
 
     crds: int = 0
     objects: Counter[str] = field(default_factory=Counter)
-    """By the name of their CRD."""
+    """Number of objects by CRD name."""
     others: int = 0
     namespaces: int = 0
-    """Made because objects are in them and nobody captured them."""
+    """Namespaces that were made because captured objects are in them."""
     left_out: Counter[str] = field(default_factory=Counter)
-    """Objects that are not in the store, by CRD or resource."""
+    """Number of objects that were not loaded, by CRD or resource."""
 
 
 async def load(
     world: World, store: Store, *, usage: bool = False, now: datetime | None = None
 ) -> Loaded:
-    """All of a world, with the counts of who used it if asked. Raises ``SnapshotError`` where the
-    store is not empty; what cannot be placed is said by ``world.problems`` once for each kind and
-    reason, and the rest goes on."""
+    """Load all of a captured cluster, with its usage counts if requested. Raises
+    ``SnapshotError`` if the store is not empty. What cannot be loaded is reported in
+    ``world.problems`` once for each kind and reason.
+    """
     if (await store.range("", limit=1)).records:
         raise SnapshotError("the store is not empty: a snapshot is loaded into an empty one")
     moment = (now or datetime.now(UTC)).strftime("%Y-%m-%dT%H:%M:%SZ")
@@ -70,8 +72,9 @@ async def load(
 def filling(
     source: str, told: Callable[[World, Loaded], None]
 ) -> Callable[[Store], Awaitable[None]]:
-    """For ``Settings.fill``: the server begins with what is in ``source``. Raises
-    ``SnapshotError``."""
+    """Return a function for ``Settings.fill`` that loads ``source`` at start. Raises
+    ``SnapshotError``.
+    """
 
     async def fill(store: Store) -> None:
         world = await asyncio.to_thread(open_world, source)
@@ -86,7 +89,7 @@ class _Loading:
         self._world, self._store, self._now = world, store, now
         self._loaded = Loaded()
         self._used: set[str] = set()
-        """Namespaces."""
+        """Namespaces of loaded objects."""
         self._local = isinstance(bare(store), Local)
 
     async def run(self) -> Loaded:
@@ -108,7 +111,7 @@ class _Loading:
             loaded.left_out[resource] += number
         await self._put_namespaces()
         if self._local:
-            # Nobody has seen the way here: a server needs not live through it again.
+            # no watch starts before these revisions, so the server need not replay them
             await self._store.compact(await self._store.barrier())
         return loaded
 
@@ -133,7 +136,7 @@ class _Loading:
             self._loaded.others += await self._put(waiting, place, place.plural)
 
     async def _put_namespaces(self) -> None:
-        """What lies in a namespace can be written only where there is one."""
+        """Make the namespaces that captured objects are in, so that they can be written to."""
         for name in sorted(self._used):
             obj = {
                 "apiVersion": "v1",

@@ -1,6 +1,6 @@
-"""The format of a snapshot: names of its parts, and the manifest that tells what is in them.
+"""The snapshot format: names of its parts, and the manifest that lists them. Pure.
 
-Pure: documents in, values out. ``docs/snapshot.md`` is the same for people who read it with
+The writer and all readers of snapshots use it. ``docs/snapshot.md`` documents it for users of
 ``tar`` and ``jq``.
 """
 
@@ -28,17 +28,17 @@ SUFFIX = ".ndjson"
 
 
 def objects_of(crd_name: str) -> str:
-    """The part with the custom resources of one CRD."""
+    """Return the name of the part with the custom resources of one CRD."""
     return f"{OBJECTS}{crd_name}{SUFFIX}"
 
 
 def others_of(resource: str) -> str:
-    """The part with the objects of a built-in resource, ``plural.group`` or ``plural``."""
+    """Return the name of the part with the objects of a built-in resource."""
     return f"{OTHERS}{resource}{SUFFIX}"
 
 
 def unknown_of(resource: str) -> str:
-    """The part with objects of a kind nobody defines."""
+    """Return the name of the part with objects of a kind that no CRD defines."""
     return f"{UNKNOWN}{resource}{SUFFIX}"
 
 
@@ -49,22 +49,22 @@ def resource_of(part: str) -> str:
 
 @dataclass(frozen=True)
 class Row:
-    """What the manifest says of one part."""
+    """One line of the manifest: a part and what it holds."""
 
     name: str
     count: int = 0
-    """Lines."""
+    """Number of lines."""
     size: int = 0
-    """Bytes, unpacked."""
+    """Uncompressed size in bytes."""
     sha256: str = ""
     revision: str = ""
-    """The resourceVersion the list is of; of a list that is not consistent, its last one."""
+    """The resourceVersion of the list; of an inconsistent list, its last one."""
     consistent: bool = True
-    """Whether all of it was so at one moment."""
+    """Whether all of it is of one revision."""
     versions: Mapping[str, int] = field(default_factory=dict)
-    """How many objects are captured at which version."""
+    """Number of objects by the version they were captured at."""
     missing: int = 0
-    """Objects that were there and could not be read."""
+    """Number of objects that existed and could not be read."""
 
     def document(self) -> Object:
         return {
@@ -82,16 +82,16 @@ class Row:
 @dataclass(frozen=True)
 class Manifest:
     origin: str
-    """Where it comes from, as a source is written, without credentials."""
+    """The source, as a command line names it, without credentials."""
     started: str
     finished: str = ""
     exact: bool = False
-    """Whether objects are as they lie in the store, at the version they are stored in."""
+    """Whether objects are at their stored version, as they are in the store."""
     complete: bool = True
-    """Whether all that was asked for is there."""
+    """Whether everything in scope was captured."""
     parts: tuple[Row, ...] = ()
     redacted: Object = field(default_factory=dict)
-    """What was replaced, never by what."""
+    """Names of redacted fields."""
     problems: tuple[str, ...] = ()
     instar: str = ""
     version: int = VERSION
@@ -120,8 +120,9 @@ def is_manifest(document: Any) -> bool:
 
 
 def read_manifest(document: Any, file: str) -> Manifest:
-    """Raises ``SnapshotError`` where it is none at all. A version we do not know is read as far
-    as it says what ours does; who opens it tells."""
+    """Read a manifest. Raises ``SnapshotError`` if it is none. Of a newer format version only
+    what this one defines is read, and the caller reports that.
+    """
     if not is_manifest(document):
         raise SnapshotError(f"{file}: its {MANIFEST} is not that of a snapshot")
     version = document.get("version")

@@ -1,6 +1,7 @@
-"""The parts a world is made of: lines of JSON, wherever they lie. Read one by one, never all.
+"""Parts of a snapshot: streams of JSON lines, read one line at a time.
 
-A line that is too long, or no object, is counted and left out.
+``captured_cluster.py`` reads objects from them. A line that is too long or not an object is
+counted and skipped.
 """
 
 from __future__ import annotations
@@ -28,13 +29,13 @@ class PartStream(Protocol):
 
 @dataclass(frozen=True)
 class Digest:
-    """What a part really holds."""
+    """Counts and hash of a part as it was read."""
 
     lines: int
     size: int
     sha256: str
     whole: bool = True
-    """False where it ends in the middle."""
+    """False if the part is truncated."""
 
 
 @dataclass
@@ -42,13 +43,13 @@ class SnapshotPart:
     name: str
     open: Callable[[], BinaryIO]
     count: int
-    """Lines there are, good or bad."""
+    """Number of lines, readable or not."""
     bad: int = 0
-    """Of those read last, lines that are no objects."""
+    """Number of lines that were not objects, in the last reading."""
     trouble: str = ""
-    """Why reading ended before the end."""
+    """Why reading ended early."""
     missing: int = field(default=0)
-    """Lines that should be there and are not."""
+    """Number of lines that the manifest lists and the part does not have."""
 
     def objects(self) -> Iterator[Object]:
         self.bad, self.trouble = 0, ""
@@ -65,8 +66,9 @@ class SnapshotPart:
 
 
 def lines(stream: BinaryIO) -> Iterator[bytes]:
-    """Every line that is not empty. One that is too long is an empty value: who reads it finds
-    no object there."""
+    """Yield every line that is not empty. A line that is too long is yielded as an empty value,
+    which no reader takes for an object.
+    """
     while line := stream.readline(MAX_LINE):
         if len(line) == MAX_LINE and not line.endswith(b"\n"):
             while (rest := stream.readline(MAX_LINE)) and not rest.endswith(b"\n"):
@@ -85,7 +87,7 @@ def parsed(line: bytes) -> Object | None:
 
 
 def digest(stream: PartStream) -> Digest:
-    """Reads it all."""
+    """Read the whole stream and return its digest."""
     hashed, size, count, last = sha256(), 0, 0, b"\n"
     whole = True
     try:
@@ -96,7 +98,7 @@ def digest(stream: PartStream) -> Digest:
             last = data[-1:]
     except CutOff:
         whole = False
-    # What stands behind the last newline is a line, too; of a part that is cut it is none.
+    # the bytes after the last newline are a line too, unless the part is truncated
     count += whole and last != b"\n"
     return Digest(count, size, hashed.hexdigest(), whole)
 
@@ -106,7 +108,7 @@ def part_of_file(name: str, path: Path, count: int) -> SnapshotPart:
 
 
 def small_document(stream: BinaryIO, shown: str) -> object:
-    """The one JSON document of a part, which must not be large."""
+    """Return the one JSON document of a part, which must be small."""
     data = stream.read(MAX_LINE + 1)
     if len(data) > MAX_LINE:
         raise SnapshotError(f"{shown}: it is larger than {MAX_LINE} bytes")

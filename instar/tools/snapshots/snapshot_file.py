@@ -1,4 +1,8 @@
-"""A snapshot file, or the folder it was unpacked to → a ``World``, compared with its manifest."""
+"""Opens a snapshot file, or the folder it was unpacked to, as a ``World``, checked by its
+manifest.
+
+``sources.py`` calls it.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +34,7 @@ class _Found(NamedTuple):
 
 
 def open_archive(path: Path, closing: Callable[[], None] = lambda: None) -> World | None:
-    """None where it is an archive of something else."""
+    """Open an archive; None if it is not a snapshot."""
     archive = Archive(path)
     found: dict[str, _Found] = {}
     document: object = None
@@ -46,7 +50,7 @@ def open_archive(path: Path, closing: Callable[[], None] = lambda: None) -> Worl
         cut = f"{path}: {error}: the file is not whole"
     if not is_manifest(document):
         return None
-    # Whoever packs it anew may have put it into a folder.
+    # an archive made by hand may have everything in a folder
     front = f"{folder}/" if folder else ""
     mine = {name.removeprefix(front): each for name, each in found.items()}
     problems = [cut] if cut else []
@@ -55,7 +59,7 @@ def open_archive(path: Path, closing: Callable[[], None] = lambda: None) -> Worl
 
 
 def open_folder(path: Path) -> World | None:
-    """The same, unpacked by ``tar``. None where it is a folder of something else."""
+    """Open a folder made by ``tar``; None if it is not a snapshot."""
     manifest = path / MANIFEST
     if not manifest.is_file():
         return None

@@ -1,8 +1,8 @@
-"""Writes a snapshot: parts grow in a private folder beside the file, and become it at the end.
+"""Writes a snapshot: parts grow in a private folder beside the file and are joined at the end.
 
-Each batch of lines is a gzip member of its own. So a part that was interrupted goes on after its
-last batch, and packing is putting the pieces one after the other: nothing is compressed twice,
-and a reader can enter at any part.
+``capture/taking.py`` calls it. Each batch of lines is a gzip member of its own. So an interrupted
+part resumes after its last batch, joining is concatenation without compressing again, and a reader
+can enter at any part.
 """
 
 from __future__ import annotations
@@ -43,12 +43,12 @@ class Growing:
     count: int = 0
     size: int = 0
     packed: int = 0
-    """Bytes of its file that are whole batches."""
+    """Size of its file in whole batches."""
     versions: Counter[str] = field(default_factory=Counter)
     _hash: object = field(default_factory=sha256)
 
     def add(self, objects: Iterable[Object]) -> None:
-        """One batch; on the disk when this returns. Runs long: call it beside the event loop."""
+        """Append one batch and fsync it. Slow: call it in a thread."""
         rows = list(objects)
         if not rows:
             return
@@ -65,7 +65,7 @@ class Growing:
         self._note(data, count)
 
     def again(self, packed: int, versions: Mapping[str, int]) -> None:
-        """Go on where an earlier run ended: what it wrote after its last note is dropped."""
+        """Resume an interrupted part: what was written after the last journal entry is dropped."""
         with self.path.open("r+b") as file:
             file.truncate(packed)
         self.packed, self.versions = packed, Counter(dict(versions))
@@ -92,14 +92,14 @@ class Growing:
 
 
 class Packing:
-    """A snapshot in the making."""
+    """A snapshot that is being written."""
 
     def __init__(self, target: Path) -> None:
         self.target = target
         self.folder = target.with_name(f"{target.name}.partial")
 
     def start(self) -> None:
-        """Afresh: what an interrupted run left is gone."""
+        """Start anew and delete what an interrupted run left."""
         self.discard()
         try:
             self.folder.mkdir(mode=0o700)
@@ -111,7 +111,7 @@ class Packing:
             shutil.rmtree(self.folder)
 
     def key(self) -> bytes:
-        """A secret that lives as long as the folder."""
+        """Return a secret that is deleted with the folder."""
         path = self.folder / "key"
         if not path.exists():
             with _private(path, "wb") as file:
@@ -119,7 +119,7 @@ class Packing:
         return path.read_bytes()
 
     def part(self, name: str) -> Growing:
-        """New and empty, whatever was there."""
+        """Start a part, replacing an older one."""
         path = self._path(name)
         path.unlink(missing_ok=True)
         return Growing(name, path)
@@ -131,13 +131,13 @@ class Packing:
         return grown
 
     def document(self, name: str, value: object) -> Row:
-        """A part that is one document."""
+        """Write a part that is one document."""
         grown = self.part(name)
         grown.write(orjson.dumps(value, option=orjson.OPT_INDENT_2) + b"\n", 1)
         return grown.row()
 
     def finish(self, manifest: Manifest) -> None:
-        """The file, whole or not at all. The folder is gone."""
+        """Join the parts to the file, whole or not at all, and delete the folder."""
         beside = self.folder / "packed"
         with _private(beside, "wb") as file:
             head = orjson.dumps(manifest.document(), option=orjson.OPT_INDENT_2) + b"\n"
@@ -155,7 +155,7 @@ class Packing:
         self.discard()
 
     def _path(self, name: str) -> Path:
-        # Names of CRDs have no slash; what a cluster calls one is not trusted to.
+        # names of CRDs have no slash, but a name from a cluster is not trusted
         return self.folder / (name.replace("/", "+") + ".gz")
 
 

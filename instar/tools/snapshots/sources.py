@@ -1,7 +1,8 @@
-"""Where a world comes from: ``open_world`` knows every form by its look, as ``review`` names it.
+"""Opens any source as a captured cluster: ``open_world`` recognises the form.
 
-A snapshot (the file, or what ``tar`` made of it), a folder of manifests, a dump, a backup's tree
-or a must-gather bundle (folders or archives), ``-``, ``git:REF:PATH``, ``kube:[CONTEXT]``.
+The ``rehearse``, ``serve --from``, ``snapshot``, ``census`` and ``restore`` commands call it.
+Forms: a snapshot (the file, or unpacked), a folder of manifests, a dump, a backup's tree or a
+must-gather bundle (folders or archives), ``-``, ``git:REF:PATH``, ``kube:[CONTEXT]``.
 """
 
 from __future__ import annotations
@@ -32,11 +33,13 @@ File = tuple[str, BinaryIO]
 
 
 def open_world(source: str, cluster: ReviewedCluster | None = None) -> World:
-    """Raises ``SnapshotError`` where there is nothing to read. Reads all of it once, so call it
-    beside an event loop, not in it."""
+    """Open a source. Raises ``SnapshotError`` if there is nothing to read. It reads everything
+    once, so call it in a thread, not on an event loop.
+    """
     scheme, _, rest = source.partition(":")
     if scheme == "kube":
-        # Only here: most worlds are files, and a client takes longer to import than to read one.
+        # Imported lazily: most sources are files, and importing the client takes longer than
+        # reading one.
         from instar.tools.snapshots.live import open_cluster
 
         return open_cluster(rest.removeprefix("//"), cluster or ReviewedCluster())
@@ -108,8 +111,9 @@ def _from_git(rest: str) -> Iterator[File]:
 
 
 def _wanted(name: str) -> bool:
-    """Manifests; of a backup each object once: its tree has them again at other versions, below
-    ``resources/PLURAL.GROUP/VERSION``."""
+    """Return whether a file is a manifest. A backup holds each object again at other versions,
+    below ``resources/PLURAL.GROUP/VERSION``; those are skipped.
+    """
     if not name.endswith(SUFFIXES):
         return False
     parts = name.split("/")

@@ -1,7 +1,8 @@
-"""Objects in any order → the parts of a world, sorted by what they are, in a private folder.
+"""Sorts objects that come in any order into the parts of a captured cluster, in a private
+folder.
 
-Which CRD an object belongs to is known only when all CRDs have been seen, so objects are kept by
-group and kind first.
+``sources.py`` uses it for manifests, dumps and backups. The CRD of an object is known only when
+all CRDs were seen, so objects are first kept by group and kind.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ Kind = tuple[str, str]
 
 @cache
 def builtin_resources() -> dict[Kind, str]:
-    """``plural.group`` of every kind that a cluster has without a CRD."""
+    """Return ``plural.group`` of every built-in kind."""
     found: dict[Kind, str] = {}
     for facts in resources():
         name = f"{facts.plural}.{facts.group}" if facts.group else facts.plural
@@ -49,7 +50,7 @@ class Spool:
         self._counts: Counter[Kind] = Counter()
         self._size = 0
         self.foreign = 0
-        """Documents that are no Kubernetes objects."""
+        """Number of documents that are not Kubernetes objects."""
 
     def close(self) -> None:
         shutil.rmtree(self._folder, ignore_errors=True)
@@ -62,7 +63,7 @@ class Spool:
         self._files.setdefault(kind, self._folder / str(len(self._files)))
         try:
             line = orjson.dumps(obj, option=orjson.OPT_APPEND_NEWLINE)
-        except TypeError:  # an integer that no JSON reader takes back
+        except TypeError:  # an integer that JSON readers refuse
             self.foreign += 1
             return
         self._waiting.setdefault(kind, []).append(line)
@@ -101,7 +102,7 @@ class Spool:
 
 
 def _kind(obj: Object) -> Kind | None:
-    """None for what is no object: it has no kind, or one that cannot be the name of anything."""
+    """Return the group and kind; None if there is no kind or it cannot be a name."""
     version, kind, metadata = obj.get("apiVersion"), obj.get("kind"), obj.get("metadata")
     if not isinstance(version, str) or not isinstance(kind, str):
         return None

@@ -1,8 +1,8 @@
-"""Where an object of a world lies in a store, and as which bytes. Pure.
+"""Store keys and bytes of captured objects. Pure.
 
-What a cluster keeps is kept: uid, times, generation, managed fields, status, the version. What
-belongs to the store it came from (``resourceVersion``) is not. A manifest that no server has seen
-gets what it lacks, the same each time.
+``loading.py`` calls it. uid, times, generation, managedFields, status and version are kept;
+``resourceVersion`` belongs to the old store and is not. A manifest that no server has seen gets
+what it lacks, deterministically.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ _OF_THE_STORE = ("resourceVersion", "selfLink")
 
 
 class Misplaced(Exception):
-    """Not an object of this place; ``str()`` says why, without naming it."""
+    """An object that does not belong to the collection; ``str()`` is the reason."""
 
 
 @dataclass(frozen=True)
 class StoreCollection:
-    """A collection."""
+    """A collection of the store: key prefix, group, kind and scope."""
 
     group: str
     plural: str
@@ -54,12 +54,12 @@ def place_of_crd(crd: Object) -> StoreCollection:
 
 
 def builtin_places() -> Mapping[tuple[str, str], ResourceFacts]:
-    """By ``apiVersion`` and kind. What cannot be read back is not stored, either."""
+    """Return the built-in collections by ``apiVersion`` and kind."""
     return {(facts.api_version, facts.kind): facts for facts in resources() if "get" in facts.verbs}
 
 
 def placed(obj: Object, place: StoreCollection, now: str) -> PlacedObject:
-    """Raises ``Misplaced``."""
+    """Return key and bytes of an object. Raises ``Misplaced``."""
     group, _, version = str(obj.get("apiVersion", "")).rpartition("/")
     if group != place.group or not version:
         raise Misplaced("is of another group")
@@ -94,7 +94,7 @@ def _encoded(obj: Object) -> bytes:
 
 
 def is_name(value: object) -> bool:
-    """Whether a path can lead to it."""
+    """Return whether the value is a valid path segment."""
     if not isinstance(value, str) or not 0 < len(value) <= 253 or value in (".", ".."):
         return False
     return "/" not in value and "%" not in value and value.isprintable()

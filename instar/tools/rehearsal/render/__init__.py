@@ -1,4 +1,4 @@
-"""A rehearsal as text people or machines read: one module per form, chosen by name."""
+"""Renderers of a rehearsal: one module per output format, chosen by name."""
 
 from __future__ import annotations
 
@@ -18,4 +18,4 @@ MACHINE: dict[str, Callable[[Rehearsal, GoNoGo], str]] = {
     "markdown": to_markdown,
     "html": to_html,
 }
-"""Every form but ``text``, which also takes colours."""
+"""Every format but ``text``, which also takes colours."""

@@ -1,4 +1,4 @@
-"""The rehearsal as one HTML page that needs nothing else: the way, the clients, the witnesses."""
+"""Renders a rehearsal as one self-contained HTML page: steps, clients, evidence."""
 
 from __future__ import annotations
 
@@ -171,7 +171,7 @@ def _clients(crd: CrdRehearsal) -> Iterator[str]:
 
 
 def _proof(verdicts: list[ClientVerdict | None]) -> str:
-    """Of the worst step, the first one."""
+    """Return the first evidence of the worst step."""
     known = [one for one in verdicts if one is not None]
     worst = max(known, key=lambda one: one.standing.rank)
     if worst.standing is ClientStanding.UNAFFECTED:

@@ -1,4 +1,4 @@
-"""The rehearsal as JSON."""
+"""Renders a rehearsal as JSON."""
 
 from __future__ import annotations
 

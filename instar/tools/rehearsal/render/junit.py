@@ -1,4 +1,4 @@
-"""The rehearsal as JUnit XML: a suite per CRD, a case per step and per client of a step."""
+"""Renders a rehearsal as JUnit XML: a suite per CRD, a case per step and client."""
 
 from __future__ import annotations
 

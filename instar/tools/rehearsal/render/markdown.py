@@ -1,4 +1,4 @@
-"""The rehearsal as a comment on a pull request: the verdict, a table of steps, folds for proof."""
+"""Renders a rehearsal as a pull request comment: verdict, table of steps, folded evidence."""
 
 from __future__ import annotations
 

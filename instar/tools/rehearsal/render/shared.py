@@ -1,4 +1,4 @@
-"""What several forms say in the same words."""
+"""Text helpers shared by the renderers of rehearsals."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ WAYS = {
 
 
 def clean(text: str) -> str:
-    """Without control characters: a value must not move a reader's cursor."""
+    """Remove control characters, so that a value cannot move the cursor of a terminal."""
     return "".join(char if char.isprintable() else "\ufffd" for char in text)
 
 
 def step_standing(step: StepOutcome) -> ClientStanding:
-    """How a step went as a whole."""
+    """Return the worst standing of a step."""
     clients = [verdict.standing for verdict in step.clients.values()]
     worst = max(clients, key=lambda one: one.rank, default=ClientStanding.UNAFFECTED)
     migration = step.migration

@@ -1,4 +1,4 @@
-"""The rehearsal in a terminal: the verdict last, what led to it above."""
+"""Renders a rehearsal for a terminal: evidence first, the verdict last."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ def _clients(crd: CrdRehearsal, paint: Paint) -> Iterator[str]:
 
 
 def _evidence(crd: CrdRehearsal, name: str, paint: Paint) -> Iterator[str]:
-    """The first step that is worse than those before it."""
+    """Return the first step that is worse than those before it."""
     worst = ClientStanding.UNAFFECTED
     for step in crd.steps:
         found = step.clients.get(name)

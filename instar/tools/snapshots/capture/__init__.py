@@ -1,1 +1,1 @@
-"""How a snapshot is taken: from a cluster through its API, from a store, from another world."""
+"""Capturing a snapshot: from a cluster through its API, from a store, or from another snapshot."""

@@ -1,4 +1,8 @@
-"""A cluster, through its API and nothing else: lists in pages, each list of one moment."""
+"""Capture source that reads a cluster through its API: paged lists, each consistent at one
+revision.
+
+``taking.py`` reads its batches. It lists only; it writes nothing to the cluster.
+"""
 
 from __future__ import annotations
 
@@ -51,8 +55,10 @@ class ClusterSource:
 
 
 class _Reading:
-    """One list. A server forgets a list's moment after some minutes; then the list is begun anew
-    in larger pages, once, and after that goes on as of now, which is said."""
+    """Reader of one list. If the continue token expires, the list is restarted once with larger
+    pages; after that it goes on at the current revision, which the snapshot records as
+    inconsistent.
+    """
 
     def __init__(
         self,
@@ -96,8 +102,9 @@ class _Reading:
         )
 
     async def _listed(self, token: str) -> Object:
-        """In smaller pages where one object spoils a large one. Raises ``Expired``, ``Gap`` and
-        ``Interrupted``."""
+        """List a page, in smaller pages where one object makes a large one fail. Raises
+        ``Expired``, ``Gap`` and ``Interrupted``.
+        """
         page, patience = self._page, self._patience
         while True:
             listing = partial(self._client.list, self._path, limit=page, continue_=token)
@@ -106,7 +113,7 @@ class _Reading:
             except Expired:
                 raise
             except (ServiceUnavailable, Unauthorized) as error:
-                # Of the whole cluster, not of one collection.
+                # a failure of the whole cluster, not of one collection
                 raise Interrupted(error.message) from None
             except NotFound as error:
                 raise Gap(error.message, absent=True) from None
@@ -116,7 +123,7 @@ class _Reading:
             page, patience = max(1, page // _SHRINK), _BRIEF
 
     def _whole(self, item: Object) -> Object:
-        """Members of lists of built-in kinds do not say what they are."""
+        """Add ``apiVersion`` and ``kind``, which members of built-in lists do not have."""
         resource = self._resource
         if "kind" in item:
             return item

@@ -1,6 +1,8 @@
-"""How far a snapshot has come, in the folder where it grows: an interrupted one goes on from there.
+"""Progress journal of a capture, kept in its working folder, from which an interrupted run
+resumes.
 
-What is done is noted after it is on the disk, so a note never says more than is true.
+``taking.py`` writes it. A part is recorded after its bytes are on the disk, so the journal never
+claims more than is there.
 """
 
 from __future__ import annotations
@@ -22,7 +24,7 @@ _FILE = "journal.json"
 
 @dataclass(frozen=True)
 class CaptureProgress:
-    """A part in the making."""
+    """Progress of one part."""
 
     part: str
     packed: int
@@ -70,7 +72,7 @@ class CaptureJournal:
 
 
 def read_journal(folder: Path) -> CaptureJournal:
-    """Raises ``SnapshotError``: without it nothing in the folder can be used."""
+    """Read the journal. Raises ``SnapshotError``: without it nothing in the folder can be used."""
     path = folder / _FILE
     try:
         document: Any = orjson.loads(path.read_bytes())

@@ -1,8 +1,10 @@
-"""Other values of the same shape: a letter for a letter, a digit for a digit, the rest as it is.
+"""Pseudonyms of the same shape as the values they replace: a letter for a letter, a digit for a
+digit.
 
-Keyed, and one to one: two values never get the same pseudonym as long as their shapes are short
-enough to be counted, and the same value gets the same one wherever it stands. So references still
-match, names stay names, and without the key nobody comes back. Pure.
+``redacting.py`` calls it. The mapping is keyed and one to one: two values never get the same
+pseudonym as long as their shapes are short enough to be counted, and a value gets the same
+pseudonym everywhere. So references still match and names stay valid, and without the key the
+original cannot be recovered. Pure.
 """
 
 from __future__ import annotations
@@ -14,8 +16,9 @@ from typing import Any
 _LOWER, _UPPER, _DIGITS = "abcdefghijklmnopqrstuvwxyz", "ABCDEFGHIJKLMNOPQRSTUVWXYZ", "0123456789"
 _ALPHABETS = {character: word for word in (_LOWER, _UPPER, _DIGITS) for character in word}
 _COUNTED = 64
-"""Letters and digits of a text that is replaced one to one; a longer one is hashed, where two
-alike are as good as impossible."""
+"""Most letters and digits of a text that is replaced one to one; a longer one is hashed, where
+a collision is practically impossible.
+"""
 _ROUNDS = 8
 
 
@@ -24,7 +27,7 @@ class Pseudonyms:
         self._key = key
 
     def of(self, value: Any) -> Any:
-        """Strings and numbers, down to the leaves; true, false and null tell too little."""
+        """Return the value with every string and number replaced; true, false and null are kept."""
         if isinstance(value, str):
             return self._text(value)
         if isinstance(value, bool) or value is None:
@@ -38,7 +41,7 @@ class Pseudonyms:
         return [self.of(item) for item in value]
 
     def _whole(self, value: int) -> int:
-        """As many digits, the same sign."""
+        """Return a number with as many digits and the same sign."""
         digits = self._text(str(abs(value)))
         while digits[0] == "0" and (value < 0 or len(digits) > 1):
             digits = self._text(digits)
@@ -63,7 +66,7 @@ class Pseudonyms:
         )
 
     def _permuted(self, value: str, letters: list[str | None], alphabets: list[str]) -> list[int]:
-        """All texts of this shape, numbered; the number is sent through a keyed permutation."""
+        """Number all texts of this shape and send the number through a keyed permutation."""
         shape = "".join(
             character if word is None else word[0]
             for character, word in zip(value, letters, strict=True)
@@ -81,7 +84,7 @@ class Pseudonyms:
         return found[::-1]
 
     def _walk(self, number: int, count: int, shape: bytes) -> int:
-        """A permutation of a power of four, again and again until it stays below ``count``."""
+        """Apply a permutation over a power of four until the result is below ``count``."""
         half = ((count - 1).bit_length() + 1) // 2
         while True:
             left, right = number >> half, number & ((1 << half) - 1)

@@ -1,4 +1,8 @@
-"""Another world as what a snapshot is taken of: a folder or bundle becomes one file, redacted."""
+"""Capture source that reads another captured cluster: a folder or bundle becomes one redacted
+file.
+
+``taking.py`` reads its batches.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +28,7 @@ class WorldSource:
     async def batches(
         self, resource: CapturedResource, token: str = ""
     ) -> AsyncIterator[CaptureBatch]:
-        """A world has no place to go on from: the part is taken anew."""
+        """Yield the objects from the beginning: a captured cluster has no continue token."""
         rows = iter(self._objects(resource))
         anew = bool(token)
         while objects := list(islice(rows, _BATCH)):

@@ -1,7 +1,7 @@
-"""Values that must not leave a cluster, replaced by pseudonyms wherever the API keeps them. Pure.
+"""Redaction: replaces values that must not leave a cluster, wherever the API keeps them. Pure.
 
-Copies that the API makes of a value (the last applied configuration, keys in managed fields, bodies
-in audit events) are replaced with it.
+``taking.py`` passes every object and audit event through it. Copies that the API makes of a value
+(last applied configuration, keys in managedFields, bodies in audit events) are replaced too.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _SECRET_PARTS = ("data", "stringData")
 
 @dataclass(frozen=True)
 class RedactedField:
-    """``crd`` empty: in objects of every kind."""
+    """A field to redact. An empty ``crd`` means objects of every kind."""
 
     crd: str
     path: str
@@ -37,7 +37,7 @@ class RedactedField:
 
 
 def read_field(text: str) -> RedactedField:
-    """``[CRD=]PATH``; raises ``ValueError``."""
+    """Parse ``[CRD=]PATH``; raises ``ValueError``."""
     crd, equals, path = text.rpartition("=")
     if equals and not crd:
         raise ValueError(f"{text!r} names no CRD before =")
@@ -52,18 +52,18 @@ class Redaction:
     """Whether the values of Secrets are dropped."""
 
     def document(self) -> Object:
-        """For the manifest."""
+        """Return what the manifest records of the redaction."""
         return {"fields": [each.text for each in self.fields], "secretData": self.secrets}
 
     def applied(self, obj: Object, resource: str) -> Object:
-        """The object, or a copy with replaced values."""
+        """Return the object, or a copy with replaced values."""
         if self.secrets and obj.get("kind") == "Secret" and resource == "secrets":
             obj = _emptied(obj)
         steps = self._steps(resource)
         return _Pass(self.pseudonyms, steps).run(obj) if steps else obj
 
     def event(self, event: Object, resource: str) -> Object:
-        """An audit event about an object of the resource."""
+        """Redact an audit event about an object of the resource."""
         steps = self._steps(resource)
         if not steps:
             return event
@@ -72,7 +72,9 @@ class Redaction:
             body = event.get(name)
             if isinstance(body, dict):
                 fresh[name] = _Pass(self.pseudonyms, steps).run(body)
-            elif isinstance(body, list):  # a JSON Patch: which of its values are meant is not asked
+            elif isinstance(
+                body, list
+            ):  # a JSON Patch: all of its values are replaced, whatever path they have
                 fresh[name] = [_patched(each, self.pseudonyms) for each in body]
         about = event.get("objectRef")
         hidden = [name for name in ("name", "namespace") if ("metadata", name) in steps]
@@ -90,7 +92,7 @@ class Redaction:
 
 @dataclass
 class _Pass:
-    """One object."""
+    """Redaction of one object."""
 
     pseudonyms: Pseudonyms
     steps: Sequence[tuple[str, ...]]
@@ -130,7 +132,9 @@ class _Pass:
         return orjson.dumps(applied).decode()
 
     def _renamed(self, fields: Mapping[str, Any]) -> Object:
-        """Members of lists are known by their values there."""
+        """Replace values in managedFields paths, where list members are identified by their
+        values.
+        """
         return {
             self._key(name): self._renamed(below) if isinstance(below, dict) else below
             for name, below in fields.items()
@@ -154,7 +158,7 @@ class _Pass:
 
 
 def _at(value: Any, steps: Sequence[str], change: Callable[[Any], Any]) -> None:
-    """Put ``change`` of what is there wherever the steps lead."""
+    """Replace what is found at the steps by the result of ``change``."""
     step, rest = steps[0], steps[1:]
     keys: Iterable[Any]
     if step == ANY_ITEM:
@@ -188,7 +192,7 @@ def _patched(operation: Any, pseudonyms: Pseudonyms) -> Any:
 
 
 def _emptied(secret: Object) -> Object:
-    """Which keys it has stays; so does nothing that an apply has copied."""
+    """Drop the values of a Secret and every copy an apply made of them; its keys stay."""
     fresh: Object = {
         name: dict.fromkeys(value, "")
         if name in _SECRET_PARTS and isinstance(value, dict)

@@ -1,4 +1,8 @@
-"""What a snapshot is to hold: resources, and who of them belongs to whom. Pure."""
+"""Scope of a capture: which resources a snapshot holds, and which configurations belong to
+them. Pure.
+
+The ``snapshot`` command makes a ``CaptureScope``; ``taking.py`` follows it.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +30,7 @@ class CapturedResource(NamedTuple):
 
     group: str
     version: str
-    """Through an API: the version it is listed at."""
+    """The version it is listed at through an API."""
     plural: str
     kind: str
     part: str
@@ -44,7 +48,7 @@ CRD_RESOURCE = CapturedResource(
 @dataclass(frozen=True)
 class CaptureScope:
     crds: frozenset[str] = frozenset()
-    """All where none is named."""
+    """Names of CRDs; empty means all."""
     more: tuple[str, ...] = ()
     """``rbac``, and built-in resources as ``plural.group``."""
     redacted: tuple[RedactedField, ...] = ()
@@ -55,7 +59,7 @@ class CaptureScope:
         return not self.crds or crd_name in self.crds
 
     def document(self) -> Object:
-        """For whoever goes on with an interrupted snapshot: it must be the same."""
+        """Return the scope as a document, so that a resumed run can prove it has the same one."""
         return {
             "crds": sorted(self.crds),
             "more": list(self.more),
@@ -65,11 +69,11 @@ class CaptureScope:
 
 
 class NoSuchResource(Exception):
-    """``str()`` is its name."""
+    """An unknown resource; ``str()`` is its name."""
 
 
 def others(asked: CaptureScope) -> list[CapturedResource]:
-    """Built-in resources besides the configurations of admission. Raises ``NoSuchResource``."""
+    """Return the built-in resources besides admission configurations. Raises ``NoSuchResource``."""
     found = [_builtin("namespaces")]
     for name in asked.more:
         if name == "rbac":
@@ -84,8 +88,9 @@ def configurations() -> list[CapturedResource]:
 
 
 def resource_of(crd: Crd, *, stored: bool) -> CapturedResource | None:
-    """Listed at its storage version where that is served; None where no version is, unless
-    nobody has to serve it because it is ``stored`` there."""
+    """Return the resource of a CRD, listed at its storage version where that is served. None
+    where no version is served, unless it is read from a store.
+    """
     served = [version.name for version in crd.versions] if stored else crd.served()
     if not served:
         return None
@@ -97,7 +102,7 @@ def resource_of(crd: Crd, *, stored: bool) -> CapturedResource | None:
 
 @dataclass
 class Touching:
-    """Which webhook configurations, policies and bindings mean any of some resources."""
+    """Matcher of webhook configurations, policies and bindings that apply to captured resources."""
 
     targets: Collection[tuple[str, str]]
     """(group, plural)."""
@@ -133,14 +138,14 @@ class Touching:
 
 
 def _bound(obj: Object) -> tuple[str, str]:
-    """The policy that a binding is of."""
+    """Return the name of the policy a binding refers to."""
     spec = obj.get("spec")
     name = spec.get("policyName") if isinstance(spec, dict) else None
     return str(obj.get("kind")).removesuffix("Binding"), str(name)
 
 
 def _preferred() -> list[ResourceFacts]:
-    """Each resource once, at the version a server prefers."""
+    """Return each built-in resource once, at its preferred version."""
     found: dict[tuple[str, str], ResourceFacts] = {}
     for facts in resources():
         if "list" in facts.verbs:

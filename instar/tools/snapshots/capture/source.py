@@ -1,4 +1,8 @@
-"""What a snapshot is taken of, as ``taking.py`` sees it."""
+"""Interface of capture sources, as ``taking.py`` uses it: batches of objects, gaps, usage
+counts.
+
+``cluster.py``, ``stored.py`` and ``recapture.py`` implement it.
+"""
 
 from __future__ import annotations
 
@@ -17,20 +21,21 @@ class CaptureBatch:
     objects: list[Object]
     revision: str
     token: str = ""
-    """Leads to the next one, also after an interruption; empty at the end."""
+    """Token of the next batch, also valid after an interruption; empty at the end."""
     remaining: int | None = None
-    """Objects after it, where somebody knows."""
+    """Number of objects after this batch, where the source tells."""
     consistent: bool = True
-    """False: what comes from here on is of a later moment than what came before."""
+    """False if this batch is of a later revision than the batches before it."""
     anew: bool = False
-    """What came before is void: the collection is read from its beginning again."""
+    """True if earlier batches are void because the collection is read from its beginning again."""
     unreadable: int = 0
-    """Objects that are there and that nobody can read."""
+    """Number of objects that exist and cannot be read."""
 
 
 class Gap(Exception):
-    """A collection, or the rest of one, that cannot be read; ``missing`` objects at least.
-    ``absent``: there is no such collection."""
+    """A collection, or the rest of one, that cannot be read; at least ``missing`` objects.
+    ``absent`` means that there is no such collection.
+    """
 
     def __init__(self, why: str, missing: int = 0, *, absent: bool = False) -> None:
         super().__init__(why)
@@ -42,12 +47,12 @@ class Source(Protocol):
     exact: bool
     """Whether objects are known to be at the version they are stored at."""
     needs_serving: bool
-    """Whether only what some version serves can be read."""
+    """Whether only resources with a served version can be read."""
 
     def batches(self, resource: CapturedResource, token: str = "") -> AsyncIterator[CaptureBatch]:
-        """From ``token`` on. Raises ``Gap``."""
+        """Yield batches from ``token`` on. Raises ``Gap``."""
         ...
 
     async def usage(self) -> Object | None:
-        """The document of ``/instar/usage``, where requests are counted."""
+        """Return the document of ``/instar/usage``, where the server counts requests."""
         ...

@@ -1,7 +1,7 @@
-"""A store, exactly: every object as it lies there, all of one revision.
+"""Capture source that reads a store directly: every object as stored, all at one revision.
 
-Custom resources and CRDs lie there as JSON. Built-in kinds do where the store is ours; a cluster's
-own etcd has them as protobuf, under keys without a group.
+``taking.py`` reads its batches. Custom resources and CRDs are stored as JSON. Built-in kinds are
+too in a store of ours; a cluster's own etcd has them as protobuf, under keys without a group.
 """
 
 from __future__ import annotations
@@ -74,7 +74,9 @@ class StoreSource:
 
 
 def _object(record: Record) -> Object | None:
-    """None where nobody can look into it: sealed under a key we have not, or no object."""
+    """Decode a stored value; None if it is encrypted under a key we do not have, or not an
+    object.
+    """
     if record.seal is not None and record.seal.problem:
         return None
     if record.value.startswith(MAGIC):

@@ -1,7 +1,8 @@
-"""Takes a snapshot: CRDs, their objects, what belongs to them, who used them. A part at a time.
+"""Takes a snapshot part by part: CRDs, their objects, related configurations, usage.
 
-Whatever cannot be had is said once and noted as missing; everything else is taken. Memory holds a
-page of objects, never a collection.
+The ``snapshot`` command and ``live.py`` call ``take``. What cannot be read is reported once and
+recorded as missing; everything else is captured. Memory holds a page of objects, never a
+collection.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ from instar.tools.snapshots.snapshot_writer import Growing, Packing
 
 _BATCH = 500
 Clock = Callable[[], str]
-"""Now, RFC 3339."""
+"""Returns the current time as RFC 3339."""
 
 
 def _now() -> str:
@@ -57,9 +58,10 @@ async def take(
     lacking: Sequence[str] = (),
     clock: Clock = _now,
 ) -> Manifest:
-    """``packing`` is begun, or to be gone on with. ``key`` is that of the pseudonyms; without one
-    a snapshot has its own, which is gone when it is finished. ``lacking`` is read at the end: what
-    the source itself is without. Raises ``SnapshotError``."""
+    """Take a snapshot into ``packing``, which is new or resumed. ``key`` keys the pseudonyms;
+    without one the snapshot makes its own and drops it at the end. ``lacking`` is read last and
+    tells what the source itself does not have. Raises ``SnapshotError``.
+    """
     if resume:
         journal = read_journal(packing.folder)
         if (journal.origin, journal.asked) != (source.origin, asked.document()):
@@ -78,12 +80,12 @@ async def take(
         return await taking.run(audit, lacking)
     except SnapshotError:
         if not taking.begun:
-            packing.discard()  # nothing to go on with
+            packing.discard()  # nothing to resume
         raise
 
 
 class Taking:
-    """One snapshot. ``journal`` is a fresh one, or that of an interrupted run."""
+    """One capture. ``journal`` is new, or that of an interrupted run."""
 
     def __init__(
         self,
@@ -102,8 +104,9 @@ class Taking:
         """(group, plural) → name of the CRDs that are taken."""
 
     async def run(self, audit: Iterable[Object] = (), lacking: Sequence[str] = ()) -> Manifest:
-        """The manifest of the finished file; ``audit`` are events. Raises ``SnapshotError`` where
-        not even the CRDs can be read."""
+        """Capture everything and return the manifest of the finished file; ``audit`` are
+        events. Raises ``SnapshotError`` where not even the CRDs can be read.
+        """
         found = await self._crds()
         for resource in found:
             await self._collection(resource)
@@ -130,13 +133,15 @@ class Taking:
 
     @property
     def begun(self) -> bool:
-        """Whether there is anything worth going on with."""
+        """Return whether there is anything worth resuming."""
         return bool(self._journal.done)
 
     # --- parts ----------------------------------------------------------------------------------
 
     async def _crds(self) -> list[CapturedResource]:
-        """Always anew: they are few, and what is taken depends on them."""
+        """Read the CRDs, also in a resumed run: they are few, and what is captured depends on
+        them.
+        """
         part, revision, found = self._packing.part(CRD_RESOURCE.part), "", list[CapturedResource]()
         seen, missing = set[str](), 0
         try:
@@ -210,7 +215,7 @@ class Taking:
         )
 
     async def _touching(self) -> None:
-        """Configurations of admission that mean what is taken. They are few."""
+        """Capture the admission configurations that match captured resources. They are few."""
         every = {resource.kind: resource for resource in configurations()}
         if all(self._journal.row(resource.part) is not None for resource in every.values()):
             return
